@@ -1,0 +1,1 @@
+"""One-shot operator tools; only the command line may use them."""

@@ -1,0 +1,1 @@
+"""What was said, made readable: platform messages become a turn."""

@@ -1,0 +1,1 @@
+"""Verbs of the command line; one file per verb or close family."""

@@ -1,0 +1,259 @@
+"""The vocabulary of the context room: requests, contributions, items, prompts and notes of what was cut."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum, IntEnum
+from typing import Literal
+
+from familiar_connect.chat.message_ids import MessageIdMap
+from familiar_connect.chat.scene import Scene
+from familiar_connect.chat.types import EMPTY_MENTIONS, Directives, ListedUser, MediaDescriptor, Sender, Turn
+from familiar_connect.config.types import ChannelMode
+from familiar_connect.identity import Author
+from familiar_connect.llm.types import Part, Role, TextPart
+from familiar_connect.support.tokens import estimate_tokens
+
+
+class Layer(Enum):
+    """Whose budget pays. The first seven are fixed in name and order."""
+
+    core = "core"
+    character = "character"
+    content = "content"
+    history_summary = "history_summary"
+    recent_history = "recent_history"
+    author_note = "author_note"
+    depth_inject = "depth_inject"
+    scene = "scene"
+    examples = "examples"
+
+
+class Modality(Enum):
+    voice = "voice"
+    text = "text"
+
+
+class ItemTag(Enum):
+    """What a block is, so that the native order can place it and a preset can move it."""
+
+    PREAMBLE = "PREAMBLE"
+    RULES = "RULES"
+    CHANNEL_PROMPT = "CHANNEL_PROMPT"
+    PERSONA = "PERSONA"
+    TRAITS = "TRAITS"
+    SCENARIO = "SCENARIO"
+    AUTHOR_NOTE = "AUTHOR_NOTE"
+    SERVER_INFO = "SERVER_INFO"
+    USER_BLOCKS = "USER_BLOCKS"
+    SERVER_MEMORIES = "SERVER_MEMORIES"
+    EMOJIS = "EMOJIS"
+    STICKERS = "STICKERS"
+    SPRITES = "SPRITES"
+    PARTICIPANTS = "PARTICIPANTS"
+    SUMMARY = "SUMMARY"
+    PEOPLE = "PEOPLE"
+    SHORT_TERM = "SHORT_TERM"
+    TOOL_DEFINITIONS = "TOOL_DEFINITIONS"
+    DOCUMENTS = "DOCUMENTS"
+    CONDITIONING = "CONDITIONING"
+    SAMPLE = "SAMPLE"
+    FOUND = "FOUND"
+    DIALOGUE = "DIALOGUE"
+    DATE_SPACER = "DATE_SPACER"
+    NOW = "NOW"
+    POST_HISTORY = "POST_HISTORY"
+    THINKING = "THINKING"
+    TAIL = "TAIL"
+    PREFILL = "PREFILL"
+
+
+class Priority(IntEnum):
+    """What survives when a layer, or the whole prompt, is full. Higher stays longer."""
+
+    CHARACTER = 100
+    CHANNEL_PROMPT = 95
+    NOTE_AT_DEPTH = 90
+    PEOPLE = 85
+    MODE_INSTRUCTIONS = 80
+    HISTORY_RECENT = 80
+    STEPPED_THINKING = 75
+    PARTICIPANTS = 75
+    SHORT_TERM = 75
+    FOUND = 70
+    NOW = 70
+    SERVER_MEMORIES = 65
+    HISTORY_SUMMARY = 60
+    DOCUMENTS = 60
+    ELSEWHERE = 55
+    SERVER_INFO = 50
+    CONDITIONING = 45
+    SAMPLE = 40
+    EMOJIS = 30
+    STICKERS = 25
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContextItem:
+    """One message-to-be. Its text parts are exactly what will be sent."""
+
+    role: Role
+    parts: tuple[Part, ...]
+    tag: ItemTag | None = None
+    depth: int | None = None
+    name: str | None = None
+    message_id: str | None = None
+    history_id: int | None = None
+    timestamp: datetime | None = None
+    source: str = ""
+    """Who contributed it; for the inspector."""
+    anchor: bool = False
+    """A good place to start when older items must go: cutting to it keeps later prompts' prefix the same."""
+    media: tuple[MediaDescriptor, ...] = ()
+    sender: Sender | None = None
+    users: tuple[ListedUser, ...] = ()
+    persona_mentions: Mapping[str, str] = field(default_factory=lambda: EMPTY_MENTIONS)
+
+    @property
+    def text(self) -> str:
+        return "".join(part.text for part in self.parts if isinstance(part, TextPart))
+
+    @classmethod
+    def of(
+        cls,
+        role: Role,
+        text: str,
+        *,
+        tag: ItemTag | None = None,
+        depth: int | None = None,
+        name: str | None = None,
+        source: str = "",
+    ) -> ContextItem:
+        """An item of one text part."""
+        return cls(role=role, parts=(TextPart(text),), tag=tag, depth=depth, name=name, source=source)
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """A piece of context: the layer that pays for it, how dear it is, the text and where it came from."""
+
+    layer: Layer
+    priority: int
+    text: str
+    estimated_tokens: int
+    source: str
+    tag: ItemTag | None = None
+    role: Role = "system"
+    depth: int | None = None
+    order: int = 100
+    key: str = ""
+    volatile: bool = False
+    items: tuple[ContextItem, ...] = ()
+    directives: Directives = Directives()
+
+    @classmethod
+    def of(
+        cls,
+        layer: Layer,
+        text: str,
+        *,
+        source: str,
+        priority: int = 50,
+        tag: ItemTag | None = None,
+        volatile: bool = False,
+    ) -> Contribution:
+        """A contribution whose tokens are counted here."""
+        return cls(layer, priority, text, estimate_tokens(text), source, tag=tag, volatile=volatile)
+
+
+@dataclass(frozen=True)
+class PendingTurn:
+    """One message of the exchange being answered."""
+
+    author: Author | None
+    text: str
+    history_id: int | None = None
+
+
+@dataclass(frozen=True)
+class ContextRequest:
+    """What a reply is asked for. Built once per turn; a change is a new request."""
+
+    familiar_id: str
+    channel_id: int
+    guild_id: int | None
+    author: Author | None
+    utterance: str
+    modality: Modality
+    budget_tokens: int
+    deadline_s: float
+    pending_turns: tuple[PendingTurn, ...] = ()
+    preprocessor_contributions: tuple[Contribution, ...] = ()
+    interruption_context: str | None = None
+    mode: ChannelMode | None = None
+    before_id: int | None = None
+    turn: Turn | None = None
+    scene: Scene | None = None
+
+    @property
+    def speakers_turns(self) -> tuple[PendingTurn, ...]:
+        """The messages to answer: all pending ones, else the utterance alone."""
+        return self.pending_turns or (PendingTurn(self.author, self.utterance),)
+
+
+@dataclass(frozen=True)
+class DroppedNote:
+    """One cut: what, from where, how many tokens, and what was full."""
+
+    layer: Layer
+    source: str
+    reason: Literal["dropped", "truncated"]
+    tokens_dropped: int
+    full: str = "layer"
+    """What had no room: `layer`, `total` or `window`."""
+
+    def __post_init__(self) -> None:
+        if self.reason not in ("dropped", "truncated"):
+            raise ValueError(f"reason must be 'dropped' or 'truncated', not {self.reason!r}")
+
+
+@dataclass
+class BudgetResult:
+    """What fitted: joined text per layer, the notes of what did not, and the survivors in prompt order."""
+
+    by_layer: dict[Layer, str] = field(default_factory=dict)
+    dropped: list[DroppedNote] = field(default_factory=list)
+    kept: list[Contribution] = field(default_factory=list)
+
+
+@dataclass
+class ProviderOutcome:
+    """How one provider fared."""
+
+    provider_id: str
+    duration_s: float
+    contributions: list[Contribution]
+    status: Literal["ok", "error", "timeout"]
+    error_message: str | None = None
+
+
+@dataclass
+class PipelineOutput:
+    """What assembly made: the request after the chain, what was kept and cut, who answered."""
+
+    request: ContextRequest
+    budget: BudgetResult
+    outcomes: list[ProviderOutcome] = field(default_factory=list)
+    directives: Directives = Directives()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prompt:
+    """Items in order, the last words beside them, the handles they use, and what was left out."""
+
+    items: tuple[ContextItem, ...]
+    directives: Directives = Directives()
+    message_ids: MessageIdMap = field(default_factory=MessageIdMap, compare=False)
+    dropped: tuple[DroppedNote, ...] = ()

@@ -1,0 +1,1 @@
+"""When to speak: what is heard, what waits, what is answered."""

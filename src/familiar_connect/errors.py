@@ -1,0 +1,90 @@
+"""Every exception of the program, in one tree.
+
+    FamiliarError                     catch this to show one sentence instead of a traceback
+    ├── SetupError                    you set it up wrong: shown to the operator as it stands
+    │   ├── ConfigError               a settings file: names file, section, key and the fix
+    │   └── HomeError                 the data home cannot be used (read-only, full, no such familiar)
+    ├── ModelError                    a model failed; `.retryable` says whether trying again may help
+    │   ├── ModelSetupError           wrong key, unknown model, nobody listening: names the fix
+    │   └── NoChoicesError            the endpoint answered without any choice (a ValueError too)
+    ├── TurnDeadlineError             the model was silent until the turn's deadline
+    ├── HistoryError                  `history.db` cannot be read or written; says what was kept
+    └── MemoryStoreError              anything the memory store refuses
+        ├── MemoryStorePathError      a path outside the root
+        ├── MemoryStoreSizeLimitError a cap on bytes or counts
+        ├── MemoryStorePatternError   a search pattern that is invalid or too costly
+        └── MemoryStoreEncodingError  a file that is not UTF-8
+    PreProcessorError (RuntimeError)  a pre-processor asks to be skipped
+
+Modules re-export the ones they raise, so callers import an error from where it happens.
+"""
+
+from __future__ import annotations
+
+
+class FamiliarError(Exception):
+    """Root of what this program raises on purpose."""
+
+
+class SetupError(FamiliarError):
+    """Something is set up wrong; the message says what and how to mend it."""
+
+
+class ConfigError(SetupError):
+    """A settings file is wrong: the message names file, section, key and the fix."""
+
+
+class HomeError(SetupError):
+    """The data home, or a familiar in it, cannot be used."""
+
+
+class ModelError(FamiliarError):
+    """A model call failed."""
+
+    def __init__(
+        self, message: str, *, retryable: bool = False, status: int | None = None, retry_after_s: float | None = None
+    ) -> None:
+        super().__init__(message)
+        self.retryable = retryable
+        self.status = status
+        self.retry_after_s = retry_after_s
+
+
+class ModelSetupError(ModelError):
+    """A model that cannot answer until the operator mends something: key, address, weights."""
+
+
+class NoChoicesError(ModelError, ValueError):
+    """The endpoint answered without any choice."""
+
+
+class TurnDeadlineError(FamiliarError):
+    """The model stayed silent until the turn's deadline."""
+
+
+class HistoryError(FamiliarError):
+    """The history database cannot be used."""
+
+
+class MemoryStoreError(FamiliarError):
+    """A memory operation was refused or failed."""
+
+
+class MemoryStorePathError(MemoryStoreError):
+    """A path that leaves the memory root, or could."""
+
+
+class MemoryStoreSizeLimitError(MemoryStoreError):
+    """A cap on bytes, results or files was met; nothing was written."""
+
+
+class MemoryStorePatternError(MemoryStoreError):
+    """A search pattern that is invalid or not supported by the linear-time engine."""
+
+
+class MemoryStoreEncodingError(MemoryStoreError):
+    """A memory file that is not UTF-8 text."""
+
+
+class PreProcessorError(RuntimeError):
+    """Raised by a pre-processor that wants to be skipped this turn."""

@@ -1,0 +1,1 @@
+"""Every turn ever, in SQLite."""

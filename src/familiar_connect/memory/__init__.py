@@ -1,0 +1,1 @@
+"""What is kept for good: Markdown, and indices derived from it."""

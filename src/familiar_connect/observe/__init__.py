@@ -1,0 +1,1 @@
+"""Seeing without touching."""

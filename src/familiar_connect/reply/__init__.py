@@ -1,0 +1,1 @@
+"""One reply, from exchange to record."""

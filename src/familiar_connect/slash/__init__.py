@@ -1,0 +1,1 @@
+"""Things a user can ask for with a slash, written once for every platform."""

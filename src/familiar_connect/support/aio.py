@@ -1,0 +1,113 @@
+"""Owned tasks and work off the event loop.
+
+Every task belongs to a `Background`, which keeps it, names it, logs its failure and cancels it on
+close. Blocking work goes through `off_loop`, whose threads are ours alone: a guest that blocks the
+interpreter's default pool cannot starve the stores.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Hashable
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache, partial
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+MAX_THREADS = 16
+
+
+async def off_loop(work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run blocking *work* in one of our threads; a deadline around this await is a real one."""
+    return await asyncio.get_running_loop().run_in_executor(_threads(), partial(work, *args, **kwargs))
+
+
+@lru_cache(maxsize=1)
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(max_workers=MAX_THREADS, thread_name_prefix="familiar")
+
+
+async def cancel_and_wait(task: asyncio.Task[Any]) -> None:
+    """End *task* and wait until it has ended, whatever it makes of it."""
+    task.cancel()
+    await asyncio.wait({task})
+
+
+async def finish(work: Coroutine[Any, Any, T]) -> T:
+    """Run *work* to its end even if we are cancelled meanwhile; the cancellation follows after it."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task})
+        raise
+
+
+class Background:
+    """The owner of work that outlives a turn. Built anywhere, used from whichever loop is running."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    def start(self, work: Coroutine[Any, Any, T], *, name: str) -> asyncio.Task[T]:
+        task = asyncio.get_running_loop().create_task(work, name=f"{self._name}:{name}")
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            logger.error("background work failed", exc_info=error, extra={"task": task.get_name()})
+
+    def _of_this_loop(self) -> set[asyncio.Task[Any]]:
+        loop = asyncio.get_running_loop()
+        return {task for task in self._tasks if task.get_loop() is loop}
+
+    async def settled(self) -> None:
+        """Wait until nothing is under way."""
+        while tasks := self._of_this_loop():
+            await asyncio.wait(tasks)
+
+    async def aclose(self) -> None:
+        """Cancel what is left and wait for it to end."""
+        tasks = self._of_this_loop() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+        self._tasks.clear()
+
+
+class SingleFlight:
+    """One task per key at a time; a second start of the same key joins the first."""
+
+    def __init__(self, owner: Background) -> None:
+        self._owner = owner
+        self._flights: dict[Hashable, asyncio.Task[Any]] = {}
+
+    def start(self, key: Hashable, work: Callable[[], Coroutine[Any, Any, Any]]) -> bool:
+        """Start *work* unless *key* is in flight; says whether it did."""
+        running = self._flights.get(key)
+        if running is not None and not running.done() and running.get_loop() is asyncio.get_running_loop():
+            return False
+        task = self._owner.start(work(), name=str(key))
+        self._flights[key] = task
+        task.add_done_callback(lambda done: self._landed(key, done))
+        return True
+
+    def _landed(self, key: Hashable, task: asyncio.Task[Any]) -> None:
+        if self._flights.get(key) is task:
+            del self._flights[key]
+
+
+async def within(seconds: float, work: Awaitable[T]) -> T:
+    """*work*, or TimeoutError after *seconds*."""
+    async with asyncio.timeout(seconds):
+        return await work

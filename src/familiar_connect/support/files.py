@@ -1,0 +1,119 @@
+"""Files on disk: replaced whole or not at all, and never outside the folder they belong to.
+
+A crash at any moment leaves the old text or the new one. What a crash may leave beside it is a
+temporary file, recognisable by its name, which readers ignore and `sweep_temporaries` removes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+import stat
+import time
+from pathlib import Path
+
+STALE_AFTER_S = 60.0
+"""A temporary file this old belongs to no write still going on."""
+
+_TEMPORARY = re.compile(r"\.tmp-[0-9a-f]{16}")
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+
+
+def atomic_write(path: Path, data: bytes | str, *, mode: int | None = None) -> None:
+    """Replace *path* by *data*, on disk when this returns; text is written as UTF-8, newlines as they are.
+
+    Missing parent folders are made. A link is written through. The file keeps its rights unless *mode* is given.
+    What the disk refuses (full, read-only, no right) is raised as the `OSError` it is, with nothing changed.
+    """
+    target = Path(os.path.realpath(path))
+    content = data.encode("utf-8") if isinstance(data, str) else data
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if mode is None:
+        with contextlib.suppress(OSError):
+            mode = stat.S_IMODE(target.stat().st_mode)
+    temporary = target.parent / temporary_name()
+    try:
+        write_new(str(temporary), content, mode=mode)
+        os.replace(temporary, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
+    sync_folder(target.parent)
+
+
+def write_new(name: str, content: bytes, *, mode: int | None = None, dir_fd: int | None = None) -> None:
+    """Create *name*, which must not exist, with *content*, flushed to disk."""
+    fd = os.open(name, _CREATE, 0o666 if mode is None else mode, dir_fd=dir_fd)
+    try:
+        if mode is not None and hasattr(os, "fchmod"):
+            os.fchmod(fd, mode)
+        write_all(fd, content)
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def write_all(fd: int, content: bytes) -> None:
+    """Write every byte; `os.write` alone may stop early."""
+    rest = memoryview(content)
+    while rest:
+        rest = rest[os.write(fd, rest) :]
+
+
+def sync_folder(folder: Path | int) -> None:
+    """Flush the names in *folder* to disk, where the system can."""
+    if isinstance(folder, int):
+        os.fsync(folder)
+        return
+    if os.name == "nt":
+        return
+    fd = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def temporary_name() -> str:
+    """A fresh name for a file about to be renamed."""
+    return f".tmp-{secrets.token_hex(8)}"
+
+
+def is_temporary(name: str) -> bool:
+    """Whether *name* is one `temporary_name` gives out."""
+    return _TEMPORARY.fullmatch(name) is not None
+
+
+def sweep_temporaries(folder: Path) -> int:
+    """Remove what interrupted writes left in *folder*; how many there were."""
+    swept = 0
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if is_temporary(entry.name) and is_stale(entry.stat(follow_symlinks=False).st_mtime):
+                os.unlink(entry.path)
+                swept += 1
+    return swept
+
+
+def is_stale(modified: float) -> bool:
+    """Whether a temporary file last written at *modified* was left behind."""
+    return time.time() - modified > STALE_AFTER_S
+
+
+def safe_join(root: Path, *parts: str) -> Path:
+    """*parts* below *root*, links resolved; `ValueError` when that is anywhere else.
+
+    Good for names that come from settings or people. It looks once: where another process may swap
+    a link in afterwards, open component by component instead.
+    """
+    joined = "/".join(parts)
+    if "\0" in joined:
+        raise ValueError("a path may not contain NUL")
+    base = root.resolve()
+    target = base.joinpath(*parts).resolve()
+    if not target.is_relative_to(base):
+        raise ValueError(f"{joined!r} leads outside {base}")
+    return target

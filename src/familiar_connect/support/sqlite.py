@@ -1,0 +1,302 @@
+"""Database: one SQLite file with one owner, opened with its migrations run.
+
+Callable from any thread, in plain synchronous code. Writes take turns behind a lock; reads go through a
+connection of their own, so nobody who reads waits while a writer flushes to disk. Whatever SQLite complains
+of comes out as the owner's own error, in one sentence that names the file and the fix. A file that cannot
+be read as a database is never written to, moved or replaced.
+"""
+
+from __future__ import annotations
+
+import logging
+import shlex
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NoReturn, TypeAlias
+
+from familiar_connect.errors import FamiliarError
+
+Row: TypeAlias = tuple[Any, ...]
+Durability = Literal["FULL", "NORMAL"]
+
+MEMORY = ":memory:"
+BUSY_TIMEOUT_S = 5.0
+"""How long to wait for another process before saying that the file is in use."""
+MAX_COMPLAINTS = 20
+_RETRY_S = 0.02
+_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Migration:
+    """One named step from an older layout to a newer one, run once, inside a transaction."""
+
+    name: str
+    apply: Callable[[sqlite3.Connection], None]
+
+
+class Database:
+    """One SQLite database and the only way to it.
+
+    FULL means that a write is on disk when it returns; NORMAL may lose the last moments at a power cut.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        migrations: Sequence[Migration],
+        *,
+        error: Callable[[str], Exception] = FamiliarError,
+        synchronous: Durability = "FULL",
+        busy_timeout_s: float = BUSY_TIMEOUT_S,
+        doctor: str | None = None,
+    ) -> None:
+        self.path = str(path)
+        self._error = error
+        self._doctor = doctor
+        self._synchronous = synchronous
+        self._busy_timeout_s = busy_timeout_s
+        self._writing = threading.RLock()
+        self._reading = threading.RLock()
+        self._transaction_thread: int | None = None
+        self._open: list[sqlite3.Connection] = []
+        self._closed = False
+        self._make_room()
+        try:
+            with self._plain_words():
+                self._writer = self._connect()
+                self._use_wal()
+                self._migrate(migrations)
+                self._reader = self._writer if self.in_memory else self._connect(read_only=True)
+        except BaseException:
+            self.close()
+            raise
+        if self.in_memory:
+            self._reading = self._writing
+
+    @property
+    def in_memory(self) -> bool:
+        return self.path == MEMORY
+
+    def read(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
+        """Every row of a query; sees all that was committed, and one's own open transaction."""
+        if self._transaction_thread == threading.get_ident():
+            return self._fetch(self._writer, sql, parameters)
+        with self._reading:
+            return self._fetch(self._reader, sql, parameters)
+
+    def write(self, sql: str, parameters: Sequence[Any] = ()) -> sqlite3.Cursor:
+        """One statement; committed when it returns, unless a transaction of this thread is open.
+
+        Text that SQLite cannot hold raises UnicodeEncodeError, and nothing is written: see `storable`.
+        """
+        # On the path of every message: plain `try` instead of `_plain_words`, which costs several microseconds.
+        with self._writing:
+            try:
+                return self._writer.execute(sql, parameters)
+            except sqlite3.DatabaseError as exc:
+                self._complain(exc)
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """All or nothing. One opened inside another is part of the outer one."""
+        with self._writing, self._plain_words():
+            if self._transaction_thread is not None:
+                yield self._writer
+                return
+            self._writer.execute("BEGIN IMMEDIATE")
+            self._transaction_thread = threading.get_ident()
+            try:
+                yield self._writer
+                self._writer.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):  # a full disk has rolled back already
+                    self._writer.execute("ROLLBACK")
+                raise
+            finally:
+                self._transaction_thread = None
+
+    def check(self) -> list[str]:
+        """What is wrong with the file, found by reading all of it; empty when it is sound."""
+        with self._reading, self._plain_words():
+            try:
+                found = [str(row[0]) for row in self._reader.execute(f"PRAGMA quick_check({MAX_COMPLAINTS})")]
+            except sqlite3.DatabaseError as exc:
+                if _code(exc) not in _DAMAGE:
+                    raise
+                return [str(exc)]
+        return [] if found == ["ok"] else found
+
+    def close(self) -> None:
+        """Let go of the file. Closing twice is fine; using it afterwards is an error."""
+        with self._writing, self._reading:
+            self._closed = True
+            while self._open:
+                self._open.pop().close()
+
+    def __enter__(self) -> Database:
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        for connection in getattr(self, "_open", []):
+            connection.close()
+
+    def _make_room(self) -> None:
+        """Create the folder, and refuse where opening would throw away what a lost main file left behind."""
+        if self.in_memory:
+            return
+        path = Path(self.path)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            has_main = path.exists() and path.stat().st_size > 0
+            log = Path(f"{path}-wal")
+            has_log = log.exists() and log.stat().st_size > 0
+        except OSError as exc:
+            raise self._error(
+                f"{path} cannot be opened or created ({exc.strerror}): "
+                f"check that the folder {path.parent} can exist and be written to."
+            ) from exc
+        # SQLite deletes a write-ahead log whose database is missing or empty, and with it what was last written.
+        if has_log and not has_main:
+            raise self._error(
+                self._damaged(f"empty or missing, while {log.name} beside it holds what was last written")
+            )
+
+    def _connect(self, *, read_only: bool = False) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            self.path, timeout=self._busy_timeout_s, isolation_level=None, check_same_thread=False
+        )
+        self._open.append(connection)
+        connection.execute(f"PRAGMA synchronous={self._synchronous}")
+        if self._synchronous == "FULL":
+            connection.execute("PRAGMA fullfsync=ON")  # macOS: a plain fsync stops at the drive's own cache
+        if read_only:
+            connection.execute("PRAGMA query_only=ON")
+        return connection
+
+    def _use_wal(self) -> None:
+        """Switch to a write-ahead log. The switch does not heed the busy timeout, so wait here."""
+        if self.in_memory:
+            return
+        give_up_at = time.monotonic() + self._busy_timeout_s
+        while True:
+            try:
+                mode = self._writer.execute("PRAGMA journal_mode=WAL").fetchone()[0]
+                break
+            except sqlite3.OperationalError as exc:
+                if _code(exc) != sqlite3.SQLITE_BUSY or time.monotonic() > give_up_at:
+                    raise
+                time.sleep(_RETRY_S)
+        if mode != "wal":
+            _log.warning("database runs without a write-ahead log", extra={"path": self.path, "journal_mode": mode})
+
+    def _migrate(self, migrations: Sequence[Migration]) -> None:
+        """Run what has not run yet, in order; another process may be doing the same."""
+        known = self._writer.execute("SELECT 1 FROM sqlite_master WHERE type='table' AND name='migrations'").fetchone()
+        if known and all(self._has_run(migration.name) for migration in migrations):
+            return
+        for migration in migrations:
+            with self.transaction() as connection:
+                connection.execute("CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at TEXT)")
+                if not self._has_run(migration.name):
+                    migration.apply(connection)
+                    connection.execute("INSERT INTO migrations VALUES (?, datetime('now'))", (migration.name,))
+
+    def _has_run(self, name: str) -> bool:
+        return self._writer.execute("SELECT 1 FROM migrations WHERE name = ?", (name,)).fetchone() is not None
+
+    def _fetch(self, connection: sqlite3.Connection, sql: str, parameters: Sequence[Any]) -> list[Row]:
+        try:
+            return connection.execute(sql, parameters).fetchall()
+        except UnicodeEncodeError:
+            return self._fetch(connection, sql, storable_all(parameters))
+        except sqlite3.DatabaseError as exc:
+            if not str(exc).startswith("Could not decode"):
+                self._complain(exc)
+            with self._plain_words():
+                return _fetch_leniently(connection, sql, parameters)
+
+    @contextmanager
+    def _plain_words(self) -> Iterator[None]:
+        """SQLite's complaints as the owner's error, in a sentence."""
+        try:
+            yield
+        except sqlite3.DatabaseError as exc:
+            self._complain(exc)
+
+    def _complain(self, exc: sqlite3.DatabaseError) -> NoReturn:
+        """Raise the owner's error for *exc*; a mistake of the caller, not of the file, stays what it is."""
+        if isinstance(exc, sqlite3.ProgrammingError) and self._closed:
+            raise self._error(f"{self.path} was closed and is no longer read or written.") from exc
+        if isinstance(exc, sqlite3.ProgrammingError | sqlite3.IntegrityError):
+            raise exc
+        raise self._error(self._sentence(exc)) from exc
+
+    def _sentence(self, exc: sqlite3.DatabaseError) -> str:
+        where, code = self.path, _code(exc)
+        folder = Path(where).parent
+        if code in _DAMAGE:
+            return self._damaged(str(exc))
+        if code == sqlite3.SQLITE_FULL:
+            return (
+                f"{where} cannot grow because the disk is full: free some space; what was stored before is still there."
+            )
+        if code == sqlite3.SQLITE_READONLY:
+            return f"{where} is read-only: allow writing to it and to the folder {folder}; nothing in it was changed."
+        if code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH):
+            return f"{where} cannot be opened or created: check that it is a file and that {folder} may be written to."
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            waited = f"{self._busy_timeout_s:g} s"
+            return f"{where} has been in use by another program for over {waited}: close that program and try again."
+        if code == sqlite3.SQLITE_IOERR:
+            return f"{where} could not be read or written ({exc}): check the disk and its free space, then try again."
+        return f"{where} could not be used ({exc}); nothing in it was changed."
+
+    def _damaged(self, detail: str) -> str:
+        aside = f"mv {shlex.quote(self.path)}* SOME-OTHER-FOLDER/"
+        doctor = f", or run `{self._doctor}`" if self._doctor else ""
+        return (
+            f"{self.path} is damaged ({detail}); it was left as it is: "
+            f"move it aside with the files beside it ({aside}) to start a new one{doctor}."
+        )
+
+
+def storable(text: str) -> str:
+    """*text* as SQLite can hold it: halves of surrogate pairs are joined, lone ones become U+FFFD."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def storable_all(parameters: Sequence[Any]) -> tuple[Any, ...]:
+    """*parameters* with every text in them made storable."""
+    return tuple(storable(value) if isinstance(value, str) else value for value in parameters)
+
+
+def _code(exc: sqlite3.Error) -> int | None:
+    """The primary result code, without its extension."""
+    code: int | None = getattr(exc, "sqlite_errorcode", None)
+    return None if code is None else code & 0xFF
+
+
+def _fetch_leniently(connection: sqlite3.Connection, sql: str, parameters: Sequence[Any]) -> list[Row]:
+    """The same rows where some text in the file is not UTF-8: one bad byte costs that byte, not the row."""
+    connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+    try:
+        return connection.execute(sql, parameters).fetchall()
+    finally:
+        connection.text_factory = str

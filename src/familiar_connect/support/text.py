@@ -1,0 +1,90 @@
+"""Cutting text where it hurts least: at a sentence, else a word, else between graphemes."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from familiar_connect.support.tokens import CHARS_PER_TOKEN, estimate_tokens
+
+_SENTENCE_END = re.compile(r"""[.!?…]+["'”’)\]*_]*(?=\s|$)|[。！？]+[」』”’）]*""")
+_LAST_SPACE = re.compile(r"\s+\S*$")
+_JOINERS = {"\u200d", "\ufe0e", "\ufe0f", "\u20e3"}
+
+
+def truncate(text: str, max_tokens: int) -> str:
+    """The longest good beginning of *text* within *max_tokens* (four characters each)."""
+    if estimate_tokens(text) <= max_tokens:
+        return text
+    return truncate_chars(text, max(0, max_tokens) * CHARS_PER_TOKEN)
+
+
+def truncate_chars(text: str, limit: int) -> str:
+    """The beginning of *text* up to its latest sentence end within *limit* characters, else its last word."""
+    if len(text) <= limit:
+        return text
+    if limit <= 0:
+        return ""
+    window = text[: limit + 1]  # one more character, to see whether an end is followed by space
+    ends = [match.end() for match in _SENTENCE_END.finditer(window) if match.end() <= limit]
+    if ends:
+        return text[: ends[-1]].rstrip()
+    at_word = _LAST_SPACE.search(window)
+    if at_word is not None and at_word.start() > 0:
+        return text[: at_word.start()]
+    return text[: grapheme_boundary(text, limit)]
+
+
+def last_sentence_end(text: str) -> str:
+    """*text* up to its last finished sentence; all of it when none is finished."""
+    ends = [match.end() for match in _SENTENCE_END.finditer(text)]
+    return text[: ends[-1]] if ends else text
+
+
+def grapheme_boundary(text: str, at: int) -> int:
+    """*at* or a little before, so that no accent, joiner or flag is torn from its base; never 0 for at > 0."""
+    cut = at
+    while cut > 0 and cut < len(text) and _continues(text, cut):
+        cut -= 1
+        if at - cut > 32:  # a cluster this long is nobody's writing
+            return at
+    return cut or at
+
+
+def _continues(text: str, at: int) -> bool:
+    """Whether the character at *at* belongs to the one before it."""
+    here, before = text[at], text[at - 1]
+    if unicodedata.combining(here) or here in _JOINERS or before == "\u200d":
+        return True
+    if "\U0001f3fb" <= here <= "\U0001f3ff":  # skin tones
+        return True
+    return _is_flag_half(here) and _is_flag_half(before)
+
+
+def _is_flag_half(char: str) -> bool:
+    return "\U0001f1e6" <= char <= "\U0001f1ff"
+
+
+def shorten_middle(text: str, limit: int) -> str:
+    """*text* with its middle left out, saying how much, when it is longer than *limit* characters."""
+    if len(text) <= limit:
+        return text
+    head = grapheme_boundary(text, limit * 2 // 3)
+    tail = len(text) - (limit - limit * 2 // 3)
+    return f"{text[:head]}\n[… {tail - head:,} characters left out …]\n{text[tail:]}"
+
+
+def one_line(text: str) -> str:
+    """*text* with every run of white space as one space."""
+    return " ".join(text.split())
+
+
+def sentences(text: str) -> list[str]:
+    """*text* as its sentences, stripped; an unfinished rest counts as one."""
+    found: list[str] = []
+    start = 0
+    for match in _SENTENCE_END.finditer(text):
+        found.append(text[start : match.end()].strip())
+        start = match.end()
+    found.append(text[start:].strip())
+    return [sentence for sentence in found if sentence]

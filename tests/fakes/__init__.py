@@ -1,0 +1,1 @@
+"""Actors and values that tests share."""
