@@ -1,0 +1,147 @@
+"""ChannelConfigStore: what each channel gets, read once from its sidecar file and changed through it.
+
+A sidecar belongs to its owner too: a change keeps every other key and comment in it, and a file
+that cannot be understood is reported, never overwritten.
+"""
+
+from __future__ import annotations
+
+import threading
+import tomllib
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from familiar_connect.config.channel import ChannelConfig, layered_typing
+from familiar_connect.config.character import CharacterConfig
+from familiar_connect.config.load import channel_config_from, load_channel_config
+from familiar_connect.config.modes import channel_config_for_mode
+from familiar_connect.config.toml import parse_toml, read_text, write_text
+from familiar_connect.config.types import ChannelMode
+
+CACHED_CHANNELS = 4096
+"""More channels than one familiar lives in; beyond it the longest unused is read anew."""
+
+_FIRST_ON_DISK = ("channel_name", "mode", "backdrop")
+
+
+class ChannelConfigStore:
+    """Per-channel settings under *root*, over the character's."""
+
+    def __init__(self, *, root: Path, character: CharacterConfig) -> None:
+        self._root = Path(root)
+        self._character = character
+        self._known: OrderedDict[int, ChannelConfig] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, channel_id: int) -> ChannelConfig:
+        """What the channel gets: as remembered, else its sidecar, else the default mode."""
+        with self._lock:
+            known = self._known.get(channel_id)
+            if known is None:
+                known = load_channel_config(self._path(channel_id), character_overrides=self._overrides)
+                known = self._remember(channel_id, known or self._untouched(channel_id))
+            return known
+
+    def get_backdrop(self, channel_id: int) -> str | None:
+        return self.get(channel_id).backdrop_override
+
+    def set_mode(self, channel_id: int, mode: ChannelMode) -> ChannelConfig:
+        return self._change(channel_id, {"mode": mode.value})
+
+    def set_backdrop(self, channel_id: int, backdrop: str | None, channel_name: str | None = None) -> ChannelConfig:
+        """Set where the conversation takes place; a blank *backdrop* clears it."""
+        changes: dict[str, str | None] = {"backdrop": (backdrop or "").strip() or None}
+        if channel_name and channel_name.strip():
+            changes["channel_name"] = channel_name.strip()
+        return self._change(channel_id, changes)
+
+    @property
+    def _overrides(self) -> Mapping[str, Any]:
+        return self._character.typing_simulation_overrides
+
+    def _path(self, channel_id: int) -> Path:
+        return self._root / f"{int(channel_id)}.toml"
+
+    def _untouched(self, channel_id: int) -> ChannelConfig:
+        base = channel_config_for_mode(self._character.default_mode)
+        typing = layered_typing(base.typing_simulation, self._overrides, file=self._path(channel_id))
+        return replace(base, typing_simulation=typing)
+
+    def _remember(self, channel_id: int, config: ChannelConfig) -> ChannelConfig:
+        self._known[channel_id] = config
+        while len(self._known) > CACHED_CHANNELS:
+            self._known.popitem(last=False)
+        return config
+
+    def _change(self, channel_id: int, changes: Mapping[str, str | None]) -> ChannelConfig:
+        with self._lock:
+            path = self._path(channel_id)
+            text = read_text(path) or ""
+            wanted = parse_toml(text, path)
+            wanted.setdefault("mode", self._character.default_mode.value)
+            for name, value in changes.items():
+                if value is not None:
+                    wanted[name] = value
+                else:
+                    wanted.pop(name, None)
+            config = channel_config_from(wanted, path, character_overrides=self._overrides, strict=False)
+            write_text(path, _rewritten(text, wanted))
+            return self._remember(channel_id, config)
+
+
+def _rewritten(text: str, wanted: Mapping[str, Any]) -> str:
+    """*text* changed to say *wanted*, comments kept; only where that cannot be done, *wanted* afresh."""
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
+    try:
+        result = _edited(text, wanted)
+        if tomllib.loads(result) == wanted:
+            return result
+    except (TOMLKitError, ValueError):
+        pass
+    return tomlkit.dumps({name: wanted[name] for name in sorted(wanted, key=lambda name: _rank(name, wanted[name]))})
+
+
+def _edited(text: str, wanted: Mapping[str, Any]) -> str:
+    import tomlkit
+
+    document = tomlkit.parse(f"{text}\n" if text and not text.endswith("\n") else text)
+    for name in [name for name in document if name not in wanted]:
+        del document[name]
+    for name in _FIRST_ON_DISK:
+        if name in wanted and document.get(name) != wanted[name]:
+            document[name] = wanted[name]
+    header, blocks, rest = _blocks(document.body)
+    ordered = tomlkit.TOMLDocument(True)  # as if parsed: blank lines stay where they are
+    for block in [header, *sorted(blocks, key=lambda block: _rank(block[-1][0].key, block[-1][1])), rest]:
+        for key, item in block:
+            ordered.append(key, item)
+    return tomlkit.dumps(ordered)
+
+
+def _blocks(body: list[tuple[Any, Any]]) -> tuple[list[Any], list[list[Any]], list[Any]]:
+    """The document's head comment, each key with the comments above it, and what trails behind."""
+    header: list[Any] = []
+    blocks: list[list[Any]] = []
+    waiting: list[Any] = []
+    for key, item in body:
+        waiting.append((key, item))
+        if key is not None:
+            blocks.append(waiting)
+            waiting = []
+        elif not blocks and not header and len(waiting) > 1 and not item.as_string().strip():
+            header, waiting = waiting, []
+    return header, blocks, waiting
+
+
+def _rank(name: str, value: object) -> int:
+    if name in _FIRST_ON_DISK:
+        return _FIRST_ON_DISK.index(name)
+    is_table = isinstance(value, Mapping) or (
+        isinstance(value, list) and bool(value) and all(isinstance(item, Mapping) for item in value)
+    )
+    return len(_FIRST_ON_DISK) + is_table

@@ -1,0 +1,93 @@
+"""ChannelConfig: what one channel gets, and TypingSimulationConfig, how words arrive in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from familiar_connect.config.toml import FLAG, TEXT_OR_NONE, Key, choice, number, one_of, whole
+from familiar_connect.config.types import DEFAULT_CHANNEL_MODE, ChannelMode
+from familiar_connect.context.types import Layer
+from familiar_connect.errors import ConfigError
+
+PRESET_FIDELITIES = ("with_memory", "sillytavern")
+
+
+@dataclass(frozen=True)
+class TypingSimulationConfig:
+    """A reply sent in several messages, at the pace of someone typing."""
+
+    enabled: bool = False
+    chars_per_second: float = 40.0
+    min_delay_s: float = 0.8
+    max_delay_s: float = 6.0
+    inter_line_pause_s: float = 0.7
+    sentence_split_threshold: int = 400
+
+
+@dataclass(frozen=True)
+class ChannelConfig:
+    """What one channel gets. A budget or deadline of 0 is no limit."""
+
+    mode: ChannelMode = DEFAULT_CHANNEL_MODE
+    budget_tokens: int = 0
+    deadline_s: float = 0.0
+    budget_by_layer: Mapping[Layer, int] = field(default_factory=dict)
+    providers_enabled: frozenset[str] = frozenset()
+    preprocessors_enabled: frozenset[str] = frozenset()
+    postprocessors_enabled: frozenset[str] = frozenset()
+    typing_simulation: TypingSimulationConfig = TypingSimulationConfig()
+    backdrop_override: str | None = None
+    channel_name: str | None = None
+    preset_fidelity: str | None = None
+    """None: the familiar's."""
+
+
+PRESET_FIDELITY = choice(*PRESET_FIDELITIES)
+
+TYPING_KEYS = (
+    Key(
+        name="typing_simulation.enabled",
+        rule=FLAG,
+        meaning="Send a reply in several messages with pauses, as someone typing would. Each mode has its own default.",
+    ),
+    Key(name="typing_simulation.chars_per_second", rule=number(above=0), meaning="Typing speed."),
+    Key(name="typing_simulation.min_delay_s", rule=number(least=0), meaning="Shortest wait before a message."),
+    Key(name="typing_simulation.max_delay_s", rule=number(least=0), meaning="Longest wait before a message."),
+    Key(name="typing_simulation.inter_line_pause_s", rule=number(least=0), meaning="Pause between two messages."),
+    Key(
+        name="typing_simulation.sentence_split_threshold",
+        rule=whole(least=1),
+        meaning="Lines longer than this many characters are split at sentence ends.",
+    ),
+)
+
+CHANNEL_KEYS = (
+    Key(name="channel_name", rule=TEXT_OR_NONE, meaning="What the channel is called; kept up to date by the program."),
+    Key(name="mode", rule=one_of(ChannelMode), meaning="How the familiar behaves here. Required."),
+    Key(
+        name="backdrop",
+        rule=TEXT_OR_NONE,
+        field="backdrop_override",
+        meaning="Where the conversation takes place; stands in for the mode's own note.",
+    ),
+    Key(name="preset_fidelity", rule=PRESET_FIDELITY, meaning="Overrides the familiar's setting of the same name."),
+    *TYPING_KEYS,
+)
+
+
+def layered_typing(
+    base: TypingSimulationConfig, *overrides: Mapping[str, Any] | None, file: Path
+) -> TypingSimulationConfig:
+    """*base* with each layer of *overrides* laid over it, later over earlier."""
+    result = base
+    for layer in overrides:
+        result = replace(result, **(layer or {}))
+    if result.min_delay_s > result.max_delay_s:
+        raise ConfigError(
+            f"{file}: [typing_simulation] min_delay_s ({result.min_delay_s:g}) must not be above "
+            f"max_delay_s ({result.max_delay_s:g}); set both"
+        )
+    return result

@@ -1,0 +1,185 @@
+"""CharacterConfig: everything `character.toml` can say, with its defaults, and the table of its keys."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from familiar_connect.config.channel import PRESET_FIDELITIES, PRESET_FIDELITY, TYPING_KEYS
+from familiar_connect.config.llm import LLM_KEYS, LLMSlotConfig, default_slots
+from familiar_connect.config.platforms import DISCORD_KEYS, DiscordConfig
+from familiar_connect.config.toml import (
+    FLAG,
+    TEXT,
+    TEXT_OR_NONE,
+    TEXTS,
+    Key,
+    Rule,
+    Unfit,
+    choice,
+    number,
+    one_of,
+    whole,
+)
+from familiar_connect.config.types import (
+    DEFAULT_CHANNEL_MODE,
+    ChannelMode,
+    Interjection,
+    InterruptTolerance,
+    PromptOrder,
+)
+from familiar_connect.config.voice import INTERRUPTION_KEYS, TTS_KEYS, TTSConfig
+
+
+@dataclass(frozen=True)
+class CharacterConfig:
+    """The settings of one familiar."""
+
+    default_mode: ChannelMode = DEFAULT_CHANNEL_MODE
+    history_window_size: int = 20
+    depth_inject_position: int = 0
+    depth_inject_role: str = "system"
+    display_tz: str = "UTC"
+    aliases: list[str] = field(default_factory=list)
+    chattiness: str = "Balanced — responds when the conversation is relevant"
+    interjection: Interjection = Interjection.average
+    text_lull_timeout: float = 10.0
+    voice_lull_timeout: float = 5.0
+    interrupt_tolerance: InterruptTolerance = InterruptTolerance.average
+    min_interruption_s: float = 2.0
+    short_long_boundary_s: float = 30.0
+    memory_writer_turn_threshold: int = 50
+    memory_writer_idle_timeout: float = 1800.0
+    llm: dict[str, LLMSlotConfig] = field(default_factory=default_slots)
+    tts: TTSConfig = field(default_factory=TTSConfig)
+    typing_simulation_overrides: dict[str, Any] = field(default_factory=dict)
+    preset_fidelity: str = PRESET_FIDELITIES[0]
+    discord: DiscordConfig = field(default_factory=DiscordConfig)
+    history_refresh_every_turns: int = 10
+    history_max_turns_per_refresh: int = 200
+    history_max_chars_per_refresh: int = 24_000
+    memory_writer_review: bool = False
+    prompt_order: PromptOrder = PromptOrder.stable_first
+    user_name: str | None = None
+    user_persona: str = ""
+
+
+def _zone(value: object) -> str:
+    if not isinstance(value, str):
+        raise Unfit
+    if value == "UTC":  # known even where no zone database is installed
+        return value
+    try:
+        ZoneInfo(value)
+    except (KeyError, ValueError, OSError):
+        raise Unfit from None
+    return value
+
+
+TOP_KEYS = (
+    Key(name="default_mode", rule=one_of(ChannelMode), meaning="How the familiar behaves in a channel nobody set up."),
+    Key(
+        name="display_tz",
+        rule=Rule("a time zone such as Europe/Berlin or UTC", _zone),
+        meaning="Time zone of the dates the familiar sees and writes.",
+    ),
+    Key(
+        name="aliases",
+        rule=TEXTS,
+        meaning="Further names it answers to, besides the one in `memory/self/name.md`.",
+    ),
+    Key(name="user_name", rule=TEXT_OR_NONE, meaning="What you are called in the terminal.", example='"Robin"'),
+    Key(name="user_persona", rule=TEXT, meaning="Who you are to the familiar, in a few words."),
+    Key(name="chattiness", rule=TEXT, meaning="When to join in, in words; read by the model that decides."),
+    Key(
+        name="interjection",
+        rule=one_of(Interjection),
+        meaning="How readily it joins a conversation it was not addressed in.",
+    ),
+    Key(
+        name="text_lull_timeout",
+        rule=number(least=0),
+        meaning="Quiet in a text channel, seconds, after which it may speak.",
+    ),
+    Key(
+        name="voice_lull_timeout",
+        rule=number(least=0),
+        meaning="Quiet in a voice channel, seconds, after which someone has finished.",
+    ),
+    Key(
+        name="prompt_order",
+        rule=one_of(PromptOrder),
+        meaning="Order of the prompt. `stable_first` keeps caches warm; `classic` is the older sequence.",
+    ),
+    Key(
+        name="preset_fidelity",
+        rule=PRESET_FIDELITY,
+        meaning="With a SillyTavern preset: our memory in its order, or exactly what SillyTavern would send.",
+    ),
+)
+
+SECTION_KEYS = (
+    Key(
+        name="providers.history.window_size",
+        field="history_window_size",
+        rule=whole(least=1),
+        meaning="Recent turns shown word for word.",
+    ),
+    Key(
+        name="providers.history.refresh_every_turns",
+        field="history_refresh_every_turns",
+        rule=whole(least=1),
+        meaning="Turns after which the summary of older ones is refreshed.",
+    ),
+    Key(
+        name="providers.history.max_turns_per_refresh",
+        field="history_max_turns_per_refresh",
+        rule=whole(least=1),
+        meaning="Most turns one refresh takes in; a longer backlog is worked off in steps.",
+    ),
+    Key(
+        name="providers.history.max_chars_per_refresh",
+        field="history_max_chars_per_refresh",
+        rule=whole(least=1),
+        meaning="Most characters one refresh takes in.",
+    ),
+    Key(
+        name="layers.depth_inject.position",
+        field="depth_inject_position",
+        rule=whole(least=0),
+        meaning="Where injected notes stand, counted in messages from the end.",
+    ),
+    Key(
+        name="layers.depth_inject.role",
+        field="depth_inject_role",
+        rule=choice("system", "user"),
+        meaning="Role of the message that carries injected notes.",
+    ),
+    Key(
+        name="memory_writer.turn_threshold",
+        field="memory_writer_turn_threshold",
+        rule=whole(least=1),
+        meaning="Turns after which memories are written.",
+    ),
+    Key(
+        name="memory_writer.idle_timeout",
+        field="memory_writer_idle_timeout",
+        rule=number(above=0),
+        meaning="Quiet, seconds, after which memories are written.",
+    ),
+    Key(
+        name="memory_writer.review",
+        field="memory_writer_review",
+        rule=FLAG,
+        meaning="Keep memories as proposals until you approve them.",
+    ),
+    *INTERRUPTION_KEYS,
+    *TTS_KEYS,
+    *DISCORD_KEYS,
+)
+
+PLAIN_KEYS = (*TOP_KEYS, *SECTION_KEYS)
+"""Keys that fill one field each."""
+
+CHARACTER_KEYS = (*PLAIN_KEYS, *TYPING_KEYS, *LLM_KEYS)

@@ -1,0 +1,95 @@
+"""The data home: where familiars live, which there are and which one is meant."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from familiar_connect.config.secrets import FAMILIAR_VARIABLE, Secrets, home_from_environment
+from familiar_connect.config.toml import shown
+from familiar_connect.errors import HomeError
+
+DEFAULT_FAMILIAR_ID = "default"
+"""Taken when several are there and nobody says which."""
+
+PROFILE_NAME = "_default"
+"""Folder beside the familiars whose settings lie under everyone's."""
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))}
+_LISTED = 20
+
+
+def find_home(flag: Path | None = None, *, cwd: Path | None = None, environ: Mapping[str, str] | None = None) -> Path:
+    """The data home: *flag*, else `FAMILIAR_HOME`, else `./data` if it holds familiars, else the user's own."""
+    home = Path(flag).expanduser().absolute() if flag else home_from_environment(cwd=cwd, environ=environ)
+    if home.exists() and not home.is_dir():
+        raise HomeError(f"{home}: is a file; name a folder with --home or FAMILIAR_HOME")
+    return home
+
+
+def familiar_root(home: Path, familiar_id: str) -> Path:
+    """Folder of one familiar, whether or not it exists."""
+    if familiar_id in ("", ".", "..") or any(mark in familiar_id for mark in "/\\\0:"):
+        raise HomeError(f"{shown(familiar_id)} cannot name a familiar; use letters, digits, - and _")
+    return Path(home) / "familiars" / familiar_id
+
+
+def profile_path(home: Path) -> Path | None:
+    """The `character.toml` that lies under every familiar's own, if this home has one."""
+    path = Path(home) / "familiars" / PROFILE_NAME / "character.toml"
+    return path if path.exists() else None
+
+
+def list_familiars(home: Path) -> list[str]:
+    """The familiars of this home, by name."""
+    folder = Path(home) / "familiars"
+    try:
+        return sorted(entry.name for entry in folder.iterdir() if entry.name[0] not in "_." and entry.is_dir())
+    except FileNotFoundError:
+        return []
+    except OSError as exc:
+        raise HomeError(f"{folder}: cannot be read ({exc.strerror}); check that it is a folder you may read") from exc
+
+
+def pick_familiar(home: Path, wanted: str | None = None, *, environ: Mapping[str, str] | None = None) -> str:
+    """Which familiar is meant: *wanted*, else `FAMILIAR_ID`, else the only one, else the one called `default`."""
+    there = list_familiars(home)
+    name = wanted or Secrets(home, environ=environ).get(FAMILIAR_VARIABLE)
+    if name:
+        if name in there:
+            return name
+        raise HomeError(_no_such(home, name, there))
+    if not there:
+        raise HomeError(f"{home}: there is no familiar here yet; make one with: familiar init")
+    if len(there) == 1:
+        return there[0]
+    if DEFAULT_FAMILIAR_ID in there:
+        return DEFAULT_FAMILIAR_ID
+    raise HomeError(
+        f"{home}: several familiars live here ({_listed(there)}); say which with --familiar ID or {FAMILIAR_VARIABLE}"
+    )
+
+
+def valid_familiar_id(text: str) -> bool:
+    """Whether *text* can name a new familiar: letters, digits, - and _, at most 64, a letter or digit first."""
+    return _ID.fullmatch(text) is not None and text.lower() not in _DEVICES
+
+
+def _no_such(home: Path, name: str, there: list[str]) -> str:
+    near = difflib.get_close_matches(name[:64], there, n=1)
+    sentence = f"{home}: there is no familiar called {shown(name)}"
+    if near:
+        sentence += f"; did you mean {near[0]!r}?"
+    elif there:
+        sentence += f"; there are: {_listed(there)}"
+    if not valid_familiar_id(name):
+        return f"{sentence}; a name is made of letters, digits, - and _"
+    return f"{sentence}; make it with: familiar init {name}"
+
+
+def _listed(names: list[str]) -> str:
+    rest = len(names) - _LISTED
+    return ", ".join(names[:_LISTED]) + (f" and {rest} more" if rest > 0 else "")

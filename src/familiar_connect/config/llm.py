@@ -1,0 +1,224 @@
+"""[llm.<slot>]: which model does which work.
+
+A slot takes each setting from the nearest place that gives it: the familiar's own slot, the familiar's
+[llm.default], the profile's slot, the profile's [llm.default], then the code. A key named for one
+address is never handed on to another.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from familiar_connect.config.toml import FILLED_TEXT, Key, Rule, Unfit, number, whole
+from familiar_connect.errors import ConfigError
+
+EMBEDDED_MODEL = "embedded"
+OPENROUTER_BASE_URL = "https://openrouter.ai/api/v1"
+OPENROUTER_KEY_VARIABLE = "OPENROUTER_API_KEY"
+DEFAULT_SLOT = "default"
+
+SLOT_TEMPERATURES: dict[str, float] = {
+    "main_prose": 0.7,
+    "post_process_style": 0.5,
+    "reasoning_context": 0.3,
+    "history_summary": 0.4,
+    "memory_search": 0.4,
+    "memory_writer": 0.3,
+    "interjection_decision": 0.5,
+    "mood_eval": 0.3,
+}
+"""Every slot, in the order they are shown, with the temperature it has until told otherwise."""
+
+LLM_SLOT_NAMES = frozenset(SLOT_TEMPERATURES)
+
+_VARIABLE_NAME = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")
+
+
+@dataclass(frozen=True)
+class LLMSlotConfig:
+    """The model of one slot and how it is reached."""
+
+    model: str
+    temperature: float | None = None
+    api_key_env: str | None = None
+    fallbacks: tuple[str, ...] = ()
+    base_url: str | None = None
+    max_output_tokens: int | None = None
+    context_window: int | None = None
+    timeout_s: float | None = None
+
+    @property
+    def is_embedded(self) -> bool:
+        return self.model == EMBEDDED_MODEL
+
+    @property
+    def address(self) -> str | None:
+        """Where calls go: OpenRouter unless told otherwise, nowhere for the embedded model."""
+        if self.is_embedded:
+            return None
+        return self.base_url or OPENROUTER_BASE_URL
+
+    @property
+    def key_variable(self) -> str | None:
+        """Name of the variable that holds the key, None when no key is sent."""
+        if self.is_embedded:
+            return None
+        at_openrouter = _same_address(self.address, OPENROUTER_BASE_URL)
+        return self.api_key_env or (OPENROUTER_KEY_VARIABLE if at_openrouter else None)
+
+
+def default_slots() -> dict[str, LLMSlotConfig]:
+    """Every slot on the embedded model."""
+    return {slot: LLMSlotConfig(EMBEDDED_MODEL, heat) for slot, heat in SLOT_TEMPERATURES.items()}
+
+
+def _variable(value: object) -> str:
+    if not isinstance(value, str) or not _VARIABLE_NAME.fullmatch(value):
+        raise Unfit
+    return value
+
+
+def _models(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise Unfit
+    return tuple(FILLED_TEXT.read(item) for item in value)
+
+
+def _web_address(value: object) -> str:
+    if not isinstance(value, str) or not value.isprintable() or " " in value.strip():
+        raise Unfit
+    address = value.strip()
+    try:
+        parts = urlsplit(address)
+        named = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        raise Unfit from None
+    if not named or "@" in parts.netloc or parts.query or parts.fragment:
+        raise Unfit
+    return address
+
+
+SLOT_KEYS = (
+    Key(
+        name="model",
+        rule=FILLED_TEXT,
+        meaning='Model id as its server knows it; "embedded" is the small model that comes with the program.',
+        example='"qwen3:8b"',
+    ),
+    Key(
+        name="base_url",
+        rule=Rule(
+            "an address such as http://localhost:11434/v1, starting with http:// or https://, "
+            "without user name, password or ?query",
+            _web_address,
+            may_show=False,
+        ),
+        meaning="Address of an OpenAI-compatible server. None: OpenRouter.",
+        example='"http://localhost:11434/v1"',
+    ),
+    Key(
+        name="api_key_env",
+        rule=Rule(
+            "the name of an environment variable in capitals, such as OPENROUTER_API_KEY; "
+            "put the key itself into secrets.env under that name and never here",
+            _variable,
+            may_show=False,
+        ),
+        meaning=f"Name of the variable that holds the key, never the key. None: `{OPENROUTER_KEY_VARIABLE}` at "
+        "OpenRouter, no key elsewhere.",
+        example='"MY_SERVER_API_KEY"',
+    ),
+    Key(
+        name="temperature",
+        rule=number(least=0, most=2),
+        meaning="How freely words are chosen.",
+        example="0.7",
+    ),
+    Key(
+        name="fallbacks",
+        rule=Rule("a list of model ids", _models),
+        meaning="Models tried in turn when this one fails.",
+        example="[]",
+    ),
+    Key(
+        name="max_output_tokens",
+        rule=whole(least=1),
+        meaning="Longest reply asked for. None: the model's own.",
+        example="800",
+    ),
+    Key(
+        name="context_window",
+        rule=whole(least=1),
+        meaning="Tokens the model can take in. None: what is known of it.",
+        example="32768",
+    ),
+    Key(
+        name="timeout_s",
+        rule=number(above=0),
+        meaning="Longest silence of the server, seconds. None: the client's own.",
+        example="60.0",
+    ),
+)
+"""Named as in one slot's table; `LLM_KEYS` has them for every slot."""
+
+LLM_KEYS = tuple(
+    Key(name=f"llm.{slot}.{key.name}", rule=key.rule, meaning=key.meaning, example=key.example)
+    for slot in (DEFAULT_SLOT, *SLOT_TEMPERATURES)
+    for key in SLOT_KEYS
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlotSource:
+    """One place that may say something about a slot."""
+
+    label: str
+    file: Path | None
+    section: str
+    says: Mapping[str, Any]
+
+
+def resolve_slot(slot: str, sources: Sequence[SlotSource]) -> tuple[LLMSlotConfig, dict[str, str]]:
+    """The slot as *sources*, nearest first, give it; and by setting the label of the source it came from."""
+    code = {"model": EMBEDDED_MODEL, "temperature": SLOT_TEMPERATURES[slot]}
+    chain = [*sources, SlotSource(label="default", file=None, section="", says=code)]
+    rank: dict[str, int] = {}
+    for position, source in enumerate(chain):
+        for name in source.says:
+            rank.setdefault(name, position)
+    if chain[rank["model"]].says["model"] == EMBEDDED_MODEL and "base_url" in rank:
+        if rank["base_url"] <= rank["model"]:
+            source = chain[rank["base_url"]]
+            raise ConfigError(
+                f"{source.file}: [{source.section}] base_url is set but the model is {EMBEDDED_MODEL!r}, which runs "
+                f"inside the program; add model = the one that address serves"
+            )
+        del rank["base_url"]
+    if "api_key_env" in rank and not _key_fits(chain, rank):
+        del rank["api_key_env"]
+    given = {name: chain[position].says[name] for name, position in rank.items()}
+    return LLMSlotConfig(**given), {name: chain[position].label for name, position in rank.items()}
+
+
+def _key_fits(chain: Sequence[SlotSource], rank: Mapping[str, int]) -> bool:
+    """Whether the key was named for the address that is used, or for none in particular."""
+    model = chain[rank["model"]].says["model"]
+    if model == EMBEDDED_MODEL:
+        return True
+    used = chain[rank["base_url"]].says["base_url"] if "base_url" in rank else OPENROUTER_BASE_URL
+    seen = chain[rank["api_key_env"] :]
+    named_for = next((source.says["base_url"] for source in seen if "base_url" in source.says), None)
+    if named_for is None:
+        for_openrouter = seen[0].says["api_key_env"] == OPENROUTER_KEY_VARIABLE
+        seen_model = next(source.says["model"] for source in seen if "model" in source.says)
+        named_for = OPENROUTER_BASE_URL if for_openrouter or seen_model != EMBEDDED_MODEL else used
+    return _same_address(named_for, used)
+
+
+def _same_address(one: str | None, other: str | None) -> bool:
+    return (one or "").rstrip("/").lower() == (other or "").rstrip("/").lower()

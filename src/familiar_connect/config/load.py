@@ -1,0 +1,252 @@
+"""Loaders: a settings file becomes typed values, over an optional profile, over the defaults in code.
+
+Each file is checked by itself, so a complaint names the file it is about. What only shows once
+the files are laid over each other is checked last.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from familiar_connect.config.channel import CHANNEL_KEYS, TYPING_KEYS, ChannelConfig, layered_typing
+from familiar_connect.config.character import CHARACTER_KEYS, PLAIN_KEYS, CharacterConfig
+from familiar_connect.config.llm import (
+    DEFAULT_SLOT,
+    SLOT_KEYS,
+    SLOT_TEMPERATURES,
+    LLMSlotConfig,
+    SlotSource,
+    resolve_slot,
+)
+from familiar_connect.config.modes import channel_config_for_mode
+from familiar_connect.config.toml import KeyPath, checked, parse_toml, read_text, read_toml, write_text
+from familiar_connect.config.types import ChannelMode
+from familiar_connect.config.voice import OLDER_TTS_SPELLINGS
+from familiar_connect.errors import ConfigError
+
+_log = logging.getLogger(__name__)
+
+_NOUNS: Mapping[KeyPath, str] = {("llm",): "LLM slot"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """One effective setting and where it comes from: `default`, `profile` or `familiar`."""
+
+    key: str
+    value: object
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class _FileLayer:
+    label: str
+    file: Path
+    values: Mapping[KeyPath, Any]
+
+
+def load_character_config(path: Path, *, defaults_path: Path | None = None) -> CharacterConfig:
+    """The settings in *path*, over those in *defaults_path*, over the defaults. A missing *path* means none."""
+    return _build(_layers(path, defaults_path))
+
+
+def explain_character_config(path: Path, *, defaults_path: Path | None = None) -> list[Setting]:
+    """Every effective setting, in the order of the reference, with the place it comes from."""
+    layers = _layers(path, defaults_path)
+    config = _build(layers)
+    settings = [
+        Setting(key=key.name, value=_plain(_field(config, key.fills)), source=_source(key.path, layers))
+        for key in PLAIN_KEYS
+    ]
+    typing = replace(
+        channel_config_for_mode(config.default_mode).typing_simulation, **config.typing_simulation_overrides
+    )
+    settings += [
+        Setting(key=key.name, value=getattr(typing, key.fills), source=_source(key.path, layers)) for key in TYPING_KEYS
+    ]
+    for slot in SLOT_TEMPERATURES:
+        resolved, labels = resolve_slot(slot, _slot_sources(slot, layers))
+        settings += [
+            Setting(
+                key=f"llm.{slot}.{key.name}",
+                value=_plain(getattr(resolved, key.name)),
+                source=labels.get(key.name, "default"),
+            )
+            for key in SLOT_KEYS
+        ]
+    return settings
+
+
+def load_channel_config(path: Path, *, character_overrides: Mapping[str, Any] | None = None) -> ChannelConfig | None:
+    """The channel's settings in *path*, None when there are none."""
+    document = read_toml(Path(path))
+    if document is None:
+        return None
+    return channel_config_from(document, Path(path), character_overrides=character_overrides)
+
+
+def channel_config_from(
+    document: Mapping[str, Any],
+    file: Path,
+    *,
+    character_overrides: Mapping[str, Any] | None = None,
+    strict: bool = True,
+) -> ChannelConfig:
+    """The channel's settings in *document*; keys nobody knows are an error only when *strict*."""
+    values = checked(document, CHANNEL_KEYS, file, strict=strict)
+    if ("mode",) not in values:
+        raise ConfigError(f"{file}: mode is missing; add one of {', '.join(mode.value for mode in ChannelMode)}")
+    base = channel_config_for_mode(values[("mode",)])
+    return replace(
+        base,
+        typing_simulation=layered_typing(
+            base.typing_simulation, character_overrides, _section(values, "typing_simulation"), file=file
+        ),
+        **{key.fills: values[key.path] for key in CHANNEL_KEYS if len(key.path) == 1 and key.path in values},
+    )
+
+
+def write_default_model(path: Path, *, model: str, base_url: str | None = None, api_key_env: str | None = None) -> None:
+    """Point every slot that says nothing else at one model, in the owner's file, keeping all else in it."""
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
+    text = read_text(path) or ""
+    wanted = {"model": model, "base_url": base_url, "api_key_env": api_key_env}
+    expected = parse_toml(text, path)
+    checked(expected, CHARACTER_KEYS, path, nouns=_NOUNS, ignored=OLDER_TTS_SPELLINGS)
+    try:
+        document = tomlkit.parse(text)
+        for tables in (expected, document):
+            _set_default_model(tables, wanted, tomlkit.table)
+        result = tomlkit.dumps(document)
+    except TOMLKitError as exc:
+        raise ConfigError(f"{path}: [llm.default] could not be changed; write it there yourself") from exc
+    reread = parse_toml(result, path)
+    if reread != expected:
+        raise ConfigError(f"{path}: [llm.default] could not be changed; write it there yourself")
+    checked(reread, CHARACTER_KEYS, path, nouns=_NOUNS, ignored=OLDER_TTS_SPELLINGS)
+    write_text(path, result)
+
+
+def _set_default_model(tables: Any, wanted: Mapping[str, str | None], new_table: Any) -> None:
+    if "llm" not in tables:
+        tables["llm"] = new_table(is_super_table=True)
+    if DEFAULT_SLOT not in tables["llm"]:
+        tables["llm"][DEFAULT_SLOT] = new_table()
+    section = tables["llm"][DEFAULT_SLOT]
+    for name, value in wanted.items():
+        if value is not None:
+            section[name] = value
+        elif name in section:
+            del section[name]
+
+
+def _layers(path: Path, defaults_path: Path | None) -> list[_FileLayer]:
+    """What each file says, nearest first."""
+    layers = []
+    own = read_toml(Path(path))
+    if own is not None:
+        layers.append(_layer("familiar", Path(path), own))
+    if defaults_path is not None:
+        profile = read_toml(Path(defaults_path))
+        if profile is None:
+            raise ConfigError(
+                f"{defaults_path}: the default character profile named does not exist; create or unset it"
+            )
+        layers.append(_layer("profile", Path(defaults_path), profile))
+    return layers
+
+
+def _layer(label: str, file: Path, document: Mapping[str, Any]) -> _FileLayer:
+    for path, sentence in OLDER_TTS_SPELLINGS.items():
+        section = document.get(path[0])
+        if isinstance(section, dict) and path[1] in section:
+            _log.warning(sentence, extra={"file": str(file)})
+    values = checked(document, CHARACTER_KEYS, file, nouns=_NOUNS, ignored=OLDER_TTS_SPELLINGS)
+    return _FileLayer(label=label, file=file, values=values)
+
+
+def _build(layers: Sequence[_FileLayer]) -> CharacterConfig:
+    merged: dict[KeyPath, Any] = {}
+    for layer in reversed(layers):
+        merged |= layer.values
+    fields: dict[str, Any] = {}
+    nested: dict[str, dict[str, Any]] = {}
+    for key in PLAIN_KEYS:
+        if key.path in merged:
+            group, _, name = key.fills.rpartition(".")
+            (nested.setdefault(group, {}) if group else fields)[name] = merged[key.path]
+    config = CharacterConfig(
+        **fields,
+        typing_simulation_overrides=_section(merged, "typing_simulation"),
+        llm=_slots(layers),
+    )
+    config = replace(config, **{group: replace(getattr(config, group), **given) for group, given in nested.items()})
+    _check_together(config, layers)
+    return config
+
+
+def _slots(layers: Sequence[_FileLayer]) -> dict[str, LLMSlotConfig]:
+    return {slot: resolve_slot(slot, _slot_sources(slot, layers))[0] for slot in SLOT_TEMPERATURES}
+
+
+def _slot_sources(slot: str, layers: Sequence[_FileLayer]) -> list[SlotSource]:
+    return [
+        SlotSource(
+            label=layer.label if section == slot else f"{layer.label} [llm.{DEFAULT_SLOT}]",
+            file=layer.file,
+            section=f"llm.{section}",
+            says=_section(layer.values, "llm", section),
+        )
+        for layer in layers
+        for section in (slot, DEFAULT_SLOT)
+    ]
+
+
+def _check_together(config: CharacterConfig, layers: Sequence[_FileLayer]) -> None:
+    """What no single value can get wrong."""
+    if not layers:
+        return
+    if config.short_long_boundary_s <= config.min_interruption_s:
+        file = _nearest_file(("voice", "interruption"), layers)
+        raise ConfigError(
+            f"{file}: [voice.interruption] short_long_boundary_s ({config.short_long_boundary_s:g}) must be above "
+            f"min_interruption_s ({config.min_interruption_s:g})"
+        )
+    layered_typing(
+        channel_config_for_mode(config.default_mode).typing_simulation,
+        config.typing_simulation_overrides,
+        file=_nearest_file(("typing_simulation",), layers),
+    )
+
+
+def _nearest_file(section: KeyPath, layers: Sequence[_FileLayer]) -> Path:
+    for layer in layers:
+        if any(path[: len(section)] == section for path in layer.values):
+            return layer.file
+    return layers[0].file
+
+
+def _section(values: Mapping[KeyPath, Any], *section: str) -> dict[str, Any]:
+    return {path[-1]: value for path, value in values.items() if path[:-1] == section}
+
+
+def _source(path: KeyPath, layers: Sequence[_FileLayer]) -> str:
+    return next((layer.label for layer in layers if path in layer.values), "default")
+
+
+def _field(config: CharacterConfig, dotted: str) -> object:
+    value: object = config
+    for name in dotted.split("."):
+        value = getattr(value, name)
+    return value
+
+
+def _plain(value: object) -> object:
+    return value.value if isinstance(value, Enum) else value

@@ -1,0 +1,96 @@
+"""channel_config_for_mode: the one table of what each mode gives a channel.
+
+A provider or processor joins a mode by its id standing here. Voice takes processors and side models
+away from any mode; that is decided where the request's modality is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+
+from familiar_connect.config.channel import ChannelConfig, TypingSimulationConfig
+from familiar_connect.config.types import ChannelMode
+from familiar_connect.context.types import Layer
+
+_PROVIDERS = frozenset({"character", "history", "content_search", "mode_instructions"})
+
+_TABLE: Mapping[ChannelMode, ChannelConfig] = MappingProxyType(
+    {
+        ChannelMode.full_rp: ChannelConfig(
+            mode=ChannelMode.full_rp,
+            budget_tokens=8000,
+            deadline_s=30.0,
+            budget_by_layer={
+                Layer.core: 400,
+                Layer.character: 2000,
+                Layer.content: 2000,
+                Layer.history_summary: 1000,
+                Layer.recent_history: 2000,
+                Layer.author_note: 400,
+                Layer.depth_inject: 400,
+                Layer.scene: 600,
+                Layer.examples: 600,
+            },
+            providers_enabled=_PROVIDERS,
+            preprocessors_enabled=frozenset({"stepped_thinking"}),
+            postprocessors_enabled=frozenset({"recast"}),
+        ),
+        ChannelMode.text_conversation_rp: ChannelConfig(
+            mode=ChannelMode.text_conversation_rp,
+            budget_tokens=6000,
+            deadline_s=24.0,
+            budget_by_layer={
+                Layer.core: 400,
+                Layer.character: 1200,
+                Layer.content: 2000,
+                Layer.history_summary: 600,
+                Layer.recent_history: 1400,
+                Layer.author_note: 300,
+                Layer.depth_inject: 400,
+                Layer.scene: 500,
+                Layer.examples: 400,
+            },
+            providers_enabled=_PROVIDERS,
+            preprocessors_enabled=frozenset({"stepped_thinking"}),
+            typing_simulation=TypingSimulationConfig(enabled=True),
+        ),
+        # Small and fast: no examples at all, and content search gives its first tier only.
+        ChannelMode.imitate_voice: ChannelConfig(
+            mode=ChannelMode.imitate_voice,
+            budget_tokens=2000,
+            deadline_s=9.0,
+            budget_by_layer={
+                Layer.core: 300,
+                Layer.character: 700,
+                Layer.content: 300,
+                Layer.history_summary: 200,
+                Layer.recent_history: 900,
+                Layer.author_note: 150,
+                Layer.depth_inject: 100,
+                Layer.scene: 150,
+            },
+            providers_enabled=_PROVIDERS,
+            postprocessors_enabled=frozenset({"recast"}),
+        ),
+    }
+)
+
+SMALL_MODEL_SHARES: Mapping[Layer, float] = MappingProxyType(
+    {
+        Layer.character: 0.30,
+        Layer.recent_history: 0.30,
+        Layer.content: 0.10,
+        Layer.history_summary: 0.06,
+        Layer.author_note: 0.03,
+    }
+)
+"""How a model that can only work through little shares that little. The shares stay below what is left after the
+reply's part and the new message, so that no layer is cut a second time and the prompt's start stays the same."""
+
+
+def channel_config_for_mode(mode: ChannelMode) -> ChannelConfig:
+    """What a channel in *mode* gets before anyone changed anything."""
+    row = _TABLE[mode]
+    return replace(row, budget_by_layer=dict(row.budget_by_layer))

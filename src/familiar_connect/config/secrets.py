@@ -1,0 +1,148 @@
+"""Secrets and the few names the program takes from outside: the one reader of the environment.
+
+A name is looked up in the environment first, then in `<home>/secrets.env` (`NAME=value` lines). Values
+are handed to whoever asks for them by name and shown nowhere: not in a repr, a log line or an error.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from familiar_connect.config.toml import read_text, write_text
+from familiar_connect.errors import ConfigError
+
+HOME_VARIABLE = "FAMILIAR_HOME"
+FAMILIAR_VARIABLE = "FAMILIAR_ID"
+SECRETS_FILE = "secrets.env"
+APP_NAME = "familiar-connect"
+
+ENVIRONMENT: dict[str, str] = {
+    HOME_VARIABLE: "Folder of all data; `--home` comes before it. Read from the environment only.",
+    FAMILIAR_VARIABLE: "Which familiar to start when `--familiar` does not say.",
+    "OPENROUTER_API_KEY": "Key for models at OpenRouter.",
+    "DISCORD_BOT": "Token of the Discord bot.",
+    "DEEPGRAM_API_KEY": "Key for Deepgram's transcription.",
+    "DEEPGRAM_MODEL": "Deepgram model.",
+    "DEEPGRAM_LANGUAGE": "Language Deepgram listens for.",
+    "DEEPGRAM_REPLAY_BUFFER_S": "Seconds of sound sent again after a reconnect.",
+    "DEEPGRAM_KEEPALIVE_INTERVAL_S": "Seconds between signs of life on a silent connection.",
+    "DEEPGRAM_RECONNECT_MAX_ATTEMPTS": "Most attempts to reconnect.",
+    "DEEPGRAM_RECONNECT_BACKOFF_CAP_S": "Longest wait between two attempts, seconds.",
+    "AZURE_SPEECH_KEY": "Key for Azure speech.",
+    "AZURE_SPEECH_REGION": "Region of the Azure speech service.",
+    "CARTESIA_API_KEY": "Key for Cartesia speech.",
+    "GOOGLE_API_KEY": "Key for Gemini speech.",
+    "GEMINI_API_KEY": "Stands in for `GOOGLE_API_KEY`.",
+    "FASTEMBED_CACHE_PATH": "Where fastembed keeps its models.",
+}
+"""Every name the program knows, with what it is for; `api_key_env` may name more."""
+
+_OWNER_ONLY = 0o600
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+_LINE = re.compile(r"\s*(?:export\s+)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)\s*=(?P<value>.*)", re.DOTALL)
+
+_log = logging.getLogger(__name__)
+_warned_about: set[Path] = set()
+
+
+def read_secret(name: str, *, home: Path | None = None) -> str | None:
+    """The value of *name*, from the environment or the home's `secrets.env`; None when neither has one."""
+    return Secrets(home or home_from_environment()).get(name)
+
+
+def home_from_environment(*, cwd: Path | None = None, environ: Mapping[str, str] | None = None) -> Path:
+    """The data home when nobody names one: `FAMILIAR_HOME`, `./data` if it holds familiars, the user's own."""
+    named = _variable(HOME_VARIABLE, environ)
+    if named:
+        return Path(named).expanduser().absolute()
+    nearby = (cwd or Path.cwd()) / "data"
+    if (nearby / "familiars").is_dir():
+        return nearby.absolute()
+    from platformdirs import user_data_path
+
+    return user_data_path(APP_NAME, appauthor=False)
+
+
+class Secrets:
+    """The secrets of one home. Nothing is kept in memory: each look reads anew."""
+
+    def __init__(self, home: Path | None, *, environ: Mapping[str, str] | None = None) -> None:
+        self._file = None if home is None else Path(home) / SECRETS_FILE
+        self._environ = environ
+
+    def __repr__(self) -> str:
+        return f"Secrets({str(self._file)!r})"
+
+    def get(self, name: str) -> str | None:
+        """The value of *name*; an empty one counts as none."""
+        return _variable(name, self._environ) or self._kept().get(name) or None
+
+    def names(self) -> list[str]:
+        """The names that have a value: those of the file and the known ones of the environment."""
+        known = {name for name in ENVIRONMENT if _variable(name, self._environ)}
+        return sorted(known | {name for name, value in self._kept().items() if value})
+
+    def put(self, name: str, value: str) -> None:
+        """Write *name* into `secrets.env`, readable by its owner alone, keeping every other line."""
+        if self._file is None:
+            raise ConfigError("there is no data home to keep secrets in; name one with --home")
+        if not _NAME.fullmatch(name):
+            raise ConfigError(f"{self._file}: a secret's name is made of letters, digits and _ only")
+        value = value.strip()
+        if not value or not value.isprintable():
+            raise ConfigError(f"{self._file}: the value of {name} must be one line of plain text; paste it again")
+        quoted = f'"{value}"' if value[0] in "\"'" else value
+        lines = [line for line in self._lines() if _parsed(line, name) is None]
+        write_text(self._file, "\n".join([*lines, f"{name}={quoted}", ""]), mode=_OWNER_ONLY)
+
+    def _kept(self) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for count, line in enumerate(self._lines(), start=1):
+            if not line.strip() or line.lstrip().startswith("#"):
+                continue
+            pair = _parsed(line)
+            if pair is None:
+                _log.warning(
+                    "a line of the secrets file is not NAME=value", extra={"file": str(self._file), "line": count}
+                )
+            else:
+                found[pair[0]] = pair[1]
+        return found
+
+    def _lines(self) -> list[str]:
+        if self._file is None:
+            return []
+        text = read_text(self._file)
+        if text is None:
+            return []
+        self._warn_if_open()
+        return text.removesuffix("\n").split("\n") if text else []
+
+    def _warn_if_open(self) -> None:
+        if self._file is None or os.name == "nt" or self._file in _warned_about:
+            return
+        with suppress(OSError):
+            if self._file.stat().st_mode & 0o077:
+                _warned_about.add(self._file)
+                _log.warning("the secrets file is open to others; run chmod 600 on it", extra={"file": str(self._file)})
+
+
+def _variable(name: str, environ: Mapping[str, str] | None) -> str | None:
+    source = os.environ if environ is None else environ
+    return source.get(name, "").strip() or None
+
+
+def _parsed(line: str, name: str | None = None) -> tuple[str, str] | None:
+    """Name and value of one line; None when it is no such line, or not the one of *name*."""
+    match = _LINE.fullmatch(line)
+    if match is None or (name is not None and match["name"] != name):
+        return None
+    value = match["value"].strip()
+    if len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'":
+        value = value[1:-1]
+    return match["name"], value

@@ -1,0 +1,373 @@
+"""TOML files as checked values: reading, the rules a value must meet, and what is said when it does not.
+
+Every complaint is one `ConfigError` sentence naming file, section and key. A value is repeated in
+it only when it cannot be a secret, and never at length.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import math
+import re
+import stat
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import date, time
+from enum import Enum
+from pathlib import Path
+from typing import Any, TypeVar
+
+from familiar_connect.errors import ConfigError, HomeError
+from familiar_connect.support.files import atomic_write
+
+MAX_FILE_BYTES = 1024 * 1024
+"""Far above any settings file written by hand; a larger one was put there by mistake."""
+
+MAX_DEPTH = 16
+_SHOWN_CHARS = 60
+
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+
+KeyPath = tuple[str, ...]
+E_ = TypeVar("E_", bound=Enum)
+
+
+class Unfit(ValueError):
+    """A value that does not meet its rule."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a value must be: `says` completes the sentence "… must be", `read` gives the typed value."""
+
+    says: str
+    read: Callable[[object], Any]
+    may_show: bool = True
+    """False where someone might paste a key: the value is then left out of the complaint."""
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Key:
+    """One setting: where it stands in the file, which field it fills, what it must be and what it does."""
+
+    name: str
+    rule: Rule
+    meaning: str
+    field: str = ""
+    """The field it fills, when that is not called as the key is."""
+    example: str = ""
+    """TOML shown where the default is nothing."""
+
+    @property
+    def path(self) -> KeyPath:
+        return tuple(self.name.split("."))
+
+    @property
+    def fills(self) -> str:
+        return self.field or self.path[-1]
+
+
+# --- files ---
+
+
+def read_text(path: Path, *, limit: int = MAX_FILE_BYTES) -> str | None:
+    """The text of a file the owner may have edited, None when there is none."""
+    try:
+        info = path.stat()
+        if stat.S_ISDIR(info.st_mode):
+            raise ConfigError(f"{path}: is a folder; a text file is expected there")
+        if not stat.S_ISREG(info.st_mode):
+            raise ConfigError(f"{path}: is not a plain file; a text file is expected there")
+        with path.open("rb") as file:
+            raw = file.read(limit + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as exc:
+        raise ConfigError(f"{path}: cannot be read ({exc.strerror}); check that you may read it") from exc
+    if len(raw) > limit:
+        raise ConfigError(f"{path}: is larger than {limit} bytes; that cannot be meant, move the excess elsewhere")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as exc:
+        line = raw[: exc.start].count(b"\n") + 1
+        raise ConfigError(f"{path}: line {line} is not UTF-8 text; save the file as UTF-8") from exc
+
+
+def parse_toml(text: str, path: Path) -> dict[str, Any]:
+    """*text* as tables. Whatever is wrong with it is told by line."""
+    try:
+        document = tomllib.loads(text)
+    except RecursionError:
+        document = None
+    except ValueError as exc:
+        told = str(exc).replace("at end of document", f"at line {text.rstrip().count(chr(10)) + 1}, the last")
+        raise ConfigError(f"{path}: is not valid TOML: {told}; mend that line") from exc
+    if document is None or _is_deep(document):
+        raise ConfigError(f"{path}: is nested more than {MAX_DEPTH} levels deep; write it flatter")
+    return document
+
+
+def _is_deep(document: dict[str, Any]) -> bool:
+    level: list[object] = [document]
+    for _ in range(MAX_DEPTH):
+        inner = [item.values() if isinstance(item, dict) else item for item in level if isinstance(item, dict | list)]
+        level = [value for values in inner for value in values]
+    return bool(level)
+
+
+def read_toml(path: Path) -> dict[str, Any] | None:
+    """The tables of the file at *path*, None when there is no such file."""
+    text = read_text(path)
+    return None if text is None else parse_toml(text, path)
+
+
+def write_text(path: Path, text: str, *, mode: int | None = None) -> None:
+    """Replace the file at once or not at all, making its folder if need be."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        atomic_write(path, text, mode=mode)
+    except OSError as exc:
+        raise HomeError(
+            f"{path}: cannot be written ({exc.strerror or exc}); nothing was changed, check rights and free space"
+        ) from exc
+
+
+def toml_literal(value: object) -> str:
+    """*value* as TOML writes it; nothing for None."""
+    if value is None:
+        return ""
+    if isinstance(value, Enum):
+        return toml_literal(value.value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(toml_literal(item) for item in value) + "]"
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{toml_literal(name)} = {toml_literal(item)}" for name, item in value.items()) + "}"
+    whole = str(value).encode("utf-8", "replace").decode("utf-8")
+    return json.dumps(whole, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+# --- rows ---
+
+
+def read_rows(path: Path, table: str) -> list[object]:
+    """The rows of a file made of `[[table]]` alone; none when there is no file."""
+    document = read_toml(path) or {}
+    for name in document:
+        if name != table:
+            raise ConfigError(f"{path}: unknown key {shown(name)}; only [[{table}]] rows belong there")
+    rows = document.get(table, [])
+    if not isinstance(rows, list):
+        raise ConfigError(f"{path}: {table} must be a list of rows, each starting with [[{table}]]")
+    return rows
+
+
+def rows_text(header: str, table: str, rows: Iterable[Mapping[str, object]]) -> str:
+    """A file made of `[[table]]` rows under a comment; keys without a value are left out."""
+    blocks = [header]
+    for row in rows:
+        lines = [f"{_bare_key(name)} = {toml_literal(value)}" for name, value in row.items() if value is not None]
+        blocks.append("\n".join([f"[[{table}]]", *lines]))
+    return "\n\n".join(blocks) + "\n"
+
+
+def _bare_key(name: str) -> str:
+    return name if _BARE_KEY.fullmatch(name) else toml_literal(name)
+
+
+# --- documents ---
+
+
+def checked(
+    document: Mapping[str, object],
+    keys: Sequence[Key],
+    file: Path,
+    *,
+    nouns: Mapping[KeyPath, str] | None = None,
+    ignored: Iterable[KeyPath] = (),
+    strict: bool = True,
+) -> dict[KeyPath, Any]:
+    """Every value *document* gives, checked, by its place.
+
+    A key or section that *keys* do not know is an error, unless not *strict*. *nouns* says what the
+    members of a section are called when not sections; *ignored* keys are passed over.
+    """
+    known = {key.path: key for key in keys}
+    sections = {path[:depth] for path in known for depth in range(len(path))}
+    passed_over = set(ignored)
+    found: dict[KeyPath, Any] = {}
+    waiting: list[tuple[KeyPath, Mapping[str, object]]] = [((), document)]
+    while waiting:
+        section, table = waiting.pop(0)
+        for name, value in table.items():
+            path = (*section, name)
+            if path in passed_over:
+                continue
+            if path in known:
+                found[path] = _fit(known[path], value, file)
+            elif path not in sections:
+                if strict:
+                    noun = (nouns or {}).get(section) or ("section" if isinstance(value, dict) else "key")
+                    raise ConfigError(f"{file}: {_unknown(path, noun, {*known, *sections})}")
+            elif isinstance(value, dict):
+                waiting.append((path, value))
+            else:
+                raise ConfigError(f"{file}: {'.'.join(path)} must be a table, written [{'.'.join(path)}]")
+    return found
+
+
+def place(path: KeyPath) -> str:
+    """How a key is named to its owner: `[section] key`."""
+    return f"[{'.'.join(path[:-1])}] {path[-1]}" if path[:-1] else path[-1]
+
+
+def _fit(key: Key, value: object, file: Path) -> Any:
+    with suppress(Unfit):
+        return key.rule.read(value)
+    sentence = f"{file}: {place(key.path)} must be {key.rule.says}"
+    if key.rule.may_show:
+        sentence += f", not {shown(value)}"
+        near = _nearest(value, key.rule.choices) if isinstance(value, str) else None
+        sentence += f"; did you mean {near!r}?" if near else ""
+    raise ConfigError(sentence)
+
+
+def _unknown(path: KeyPath, noun: str, known: set[KeyPath]) -> str:
+    *section, name = path
+    siblings = sorted({p[len(section)] for p in known if len(p) > len(section) and p[: len(section)] == tuple(section)})
+    elsewhere = sorted(place(p) for p in known if p and p[-1] == name)
+    near = _nearest(name, siblings)
+    if noun == "section":
+        sentence = f"unknown section [{'.'.join(shown(part, bare=True) for part in path)}]"
+        near = ".".join([*section, near]) if near else None
+    else:
+        sentence = f"unknown {noun} {shown(name)}" + (f" in [{'.'.join(section)}]" if section else "")
+    if near:
+        return f"{sentence}; did you mean {f'[{near}]' if noun == 'section' else repr(near)}?"
+    if elsewhere:
+        return f"{sentence}; it belongs at {elsewhere[0]}"
+    return f"{sentence}; known there: {', '.join(siblings)}"
+
+
+def _nearest(word: str, known: Sequence[str]) -> str | None:
+    found = difflib.get_close_matches(word[:_SHOWN_CHARS].lower(), known, n=1)
+    return found[0] if found else None
+
+
+def shown(value: object, *, bare: bool = False) -> str:
+    """*value* for a sentence: short, and on one line."""
+    if isinstance(value, dict):
+        return "a table"
+    if isinstance(value, list):
+        return "a list" if value else "an empty list"
+    if isinstance(value, int) and abs(value) >= 10**_SHOWN_CHARS:
+        return "so large a number"
+    text = repr(value)
+    if bare and isinstance(value, str) and value.isprintable():
+        text = value
+    return text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}…"
+
+
+# --- rules ---
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise Unfit
+    return value
+
+
+def _text_or_none(value: object) -> str | None:
+    return _text(value).strip() or None
+
+
+def _filled_text(value: object) -> str:
+    text = _text(value).strip()
+    if not text:
+        raise Unfit
+    return text
+
+
+def _flag(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise Unfit
+    return value
+
+
+def _filled_texts(value: object) -> list[str]:
+    if not isinstance(value, list):
+        raise Unfit
+    return [_filled_text(item) for item in value]
+
+
+TEXT = Rule("a string", _text)
+TEXT_OR_NONE = Rule("a string", _text_or_none)
+FILLED_TEXT = Rule("a non-empty string", _filled_text)
+FLAG = Rule("true or false", _flag)
+TEXTS = Rule("a list of non-empty strings", _filled_texts)
+
+
+def whole(*, least: int) -> Rule:
+    """A whole number no smaller than *least*."""
+
+    def read(value: object) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 2**63:
+            raise Unfit
+        return value
+
+    return Rule("a whole number above 0" if least == 1 else f"a whole number, {least} or more", read)
+
+
+def number(*, least: float | None = None, above: float | None = None, most: float | None = None) -> Rule:
+    """A finite number within the bounds given; always read as float."""
+
+    def read(value: object) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise Unfit
+        try:
+            result = float(value)
+        except OverflowError:
+            raise Unfit from None
+        if not math.isfinite(result):
+            raise Unfit
+        if (least is not None and result < least) or (above is not None and result <= above):
+            raise Unfit
+        if most is not None and result > most:
+            raise Unfit
+        return result
+
+    if most is not None:
+        return Rule(f"in the range {least:g} to {most:g}", read)
+    return Rule(f"a number above {above:g}" if above is not None else f"a number, {least or 0:g} or more", read)
+
+
+def one_of(choices: type[E_]) -> Rule:
+    """A member of an enum, by its value."""
+    names = tuple(str(member.value) for member in choices)
+
+    def read(value: object) -> E_:
+        if not isinstance(value, str) or value not in names:
+            raise Unfit
+        return choices(value)
+
+    return Rule(f"one of {', '.join(names)}", read, choices=names)
+
+
+def choice(*names: str) -> Rule:
+    """One of the words given."""
+
+    def read(value: object) -> str:
+        if not isinstance(value, str) or value not in names:
+            raise Unfit
+        return value
+
+    return Rule(f"one of {', '.join(names)}", read, choices=names)

@@ -1,0 +1,142 @@
+"""What a channel gets from its mode, its familiar and its own file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from familiar_connect.config import (
+    ChannelConfig,
+    ChannelMode,
+    ConfigError,
+    TypingSimulationConfig,
+    channel_config_for_mode,
+    load_channel_config,
+)
+from familiar_connect.context.types import Layer
+
+PROVIDERS = frozenset({"character", "history", "content_search", "mode_instructions"})
+
+
+def loaded(folder: Path, text: str, **overrides: object) -> ChannelConfig:
+    path = folder / "7.toml"
+    path.write_text(text, encoding="utf-8")
+    config = load_channel_config(path, character_overrides=overrides)
+    assert config is not None
+    return config
+
+
+@pytest.mark.parametrize(
+    ("mode", "budget", "deadline", "layers", "before", "after", "typing"),
+    [
+        (
+            "full_rp",
+            8000,
+            30,
+            [400, 2000, 2000, 1000, 2000, 400, 400, 600, 600],
+            frozenset({"stepped_thinking"}),
+            frozenset({"recast"}),
+            False,
+        ),
+        (
+            "text_conversation_rp",
+            6000,
+            24,
+            [400, 1200, 2000, 600, 1400, 300, 400, 500, 400],
+            frozenset({"stepped_thinking"}),
+            frozenset(),
+            True,
+        ),
+        (
+            "imitate_voice",
+            2000,
+            9,
+            [300, 700, 300, 200, 900, 150, 100, 150, None],
+            frozenset(),
+            frozenset({"recast"}),
+            False,
+        ),
+    ],
+)
+def test_each_mode_gives_what_its_table_says(
+    mode: str,
+    budget: int,
+    deadline: float,
+    layers: list[int | None],
+    before: frozenset[str],
+    after: frozenset[str],
+    typing: bool,
+) -> None:
+    """Budgets, deadline, who takes part, and whether typing is simulated."""
+    config = channel_config_for_mode(ChannelMode(mode))
+
+    assert (ChannelMode(mode), budget, deadline) == (config.mode, config.budget_tokens, config.deadline_s)
+    assert layers == [config.budget_by_layer.get(layer) for layer in Layer]
+    assert (PROVIDERS, before, after) == (
+        config.providers_enabled,
+        config.preprocessors_enabled,
+        config.postprocessors_enabled,
+    )
+    assert TypingSimulationConfig(enabled=typing) == config.typing_simulation
+
+
+def test_changing_one_answer_does_not_change_the_next() -> None:
+    """The table is nobody's to write in."""
+    first = channel_config_for_mode(ChannelMode.full_rp)
+    assert isinstance(first.budget_by_layer, dict)
+    first.budget_by_layer.clear()
+
+    assert channel_config_for_mode(ChannelMode.full_rp).budget_by_layer
+
+
+def test_no_sidecar_is_no_config(tmp_path: Path) -> None:
+    """The caller then falls back to the mode."""
+    assert load_channel_config(tmp_path / "7.toml") is None
+
+
+def test_a_sidecar_lies_over_the_familiar_and_the_familiar_over_the_mode(tmp_path: Path) -> None:
+    """Typing simulation is layered key by key."""
+    config = loaded(
+        tmp_path,
+        'mode = "text_conversation_rp"\n[typing_simulation]\nmax_delay_s = 9\n',
+        chars_per_second=10.0,
+        max_delay_s=5.0,
+    )
+
+    assert TypingSimulationConfig(enabled=True, chars_per_second=10.0, max_delay_s=9.0) == config.typing_simulation
+
+
+def test_texts_are_stripped_and_blank_ones_are_none(tmp_path: Path) -> None:
+    """A backdrop of blanks is no backdrop."""
+    config = loaded(tmp_path, 'mode = "full_rp"\nbackdrop = "  a tavern \\n"\nchannel_name = "  "\n')
+
+    assert (config.backdrop_override, config.channel_name, config.preset_fidelity) == ("a tavern", None, None)
+
+
+def test_a_sidecar_may_choose_its_own_preset_fidelity(tmp_path: Path) -> None:
+    """It then comes before the familiar's."""
+    assert loaded(tmp_path, 'mode = "full_rp"\npreset_fidelity = "sillytavern"\n').preset_fidelity == "sillytavern"
+
+
+@pytest.mark.parametrize(
+    ("text", "fragments"),
+    [
+        ('backdrop = "x"', ["mode is missing", "full_rp"]),
+        ('mode = "fullrp"', ["mode", "'fullrp'", "did you mean 'full_rp'?"]),
+        ('mode = "full_rp"\nbackdrop = 3', ["backdrop must be a string, not 3"]),
+        ('mode = "full_rp"\nchannel_name = ["x"]', ["channel_name must be a string"]),
+        ('mode = "full_rp"\npreset_fidelity = "x"', ["preset_fidelity"]),
+        ('mode = "full_rp"\ntyping_simulation = 1', ["typing_simulation must be a table"]),
+        ('mode = "full_rp"\nbackdrp = "x"', ["unknown key 'backdrp'; did you mean 'backdrop'?"]),
+        ('mode = "full_rp"\n[typing_simulation]\nmin_delay_s = 7', ["min_delay_s (7)"]),
+        ('mode = "full_rp"\n[typing_simulation]\nspeed = 7', ["unknown key 'speed' in [typing_simulation]"]),
+    ],
+)
+def test_a_bad_sidecar_is_named(tmp_path: Path, text: str, fragments: list[str]) -> None:
+    """File and key, in one sentence."""
+    with pytest.raises(ConfigError) as caught:
+        loaded(tmp_path, text)
+
+    assert str(caught.value).startswith(str(tmp_path / "7.toml"))
+    assert [fragment for fragment in fragments if fragment not in str(caught.value)] == []

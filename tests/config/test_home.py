@@ -1,0 +1,130 @@
+"""Where data lives, which familiars there are, and which is meant."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from familiar_connect.config.home import (
+    familiar_root,
+    find_home,
+    list_familiars,
+    pick_familiar,
+    profile_path,
+    valid_familiar_id,
+)
+from familiar_connect.errors import HomeError
+
+
+def home_with(home: Path, *names: str) -> Path:
+    for name in names:
+        (home / "familiars" / name).mkdir(parents=True)
+    return home
+
+
+def test_the_first_that_applies_is_the_home(tmp_path: Path) -> None:
+    """Flag, variable, `./data` with familiars in it, then the user's own folder."""
+    here = home_with(tmp_path / "here" / "data", "a").parent
+    flag, named = tmp_path / "flag", {"FAMILIAR_HOME": str(tmp_path / "named")}
+
+    assert flag == find_home(flag, cwd=here, environ=named)
+    assert tmp_path / "named" == find_home(cwd=here, environ=named)
+    assert here / "data" == find_home(cwd=here, environ={"FAMILIAR_HOME": " "})
+    assert find_home(cwd=tmp_path, environ={}).name == "familiar-connect"
+
+
+def test_a_data_folder_without_familiars_is_somebody_elses(tmp_path: Path) -> None:
+    """Only `./data/familiars` makes it ours."""
+    (tmp_path / "data").mkdir()
+
+    assert tmp_path / "data" != find_home(cwd=tmp_path, environ={})
+
+
+def test_a_file_cannot_be_a_home(tmp_path: Path) -> None:
+    """The sentence says how to name another."""
+    (tmp_path / "file").write_text("", encoding="utf-8")
+
+    with pytest.raises(HomeError, match="--home"):
+        find_home(tmp_path / "file")
+
+
+def test_familiars_are_folders_with_plain_names(tmp_path: Path) -> None:
+    """Profiles, hidden folders and files are none."""
+    home = home_with(tmp_path, "zoe", "aria", "_default", ".trash")
+    (home / "familiars" / "notes.txt").write_text("", encoding="utf-8")
+
+    assert list_familiars(home) == ["aria", "zoe"]
+    assert list_familiars(tmp_path / "nowhere") == []
+
+
+def test_the_profile_is_used_only_if_it_is_there(tmp_path: Path) -> None:
+    """`_default/character.toml` is optional."""
+    home = home_with(tmp_path, "_default")
+    before = profile_path(home)
+    (home / "familiars" / "_default" / "character.toml").write_text("", encoding="utf-8")
+
+    assert (None, home / "familiars" / "_default" / "character.toml") == (before, profile_path(home))
+
+
+def test_the_one_that_is_meant_is_picked(tmp_path: Path) -> None:
+    """Asked for, named by the environment or the secrets file, the only one, or the default one."""
+    home = home_with(tmp_path / "two", "aria", "zoe")
+    alone = home_with(tmp_path / "one", "zoe")
+    three = home_with(tmp_path / "three", "aria", "default")
+    (three / "secrets.env").touch(mode=0o600)
+
+    assert pick_familiar(home, "zoe", environ={"FAMILIAR_ID": "aria"}) == "zoe"
+    assert pick_familiar(home, environ={"FAMILIAR_ID": "aria"}) == "aria"
+    assert pick_familiar(alone, environ={}) == "zoe"
+    assert pick_familiar(three, environ={}) == "default"
+
+
+@pytest.mark.parametrize(
+    ("names", "wanted", "fragments"),
+    [
+        ((), None, ["no familiar here yet", "familiar init"]),
+        (("aria", "zoe"), None, ["aria, zoe", "--familiar", "FAMILIAR_ID"]),
+        (("aria", "zoe"), "ria", ["'ria'", "did you mean 'aria'?", "familiar init ria"]),
+        (("aria",), "bob", ["there are: aria", "familiar init bob"]),
+        (("aria",), "../aria", ["letters, digits, - and _"]),
+    ],
+)
+def test_when_nobody_can_be_picked_the_sentence_says_what_to_do(
+    tmp_path: Path, names: tuple[str, ...], wanted: str | None, fragments: list[str]
+) -> None:
+    """What is there, and the command that helps."""
+    home_with(tmp_path, *names)
+
+    with pytest.raises(HomeError) as caught:
+        pick_familiar(tmp_path, wanted, environ={})
+
+    assert [fragment for fragment in fragments if fragment not in str(caught.value)] == []
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a\\b", "/etc", "a\0b", "c:x"])
+def test_no_name_leads_out_of_the_home(tmp_path: Path, name: str) -> None:
+    """A familiar's folder lies in the home."""
+    with pytest.raises(HomeError):
+        familiar_root(tmp_path, name)
+
+    assert not valid_familiar_id(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "fits"),
+    [("aria", True), ("Aria-2_b", True), ("7", True), ("a" * 64, True), ("a" * 65, False)]
+    + [(name, False) for name in ("_default", "-v", ".x", "a b", "aria\n", "ärger", "NUL", "com1")],
+)
+def test_a_new_name_is_plain(name: str, fits: bool) -> None:
+    """Letters, digits, - and _, on any system."""
+    assert fits == valid_familiar_id(name)
+
+
+@given(st.text())
+def test_a_valid_name_is_one_folder(name: str) -> None:
+    """Whatever is typed, what is valid stays inside."""
+    if valid_familiar_id(name):
+        assert Path("home") / "familiars" == familiar_root(Path("home"), name).parent
