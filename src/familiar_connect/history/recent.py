@@ -1,0 +1,66 @@
+"""StoredRecent: the recent messages of a channel from the history, for platforms that cannot look back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from familiar_connect.chat.types import InboundMessage
+from familiar_connect.history.reading import Mode
+from familiar_connect.history.store import HistoryStore
+from familiar_connect.history.types import HistoryTurn
+from familiar_connect.identity import Author
+
+NOBODY = "unknown"
+"""User id of someone whose turn was stored without saying who they are."""
+
+
+class StoredRecent:
+    """What was last said in one channel, oldest first, told as if it had just come in.
+
+    The familiar's own words come back as *me*, marked as a bot's.
+    """
+
+    def __init__(
+        self,
+        store: HistoryStore,
+        familiar_id: str,
+        channel_id: int,
+        *,
+        platform: str = "history",
+        me: Author | None = None,
+        mode: Mode = None,
+        before_id: int | None = None,
+    ) -> None:
+        self._store = store
+        self._familiar_id = familiar_id
+        self._channel_id = channel_id
+        self._platform = platform
+        self._me = me or Author(platform, familiar_id, None, None)
+        self._mode = mode
+        self._before_id = before_id
+
+    async def recent(self, limit: int) -> Sequence[InboundMessage]:
+        turns = await asyncio.to_thread(
+            self._store.recent,
+            familiar_id=self._familiar_id,
+            channel_id=self._channel_id,
+            limit=limit,
+            mode=self._mode,
+            before_id=self._before_id,
+        )
+        return [self._message(turn) for turn in turns]
+
+    def _message(self, turn: HistoryTurn) -> InboundMessage:
+        ours = turn.role == "assistant"
+        author = self._me if ours else turn.author or Author(self._platform, NOBODY, None, None)
+        return InboundMessage(
+            platform=author.platform,
+            channel_id=turn.channel_id,
+            author=author,
+            text=turn.content,
+            timestamp=turn.timestamp,
+            message_id=turn.platform_message_id,
+            guild_id=turn.guild_id,
+            is_bot=ours,
+        )

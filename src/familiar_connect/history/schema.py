@@ -1,0 +1,197 @@
+"""The tables of `history.db` and the ordered steps that bring an older file up to them.
+
+`turns` is the archive. `channel_stats` and `channel_authors` are caches of its older part, described in
+`side_tables`. Everything one person said is found without an index of its own: `channel_authors` names the
+channels, (familiar, channel, id) holds their turns.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+from familiar_connect.support.sqlite import Migration
+
+LEGACY_PLATFORM = "legacy-discord"
+"""Platform of people known only by the name an old file kept."""
+
+TURNS_COLUMNS = """
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    familiar_id TEXT NOT NULL,
+    channel_id INTEGER NOT NULL,
+    guild_id INTEGER,
+    role TEXT NOT NULL,
+    author_platform TEXT,
+    author_user_id TEXT,
+    author_username TEXT,
+    author_display_name TEXT,
+    content TEXT NOT NULL,
+    timestamp TEXT NOT NULL,
+    mode TEXT
+"""
+
+TURNS_INDEXES = (
+    "CREATE INDEX IF NOT EXISTS turns_by_channel ON turns (familiar_id, channel_id, id)",
+    "CREATE INDEX IF NOT EXISTS turns_by_familiar ON turns (familiar_id, id)",
+    "CREATE INDEX IF NOT EXISTS turns_by_channel_mode ON turns (familiar_id, channel_id, mode, id)",
+)
+
+_SUMMARIES = """
+CREATE TABLE IF NOT EXISTS summaries (
+    familiar_id TEXT NOT NULL,
+    channel_id INTEGER NOT NULL DEFAULT 0,
+    last_summarised_id INTEGER NOT NULL,
+    summary_text TEXT NOT NULL,
+    created_at TEXT NOT NULL,
+    PRIMARY KEY (familiar_id, channel_id)
+)
+"""
+
+_CROSS_CONTEXT = """
+CREATE TABLE IF NOT EXISTS cross_context_summaries (
+    familiar_id TEXT NOT NULL,
+    viewer_mode TEXT NOT NULL,
+    source_channel_id INTEGER NOT NULL,
+    source_last_id INTEGER NOT NULL,
+    summary_text TEXT NOT NULL,
+    created_at TEXT NOT NULL,
+    PRIMARY KEY (familiar_id, viewer_mode, source_channel_id)
+)
+"""
+
+_WATERMARK = """
+CREATE TABLE IF NOT EXISTS memory_writer_watermark (
+    familiar_id TEXT PRIMARY KEY,
+    last_written_id INTEGER NOT NULL,
+    created_at TEXT NOT NULL
+)
+"""
+
+# Both hold exactly the turns with id <= folded_to. A turn without a mode is counted under ''.
+_SIDE_TABLES = (
+    """
+    CREATE TABLE IF NOT EXISTS channel_stats (
+        familiar_id TEXT NOT NULL,
+        channel_id INTEGER NOT NULL,
+        mode TEXT NOT NULL,
+        turn_count INTEGER NOT NULL,
+        last_id INTEGER NOT NULL,
+        last_timestamp TEXT NOT NULL,
+        PRIMARY KEY (familiar_id, channel_id, mode)
+    ) WITHOUT ROWID
+    """,
+    """
+    CREATE TABLE IF NOT EXISTS channel_authors (
+        familiar_id TEXT NOT NULL,
+        channel_id INTEGER NOT NULL,
+        author_platform TEXT NOT NULL,
+        author_user_id TEXT NOT NULL,
+        last_turn_id INTEGER NOT NULL,
+        username TEXT,
+        display_name TEXT,
+        PRIMARY KEY (familiar_id, channel_id, author_platform, author_user_id)
+    ) WITHOUT ROWID
+    """,
+    "CREATE INDEX IF NOT EXISTS channel_authors_by_recency ON channel_authors (familiar_id, channel_id, last_turn_id)",
+    "CREATE TABLE IF NOT EXISTS side_tables (only_row INTEGER PRIMARY KEY CHECK (only_row = 1), folded_to INTEGER)",
+    "INSERT OR IGNORE INTO side_tables VALUES (1, 0)",
+)
+
+# Taking away or changing a turn that was folded in, by whatever program, empties the caches: still right, and
+# the next fold fills them again.
+_FORGET = """
+    CREATE TRIGGER IF NOT EXISTS {name} AFTER {event} ON turns
+    WHEN OLD.id <= (SELECT folded_to FROM side_tables) BEGIN
+        DELETE FROM channel_stats;
+        DELETE FROM channel_authors;
+        UPDATE side_tables SET folded_to = 0;
+    END
+"""
+_SUMMED_UP = (
+    "id, familiar_id, channel_id, mode, timestamp,"
+    " author_platform, author_user_id, author_username, author_display_name"
+)
+_TRIGGERS = (
+    _FORGET.format(name="folded_turn_removed", event="DELETE"),
+    _FORGET.format(name="folded_turn_changed", event=f"UPDATE OF {_SUMMED_UP}"),
+)
+
+
+def _tables(connection: sqlite3.Connection) -> None:
+    connection.execute(f"CREATE TABLE IF NOT EXISTS turns ({TURNS_COLUMNS})")
+    for statement in (_SUMMARIES, _CROSS_CONTEXT, _WATERMARK):
+        connection.execute(statement)
+
+
+def _turn_columns(connection: sqlite3.Connection) -> None:
+    """An older `turns` gains the columns it lacks."""
+    present = _columns(connection, "turns")
+    for column in ("author_platform", "author_user_id", "author_username", "author_display_name", "mode"):
+        if column not in present:
+            connection.execute(f"ALTER TABLE turns ADD COLUMN {column} TEXT")
+    if "guild_id" not in present:
+        connection.execute("ALTER TABLE turns ADD COLUMN guild_id INTEGER")
+
+
+def _speaker_becomes_author(connection: sqlite3.Connection) -> None:
+    """A bare name becomes an author of the legacy platform; then the column goes, by way of a new table."""
+    present = _columns(connection, "turns")
+    if "speaker" not in present:
+        return
+    connection.execute(
+        "UPDATE turns SET author_platform = ?, author_user_id = speaker, author_display_name = speaker"
+        " WHERE speaker IS NOT NULL AND author_platform IS NULL",
+        (LEGACY_PLATFORM,),
+    )
+    last_given = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'turns'").fetchone()
+    connection.execute(f"CREATE TABLE turns_without_speaker ({TURNS_COLUMNS})")
+    kept = [column for column in present if column != "speaker"]
+    for column in set(kept) - set(_columns(connection, "turns_without_speaker")):
+        connection.execute(f'ALTER TABLE turns_without_speaker ADD COLUMN "{column}"')
+    names = ", ".join(f'"{column}"' for column in kept)
+    connection.execute(f"INSERT INTO turns_without_speaker ({names}) SELECT {names} FROM turns ORDER BY id")
+    connection.execute("DROP TABLE turns")
+    connection.execute("ALTER TABLE turns_without_speaker RENAME TO turns")
+    if last_given is not None:  # an id once given is never given again, even if its turn was deleted
+        connection.execute("UPDATE sqlite_sequence SET seq = MAX(seq, ?) WHERE name = 'turns'", last_given)
+
+
+def _turn_indexes(connection: sqlite3.Connection) -> None:
+    for statement in TURNS_INDEXES:
+        connection.execute(statement)
+
+
+def _summaries_by_channel(connection: sqlite3.Connection) -> None:
+    """Summaries are a cache: an older table is made anew."""
+    if "channel_id" not in _columns(connection, "summaries"):
+        connection.execute("DROP TABLE summaries")
+        connection.execute(_SUMMARIES)
+
+
+def _platform_message_ids(connection: sqlite3.Connection) -> None:
+    """A platform's own message id, so that a message delivered twice is stored once."""
+    if "platform_message_id" not in _columns(connection, "turns"):
+        connection.execute("ALTER TABLE turns ADD COLUMN platform_message_id TEXT")
+    connection.execute(
+        "CREATE UNIQUE INDEX IF NOT EXISTS turns_by_platform_message"
+        " ON turns (familiar_id, channel_id, platform_message_id) WHERE platform_message_id IS NOT NULL"
+    )
+
+
+def _side_tables(connection: sqlite3.Connection) -> None:
+    for statement in (*_SIDE_TABLES, *_TRIGGERS):
+        connection.execute(statement)
+
+
+def _columns(connection: sqlite3.Connection, table: str) -> list[str]:
+    return [str(row[1]) for row in connection.execute(f"PRAGMA table_info({table})")]
+
+
+MIGRATIONS = (
+    Migration("tables", _tables),
+    Migration("turn_columns", _turn_columns),
+    Migration("speaker_becomes_author", _speaker_becomes_author),
+    Migration("turn_indexes", _turn_indexes),
+    Migration("summaries_by_channel", _summaries_by_channel),
+    Migration("platform_message_ids", _platform_message_ids),
+    Migration("side_tables", _side_tables),
+)

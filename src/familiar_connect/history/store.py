@@ -1,0 +1,315 @@
+"""HistoryStore: every turn ever said to or by a familiar, in one SQLite file.
+
+A turn is on disk when `append_turn` returns, and nothing is ever pruned. What is asked on every reply
+(the newest turns, who was here, how many, how far) costs the same whatever the length of the history.
+Synchronous and callable from any thread; async code calls it off the event loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from familiar_connect.config.types import ChannelMode
+from familiar_connect.errors import HistoryError
+from familiar_connect.history.reading import (
+    TURN_COLUMNS,
+    Mode,
+    author,
+    in_utc,
+    mode_value,
+    other_channel,
+    turn,
+)
+from familiar_connect.history.schema import MIGRATIONS
+from familiar_connect.history.side_tables import SideTables
+from familiar_connect.history.summaries import SummaryRows
+from familiar_connect.history.types import (
+    CrossContextEntry,
+    HistoryTurn,
+    OtherChannelInfo,
+    SummaryEntry,
+    WatermarkEntry,
+)
+from familiar_connect.history.watermarks import WatermarkRows
+from familiar_connect.identity import Author
+from familiar_connect.support.clock import Clock, SystemClock
+from familiar_connect.support.sqlite import Database, storable
+
+__all__ = [
+    "CrossContextEntry",
+    "HistoryError",
+    "HistoryStore",
+    "HistoryTurn",
+    "OtherChannelInfo",
+    "SummaryEntry",
+    "WatermarkEntry",
+]
+
+MAX_TURNS_READ = 10_000
+"""Turns handed out at once unless the caller says otherwise."""
+
+_INSERT = (
+    "INSERT INTO turns (familiar_id, channel_id, guild_id, role, author_platform, author_user_id, author_username,"
+    " author_display_name, content, timestamp, mode, platform_message_id)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+)
+_NOBODY = (None, None, None, None)
+
+
+class HistoryStore:
+    """The archive of turns and the rows kept beside it. Familiars never see each other's data."""
+
+    def __init__(self, db_path: str | Path, *, clock: Clock | None = None) -> None:
+        self._clock = clock or SystemClock()
+        self.database = Database(db_path, MIGRATIONS, error=HistoryError, synchronous="FULL", doctor="familiar doctor")
+        try:
+            self._side_tables = SideTables(self.database)
+        except HistoryError:
+            self.database.close()
+            raise
+        self._summaries = SummaryRows(self.database, self._clock)
+        self._watermarks = WatermarkRows(self.database, self._clock)
+
+    def close(self) -> None:
+        self.database.close()
+
+    def append_turn(
+        self,
+        *,
+        familiar_id: str,
+        channel_id: int,
+        role: str,
+        content: str,
+        author: Author | None = None,
+        guild_id: int | None = None,
+        mode: Mode = None,
+        platform_message_id: str | None = None,
+        timestamp: datetime | None = None,
+    ) -> HistoryTurn:
+        """Store one turn for good. A platform message stored before is returned as it was stored then."""
+        return self.append_new(
+            familiar_id=familiar_id,
+            channel_id=channel_id,
+            role=role,
+            content=content,
+            author=author,
+            guild_id=guild_id,
+            mode=mode,
+            platform_message_id=platform_message_id,
+            timestamp=timestamp,
+        )[0]
+
+    def append_new(
+        self,
+        *,
+        familiar_id: str,
+        channel_id: int,
+        role: str,
+        content: str,
+        author: Author | None = None,
+        guild_id: int | None = None,
+        mode: Mode = None,
+        platform_message_id: str | None = None,
+        timestamp: datetime | None = None,
+    ) -> tuple[HistoryTurn, bool]:
+        """As `append_turn`, and whether the turn is new: False when this platform message was stored before."""
+        when = in_utc(timestamp or self._clock.now())
+        said_in = mode_value(mode)
+        message_id = platform_message_id or None
+        who = (author.platform, author.user_id, author.username, author.display_name) if author else _NOBODY
+        values = (familiar_id, channel_id, guild_id, role, *who, content, when.isoformat(), said_in, message_id)
+        try:
+            stored = self.database.write(_INSERT, values)
+        except UnicodeEncodeError:
+            return self.append_new(
+                familiar_id=storable(familiar_id),
+                channel_id=channel_id,
+                role=storable(role),
+                content=storable(content),
+                author=author and _storable_author(author),
+                guild_id=guild_id,
+                mode=said_in and storable(said_in),
+                platform_message_id=message_id and storable(message_id),
+                timestamp=when,
+            )
+        if stored.rowcount == 0 and message_id is not None:
+            place = (familiar_id, channel_id, message_id)
+            where = "familiar_id = ? AND channel_id = ? AND platform_message_id = ?"
+            return self._turns(where, place, limit=1)[0], False
+        turn_id = int(stored.lastrowid or 0)
+        self._side_tables.note_append(turn_id)
+        said = HistoryTurn(
+            turn_id,
+            when,
+            role,
+            author,
+            content,
+            channel_id,
+            guild_id=guild_id,
+            mode=said_in,
+            platform_message_id=message_id,
+        )
+        return said, True
+
+    def recent(
+        self, *, familiar_id: str, channel_id: int, limit: int, mode: Mode = None, before_id: int | None = None
+    ) -> list[HistoryTurn]:
+        """The newest *limit* turns of a channel, oldest first."""
+        where, values = _in_channel(familiar_id, channel_id, mode)
+        if before_id is not None:
+            where, values = f"{where} AND id < ?", [*values, before_id]
+        return self._turns(where, values, limit=limit, newest=True)
+
+    def recent_slice(
+        self, *, familiar_id: str, channel_id: int, limit: int, before_id: int | None = None, mode: Mode = None
+    ) -> list[HistoryTurn]:
+        """`recent`, under the name that windows know it by."""
+        return self.recent(familiar_id=familiar_id, channel_id=channel_id, limit=limit, mode=mode, before_id=before_id)
+
+    def recent_distinct_authors(self, *, familiar_id: str, channel_id: int, limit: int) -> list[Author]:
+        """Who spoke in a channel, newest first, each under the names of their newest turn."""
+        if limit <= 0:
+            return []
+        found = (author(*row) for row in self._side_tables.recent_authors(familiar_id, channel_id, limit))
+        return [who for who in found if who is not None]
+
+    def older_than(
+        self,
+        *,
+        familiar_id: str,
+        max_id: int,
+        channel_id: int | None = None,
+        limit: int = MAX_TURNS_READ,
+        min_id: int | None = None,
+    ) -> list[HistoryTurn]:
+        """Turns from *min_id* to *max_id*, both included, ascending; past the limit the oldest are left out."""
+        where, values = _in_scope(familiar_id, channel_id)
+        where, values = f"{where} AND id <= ?", [*values, max_id]
+        if min_id is not None:
+            where, values = f"{where} AND id >= ?", [*values, min_id]
+        return self._turns(where, values, limit=limit, newest=True)
+
+    def turns_after(
+        self,
+        *,
+        familiar_id: str,
+        after_id: int,
+        max_id: int | None = None,
+        channel_id: int | None = None,
+        limit: int = MAX_TURNS_READ,
+    ) -> list[HistoryTurn]:
+        """The next *limit* turns after *after_id*, up to and including *max_id*, ascending: one step of a walk."""
+        where, values = _in_scope(familiar_id, channel_id)
+        where, values = f"{where} AND id > ?", [*values, after_id]
+        if max_id is not None:
+            where, values = f"{where} AND id <= ?", [*values, max_id]
+        return self._turns(where, values, limit=limit)
+
+    def turn_by_id(self, *, familiar_id: str, turn_id: int) -> HistoryTurn | None:
+        found = self._turns("id = ? AND familiar_id = ?", (turn_id, familiar_id), limit=1)
+        return found[0] if found else None
+
+    def latest_id(self, *, familiar_id: str, channel_id: int | None = None) -> int | None:
+        where, values = _in_scope(familiar_id, channel_id)
+        found: int | None = self.database.read(f"SELECT MAX(id) FROM turns WHERE {where}", values)[0][0]
+        return found
+
+    def nth_newest_id(self, *, familiar_id: str, back: int) -> int | None:
+        """Id of the turn that exactly *back* turns of the familiar follow; None when there is none."""
+        rows = self.database.read(
+            "SELECT id FROM turns WHERE familiar_id = ? ORDER BY id DESC LIMIT 1 OFFSET ?", (familiar_id, max(0, back))
+        )
+        return int(rows[0][0]) if rows else None
+
+    def count(self, *, familiar_id: str, channel_id: int | None = None) -> int:
+        where, values = _in_scope(familiar_id, channel_id)
+        return self._side_tables.count(where, values)
+
+    def count_before(self, *, familiar_id: str, channel_id: int, before_id: int | None, mode: Mode = None) -> int:
+        """How many turns of a channel lie before *before_id*; cheap while that is near the end."""
+        where, values = _in_channel(familiar_id, channel_id, mode)
+        return self._side_tables.count(where, values, before_id)
+
+    def distinct_other_channels(self, *, familiar_id: str, exclude_channel_id: int) -> list[OtherChannelInfo]:
+        """The familiar's other channels, most recently active first."""
+        return [other_channel(row) for row in self._side_tables.other_channels(familiar_id, exclude_channel_id)]
+
+    def get_summary(self, *, familiar_id: str, channel_id: int = 0) -> SummaryEntry | None:
+        """The rolling summary; channel 0 stands for the familiar as a whole."""
+        return self._summaries.get(familiar_id, channel_id)
+
+    def put_summary(self, *, familiar_id: str, last_summarised_id: int, summary_text: str, channel_id: int = 0) -> None:
+        self._summaries.put(familiar_id, channel_id, last_summarised_id, summary_text)
+
+    def get_cross_context(
+        self, *, familiar_id: str, viewer_mode: ChannelMode | str, source_channel_id: int
+    ) -> CrossContextEntry | None:
+        return self._summaries.get_cross_context(familiar_id, viewer_mode, source_channel_id)
+
+    def put_cross_context(
+        self,
+        *,
+        familiar_id: str,
+        viewer_mode: ChannelMode | str,
+        source_channel_id: int,
+        source_last_id: int,
+        summary_text: str,
+    ) -> None:
+        self._summaries.put_cross_context(familiar_id, viewer_mode, source_channel_id, source_last_id, summary_text)
+
+    def get_writer_watermark(self, *, familiar_id: str) -> WatermarkEntry | None:
+        return self._watermarks.get(familiar_id)
+
+    def put_writer_watermark(self, *, familiar_id: str, last_written_id: int) -> None:
+        self._watermarks.put(familiar_id, last_written_id)
+
+    def turns_since_watermark(self, *, familiar_id: str, limit: int = MAX_TURNS_READ) -> list[HistoryTurn]:
+        """The oldest *limit* turns past the memory writer's watermark, ascending; all when it has none."""
+        return self._watermarks.turns_since(familiar_id, limit)
+
+    def rebuild_side_tables(self) -> None:
+        """Make the caches beside `turns` anew, after rows were changed by other hands."""
+        self._side_tables.rebuild()
+
+    def check(self) -> list[str]:
+        """What is wrong with the file, found by reading all of it; empty when it is sound."""
+        return self.database.check()
+
+    def _turns(self, where: str, values: Sequence[Any], *, limit: int, newest: bool = False) -> list[HistoryTurn]:
+        """Up to *limit* turns, ascending, counted from the start or from the newest."""
+        if limit <= 0:
+            return []
+        direction = "DESC" if newest else "ASC"
+        rows = self.database.read(
+            f"SELECT {TURN_COLUMNS} FROM turns WHERE {where} ORDER BY id {direction} LIMIT ?", [*values, limit]
+        )
+        return [turn(row) for row in (reversed(rows) if newest else rows)]
+
+
+def _in_scope(familiar_id: str, channel_id: int | None) -> tuple[str, list[Any]]:
+    """A familiar's rows: of one channel, or of all."""
+    if channel_id is None:
+        return "familiar_id = ?", [familiar_id]
+    return "familiar_id = ? AND channel_id = ?", [familiar_id, channel_id]
+
+
+def _in_channel(familiar_id: str, channel_id: int, mode: Mode) -> tuple[str, list[Any]]:
+    """A channel's rows: of one mode, or of all."""
+    where, values = _in_scope(familiar_id, channel_id)
+    wanted = mode_value(mode)
+    return (where, values) if wanted is None else (f"{where} AND mode = ?", [*values, wanted])
+
+
+def _storable_author(who: Author) -> Author:
+    """*who* under names SQLite can hold."""
+    return replace(
+        who,
+        platform=storable(who.platform),
+        user_id=storable(who.user_id),
+        username=None if who.username is None else storable(who.username),
+        display_name=None if who.display_name is None else storable(who.display_name),
+    )

@@ -1,0 +1,63 @@
+"""Summary rows: the familiar's rolling summary, and what happens elsewhere as each mode is told it.
+
+Caches of what was said, replaced as it grows; losing one costs a summariser's call, never a turn.
+"""
+
+from __future__ import annotations
+
+from familiar_connect.history.reading import Mode, in_utc, mode_value, moment
+from familiar_connect.history.types import CrossContextEntry, SummaryEntry
+from familiar_connect.support.clock import Clock
+from familiar_connect.support.sqlite import Database, storable_all
+
+
+class SummaryRows:
+    """The tables `summaries` and `cross_context_summaries`."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    def get(self, familiar_id: str, channel_id: int) -> SummaryEntry | None:
+        rows = self._database.read(
+            "SELECT last_summarised_id, summary_text, created_at FROM summaries"
+            " WHERE familiar_id = ? AND channel_id = ?",
+            (familiar_id, channel_id),
+        )
+        return SummaryEntry(rows[0][0], rows[0][1], moment(rows[0][2])) if rows else None
+
+    def put(self, familiar_id: str, channel_id: int, last_summarised_id: int, summary_text: str) -> None:
+        self._database.write(
+            "INSERT INTO summaries (familiar_id, channel_id, last_summarised_id, summary_text, created_at)"
+            " VALUES (?, ?, ?, ?, ?)"
+            " ON CONFLICT (familiar_id, channel_id) DO UPDATE SET last_summarised_id = excluded.last_summarised_id,"
+            " summary_text = excluded.summary_text, created_at = excluded.created_at",
+            storable_all((familiar_id, channel_id, last_summarised_id, summary_text, self._now())),
+        )
+
+    def get_cross_context(
+        self, familiar_id: str, viewer_mode: Mode, source_channel_id: int
+    ) -> CrossContextEntry | None:
+        rows = self._database.read(
+            "SELECT source_last_id, summary_text, created_at FROM cross_context_summaries"
+            " WHERE familiar_id = ? AND viewer_mode = ? AND source_channel_id = ?",
+            (familiar_id, mode_value(viewer_mode) or "", source_channel_id),
+        )
+        return CrossContextEntry(rows[0][0], rows[0][1], moment(rows[0][2])) if rows else None
+
+    def put_cross_context(
+        self, familiar_id: str, viewer_mode: Mode, source_channel_id: int, source_last_id: int, summary_text: str
+    ) -> None:
+        viewer = mode_value(viewer_mode) or ""
+        self._database.write(
+            "INSERT INTO cross_context_summaries"
+            " (familiar_id, viewer_mode, source_channel_id, source_last_id, summary_text, created_at)"
+            " VALUES (?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT (familiar_id, viewer_mode, source_channel_id) DO UPDATE SET"
+            " source_last_id = excluded.source_last_id, summary_text = excluded.summary_text,"
+            " created_at = excluded.created_at",
+            storable_all((familiar_id, viewer, source_channel_id, source_last_id, summary_text, self._now())),
+        )
+
+    def _now(self) -> str:
+        return in_utc(self._clock.now()).isoformat()

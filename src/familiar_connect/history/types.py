@@ -1,0 +1,59 @@
+"""What the history hands out: turns, and the rows kept beside them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from familiar_connect.identity import Author
+
+
+@dataclass(frozen=True)
+class HistoryTurn:
+    """One thing that was said, as it is stored. Ids grow with every turn and are never used twice."""
+
+    id: int
+    timestamp: datetime
+    role: str
+    author: Author | None
+    content: str
+    channel_id: int = 0
+    guild_id: int | None = field(default=None, kw_only=True)
+    mode: str | None = field(default=None, kw_only=True)
+    platform_message_id: str | None = field(default=None, kw_only=True)
+
+
+@dataclass(frozen=True)
+class SummaryEntry:
+    """A rolling summary and the newest turn it covers."""
+
+    last_summarised_id: int
+    summary_text: str
+    created_at: datetime
+
+
+@dataclass(frozen=True)
+class OtherChannelInfo:
+    """Where else the familiar talks, and when something was last said there."""
+
+    channel_id: int
+    mode: str | None
+    latest_id: int
+    latest_timestamp: datetime
+
+
+@dataclass(frozen=True)
+class CrossContextEntry:
+    """What happens in another channel, told for one mode, up to one turn."""
+
+    source_last_id: int
+    summary_text: str
+    created_at: datetime
+
+
+@dataclass(frozen=True)
+class WatermarkEntry:
+    """The newest turn the memory writer has written up."""
+
+    last_written_id: int
+    created_at: datetime
