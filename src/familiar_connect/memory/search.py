@@ -1,0 +1,234 @@
+"""glob and grep over a memory tree.
+
+Both walk in path order and never through a link, so a loop of links or one that leads out costs
+nothing; what a link inside the tree points at is found under its own name. Dot folders (`.index`,
+`.pending`) are passed by unless the caller names them.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import logging
+import re
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from itertools import islice
+
+from familiar_connect.errors import MemoryStorePathError, MemoryStorePatternError
+from familiar_connect.memory.paths import Folder, Parts, Root, failure, shorten
+from familiar_connect.memory.types import GrepHit, MemoryStoreLimits
+from familiar_connect.support.patterns import LinePattern, PatternRefused
+
+MAX_DEPTH = 32
+MAX_GLOB_CHARS = 1000
+GREP_SECONDS = 2.0
+"""When this is up, grep returns what it has; with nothing in hand it says so instead."""
+
+BATCH_BYTES = 65_536
+
+_Text = tuple[str, bytes]
+"""A file's path and what it holds."""
+
+_log = logging.getLogger(__name__)
+
+
+def grep(
+    root: Root,
+    limits: MemoryStoreLimits,
+    pattern: str,
+    parts: Parts,
+    *,
+    ignore_case: bool,
+    seconds: float = GREP_SECONDS,
+) -> list[GrepHit]:
+    """The first match of each matching line in the file or folder at *parts*, files in path order."""
+    if not pattern:
+        return []
+    hits: list[GrepHit] = []
+    deadline = time.monotonic() + seconds
+    try:
+        searcher = _line_pattern(pattern, ignore_case)
+        for batch in _batches(_texts(root, parts, limits.max_file_bytes)):
+            if searcher.occurs_in(b"\n".join(data for _, data in batch)):
+                room = limits.max_results_per_op - len(hits)
+                hits += islice(_hits(searcher, batch), room)
+            if len(hits) >= limits.max_results_per_op:
+                break
+            if time.monotonic() > deadline:
+                if not hits:
+                    raise MemoryStorePatternError(
+                        f"searching for {shorten(pattern)} took longer than {seconds:g} s; search a smaller folder"
+                    )
+                _log.warning("search stopped at its time limit", extra={"hits": len(hits), "limit_s": seconds})
+                break
+    except PatternRefused as refusal:
+        raise MemoryStorePatternError(f"cannot search for {shorten(pattern)}: {refusal}") from None
+    return hits
+
+
+def glob(root: Root, limits: MemoryStoreLimits, pattern: str) -> list[str]:
+    """Relative paths of files that match *pattern* (`*`, `?`, `[…]`, and `**` for any folders), sorted, capped."""
+    steps = _glob_steps(pattern)
+    if not steps:
+        return []
+    found: list[str] = []
+    try:
+        with root.folder(()) as top:
+            for path in _matching(top, steps, frozenset({0})):
+                found.append(path)
+                if len(found) >= limits.max_results_per_op:
+                    break
+    except OSError as error:
+        raise failure("search", pattern, error) from None
+    return found
+
+
+def walk(root: Root, parts: Parts) -> Iterator[tuple[Folder, str]]:
+    """Every file below the folder at *parts*, in path order: the folder that holds it, open, and its name there.
+
+    Where there is no such folder, there is nothing.
+    """
+    try:
+        with root.folder(parts) as top:
+            yield from _walk(top)
+    except OSError:
+        return
+
+
+def _walk(folder: Folder) -> Iterator[tuple[Folder, str]]:
+    for name, is_dir in _scan(folder):
+        if not is_dir:
+            yield folder, name
+        elif not name.startswith("."):
+            with _inside(folder, name) as inner:
+                if inner is not None:
+                    yield from _walk(inner)
+
+
+def _texts(root: Root, parts: Parts, max_bytes: int) -> Iterator[_Text]:
+    """Path and bytes of every file at *parts*, in path order; unreadable and oversize ones are left out."""
+    try:
+        with root.place(parts) as (folder, name):
+            alone = folder.read(name, max_bytes)
+            path = path_of(folder, name)
+    except OSError:
+        for folder, name in walk(root, parts):
+            try:
+                data = folder.read(name, max_bytes)
+            except OSError:
+                continue
+            if data is not None:
+                yield path_of(folder, name), data
+    else:
+        if alone is not None:
+            yield path, alone
+
+
+def _batches(texts: Iterable[_Text]) -> Iterator[list[_Text]]:
+    """*texts* in handfuls: joined, they are ruled out by one look instead of many."""
+    batch: list[_Text] = []
+    size = 0
+    for text in texts:
+        batch.append(text)
+        size += len(text[1])
+        if size >= BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _hits(searcher: LinePattern, batch: list[_Text]) -> Iterator[GrepHit]:
+    for path, data in batch:
+        try:
+            for hit in searcher.search(data):
+                yield GrepHit(path, hit.line_number, hit.line, hit.start, hit.end)
+        except UnicodeDecodeError:
+            continue
+
+
+def path_of(folder: Folder, name: str) -> str:
+    """The path of *name* in *folder*, from the root."""
+    return "/".join((*folder.parts, name))
+
+
+def _matching(folder: Folder, steps: tuple[_Step, ...], states: frozenset[int]) -> Iterator[str]:
+    """Paths of matching files. *states* are the steps the path so far may be waiting at, so every file is met once."""
+    for name, is_dir in _scan(folder):
+        onward = _advance(steps, states, name, is_dir=is_dir)
+        if not is_dir and len(steps) in onward:
+            yield path_of(folder, name)
+        elif is_dir and onward - {len(steps)}:
+            with _inside(folder, name) as inner:
+                if inner is not None:
+                    yield from _matching(inner, steps, onward)
+
+
+def _advance(steps: tuple[_Step, ...], states: frozenset[int], name: str, *, is_dir: bool) -> frozenset[int]:
+    """Where a path goes on after the component *name*; past the last step it has matched."""
+    hidden = is_dir and name.startswith(".")
+    onward: set[int] = set()
+    waiting = list(states)
+    for state in waiting:
+        if state == len(steps):
+            continue
+        step = steps[state]
+        if step.any_folders:
+            waiting.append(state + 1)  # no folder at all
+            if not hidden:
+                onward.add(state)
+                if not is_dir and state + 1 == len(steps):
+                    onward.add(len(steps))
+        elif step.matches(name) and not (hidden and not step.names_hidden):
+            onward.add(state + 1)
+    return frozenset(onward)
+
+
+def _glob_steps(pattern: str) -> tuple[_Step, ...]:
+    shown = shorten(pattern)
+    if "\0" in pattern or pattern.startswith("/") or ".." in pattern.split("/"):
+        raise MemoryStorePathError(f"memory pattern {shown} may not be absolute or contain `..` or NUL")
+    if len(pattern) > MAX_GLOB_CHARS:
+        raise MemoryStorePatternError(f"memory pattern {shown} is longer than {MAX_GLOB_CHARS} characters")
+    return tuple(_Step(part) for part in pattern.split("/") if part not in ("", "."))
+
+
+class _Step:
+    """One component of a glob pattern."""
+
+    def __init__(self, text: str) -> None:
+        self.any_folders = text == "**"
+        self.names_hidden = text.startswith(".")
+        self.matches = re.compile(fnmatch.translate(text)).match
+
+
+def _scan(folder: Folder) -> list[tuple[str, bool]]:
+    """Plain files and folders of *folder*, ordered so that walking down gives whole paths in order."""
+    found = []
+    for entry in folder.scan():
+        if entry.is_dir(follow_symlinks=False):
+            found.append((entry.name, True))
+        elif entry.is_file(follow_symlinks=False):
+            found.append((entry.name, False))
+    return sorted(found, key=lambda item: item[0] + "/" if item[1] else item[0])
+
+
+@contextmanager
+def _inside(folder: Folder, name: str) -> Iterator[Folder | None]:
+    """The folder *name*, or None when it lies too deep or is no longer there to be opened."""
+    try:
+        inner = folder.open_folder(name) if len(folder.parts) < MAX_DEPTH else None
+    except OSError:
+        inner = None
+    try:
+        yield inner
+    finally:
+        if inner is not None:
+            inner.close()
+
+
+@lru_cache(maxsize=16)
+def _line_pattern(pattern: str, ignore_case: bool) -> LinePattern:
+    return LinePattern(pattern, ignore_case=ignore_case)

@@ -1,0 +1,344 @@
+"""MemoryStore: the memory of one familiar, a folder of Markdown and nothing else.
+
+Every path stays inside the root, every file under its cap, every change is on disk whole or not at
+all and stands in the audit. All calls are synchronous and may come from any thread; from async
+code run them in a thread (`grep_async` does).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import stat
+import threading
+from collections import deque
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from familiar_connect.errors import (
+    MemoryStoreEncodingError,
+    MemoryStoreError,
+    MemoryStorePathError,
+    MemoryStorePatternError,
+    MemoryStoreSizeLimitError,
+)
+from familiar_connect.memory import search
+from familiar_connect.memory.audit import AuditLog, hash_of
+from familiar_connect.memory.paths import Folder, Parts, Root, failure, shorten, split_path
+from familiar_connect.memory.types import (
+    DEFAULT_MAX_FILE_BYTES,
+    DEFAULT_MAX_FILES_PER_DIR,
+    DEFAULT_MAX_RESULTS_PER_OP,
+    AuditEntry,
+    GrepHit,
+    MemoryEntry,
+    MemoryStoreLimits,
+    Operation,
+)
+from familiar_connect.support.clock import Clock, SystemClock
+from familiar_connect.support.files import temporary_name, write_new
+
+__all__ = [
+    "DEFAULT_MAX_FILES_PER_DIR",
+    "DEFAULT_MAX_FILE_BYTES",
+    "DEFAULT_MAX_RESULTS_PER_OP",
+    "AuditEntry",
+    "GrepHit",
+    "MemoryEntry",
+    "MemoryStore",
+    "MemoryStoreEncodingError",
+    "MemoryStoreError",
+    "MemoryStoreLimits",
+    "MemoryStorePathError",
+    "MemoryStorePatternError",
+    "MemoryStoreSizeLimitError",
+]
+
+MAX_BINARY_BYTES = 32 * 1024 * 1024
+"""Cap of `write_bytes` (a character card's picture), and of what a change may replace."""
+MAX_REMEMBERED_ENTRIES = 10_000
+"""Audit entries of this store held in memory; the log on disk has them all."""
+
+
+class MemoryStore:
+    """A memory folder at *root*, which is made when missing.
+
+    With *audit_dir*, which lies outside the root, every change is logged there for good and every
+    earlier text stays recoverable; without it the entries live as long as the store.
+    """
+
+    def __init__(
+        self,
+        root: Path | str,
+        *,
+        limits: MemoryStoreLimits | None = None,
+        audit_dir: Path | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self.root = Path(root).resolve()
+        self.limits = limits or MemoryStoreLimits()
+        self._clock = clock or SystemClock()
+        self._lock = threading.RLock()
+        self._entries: deque[AuditEntry] = deque(maxlen=MAX_REMEMBERED_ENTRIES)
+        if audit_dir is not None and audit_dir.resolve().is_relative_to(self.root):
+            raise MemoryStorePathError(f"the audit folder {audit_dir} lies inside the memory folder; choose another")
+        self.audit = AuditLog(audit_dir, clock=self._clock) if audit_dir is not None else None
+        self._tree = Root(self.root)
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise failure("make", str(self.root), error) from None
+        self._swept: set[Parts] = set()
+
+    @property
+    def audit_entries(self) -> list[AuditEntry]:
+        """What this store changed, oldest first."""
+        return list(self._entries.copy())  # a copy in one step: other threads may be adding
+
+    def list_dir(self, rel_path: str = "") -> list[MemoryEntry]:
+        """Files and folders at *rel_path*, by name; links are listed where they lead to something inside the root."""
+        parts = split_path(rel_path)
+        found: list[MemoryEntry] = []
+        try:
+            with self._tree.folder(parts) as folder:
+                for item in folder.scan():
+                    entry = self._entry(folder, item)
+                    if entry is not None:
+                        found.append(entry)
+                    if len(found) > self.limits.max_files_per_dir:
+                        raise MemoryStoreSizeLimitError(
+                            f"memory folder {shorten(rel_path)} holds more than {self.limits.max_files_per_dir} files; "
+                            "move some into folders of their own"
+                        )
+        except OSError as error:
+            raise failure("list", rel_path, error) from None
+        return sorted(found, key=lambda entry: entry.name)
+
+    def read_file(self, rel_path: str) -> str:
+        """The text of a file."""
+        data = self._read(rel_path, self.limits.max_file_bytes)
+        try:
+            return data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise MemoryStoreEncodingError(
+                f"memory file {shorten(rel_path)} is not UTF-8 text (byte {error.start}); save it again as UTF-8"
+            ) from None
+
+    def read_if_present(self, rel_path: str) -> str | None:
+        """The text of a file, or None when there is none."""
+        return self.read_file(rel_path) if self.exists(rel_path) else None
+
+    def read_bytes(self, rel_path: str) -> bytes:
+        """The bytes of a file, text or not."""
+        return self._read(rel_path, MAX_BINARY_BYTES)
+
+    def bytes_if_present(self, rel_path: str) -> bytes | None:
+        """The bytes of a file, or None when there is none."""
+        return self.read_bytes(rel_path) if self.exists(rel_path) else None
+
+    def exists(self, rel_path: str) -> bool:
+        """Whether a plain file stands at *rel_path*."""
+        try:
+            with self._tree.place(split_path(rel_path)) as (folder, name):
+                return stat.S_ISREG(folder.lstat(name).st_mode)
+        except OSError:
+            return False
+
+    def write_file(
+        self,
+        rel_path: str,
+        content: str,
+        *,
+        source: str = "unknown",
+        run_id: str | None = None,
+        turn_range: tuple[int, int] | None = None,
+    ) -> None:
+        """Replace, or create, a text file."""
+        data = _encode(rel_path, content)
+        _check_size(rel_path, len(data), self.limits.max_file_bytes)
+        self._change(rel_path, "write", data, source=source, run_id=run_id, turn_range=turn_range)
+
+    def append_file(
+        self,
+        rel_path: str,
+        content: str,
+        *,
+        source: str = "unknown",
+        run_id: str | None = None,
+        turn_range: tuple[int, int] | None = None,
+    ) -> None:
+        """Add to the end of a text file, or create it."""
+        data = _encode(rel_path, content)
+        _check_size(rel_path, len(data), self.limits.max_file_bytes)
+        self._change(rel_path, "append", data, source=source, run_id=run_id, turn_range=turn_range)
+
+    def write_bytes(self, rel_path: str, data: bytes, *, source: str = "unknown") -> None:
+        """Replace, or create, a file that need not be text."""
+        _check_size(rel_path, len(data), MAX_BINARY_BYTES)
+        self._change(rel_path, "write", data, source=source)
+
+    def delete_file(self, rel_path: str, *, source: str = "unknown") -> None:
+        """Remove a file; its text stays in the audit."""
+        self._change(rel_path, "delete", b"", source=source)
+
+    def glob(self, pattern: str) -> list[str]:
+        """Files whose path matches *pattern*, sorted, up to the cap; see `memory.search`."""
+        return search.glob(self._tree, self.limits, pattern)
+
+    def grep(self, pattern: str, rel_path: str = "", case_insensitive: bool = True) -> list[GrepHit]:
+        """The first match of every matching line, up to the cap; see `memory.search`."""
+        return search.grep(self._tree, self.limits, pattern, split_path(rel_path), ignore_case=case_insensitive)
+
+    async def grep_async(self, pattern: str, rel_path: str = "", case_insensitive: bool = True) -> list[GrepHit]:
+        """`grep`, off the event loop."""
+        return await asyncio.to_thread(self.grep, pattern, rel_path, case_insensitive)
+
+    def _read(self, rel_path: str, max_bytes: int) -> bytes:
+        try:
+            with self._tree.place(split_path(rel_path)) as (folder, name):
+                data = folder.read(name, max_bytes)
+        except OSError as error:
+            raise failure("read", rel_path, error) from None
+        if data is None:
+            raise MemoryStoreSizeLimitError(
+                f"memory file {shorten(rel_path)} is larger than {max_bytes} bytes; shorten or split it"
+            )
+        return data
+
+    def _change(
+        self,
+        rel_path: str,
+        operation: Operation,
+        data: bytes,
+        *,
+        source: str,
+        run_id: str | None = None,
+        turn_range: tuple[int, int] | None = None,
+    ) -> None:
+        """One audited change: texts kept, line logged, file replaced, in this order and all flushed to disk."""
+        parts = split_path(rel_path)
+        verb = "delete" if operation == "delete" else "write"
+        try:
+            with self._lock, self._tree.place(parts, create=operation != "delete") as (folder, name):
+                old = _standing(folder, name, required=operation == "delete")
+                new = None if operation == "delete" else data
+                if operation == "append" and old is not None:
+                    new = old.data + data
+                    _check_size(rel_path, len(new), self.limits.max_file_bytes)
+                entry = AuditEntry(
+                    rel_path=search.path_of(folder, name),
+                    operation=operation,
+                    bytes_written=len(data),
+                    source=source.strip() or "unknown",
+                    timestamp=self._clock.now(),
+                    run_id=run_id,
+                    turn_range=turn_range,
+                    hash_before=None if old is None else hash_of(old.data),
+                    hash_after=None if new is None else hash_of(new),
+                )
+                self._commit(folder, name, entry, old, new)
+                self._entries.append(entry)
+        except OSError as error:
+            raise failure(verb, rel_path, error) from None
+
+    def _commit(self, folder: Folder, name: str, entry: AuditEntry, old: _Standing | None, new: bytes | None) -> None:
+        if folder.parts not in self._swept:
+            folder.sweep()
+            self._swept.add(folder.parts)
+        temporary = temporary_name()
+        try:
+            if new is not None:
+                write_new(folder.at(temporary), new, mode=old.mode if old else None, dir_fd=folder.fd)
+            self._announce(entry, old, new)
+            try:
+                if new is None:
+                    folder.unlink(name)
+                else:
+                    folder.replace(temporary, name)
+            except OSError:
+                self._withdraw(entry)
+                raise
+        except BaseException:
+            with contextlib.suppress(OSError):
+                folder.unlink(temporary)
+            raise
+        folder.sync()
+        self._finish(entry)
+
+    def _announce(self, entry: AuditEntry, old: _Standing | None, new: bytes | None) -> None:
+        """Keep both texts and log the change, and before it whatever another hand did to the file since our last."""
+        if self.audit is None:
+            return
+        if old is not None:
+            self.audit.keep(old.data)
+        if new is not None:
+            self.audit.keep(new)
+        self.audit.notice(entry.rel_path, entry.hash_before, len(old.data) if old else 0)
+        self.audit.announce(entry)
+
+    def _finish(self, entry: AuditEntry) -> None:
+        if self.audit is not None:
+            with contextlib.suppress(OSError):  # the next look at the file tells as well
+                self.audit.finish(entry)
+
+    def _withdraw(self, entry: AuditEntry) -> None:
+        if self.audit is not None:
+            with contextlib.suppress(OSError):  # the next look at the file tells as well
+                self.audit.withdraw(entry)
+
+    def _entry(self, folder: Folder, item: os.DirEntry[str]) -> MemoryEntry | None:
+        """The entry for *item*, or None for what is neither file nor folder inside the root."""
+        try:
+            if item.is_symlink():
+                with self._tree.place((*folder.parts, item.name)) as (home, name):
+                    facts = home.lstat(name)
+            else:
+                facts = item.stat(follow_symlinks=False)
+        except (OSError, MemoryStorePathError):
+            return None
+        is_dir = stat.S_ISDIR(facts.st_mode)
+        if not is_dir and not stat.S_ISREG(facts.st_mode):
+            return None
+        modified = datetime.fromtimestamp(facts.st_mtime, UTC)
+        return MemoryEntry(name=item.name, is_dir=is_dir, size_bytes=0 if is_dir else facts.st_size, modified=modified)
+
+
+class _Standing(NamedTuple):
+    """A file as a change found it."""
+
+    data: bytes
+    mode: int
+
+
+def _standing(folder: Folder, name: str, *, required: bool) -> _Standing | None:
+    try:
+        facts = folder.lstat(name)
+        data = folder.read(name, MAX_BINARY_BYTES)
+    except FileNotFoundError:
+        if required:
+            raise
+        return None
+    if data is None:
+        raise MemoryStoreSizeLimitError(
+            f"memory file {shorten(search.path_of(folder, name))} is larger than {MAX_BINARY_BYTES} bytes, "
+            "too large to keep a copy of; move it away first"
+        )
+    return _Standing(data, stat.S_IMODE(facts.st_mode))
+
+
+def _encode(rel_path: str, content: str) -> bytes:
+    try:
+        return content.encode("utf-8")
+    except UnicodeEncodeError:
+        raise MemoryStoreEncodingError(
+            f"the text for memory file {shorten(rel_path)} holds half a character (a lone surrogate)"
+        ) from None
+
+
+def _check_size(rel_path: str, size: int, cap: int) -> None:
+    if size > cap:
+        raise MemoryStoreSizeLimitError(
+            f"memory file {shorten(rel_path)} would be {size} bytes, more than the {cap} allowed; shorten or split it"
+        )
