@@ -1,0 +1,64 @@
+"""The last prompt of each channel, as a page on disk.
+
+`put` writes what was sent, unshortened; a failure is logged and never reaches the turn. Nothing is
+kept in memory, so the page can be read by another process and survives a restart.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from enum import Enum
+from pathlib import Path
+
+from familiar_connect.llm.types import Message
+from familiar_connect.support.clock import Clock, SystemClock
+from familiar_connect.support.files import atomic_write
+
+logger = logging.getLogger(__name__)
+
+SEPARATOR = "\n\n---\n\n"
+
+
+class LastContextCache:
+    """`<channel_id>.last-context.md`, one page per channel."""
+
+    def __init__(self, *, channels_root: Path, clock: Clock | None = None) -> None:
+        self._root = Path(channels_root)
+        self._clock = clock or SystemClock()
+
+    def put(
+        self, *, channel_id: int, messages: Sequence[Message], modality: str | Enum, notes: str | None = None
+    ) -> None:
+        """Replace the channel's page with *messages*; *notes* (cuts, timings) follow them."""
+        kind = modality.value if isinstance(modality, Enum) else modality
+        header = f"# {self._clock.now().isoformat()} modality={kind} {len(messages)} messages"
+        sections = [_section(index, message) for index, message in enumerate(messages)]
+        if notes:
+            sections.append(notes.strip())
+        page = f"{header}\n\n{SEPARATOR.join(sections)}\n"
+        try:
+            atomic_write(self._path(channel_id), page.encode("utf-8", errors="replace"))
+        except OSError as failure:
+            logger.warning(
+                "last context not written", extra={"channel_id": channel_id, "error": type(failure).__name__}
+            )
+
+    def get(self, *, channel_id: int) -> bytes | None:
+        """The channel's page, or None when there is none to read."""
+        try:
+            return self._path(channel_id).read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as failure:
+            logger.warning("last context not read", extra={"channel_id": channel_id, "error": type(failure).__name__})
+            return None
+
+    def _path(self, channel_id: int) -> Path:
+        return self._root / f"{int(channel_id)}.last-context.md"
+
+
+def _section(index: int, message: Message) -> str:
+    name = f" ({message.name})" if message.name else ""
+    pictures = "".join(f"\n\n*[picture: {part.mime}]*" for part in message.media)
+    return f"## [{index}] {message.role}{name}\n\n{message.content}{pictures}"

@@ -1,0 +1,256 @@
+"""The ledger of past turns: traces → SQLite.
+
+Writing is buffered; reading sees what is flushed. The ledger observes: a database that is missing,
+locked, corrupt or on a full disk costs one warning and the traces themselves, never a turn. Each
+operation opens and closes the database, so nothing is tied to a thread or an event loop; callers on
+a loop run it in a thread.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sqlite3
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import RLock
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+from familiar_connect.observe.trace import StageSpan, TurnTrace
+
+logger = logging.getLogger(__name__)
+
+DEFAULT_KEEP = 20_000
+"""Traces kept; older ones are pruned when new ones are flushed."""
+MAX_BUFFERED = 1_000
+"""Traces held while the database cannot be written."""
+BUSY_TIMEOUT_S = 5.0
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS traces (
+    id INTEGER PRIMARY KEY,
+    trace_id TEXT NOT NULL,
+    familiar_id TEXT NOT NULL,
+    channel_id INTEGER NOT NULL,
+    guild_id INTEGER,
+    modality TEXT NOT NULL,
+    timestamp TEXT NOT NULL,
+    at REAL NOT NULL,
+    total_duration_s REAL NOT NULL,
+    tags TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS traces_by_time ON traces (familiar_id, at, id);
+CREATE INDEX IF NOT EXISTS traces_by_trace_id ON traces (trace_id);
+CREATE TABLE IF NOT EXISTS stages (
+    trace INTEGER NOT NULL REFERENCES traces (id) ON DELETE CASCADE,
+    place INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    start_s REAL NOT NULL,
+    duration_s REAL NOT NULL,
+    metadata TEXT NOT NULL,
+    PRIMARY KEY (trace, place)
+) WITHOUT ROWID;
+"""
+_TRACE_COLUMNS = "id, trace_id, familiar_id, channel_id, guild_id, modality, timestamp, total_duration_s, tags"
+_NEWEST_FIRST = "ORDER BY at DESC, id DESC"
+
+T = TypeVar("T")
+
+
+@runtime_checkable
+class MetricsCollector(Protocol):
+    """Whoever wants to see finished traces."""
+
+    def record(self, trace: TurnTrace) -> None: ...
+    def close(self) -> None: ...
+
+
+class NullCollector:
+    """Sees everything, keeps nothing."""
+
+    def record(self, trace: TurnTrace) -> None:
+        """Let *trace* go."""
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+class SQLiteCollector:
+    """Traces in `metrics.db`."""
+
+    def __init__(self, db_path: Path | str, *, flush_interval: int = 50, keep: int = DEFAULT_KEEP) -> None:
+        self._path = Path(db_path)
+        self._flush_interval = max(1, flush_interval)
+        self._keep = keep
+        self._buffer: deque[TurnTrace] = deque(maxlen=max(MAX_BUFFERED, self._flush_interval))
+        self._since_flush = 0
+        self._lock = RLock()
+        self._warned = False
+
+    def record(self, trace: TurnTrace) -> None:
+        """Take *trace*; every `flush_interval` of them are written together."""
+        with self._lock:
+            self._buffer.append(trace)
+            self._since_flush += 1
+            if self._since_flush >= self._flush_interval:
+                self.flush()
+
+    def flush(self) -> None:
+        """Write what is buffered. What cannot be written now is kept for the next time, within bounds."""
+        with self._lock:
+            self._since_flush = 0
+            if not self._buffer:
+                return
+            written = self._guarded(self._write, False)
+            if written:
+                self._buffer.clear()
+
+    def close(self) -> None:
+        """Write what is buffered. May be called more than once."""
+        self.flush()
+
+    def recent_traces(self, *, familiar_id: str, limit: int = 100) -> list[TurnTrace]:
+        """The newest flushed traces, newest first."""
+        return self._traces(f"WHERE familiar_id = ? {_NEWEST_FIRST} LIMIT ?", (familiar_id, limit))
+
+    def traces_in_range(self, *, familiar_id: str, start: str | datetime, end: str | datetime) -> list[TurnTrace]:
+        """Flushed traces from *start* to *end*, both included, oldest first."""
+        return self._traces(
+            "WHERE familiar_id = ? AND at BETWEEN ? AND ? ORDER BY at, id",
+            (familiar_id, _seconds(start), _seconds(end)),
+        )
+
+    def stage_durations(self, *, familiar_id: str, stage_name: str, limit: int = 1000) -> list[float]:
+        """How long one stage took in the newest flushed traces, newest first."""
+        query = (
+            "SELECT stages.duration_s FROM traces JOIN stages ON stages.trace = traces.id"
+            " WHERE familiar_id = ? AND name = ? ORDER BY at DESC, id DESC, place LIMIT ?"
+        )
+
+        def durations(db: sqlite3.Connection) -> list[float]:
+            return [row[0] for row in db.execute(query, (familiar_id, stage_name, limit))]
+
+        return self._read(durations, [])
+
+    def last_trace(self, familiar_id: str) -> TurnTrace | None:
+        """The newest trace, flushed first when it is still buffered."""
+        self.flush()
+        return next(iter(self.recent_traces(familiar_id=familiar_id, limit=1)), None)
+
+    def trace(self, trace_id: str) -> TurnTrace | None:
+        """One trace by its id, flushed first when it is still buffered."""
+        self.flush()
+        return next(iter(self._traces("WHERE trace_id = ? ORDER BY id DESC LIMIT 1", (trace_id,))), None)
+
+    def _traces(self, condition: str, values: Sequence[Any]) -> list[TurnTrace]:
+        def query(db: sqlite3.Connection) -> list[TurnTrace]:
+            rows = db.execute(f"SELECT {_TRACE_COLUMNS} FROM traces {condition}", values).fetchall()
+            return [_to_trace(row, _stages_of(db, row[0])) for row in rows]
+
+        return self._read(query, [])
+
+    def _read(self, query: Callable[[sqlite3.Connection], T], otherwise: T) -> T:
+        def opened() -> T:
+            with self._open() as db:
+                return query(db)
+
+        with self._lock:
+            return self._guarded(opened, otherwise) if self._path.exists() else otherwise
+
+    def _write(self) -> bool:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with self._open() as db, db:
+            for trace in self._buffer:
+                _insert(db, trace)
+            db.execute(
+                "DELETE FROM traces WHERE id <= (SELECT id FROM traces ORDER BY id DESC LIMIT 1 OFFSET ?)",
+                (self._keep,),
+            )
+        self._warned = False
+        return True
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        with closing(sqlite3.connect(self._path, timeout=BUSY_TIMEOUT_S)) as db:
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute("PRAGMA synchronous = NORMAL")
+            db.execute("PRAGMA foreign_keys = ON")
+            db.executescript(_SCHEMA)
+            yield db
+
+    def _guarded(self, action: Callable[[], T], otherwise: T) -> T:
+        """*action*, or *otherwise* and one warning until writing works again."""
+        try:
+            return action()
+        except (sqlite3.Error, OSError, ValueError) as failure:
+            if not self._warned:
+                logger.warning(
+                    "past turns cannot be kept or read; the program goes on without them",
+                    extra={"file": str(self._path), "error": f"{type(failure).__name__}: {failure}"},
+                )
+            self._warned = True
+            return otherwise
+
+
+def _insert(db: sqlite3.Connection, trace: TurnTrace) -> None:
+    row = db.execute(
+        "INSERT INTO traces (trace_id, familiar_id, channel_id, guild_id, modality, timestamp, at,"
+        " total_duration_s, tags) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            trace.trace_id,
+            trace.familiar_id,
+            trace.channel_id,
+            trace.guild_id,
+            trace.modality,
+            trace.timestamp,
+            _seconds(trace.timestamp),
+            trace.total_duration_s,
+            _to_json(trace.tags),
+        ),
+    ).lastrowid
+    db.executemany(
+        "INSERT INTO stages (trace, place, name, start_s, duration_s, metadata) VALUES (?, ?, ?, ?, ?, ?)",
+        [
+            (row, place, span.name, span.start_s, span.duration_s, _to_json(span.metadata))
+            for place, span in enumerate(trace.stages)
+        ],
+    )
+
+
+def _stages_of(db: sqlite3.Connection, row_id: int) -> tuple[StageSpan, ...]:
+    rows = db.execute(
+        "SELECT name, start_s, duration_s, metadata FROM stages WHERE trace = ? ORDER BY place", (row_id,)
+    )
+    return tuple(StageSpan(name, start, duration, json.loads(metadata)) for name, start, duration, metadata in rows)
+
+
+def _to_trace(row: Sequence[Any], stages: tuple[StageSpan, ...]) -> TurnTrace:
+    _, trace_id, familiar_id, channel_id, guild_id, modality, timestamp, total_duration_s, tags = row
+    return TurnTrace(
+        trace_id=trace_id,
+        familiar_id=familiar_id,
+        channel_id=channel_id,
+        guild_id=guild_id,
+        modality=modality,
+        timestamp=timestamp,
+        total_duration_s=total_duration_s,
+        stages=stages,
+        tags=json.loads(tags),
+    )
+
+
+def _to_json(facts: Any) -> str:
+    """Facts as JSON; what JSON cannot hold is kept as its text."""
+    return json.dumps(dict(facts), default=str)
+
+
+def _seconds(moment: str | datetime) -> float:
+    """*moment* on one scale, whatever its offset; without one it is taken as UTC."""
+    try:
+        when = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
+    except ValueError:
+        return 0.0
+    return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()

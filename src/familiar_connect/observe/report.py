@@ -1,0 +1,157 @@
+"""Reports over past turns: percentiles, throughput, providers, comparisons, as aligned text.
+
+Every function takes traces and returns something to read, also when there is nothing to report.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from familiar_connect.observe.trace import TurnTrace
+
+NOTHING = "No turns recorded yet."
+WITHOUT_TAG = "(none)"
+
+_TIMES = ("count", "p50", "p95", "max")
+
+
+def summary_stats(traces: Sequence[TurnTrace]) -> str:
+    """How many turns, and how long they took."""
+    if not traces:
+        return f"Summary (count 0, p50 -, p95 -)\n{NOTHING}"
+    totals = [trace.total_duration_s for trace in traces]
+    firsts = _numbers(_fact(trace, "model", "first_token_s") for trace in traces)
+    shares = _numbers(trace.fact("prefix_ratio") for trace in traces)
+    rows = [["whole turn", *_times(totals)]]
+    if firsts:
+        rows.append(["first token", *_times(firsts)])
+    text = "Summary\n" + table(["", *_TIMES], rows)
+    return text + (f"\nshared prefix, median: {percentile(shares, 50):.0%}" if shares else "")
+
+
+def stage_breakdown(traces: Sequence[TurnTrace]) -> str:
+    """How long each stage took, in the order stages first appear."""
+    by_stage: dict[str, list[float]] = defaultdict(list)
+    for trace in traces:
+        for span in trace.stages:
+            by_stage[span.name].append(span.duration_s)
+    if not by_stage:
+        return f"Stages\n{NOTHING}"
+    return "Stages\n" + table(["stage", *_TIMES], [[name, *_times(found)] for name, found in by_stage.items()])
+
+
+def throughput_stats(traces: Sequence[TurnTrace]) -> str:
+    """Turns over time, and tokens over the time the model took."""
+    if not traces:
+        return f"Throughput: 0 turns\n{NOTHING}"
+    moments = sorted(_seconds(trace.timestamp) for trace in traces)
+    span_s = moments[-1] - moments[0]
+    lines = [f"Throughput: {len(traces)} turns"]
+    if span_s > 0:
+        lines.append(f"  over {_period(span_s)}, {len(traces) / span_s * 3600:.1f} turns an hour")
+    spans = [span for trace in traces if (span := trace.stage("model")) is not None]
+    written = sum(_numbers(span.metadata.get("completion_tokens") for span in spans))
+    read = sum(_numbers(span.metadata.get("prompt_tokens") for span in spans))
+    cached = sum(_numbers(span.metadata.get("cached_tokens") for span in spans))
+    model_s = sum(span.duration_s for span in spans)
+    if written and model_s > 0:
+        lines.append(f"  {written:.0f} tokens written, {written / model_s:.1f} a second of model time")
+    if read:
+        lines.append(f"  {read:.0f} prompt tokens, {cached / read:.0%} of them cached")
+    return "\n".join(lines)
+
+
+def provider_success_rates(traces: Sequence[TurnTrace]) -> str:
+    """How often each provider answered in time, and how long it took."""
+    outcomes: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for trace in traces:
+        for span in trace.stages:
+            for outcome in span.metadata.get("provider_outcomes") or ():
+                outcomes[str(outcome.get("id", "?"))].append(outcome)
+    if not outcomes:
+        return "Providers\nNo provider outcomes recorded."
+    rows = [[name, *_fared(found)] for name, found in sorted(outcomes.items())]
+    return "Providers\n" + table(["provider", "count", "ok", "error", "timeout", "success", "p50", "p95"], rows)
+
+
+def tag_comparison(traces: Sequence[TurnTrace], tag_key: str) -> str:
+    """Turns side by side, grouped by the value of one tag."""
+    groups: dict[str, list[float]] = defaultdict(list)
+    for trace in traces:
+        groups[str(trace.tags.get(tag_key, WITHOUT_TAG))].append(trace.total_duration_s)
+    if not groups:
+        return f"By {tag_key}\n{NOTHING}"
+    rows = [[value, *_times(totals)] for value, totals in sorted(groups.items())]
+    return f"By {tag_key}\n" + table([tag_key, *_TIMES], rows)
+
+
+def percentile(values: Sequence[float], rank: float) -> float:
+    """The value below which *rank* percent lie, between neighbours where it falls between them."""
+    ordered = sorted(values)
+    place = (len(ordered) - 1) * rank / 100
+    low, high = math.floor(place), math.ceil(place)
+    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
+
+
+def seconds(value: float) -> str:
+    """A duration as people read it."""
+    return f"{value * 1000:.1f} ms" if abs(value) < 1 else f"{value:.2f} s"
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Columns aligned: the first to the left, numbers to the right."""
+    widths = [max(len(row[column]) for row in (header, *rows)) for column in range(len(header))]
+    return "\n".join(
+        "  " + "  ".join(cell.ljust(width) if i == 0 else cell.rjust(width) for i, (cell, width) in enumerate(cells))
+        for cells in (list(zip(row, widths, strict=True)) for row in (header, *rows))
+    )
+
+
+def _times(values: Sequence[float]) -> list[str]:
+    p50, p95 = percentile(values, 50), percentile(values, 95)
+    return [str(len(values)), seconds(p50), seconds(p95), seconds(max(values))]
+
+
+def _fared(outcomes: Sequence[Mapping[str, Any]]) -> list[str]:
+    statuses = [outcome.get("status") for outcome in outcomes]
+    took = _numbers(outcome.get("duration_s") for outcome in outcomes) or [0.0]
+    counts = [str(statuses.count(status)) for status in ("ok", "error", "timeout")]
+    success = f"{statuses.count('ok') / len(outcomes):.0%}"
+    return [str(len(outcomes)), *counts, success, seconds(percentile(took, 50)), seconds(percentile(took, 95))]
+
+
+def _fact(trace: TurnTrace, stage: str, key: str) -> Any:
+    span = trace.stage(stage)
+    return span.metadata.get(key) if span else None
+
+
+def _numbers(values: Iterable[Any]) -> list[float]:
+    """Those of *values* that are numbers, written as text or not."""
+    found: list[float] = []
+    for value in values:
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            continue
+        if math.isfinite(number):
+            found.append(number)
+    return found
+
+
+def _seconds(timestamp: str) -> float:
+    try:
+        when = datetime.fromisoformat(timestamp)
+    except ValueError:
+        return 0.0
+    return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+
+
+def _period(span_s: float) -> str:
+    for unit, length in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
+        if span_s >= length:
+            return f"{span_s / length:.1f} {unit}"
+    return f"{span_s:.1f} seconds"

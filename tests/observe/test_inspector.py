@@ -1,0 +1,126 @@
+"""A turn, explained."""
+
+from __future__ import annotations
+
+import json
+
+from familiar_connect.observe.inspector import block_lines, explain_turn, turn_as_json, turn_facts, turn_line
+from familiar_connect.observe.trace import StageSpan
+from tests.fakes.observed import a_record, a_trace
+
+ASSEMBLE = StageSpan(
+    "assemble",
+    0.0,
+    0.02,
+    {
+        "tokens_by_block": [
+            {"source": "character", "tag": "PERSONA", "layer": "character", "tokens": 300, "kept": True},
+            {"source": "search", "tag": "FOUND", "layer": "content", "tokens": 500, "kept": False},
+            {"source": "history", "tag": None, "layer": "recent_history", "tokens": 200, "kept": True},
+        ],
+        "dropped": [
+            {"layer": "content", "source": "search", "reason": "dropped", "tokens_dropped": 500, "full": "layer"},
+            {
+                "layer": "recent_history",
+                "source": "history",
+                "reason": "truncated",
+                "tokens_dropped": 40,
+                "full": "total",
+            },
+        ],
+        "provider_outcomes": [
+            {"id": "character", "duration_s": 0.001, "status": "ok", "error": None},
+            {"id": "search", "duration_s": 2.0, "status": "timeout", "error": "a | b\nc"},
+        ],
+    },
+)
+RENDER = StageSpan("render", 0.02, 0.001, {"prefix_ratio": 0.93, "prefix_ended_by": 4})
+MODEL = StageSpan(
+    "model",
+    0.03,
+    1.2,
+    {
+        "model": "smol",
+        "provider": "embedded",
+        "first_token_s": 0.4,
+        "prompt_tokens": 510,
+        "cached_tokens": 470,
+        "completion_tokens": 30,
+        "finish_reason": "stop",
+        "attempts": 2,
+    },
+)
+TRACE = a_trace(stages=(ASSEMBLE, RENDER, MODEL))
+
+
+def test_every_block_has_its_place_or_the_reason_it_has_none() -> None:
+    """Kept ones are numbered in prompt order, shortened and cut ones say what was full."""
+    seen = [(line.place, line.source, line.tag, line.tokens, line.fate) for line in block_lines(TRACE)]
+
+    assert seen == [
+        (1, "character", "PERSONA", 300, "kept"),
+        (2, "history", "", 200, "shortened by 40: the prompt's budget is full"),
+        (None, "search", "FOUND", 500, "cut: layer content is full"),
+    ]
+
+
+def test_the_page_tells_blocks_providers_model_prefix_and_prompt() -> None:
+    """Everything a person asks of a turn, in one page of Markdown."""
+    page = explain_turn(TRACE, a_record(), b"# header\n\n## [0] system\n\nYou are a bird.")
+
+    for line in (
+        "| 1 | character | PERSONA | character | 300 | kept |",
+        "| – | search | FOUND | content | 500 | cut: layer content is full |",
+        "500 tokens in the prompt.",
+        "| search | timeout | 2.00 s | a \\| b c |",
+        "smol · by embedded · first token after 400.0 ms · 510 tokens prompt · 470 tokens cached · 30 tokens written"
+        " · ended by stop · 2 attempts",
+        "93% of the prompt repeats the start of the one before; message [4] is the first that differs.",
+        "seed 42",
+        "You are a bird.",
+    ):
+        assert line in page
+
+
+def test_blocks_come_from_the_record_when_the_trace_has_none() -> None:
+    """What was kept for replay tells the same story."""
+    seen = [(line.place, line.source, line.fate) for line in block_lines(a_trace(), a_record())]
+
+    assert seen == [(1, "character", "kept"), (2, "history", "kept"), (None, "search", "cut: layer content is full")]
+
+
+def test_a_turn_of_which_little_is_known_is_still_explained() -> None:
+    """Missing parts are said to be missing."""
+    page = explain_turn(a_trace(stages=()))
+
+    assert "No blocks were noted" in page
+    assert "cannot be replayed" in page
+    assert "not on disk" in page
+
+
+def test_the_json_form_holds_the_same_and_can_be_printed() -> None:
+    """For programs: plain data, whatever the metadata holds."""
+    odd = a_trace(stages=(*TRACE.stages, StageSpan("post", 2, 1, {"odd": object()})))
+    told = json.loads(json.dumps(turn_as_json(odd, a_record(), b"text")))
+
+    assert told["trace"]["trace_id"] == "t1"
+    assert told["blocks"][0]["source"] == "character"
+    assert told["dropped"][0]["full"] == "layer"
+    assert told["model"]["cached_tokens"] == 470
+    assert told["prefix"]["prefix_ended_by"] == 4
+    assert (told["replayable"], told["seed"], told["prompt"]) == (True, 42, "text")
+    assert turn_as_json(a_trace())["replayable"] is False
+
+
+def test_one_line_tells_a_turn_without_a_word_of_what_was_said() -> None:
+    """Facts for the log: who, where, how long, which model, how many cuts."""
+    facts = turn_facts(TRACE)
+
+    assert (facts["trace_id"], facts["total_s"], facts["model"], facts["cuts"], facts["providers_failed"]) == (
+        "t1",
+        1.0,
+        "smol",
+        2,
+        1,
+    )
+    assert turn_line(TRACE).startswith("turn trace_id=t1 familiar_id=wren channel_id=7")
