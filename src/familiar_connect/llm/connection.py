@@ -1,0 +1,119 @@
+"""Connections: one HTTP client per running event loop, and what an address tells.
+
+The HTTP library is loaded, and certificates are read, in a thread at the first call: both take long
+enough to be noticed. Nothing here follows redirects, so a key never travels to another address.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import threading
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit, urlunsplit
+from weakref import WeakKeyDictionary
+
+if TYPE_CHECKING:
+    import ssl
+
+    import httpx2
+
+CONNECT_TIMEOUT_S = 10.0
+KEEPALIVE_S = 30.0
+
+
+class _Kind(NamedTuple):
+    """What decides how a connection is made."""
+
+    secure: bool
+    local: bool
+
+
+class Connections:
+    """Open connections of one model client; made on first use, closed by `close()`."""
+
+    def __init__(self, timeout_s: float) -> None:
+        self.timeout_s = timeout_s
+        self._by_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[_Kind, httpx2.AsyncClient]]
+        self._by_loop = WeakKeyDictionary()
+        self._lock = threading.Lock()
+
+    async def here(self, base_url: str) -> httpx2.AsyncClient:
+        """The running loop's client for addresses like *base_url*."""
+        loop = asyncio.get_running_loop()
+        kind = _Kind(secure=not base_url.lower().startswith("http:"), local=is_this_machine(base_url))
+        with self._lock:
+            client = self._by_loop.setdefault(loop, {}).get(kind)
+        if client is None:
+            made = await asyncio.to_thread(_make_client, kind, self.timeout_s)
+            with self._lock:
+                client = self._by_loop.setdefault(loop, {}).setdefault(kind, made)
+        return client
+
+    async def close(self) -> None:
+        """Close what the running loop opened, and forget what dead loops left."""
+        with self._lock:
+            clients = self._by_loop.pop(asyncio.get_running_loop(), {})
+            for loop in [loop for loop in self._by_loop if loop.is_closed()]:
+                del self._by_loop[loop]
+        for client in clients.values():
+            await client.aclose()
+
+
+def _make_client(kind: _Kind, timeout_s: float) -> httpx2.AsyncClient:
+    import httpx2  # heavy: loaded by the first call, not by the first import
+
+    return httpx2.AsyncClient(
+        # Plain HTTP has no certificates to check, and reading the system's takes a tenth of a second.
+        verify=_certificates() if kind.secure else False,
+        # A proxy named by the environment cannot reach a server on this machine.
+        trust_env=not kind.local,
+        timeout=httpx2.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S),
+        # On this machine a new connection costs nothing, and an idle one would hold a thread of a small server.
+        limits=httpx2.Limits(
+            max_connections=32, max_keepalive_connections=0 if kind.local else 4, keepalive_expiry=KEEPALIVE_S
+        ),
+        headers={"Accept-Encoding": "identity", "User-Agent": "familiar-connect"},
+    )
+
+
+@lru_cache(maxsize=1)
+def _certificates() -> ssl.SSLContext:
+    import httpx2  # heavy: loaded by the first call, not by the first import
+
+    return httpx2.create_ssl_context()
+
+
+def is_this_machine(url: str) -> bool:
+    """Whether *url* points at a loopback address."""
+    try:
+        host = urlsplit(url).hostname or ""
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def same_address(one: str, other: str) -> bool:
+    """Whether two URLs name the same scheme, host and port: the ones a key may be shared between."""
+    try:
+        return _origin(one) == _origin(other)
+    except ValueError:
+        return False
+
+
+def _origin(url: str) -> tuple[str, str | None, int | None]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+
+
+def shown_url(url: str) -> str:
+    """*url* as it may be shown: without user, password, query and fragment, any of which may hold a key."""
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        return "(an address that cannot be read)"
+    host = f"[{host}]" if ":" in host else host
+    return urlunsplit((parts.scheme, host + port, parts.path.rstrip("/"), "", ""))

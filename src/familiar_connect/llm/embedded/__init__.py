@@ -1,0 +1,1 @@
+"""The embedded model: a local server in a child process, spoken to like any other."""

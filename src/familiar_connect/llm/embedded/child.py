@@ -1,0 +1,72 @@
+"""The program that runs in the child process: a llama.cpp server on loopback, and nothing else.
+
+It reads one JSON line of settings, answers with one JSON line, and ends when its input closes, which is
+what happens when the parent is gone, however it went. Started by file path, it imports nothing of ours.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from typing import Any
+
+BATCH_TOKENS = 32
+"""Prompt tokens worked between two looks at whether anyone still listens. Larger is no faster on a CPU."""
+REUSE_TOKENS = 32
+"""Least length of a run of tokens that is kept when it has moved inside the prompt."""
+HTTP_THREADS = 4
+
+
+def main() -> int:
+    # Ctrl-C in a terminal reaches every process there; the parent decides when we end.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.umask(0o077)
+    # What native code prints must not get into our one line of answer.
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    settings = json.loads(sys.stdin.buffer.readline())
+    try:
+        import xllamacpp
+    except ImportError as error:
+        _say(answers, {"problem": "library", "detail": str(error)})
+        return 3
+    try:
+        server = xllamacpp.Server(_params(xllamacpp, settings))
+        _say(answers, {"address": server.listening_address})
+    except Exception as error:
+        _say(answers, {"problem": "start", "detail": str(error)})
+        return 4
+    sys.stdin.buffer.read()
+    # No unwinding: native threads may be in the middle of a token.
+    os._exit(0)
+
+
+def _params(xllamacpp: Any, settings: dict[str, Any]) -> Any:
+    params = xllamacpp.CommonParams()
+    params.model.path = settings["weights"]
+    params.n_ctx = settings["window"]
+    params.n_parallel = 1
+    params.n_batch = params.n_ubatch = BATCH_TOKENS
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = settings["threads"]
+    params.n_threads_http = HTTP_THREADS
+    params.n_cache_reuse = REUSE_TOKENS
+    # One conversation is kept, in the slot itself; the server's second cache would only take memory.
+    params.cache_ram_mib = 0
+    params.warmup = False
+    params.verbosity = 0
+    params.hostnames = ["127.0.0.1"]
+    params.api_keys = [settings["token"]]
+    if settings["cache_dir"]:
+        params.slot_save_path = os.path.join(settings["cache_dir"], "")
+    return params
+
+
+def _say(answers: Any, fact: dict[str, str]) -> None:
+    answers.write(json.dumps(fact) + "\n")
+    answers.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

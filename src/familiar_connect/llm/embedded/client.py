@@ -1,0 +1,126 @@
+"""EmbeddedModel: the model that comes with the program, behind the same client as every other.
+
+Its prompt is kept worked between calls, its words are few, and it repeats itself less than it would
+like to. Breaking off a reply frees it within a token, or within a batch while it still reads.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from familiar_connect.config.llm import EMBEDDED_MODEL
+from familiar_connect.errors import ModelError
+from familiar_connect.llm.embedded.server import EmbeddedServer
+from familiar_connect.llm.openai_compatible import LLMClient
+from familiar_connect.llm.profiles import EMBEDDED
+from familiar_connect.llm.retry import Endpoint, Sleep
+from familiar_connect.llm.types import Capabilities, Completion, Message
+
+if TYPE_CHECKING:
+    import httpx2
+
+logger = logging.getLogger(__name__)
+
+TIMEOUT_S = 120.0
+MAX_RETRIES = 1
+RESTART_WAIT_S = 0.3
+"""A process that was killed needs a moment until it is seen to be gone."""
+SAMPLING = {"min_p": 0.1, "repeat_penalty": 1.15, "repeat_last_n": 64, "logit_bias": [["<|im_end|>", 2.0]]}
+"""Without a penalty so small a model says one sentence over and over. The penalty also falls on the end of
+a turn, which stands in every prompt; the bias gives that back, or replies would run on to the limit."""
+
+
+class EmbeddedModel(LLMClient):
+    """One slot's view of the embedded model. All of them share one server."""
+
+    def __init__(
+        self,
+        server: EmbeddedServer,
+        *,
+        temperature: float | None = None,
+        max_output_tokens: int | None = None,
+        timeout_s: float | None = None,
+        capabilities: Capabilities = EMBEDDED,
+        fallbacks: tuple[LLMClient, ...] = (),
+        is_main: bool = False,
+        sleep: Sleep | None = None,
+        rng: random.Random | None = None,
+    ) -> None:
+        super().__init__(
+            api_key=server.token,
+            model=EMBEDDED_MODEL,
+            base_url="http://127.0.0.1",
+            temperature=capabilities.temperature if temperature is None else temperature,
+            max_output_tokens=capabilities.max_output if max_output_tokens is None else max_output_tokens,
+            timeout_s=TIMEOUT_S if timeout_s is None else timeout_s,
+            capabilities=capabilities,
+            fallbacks=fallbacks,
+            is_main=is_main,
+            sleep=sleep,
+            rng=rng,
+        )
+        self.server = server
+        self.retry.max_retries = MAX_RETRIES
+        self._released = False
+        server.retain()
+
+    def build_payload(self, messages: Sequence[Message]) -> dict[str, Any]:
+        payload = super().build_payload([replace(message, media=()) for message in messages])
+        return {**payload, **SAMPLING, "cache_prompt": True}
+
+    async def prime(self, messages: Sequence[Message]) -> bool:
+        """Work a prompt's beginning before it is needed. False when a real call was there or came first."""
+        try:
+            return await self.server.work_ahead(self._work_ahead(messages))
+        except ModelError as error:
+            logger.debug("Working ahead failed", extra={"error": str(error)})
+            return False
+
+    async def tokenize_count(self, text: str) -> int:
+        """How many tokens *text* is, exactly."""
+        return await self.server.tokenize_count(text)
+
+    async def close(self) -> None:
+        await super().close()
+        if not self._released:
+            self._released = True
+            await self.server.release()
+
+    async def _work_ahead(self, messages: Sequence[Message]) -> None:
+        endpoint = await self._endpoint()
+        payload = {**self._request(messages, (), 0), "stream": True}
+        async with super()._post(endpoint, messages, payload) as response:
+            async for _ in response.aiter_raw():
+                pass
+
+    async def _endpoint(self) -> Endpoint:
+        address = await self.server.ready()
+        return Endpoint(base_url=f"{address}/v1", model=self.model, api_key=self.api_key)
+
+    @asynccontextmanager
+    async def _post(
+        self, endpoint: Endpoint, messages: Sequence[Message], payload: dict[str, Any]
+    ) -> AsyncIterator[httpx2.Response]:
+        with self.server.call():
+            await self.server.stop_working_ahead()
+            async with super()._post(endpoint, messages, payload) as response:
+                yield response
+
+    def _explain(self, endpoint: Endpoint, error: Exception) -> ModelError:  # noqa: ARG002
+        import httpx2  # loaded already by the call that failed
+
+        if isinstance(error, TimeoutError | httpx2.TimeoutException):
+            return ModelError("The embedded model was silent for too long.", retryable=True)
+        return ModelError(
+            "The embedded model stopped in the middle of its work; the next call starts it again.",
+            retryable=True,
+            retry_after_s=RESTART_WAIT_S,
+        )
+
+    def _new_completion(self) -> Completion:
+        return Completion(model=self.model, provider=EMBEDDED_MODEL)

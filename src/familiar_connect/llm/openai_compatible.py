@@ -1,0 +1,340 @@
+"""LLMClient: one model at any `/chat/completions` endpoint.
+
+It streams, waits no longer than told, tries again what may pass and says in one sentence what will
+not. A call holds a place in the process-wide gate while it talks, never while it waits to try again.
+A stream is never started over once its first piece is out. Built outside any event loop, usable from
+one loop after another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import random
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import aclosing, asynccontextmanager
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from familiar_connect.config.llm import OPENROUTER_BASE_URL as OPENROUTER_BASE_URL
+from familiar_connect.config.llm import OPENROUTER_KEY_VARIABLE
+from familiar_connect.errors import ModelError, ModelSetupError, NoChoicesError
+from familiar_connect.llm import wire
+from familiar_connect.llm.connection import Connections, same_address
+from familiar_connect.llm.gate import request_gate
+from familiar_connect.llm.protocols import CompletionStream
+from familiar_connect.llm.retry import (
+    Endpoint,
+    RetryPolicy,
+    Sleep,
+    error_of_object,
+    error_of_status,
+    error_of_transport,
+)
+from familiar_connect.llm.streams import PieceStream, nearest_way, whole_reply
+from familiar_connect.llm.types import Capabilities, Completion, Message
+
+if TYPE_CHECKING:
+    import httpx2
+
+DEFAULT_TIMEOUT_S = 60.0
+"""Longest silence: before the first byte, and between two pieces of a stream."""
+
+logger = logging.getLogger(__name__)
+
+
+class LLMClient:
+    """A chat model behind an OpenAI-style address."""
+
+    def __init__(
+        self,
+        *,
+        api_key: str | None,
+        model: str,
+        base_url: str = OPENROUTER_BASE_URL,
+        temperature: float | None = None,
+        max_output_tokens: int | None = None,
+        timeout_s: float | None = None,
+        capabilities: Capabilities | None = None,
+        key_name: str | None = None,
+        fallbacks: tuple[LLMClient, ...] = (),
+        is_main: bool = False,
+        sleep: Sleep | None = None,
+        rng: random.Random | None = None,
+    ) -> None:
+        self.api_key = api_key
+        self.model = model
+        self.base_url = base_url
+        self.temperature = temperature
+        self.max_output_tokens = max_output_tokens
+        self.timeout_s = DEFAULT_TIMEOUT_S if timeout_s is None else timeout_s
+        self.key_name = key_name
+        self.fallbacks = fallbacks
+        self.is_main = is_main
+        self.retry = RetryPolicy(sleep=sleep, rng=rng or random.Random())
+        self.on_completion: Callable[[Completion], None] | None = None
+        """Told of every call that ended, well or not."""
+        self._capabilities = capabilities or Capabilities()
+        self._connections = Connections(self.timeout_s)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self._capabilities
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(model={self.model!r})"
+
+    # What is sent
+
+    def build_headers(self) -> dict[str, str]:
+        headers = {"Content-Type": "application/json"}
+        if self.api_key:
+            headers["Authorization"] = f"Bearer {self.api_key}"
+        return headers
+
+    def build_payload(self, messages: Sequence[Message]) -> dict[str, Any]:
+        payload: dict[str, Any] = {"model": self.model, "messages": [message.to_dict() for message in messages]}
+        if self.temperature is not None:
+            payload["temperature"] = self.temperature
+        if self.max_output_tokens is not None:
+            payload[self._output_limit_name] = self.max_output_tokens
+        return payload
+
+    @property
+    def _output_limit_name(self) -> str:
+        # OpenAI's own endpoint refuses the older name for its newer models; everyone else knows only that one.
+        return "max_completion_tokens" if same_address(self.base_url, "https://api.openai.com") else "max_tokens"
+
+    def _request(self, messages: Sequence[Message], stop: Sequence[str], max_tokens: int | None) -> dict[str, Any]:
+        payload = self.build_payload(messages)
+        if stop:
+            payload["stop"] = list(stop)
+        if max_tokens is not None:
+            payload[self._output_limit_name] = max_tokens
+        return payload
+
+    # What is asked
+
+    async def chat(self, messages: list[Message]) -> Message:
+        """The whole answer; when this model fails, that of the first fallback that does not."""
+        try:
+            return Message("assistant", (await self.complete(messages)).text)
+        except ModelError as error:
+            last = error
+        for fallback in self.fallbacks:
+            logger.warning("Model failed; trying the next one", extra={"model": self.model, "next": fallback.model})
+            try:
+                return await fallback.chat(messages)
+            except ModelError as error:
+                last = error
+        raise last
+
+    async def stream(self, messages: Sequence[Message]) -> AsyncGenerator[str, None]:
+        """The answer in pieces, as they come."""
+        started = self.start(messages)
+        try:
+            async for piece in started:
+                yield piece
+        finally:
+            await started.aclose()
+
+    def start(
+        self, messages: Sequence[Message], *, stop: Sequence[str] = (), max_tokens: int | None = None
+    ) -> CompletionStream:
+        """The answer in pieces, with all the call tells beside them. The call begins with the iteration."""
+        if nearest_way(self) == "chat":
+            return whole_reply(self, messages)
+        completion = self._new_completion()
+        pieces = self._attempts(completion, list(messages), self._request(messages, stop, max_tokens))
+        return PieceStream(completion, pieces)
+
+    async def complete(
+        self, messages: Sequence[Message], *, stop: Sequence[str] = (), max_tokens: int | None = None
+    ) -> Completion:
+        """The answer in one, with all the call tells. Fallbacks are not tried."""
+        completion = self._new_completion()
+        payload = self._request(messages, stop, max_tokens)
+        began = time.monotonic()
+        try:
+            while True:
+                try:
+                    async with request_gate().place(main=self.is_main):
+                        await self._ask_whole(completion, messages, payload)
+                    return completion
+                except ModelError as error:
+                    await self._wait_or_raise(error, completion)
+        finally:
+            self._end(completion, began)
+
+    async def close(self) -> None:
+        await self._connections.close()
+        for fallback in self.fallbacks:
+            await fallback.close()
+
+    # How a call goes
+
+    async def _endpoint(self) -> Endpoint:
+        """Where this attempt goes. A local server may have moved since the last one."""
+        return Endpoint(base_url=self.base_url, model=self.model, api_key=self.api_key, key_name=self.key_name)
+
+    def _explain(self, endpoint: Endpoint, error: Exception) -> ModelError:
+        return error_of_transport(endpoint, error)
+
+    def _new_completion(self) -> Completion:
+        return Completion(model=self.model, provider=urlsplit(self.base_url).hostname or "")
+
+    async def _wait_or_raise(self, error: ModelError, completion: Completion) -> None:
+        attempt = completion.attempts - 1
+        if not self.retry.allows(error, attempt):
+            raise error
+        logger.info(
+            "Model call failed; trying again",
+            extra={"model": self.model, "attempt": completion.attempts, "status": error.status},
+        )
+        await self.retry.wait(error, attempt)
+        completion.attempts += 1
+
+    def _end(self, completion: Completion, began: float) -> None:
+        completion.duration_s = time.monotonic() - began
+        if self.on_completion is not None:
+            try:
+                self.on_completion(completion)
+            except Exception:  # an observer cannot fail a call
+                logger.exception("Observer of model calls failed")
+
+    async def _attempts(
+        self, completion: Completion, messages: Sequence[Message], payload: dict[str, Any]
+    ) -> AsyncGenerator[str, None]:
+        payload = {**payload, "stream": True, "stream_options": {"include_usage": True}}
+        began = time.monotonic()
+        try:
+            while True:
+                try:
+                    async with (
+                        request_gate().place(main=self.is_main),
+                        aclosing(self._ask_in_pieces(completion, messages, payload)) as pieces,
+                    ):
+                        async for piece in pieces:
+                            if completion.first_token_s is None:
+                                completion.first_token_s = time.monotonic() - began
+                            completion.text += piece
+                            yield piece
+                    return
+                except ModelError as error:
+                    if completion.text:
+                        raise
+                    await self._wait_or_raise(error, completion)
+        finally:
+            self._end(completion, began)
+
+    async def _ask_in_pieces(
+        self, completion: Completion, messages: Sequence[Message], payload: dict[str, Any]
+    ) -> AsyncGenerator[str, None]:
+        endpoint = await self._endpoint()
+        async with self._post(endpoint, messages, payload) as response:
+            if response.headers.get("content-type", "").startswith("application/json"):
+                # An endpoint that cannot stream answers whole.
+                text = _read_whole(completion, endpoint, await self._body(response), messages)
+                if text:
+                    yield text
+                return
+            events = wire.EventReader(endpoint.shown)
+            async with aclosing(self._events(response, events)) as incoming:
+                async for event in incoming:
+                    if event.get("error"):
+                        raise error_of_object(endpoint, event["error"], messages)
+                    wire.note_facts(completion, event)
+                    delta = wire.read_delta(event)
+                    completion.finish_reason = delta.finish_reason or completion.finish_reason
+                    if len(completion.text) + len(delta.text) > wire.MAX_REPLY_CHARS:
+                        raise ModelError(f"{self.model!r} did not stop talking; its reply was cut.")
+                    if delta.text:
+                        yield delta.text
+            if not events.done and completion.finish_reason is None:
+                raise ModelError(f"{endpoint.shown} ended the reply before it was finished.", retryable=True)
+
+    async def _events(
+        self, response: httpx2.Response, events: wire.EventReader
+    ) -> AsyncGenerator[dict[str, Any], None]:
+        """Events of a stream. Silence between two of them is bounded, whatever comments a server sends meanwhile."""
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + self.timeout_s
+        async with aclosing(response.aiter_raw()) as chunks:
+            while not events.done:
+                async with asyncio.timeout_at(deadline):
+                    chunk = await anext(chunks, None)
+                for event in events.finish() if chunk is None else events.feed(chunk):
+                    yield event
+                    deadline = clock() + self.timeout_s
+                if chunk is None:
+                    return
+
+    async def _ask_whole(self, completion: Completion, messages: Sequence[Message], payload: dict[str, Any]) -> None:
+        endpoint = await self._endpoint()
+        async with self._post(endpoint, messages, payload) as response:
+            body = await self._body(response)
+        completion.text = _read_whole(completion, endpoint, body, messages)
+
+    async def _body(self, response: httpx2.Response, limit: int = wire.MAX_BODY_BYTES) -> bytes:
+        """The body of *response*, cut at *limit*; nothing later than the time allowed."""
+        body = bytearray()
+        async with asyncio.timeout(self.timeout_s), aclosing(response.aiter_raw()) as chunks:
+            async for chunk in chunks:
+                body += chunk
+                if len(body) > limit:
+                    break
+        return bytes(body[:limit])
+
+    def _check_key(self, endpoint: Endpoint) -> None:
+        """Refuse what cannot work before anything is sent."""
+        if endpoint.api_key:
+            if not (endpoint.api_key.isascii() and endpoint.api_key.isprintable()):
+                raise ModelSetupError(
+                    f"For {endpoint.shown}, {endpoint.key_words} holds characters no key has: "
+                    "enter it anew with `familiar connect`."
+                )
+        elif same_address(endpoint.base_url, OPENROUTER_BASE_URL):
+            raise ModelSetupError(
+                f"There is no key for {endpoint.shown}: set {self.key_name or OPENROUTER_KEY_VARIABLE}, "
+                "or run `familiar connect`."
+            )
+
+    @asynccontextmanager
+    async def _post(
+        self, endpoint: Endpoint, messages: Sequence[Message], payload: dict[str, Any]
+    ) -> AsyncIterator[httpx2.Response]:
+        """An answer with a good status. Whatever fails, here or while it is read, becomes a ModelError."""
+        self._check_key(endpoint)
+        http = await self._connections.here(endpoint.base_url)
+        import httpx2  # loaded in a thread by the line above
+
+        url = f"{endpoint.base_url.rstrip('/')}/chat/completions"
+        # Half a character, as a terminal may hand over, must not keep the rest from being sent.
+        content = json.dumps(payload, ensure_ascii=False).encode("utf-8", "replace")
+        try:
+            async with http.stream("POST", url, headers=self.build_headers(), content=content) as response:
+                if not response.is_success:
+                    body = await self._body(response, wire.MAX_ERROR_BYTES)
+                    retry_after = response.headers.get("retry-after")
+                    raise error_of_status(endpoint, response.status_code, body, retry_after, messages)
+                yield response
+        except (httpx2.TransportError, httpx2.InvalidURL, OSError, TimeoutError, UnicodeError) as error:
+            raise self._explain(endpoint, error) from error
+
+
+def _read_whole(completion: Completion, endpoint: Endpoint, body: bytes, messages: Sequence[Message]) -> str:
+    """The text of an unstreamed answer; its facts go into *completion*."""
+    answer = wire.read_object(body)
+    if answer is None:
+        raise ModelError(f"{endpoint.shown} answered with something that is no chat completion: check `base_url`.")
+    choice = wire.first_choice(answer)
+    if choice is None:
+        if answer.get("error"):
+            raise error_of_object(endpoint, answer["error"], messages)
+        raise NoChoicesError(f"{endpoint.shown} answered with no choices for {completion.model!r}.")
+    wire.note_facts(completion, answer)
+    reason = choice.get("finish_reason")
+    completion.finish_reason = reason if isinstance(reason, str) else None
+    return wire.text_of(choice.get("message"))[: wire.MAX_REPLY_CHARS]

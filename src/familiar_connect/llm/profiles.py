@@ -1,0 +1,85 @@
+"""capabilities_for: what is known of a model by its name.
+
+A small table of families, and only what is documented of them. A model it does not know gets no limits
+invented for it; what the operator wrote in the slot's settings always wins.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Protocol
+
+from familiar_connect.config.llm import EMBEDDED_MODEL
+from familiar_connect.llm.types import Capabilities
+
+EMBEDDED_WINDOW = 4096
+
+OLLAMA_DEFAULT_WINDOW = 4096
+
+EMBEDDED = Capabilities(
+    window=EMBEDDED_WINDOW,
+    max_output=120,
+    side_tasks=False,
+    budget_tokens=1000,
+    deadline_s=90.0,
+    temperature=0.3,
+    bare_single_speaker=True,
+)
+"""SmolLM2-135M: it chats. It cannot summarise, decide or rewrite, and a long prompt takes it minutes."""
+
+_FAMILIES: tuple[tuple[str, Capabilities], ...] = (
+    (r"gpt-5|chatgpt-5", Capabilities(window=400_000, max_output=128_000, vision=True, tools=True, prefill=False)),
+    (r"gpt-4\.1", Capabilities(window=1_000_000, max_output=32_768, vision=True, tools=True, prefill=False)),
+    (r"(chat)?gpt-4o", Capabilities(window=128_000, max_output=16_384, vision=True, tools=True, prefill=False)),
+    (r"gpt-oss", Capabilities(window=131_072, tools=True, prefill=False)),
+    (r"o[134](-|$)", Capabilities(window=200_000, max_output=100_000, vision=True, tools=True, prefill=False)),
+    (r"claude", Capabilities(window=200_000, vision=True, tools=True)),
+    (r"gemini", Capabilities(window=1_000_000, vision=True, tools=True, prefill=False)),
+    (r"gemma-?3", Capabilities(window=131_072, vision=True, strict_roles=True)),
+    (r"gemma", Capabilities(window=8192, strict_roles=True)),
+    (r"(meta-)?llama-?3\.[123]", Capabilities(window=131_072, tools=True)),
+    (r"(meta-)?llama-?3", Capabilities(window=8192)),
+    (r"(meta-)?llama-?4", Capabilities(window=131_072, vision=True, tools=True)),
+    (r"qwen-?[\d.]*-?vl", Capabilities(window=32_768, vision=True)),
+    (r"qwen-?(2\.5|3)", Capabilities(window=32_768, tools=True)),
+    (r"mistral|mixtral|ministral", Capabilities(window=32_768, tools=True, strict_roles=True)),
+    (r"deepseek", Capabilities(window=65_536, tools=True)),
+    (r"smollm2", replace(EMBEDDED, window=8192, temperature=None)),
+)
+
+
+class SlotLimits(Protocol):
+    """What a slot's settings may say of its model."""
+
+    @property
+    def context_window(self) -> int | None: ...
+    @property
+    def max_output_tokens(self) -> int | None: ...
+
+
+def capabilities_for(model_id: str, base_url: str | None = None, slot_config: SlotLimits | None = None) -> Capabilities:
+    """What *model_id* can do, as far as it is known; a slot's own limits go over it."""
+    found = EMBEDDED if model_id == EMBEDDED_MODEL else _family(model_id)
+    if base_url is not None and model_id != EMBEDDED_MODEL and _is_ollama(base_url):
+        # Ollama silently drops the start of a longer prompt, whatever the model could take.
+        found = replace(found, window=OLLAMA_DEFAULT_WINDOW)
+    if slot_config is not None:
+        found = replace(
+            found,
+            window=slot_config.context_window or found.window,
+            max_output=slot_config.max_output_tokens or found.max_output,
+        )
+    return found
+
+
+def _family(model_id: str) -> Capabilities:
+    bare = model_id.lower().rsplit("/", 1)[-1]
+    for pattern, capabilities in _FAMILIES:
+        if re.match(pattern, bare):
+            return capabilities
+    return Capabilities()
+
+
+def _is_ollama(base_url: str) -> bool:
+    return ":11434" in base_url

@@ -1,0 +1,121 @@
+"""create_llm_clients: a model client for every slot, each with the key its address was given.
+
+No key goes to an address it was not named for. Every slot on the embedded model shares one server.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from familiar_connect.config.llm import (
+    EMBEDDED_MODEL,
+    OPENROUTER_BASE_URL,
+    OPENROUTER_KEY_VARIABLE,
+    SLOT_TEMPERATURES,
+    LLMSlotConfig,
+)
+from familiar_connect.config.secrets import read_secret
+from familiar_connect.llm.connection import same_address
+from familiar_connect.llm.embedded.client import EmbeddedModel
+from familiar_connect.llm.embedded.server import EmbeddedServer
+from familiar_connect.llm.openai_compatible import LLMClient
+from familiar_connect.llm.profiles import capabilities_for
+from familiar_connect.llm.retry import Sleep
+
+if TYPE_CHECKING:
+    from familiar_connect.config.character import CharacterConfig
+
+MAIN_SLOT = "main_prose"
+
+SecretReader = Callable[[str], str | None]
+
+
+def create_llm_clients(
+    api_key: str | None,
+    character_config: CharacterConfig,
+    *,
+    secrets: SecretReader = read_secret,
+    embedded: EmbeddedServer | None = None,
+    sleep: Sleep | None = None,
+    rng: random.Random | None = None,
+) -> dict[str, LLMClient]:
+    """One client per slot; *api_key* is OpenRouter's. A slot without a model is a KeyError."""
+    maker = _ClientMaker(api_key, secrets, embedded or EmbeddedServer(), sleep, rng)
+    clients: dict[str, LLMClient] = {}
+    for slot in SLOT_TEMPERATURES:
+        config = character_config.llm.get(slot)
+        if config is None or not config.model:
+            raise KeyError(f"no model for the slot {slot!r}: set `model` under [llm.{slot}] or [llm.default]")
+        clients[slot] = maker.client_for(slot, config)
+    return clients
+
+
+class _ClientMaker:
+    """What all clients of one familiar have in common."""
+
+    def __init__(
+        self,
+        api_key: str | None,
+        secrets: SecretReader,
+        embedded: EmbeddedServer,
+        sleep: Sleep | None,
+        rng: random.Random | None,
+    ) -> None:
+        self._api_key = api_key
+        self._secrets = secrets
+        self._embedded = embedded
+        self._sleep = sleep
+        self._rng = rng
+
+    def client_for(self, slot: str, config: LLMSlotConfig) -> LLMClient:
+        fallbacks = tuple(self._client(slot, config, model, ()) for model in config.fallbacks)
+        return self._client(slot, config, config.model, fallbacks)
+
+    def _client(self, slot: str, config: LLMSlotConfig, model: str, fallbacks: tuple[LLMClient, ...]) -> LLMClient:
+        is_main = slot == MAIN_SLOT
+        if model == EMBEDDED_MODEL:
+            # A temperature nobody chose is meant for larger models; the embedded one has its own.
+            chosen = config.temperature != SLOT_TEMPERATURES[slot]
+            return EmbeddedModel(
+                self._embedded,
+                temperature=config.temperature if chosen else None,
+                max_output_tokens=config.max_output_tokens,
+                timeout_s=config.timeout_s,
+                capabilities=capabilities_for(model, slot_config=config),
+                fallbacks=fallbacks,
+                is_main=is_main,
+                sleep=self._sleep,
+                rng=self._rng,
+            )
+        base_url = config.base_url or OPENROUTER_BASE_URL
+        return LLMClient(
+            api_key=self._key(config, base_url),
+            model=model,
+            base_url=base_url,
+            temperature=config.temperature,
+            max_output_tokens=config.max_output_tokens,
+            timeout_s=config.timeout_s,
+            capabilities=capabilities_for(model, base_url, config),
+            key_name=key_name(config, base_url),
+            fallbacks=fallbacks,
+            is_main=is_main,
+            sleep=self._sleep,
+            rng=self._rng,
+        )
+
+    def _key(self, config: LLMSlotConfig, base_url: str) -> str | None:
+        named = (self._secrets(config.api_key_env) if config.api_key_env else None) or None
+        if named is not None or config.api_key_env not in (None, OPENROUTER_KEY_VARIABLE):
+            return named
+        if not same_address(base_url, OPENROUTER_BASE_URL):
+            return None
+        return self._api_key or self._secrets(OPENROUTER_KEY_VARIABLE) or None
+
+
+def key_name(config: LLMSlotConfig, base_url: str) -> str | None:
+    """The variable a slot's key comes from, or None where no key is sent."""
+    if config.api_key_env:
+        return config.api_key_env
+    return OPENROUTER_KEY_VARIABLE if same_address(base_url, OPENROUTER_BASE_URL) else None

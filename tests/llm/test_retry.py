@@ -1,0 +1,175 @@
+"""Which failures are tried again, how long the wait is, and who is asked next."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from familiar_connect.errors import ModelError, ModelSetupError
+from familiar_connect.llm.connection import shown_url
+from familiar_connect.llm.gate import request_gate
+from familiar_connect.llm.openai_compatible import LLMClient
+from familiar_connect.llm.retry import Endpoint, RetryPolicy, error_of_status, read_retry_after, safe_detail
+from familiar_connect.llm.types import Message
+from tests.fakes.model_server import Answer, ModelServer, cut, event, failed, head, raw, stall, streamed, whole
+
+Make = Callable[..., LLMClient]
+ASKED = [Message("user", "Hello")]
+
+
+@pytest.mark.parametrize("trouble", [failed(429), failed(500), failed(503), cut, raw(b"")])
+async def test_passing_trouble_is_tried_again(client_of: Make, waits: list[float], trouble: Answer) -> None:
+    """429, 5xx, resets and empty answers cost a wait each, not the reply."""
+    async with ModelServer([trouble, trouble, whole("at last")]) as server:
+        answer = await client_of(server).chat(ASKED)
+
+    assert (answer.content, len(waits)) == ("at last", 2)
+    assert 1 <= waits[0] <= 1.25
+    assert 2 <= waits[1] <= 2.5
+
+
+async def test_a_silent_server_is_tried_again(client_of: Make, waits: list[float]) -> None:
+    """A timeout before the first byte may pass."""
+    async with ModelServer([stall, whole("at last")]) as server:
+        answer = await client_of(server, timeout_s=0.1).chat(ASKED)
+
+    assert (answer.content, len(waits)) == ("at last", 1)
+
+
+async def test_a_stream_is_tried_again_before_its_first_piece(client_of: Make) -> None:
+    """Nobody has heard anything yet, so nothing is said twice; the attempts are counted."""
+    async with ModelServer([failed(500), raw(head(), then=cut), streamed("hi")]) as server:
+        stream = client_of(server).start(ASKED)
+        text = [piece async for piece in stream]
+
+    assert (text, stream.completion.attempts) == (["hi"], 3)
+
+
+async def test_after_four_retries_the_last_error_is_raised(client_of: Make, waits: list[float]) -> None:
+    """Patience ends."""
+    async with ModelServer([failed(500, "tired")]) as server:
+        with pytest.raises(ModelError, match="tired"):
+            await client_of(server).chat(ASKED)
+
+        assert (len(server.requests), len(waits)) == (5, 4)
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 408, 409, 413, 422])
+async def test_other_refusals_are_final(client_of: Make, waits: list[float], status: int) -> None:
+    """What would fail the same way is not repeated."""
+    async with ModelServer([failed(status)]) as server:
+        with pytest.raises(ModelError):
+            await client_of(server).chat(ASKED)
+
+        assert (len(server.requests), waits) == (1, [])
+
+
+async def test_the_servers_wish_is_honoured(client_of: Make, waits: list[float]) -> None:
+    """Retry-After in seconds decides the wait."""
+    async with ModelServer([failed(429, Retry_After="7"), whole("thanks")]) as server:
+        await client_of(server).chat(ASKED)
+
+    assert len(waits) == 1
+    assert 7 <= waits[0] <= 8.75
+
+
+def test_retry_after_may_be_a_date() -> None:
+    """An HTTP date counts from now; a past one means at once; nonsense means nothing."""
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    header = format_datetime(now + timedelta(seconds=12), usegmt=True)
+
+    assert read_retry_after(header, now) == 12
+    assert read_retry_after(header, now + timedelta(hours=1)) == 0
+    assert [read_retry_after(value) for value in ("soon", "", None, "nan")] == [None] * 4
+
+
+@given(attempt=st.integers(0, 50), wish=st.none() | st.floats(0, 1e9), seed=st.integers())
+def test_no_wait_is_longer_than_thirty_seconds(attempt: int, wish: float | None, seed: int) -> None:
+    """Whatever a server asks for."""
+    policy = RetryPolicy(rng=random.Random(seed))
+    wait = policy.wait_s(ModelError("x", retry_after_s=wish), attempt)
+
+    assert min(30.0, 2.0**attempt if wish is None else wish) <= wait <= 30.0
+
+
+async def test_a_waiting_retry_holds_no_place(client_of: Make) -> None:
+    """Others may call while one waits to try again."""
+    inside: list[int] = []
+
+    async def look(seconds: float) -> None:
+        inside.append(request_gate().running)
+
+    async with ModelServer([failed(500), whole("ok")]) as server:
+        await client_of(server, sleep=look).chat(ASKED)
+
+    assert inside == [0]
+
+
+async def test_the_next_model_is_asked_when_one_fails(client_of: Make) -> None:
+    """Fallbacks are tried in order."""
+    async with ModelServer([failed(404), failed(404), whole("third time lucky")]) as server:
+        second, third = client_of(server, model="second"), client_of(server, model="third")
+        answer = await client_of(server, model="first", fallbacks=(second, third)).chat(ASKED)
+
+    assert answer.content == "third time lucky"
+    assert [request.payload["model"] for request in server.requests] == ["first", "second", "third"]
+
+
+async def test_when_every_model_fails_the_last_error_is_raised(client_of: Make) -> None:
+    """The operator reads of the last one tried."""
+    async with ModelServer([failed(404), failed(401)]) as server:
+        second = client_of(server, model="second", key_name="SECOND_KEY")
+        with pytest.raises(ModelSetupError, match="SECOND_KEY"):
+            await client_of(server, fallbacks=(second,)).chat(ASKED)
+
+
+async def test_cancelling_a_wait_ends_the_call(client_of: Make) -> None:
+    """A turn that is over does not keep trying."""
+    waiting = asyncio.Event()
+
+    async def wait(seconds: float) -> None:
+        waiting.set()
+        await asyncio.Event().wait()
+
+    async with ModelServer([failed(500)]) as server:
+        call = asyncio.create_task(client_of(server, sleep=wait).chat(ASKED))
+        await waiting.wait()
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+
+        assert len(server.requests) == 1
+
+
+async def test_an_unfinished_stream_of_nothing_is_tried_again(client_of: Make) -> None:
+    """A stream that ends before it began has lost nothing."""
+    async with ModelServer([raw(head()), raw(head(), event("hi", finish="stop"))]) as server:
+        assert [piece async for piece in client_of(server).stream(ASKED)] == ["hi"]
+
+
+def test_an_address_is_shown_without_what_may_be_a_key() -> None:
+    """User, password and query stay out of sight."""
+    assert shown_url("https://me:pw@host:8443/v1/?key=sk-1#x") == "https://host:8443/v1"
+
+
+@given(key=st.text(min_size=8, max_size=60), before=st.text(max_size=100), after=st.text(max_size=100))
+def test_no_detail_ever_shows_the_key(key: str, before: str, after: str) -> None:
+    """A server that repeats the key is not quoted."""
+    endpoint = Endpoint(base_url="http://x", model="m", api_key=key)
+
+    assert key not in safe_detail(before + key + after, endpoint)
+
+
+def test_the_servers_words_are_shortened() -> None:
+    """One line of at most two hundred characters."""
+    error = error_of_status(Endpoint(base_url="http://x", model="m"), 400, b'{"error": "%s"}' % (b"word\\n" * 500))
+
+    assert "\n" not in str(error)
+    assert len(str(error)) < 300
