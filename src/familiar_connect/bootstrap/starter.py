@@ -1,0 +1,64 @@
+"""A familiar to begin with: a small character of our own, written for the small embedded model.
+
+Its files are ordinary ones; an owner changes or replaces them with any editor.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from familiar_connect.config.home import familiar_root, valid_familiar_id
+from familiar_connect.config.reference import starter_toml
+from familiar_connect.errors import HomeError
+from familiar_connect.memory.store import MemoryStore
+from familiar_connect.support.files import atomic_write
+
+STARTER_ID = "ember"
+SOURCE = "starter"
+
+STARTER: dict[str, str] = {
+    "name": "Ember\n",
+    "description": (
+        "You are Ember, a tiny fire spirit who lives in an old copper tea kettle. You are warm, playful and curious. "
+        "You love tea, rain on the roof and small secrets. You speak as a friend, in one or two short sentences.\n"
+    ),
+    "mes_example": (
+        "<START>\n"
+        "{{user}}: What's your name?\n"
+        "{{char}}: I'm Ember, the little flame in this kettle! And who are you?\n"
+        "{{user}}: I'm tired.\n"
+        "{{char}}: Then sit down by me. I'll keep the tea warm for you.\n"
+        "{{user}}: Tell me something.\n"
+        "{{char}}: The rain told me a secret last night: it likes roofs best.\n"
+    ),
+    "first_mes": "Oh, hello! I'm Ember, the little flame in this kettle. What's your name?\n",
+}
+"""`self/` file stem → its text."""
+
+
+def make_starter(home: Path, familiar_id: str, *, name: str | None = None, user_name: str | None = None) -> Path:
+    """A new familiar folder with settings, a character and its first words. Never touches an existing one."""
+    if not valid_familiar_id(familiar_id):
+        raise HomeError(f"{familiar_id!r} cannot name a familiar: use letters, digits, - and _, at most 64 of them")
+    root = familiar_root(home, familiar_id)
+    if root.exists():
+        raise HomeError(
+            f"{root} exists already: choose another name, or talk to it: familiar chat --familiar {root.name}"
+        )
+    root.mkdir(parents=True)
+    atomic_write(root / "character.toml", starter_toml(user_name=user_name))
+    store = MemoryStore(root / "memory", audit_dir=root / "audit")
+    for stem, text in character_texts(name).items():
+        store.write_file(f"self/{stem}.md", text, source=SOURCE)
+    return root
+
+
+def character_texts(name: str | None) -> dict[str, str]:
+    """Ember's files, or, for a familiar of another name, a blank sheet to write on."""
+    if not name or name == "Ember":
+        return STARTER
+    return {
+        "name": f"{name}\n",
+        "description": f"You are {name}. You are friendly and curious. You speak in one or two short sentences.\n",
+        "first_mes": f"Hello! I'm {name}. What's your name?\n",
+    }

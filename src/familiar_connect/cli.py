@@ -1,0 +1,124 @@
+"""The command line: verbs are loaded from `commands/` when they are called, so that help is quick."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import click
+
+from familiar_connect import __version__
+
+VERBS: dict[str, tuple[str, str]] = {
+    "chat": ("chat:chat", "Talk with a familiar in this terminal; works offline, no key needed."),
+    "init": ("familiars:init", "Make a new familiar."),
+    "list": ("familiars:list_", "List the familiars of this home."),
+    "connect": ("setup:connect", "Point every model slot at an endpoint, test it and keep its key."),
+    "config": ("setup:config", "Show the settings and where each comes from; check the files."),
+    "inspect": ("inspect:inspect", "Show the last prompt: each block, its source, its cost, what was cut."),
+    "metrics": ("metrics:metrics", "Report times per stage over past turns."),
+    "doctor": ("doctor:doctor", "Check home, settings, models, keys and disk; say what is wrong and the fix."),
+}
+"""Verb → `module:command` in `commands/`, and its line in the help."""
+
+
+class Verbs(click.Group):
+    """Loads a verb's module only when the verb is used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in VERBS:
+            return None
+        module, _, name = VERBS[cmd_name][0].partition(":")
+        found: click.Command = getattr(import_module(f"familiar_connect.commands.{module}"), name)
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Verbs"):
+            formatter.write_dl([(verb, line) for verb, (_, line) in VERBS.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in VERBS and not args[0].startswith("-"):
+            near = difflib.get_close_matches(args[0], VERBS, n=1, cutoff=0.4)
+            hint = f" Did you mean `familiar {near[0]}`?" if near else " `familiar --help` lists the verbs."
+            ctx.fail(f"there is no verb {args[0]!r}.{hint}")
+        return super().resolve_command(ctx, args)
+
+
+EPILOG = """\b
+Examples:
+  familiar chat                       talk now, on the embedded model
+  familiar init mira && familiar chat --familiar mira
+  familiar connect                    use OpenRouter, Ollama, llama.cpp or vLLM
+  familiar inspect                    see what the model was shown
+"""
+
+
+@click.group(
+    cls=Verbs,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=EPILOG,
+)
+@click.option("-v", "--verbose", count=True, help="-v: one line a turn; -vv: everything.")
+@click.option("--home", type=click.Path(path_type=Path), help="Where familiars live (else FAMILIAR_HOME).")
+@click.version_option(__version__, "--version", prog_name="familiar")
+@click.pass_context
+def cli(ctx: click.Context, verbose: int, home: Path | None) -> None:
+    """Gives an AI character a life among your friends: memory you can read, prompts you can see."""
+    from familiar_connect.support.log import set_up_logging
+
+    set_up_logging(verbose)
+    ctx.obj = {"home": home, "verbose": verbose}
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+def main() -> int:
+    """Run the command line; every mistake ends in one sentence and a meaningful exit code."""
+    from familiar_connect.errors import FamiliarError
+
+    try:
+        outcome: Any = cli.main(prog_name="familiar", standalone_mode=False)
+    except click.exceptions.Exit as leaving:
+        return leaving.exit_code
+    except click.Abort:
+        click.echo("Stopped.", err=True)
+        return 130
+    except click.ClickException as mistake:
+        mistake.show()
+        return mistake.exit_code
+    except FamiliarError as error:
+        click.echo(f"familiar: {error}", err=True)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()  # whoever read our output has left; there is nobody to tell
+        return 141
+    except OSError as error:
+        click.echo(f"familiar: {_disk_sentence(error)}", err=True)
+        return 1
+    return outcome if isinstance(outcome, int) else 0
+
+
+def _disk_sentence(error: OSError) -> str:
+    import errno
+
+    where = f" ({error.filename})" if error.filename else ""
+    if error.errno == errno.ENOSPC:
+        return f"the disk is full{where}: free some space and run it again; what was stored before is safe."
+    if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
+        return f"no right to write{where}: choose another home with --home DIR or FAMILIAR_HOME."
+    return f"{error.strerror or error}{where}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

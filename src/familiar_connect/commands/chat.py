@@ -1,0 +1,100 @@
+"""chat: talk with a familiar in the terminal. Works offline; the first start makes a familiar."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from familiar_connect.bootstrap.starter import STARTER_ID, make_starter
+from familiar_connect.commands.common import familiar_option, home_of, profile_of
+from familiar_connect.config.home import familiar_root, list_familiars, pick_familiar
+from familiar_connect.identity import Author
+
+EPILOG = """\b
+Examples:
+  familiar chat                          talk now
+  familiar chat --familiar mira --as Sam
+  echo "hi" | familiar chat --plain      one answer per line, nothing else on stdout
+Exit codes: 0 fine, 1 no reply could be made, 130 stopped by Ctrl-C.
+"""
+
+
+@click.command(epilog=EPILOG)
+@familiar_option
+@click.option("--as", "user_name", metavar="NAME", help="What the familiar calls you.")
+@click.option("--plain", is_flag=True, help="Replies only, no colours: for pipes and scripts.")
+@click.pass_context
+def chat(ctx: click.Context, familiar_id: str | None, user_name: str | None, plain: bool) -> int:
+    """Talk with a familiar in this terminal."""
+    from familiar_connect.platforms.terminal.screen import Screen
+
+    plain = plain or not sys.stdin.isatty() or not sys.stdout.isatty()
+    screen = Screen(sys.stdout, sys.stderr, plain=plain)
+    home = home_of(ctx)
+    if not familiar_id and not list_familiars(home):
+        root = make_starter(home, STARTER_ID)
+        screen.note(f"First start: made a familiar for you. Its files are in {root}")
+    root = familiar_root(home, pick_familiar(home, familiar_id))
+    return asyncio.run(_chat(root, home, screen, user_name))
+
+
+async def _chat(root: Path, home: Path, screen: Any, user_name: str | None) -> int:
+    from familiar_connect.bot import load_familiar
+    from familiar_connect.platforms.terminal.adapter import TerminalPlatform
+    from familiar_connect.platforms.terminal.reading import EditorReader, PipeReader
+    from familiar_connect.platforms.terminal.welcome import greet, model_line, warm_up
+
+    familiar, embedded = load_familiar(root, home=home, defaults_path=profile_of(home))
+    try:
+        user = _user(user_name or familiar.config.user_name)
+        screen.note(model_line(familiar))
+        reader: Any
+        if screen.plain:
+            reader = PipeReader(sys.stdin)
+        else:
+            screen.note("Type and press Enter. /help lists commands, Ctrl-C stops a reply, Ctrl-D leaves.")
+            reader = EditorReader(screen.paint(f"{user.label}: ", "you"), home / "cache" / "chat-lines")
+        await greet(familiar, screen)
+        warming = warm_up(familiar, user)
+        platform = TerminalPlatform(
+            familiar, user=user, screen=screen, reader=reader, busy_with=lambda: _busy(embedded)
+        )
+        try:
+            await platform.run()
+        finally:
+            warming.cancel()
+            reader.close()
+        return platform.exit_code
+    finally:
+        await familiar.aclose()
+
+
+def _busy(embedded: Any) -> str:
+    if embedded is not None and embedded.state == "starting":
+        return "waking the embedded model…"
+    return "thinking…"
+
+
+def _user(name: str | None) -> Author:
+    login = _login()
+    return Author("terminal", login or "you", login, (name or "").strip() or _friendly(login))
+
+
+def _login() -> str | None:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):
+        return os.environ.get("USERNAME")
+
+
+def _friendly(login: str | None) -> str:
+    """A name to be called by; accounts that are nobody's name become "Friend"."""
+    if not login or login.lower() in {"root", "user", "admin", "administrator", "ubuntu", "debian", "pi", "runner"}:
+        return "Friend"
+    return login[:1].upper() + login[1:]

@@ -1,0 +1,204 @@
+"""doctor: looks at everything a familiar needs and says, for each trouble, what to do about it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import platform
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from familiar_connect.commands.common import familiar_option, home_of, json_option, profile_of
+from familiar_connect.commands.setup import settings_problems
+from familiar_connect.config.home import familiar_root, list_familiars, pick_familiar
+from familiar_connect.errors import FamiliarError
+
+LEAST_FREE_BYTES = 200 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing looked at."""
+
+    area: str
+    state: Literal["ok", "warn", "bad"]
+    says: str
+
+
+@click.command()
+@familiar_option
+@click.option("--ask-models", is_flag=True, help="Also ask each remote model for a word (may cost a little).")
+@json_option
+@click.pass_context
+def doctor(ctx: click.Context, familiar_id: str | None, ask_models: bool, as_json: bool) -> int:
+    """Check home, settings, models, keys, history, memory and disk. Exit code 1 when something is wrong."""
+    findings = list(examine(home_of(ctx), familiar_id, ask_models=ask_models))
+    if as_json:
+        click.echo(json.dumps([asdict(finding) for finding in findings], indent=2))
+    else:
+        mark = {"ok": "✓", "warn": "!", "bad": "✗"}
+        for finding in findings:
+            click.echo(f"{mark[finding.state]} {finding.area:<9} {finding.says}")
+    return 1 if any(finding.state == "bad" for finding in findings) else 0
+
+
+def examine(home: Path, familiar_id: str | None, *, ask_models: bool = False) -> Iterator[Finding]:
+    """Every finding, in the order a familiar needs the things."""
+    yield Finding("python", "ok", f"{platform.python_version()} on {platform.machine()}")
+    yield _home(home)
+    yield _disk(home)
+    yield _embedded()
+    if not list_familiars(home):
+        yield Finding("familiar", "warn", "none yet: `familiar chat` makes one at its first start")
+        return
+    try:
+        root = familiar_root(home, pick_familiar(home, familiar_id))
+    except FamiliarError as error:
+        yield Finding("familiar", "bad", str(error))
+        return
+    yield Finding("familiar", "ok", f"{root.name} in {root}")
+    problems = settings_problems(root, profile_of(home))
+    for problem in problems:
+        yield Finding("settings", "bad", problem)
+    if not problems:
+        yield Finding("settings", "ok", "character.toml and the channels' files load")
+        yield from _models(root, home, ask_models=ask_models)
+    yield _history(root)
+    yield from _memory(root)
+    yield _index(root)
+
+
+def _home(home: Path) -> Finding:
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=home):
+            pass
+    except OSError as error:
+        fix = "choose another with --home DIR or FAMILIAR_HOME, or give yourself the right to write there"
+        return Finding("home", "bad", f"{home} cannot be written ({error.strerror}): {fix}")
+    return Finding("home", "ok", str(home))
+
+
+def _disk(home: Path) -> Finding:
+    there = next(path for path in (home, *home.parents) if path.exists())
+    free = shutil.disk_usage(there).free
+    says = f"{free / 1e9:.1f} GB free"
+    if free < LEAST_FREE_BYTES:
+        return Finding("disk", "bad", f"only {free / 1e6:.0f} MB free where {home} is: free some space")
+    return Finding("disk", "ok", says)
+
+
+def _embedded() -> Finding:
+    from familiar_connect.llm.embedded.weights import find_weights
+
+    try:
+        weights = find_weights()
+    except FamiliarError as error:
+        return Finding("embedded", "warn", str(error))
+    return Finding("embedded", "ok", f"{weights.path.name}, {weights.path.stat().st_size / 1e6:.0f} MB")
+
+
+def _models(root: Path, home: Path, *, ask_models: bool) -> Iterator[Finding]:
+    from familiar_connect.config import load_character_config
+    from familiar_connect.config.secrets import Secrets
+
+    config = load_character_config(root / "character.toml", defaults_path=profile_of(home))
+    secrets = Secrets(home)
+    by_model: dict[tuple[str, str | None, str | None], list[str]] = {}
+    for slot, each in sorted(config.llm.items()):
+        by_model.setdefault((each.model, each.address, each.key_variable), []).append(slot)
+    for (model, address, variable), slots in by_model.items():
+        whose = "all slots" if len(slots) == len(config.llm) else ", ".join(slots)
+        if address is None:
+            yield Finding("model", "ok", f"{whose}: embedded (small; `familiar connect` gives it a better one)")
+        elif variable and not secrets.get(variable):
+            fix = f"set {variable} or run `familiar connect`"
+            yield Finding("key", "bad", f"{whose}: {model} at {address} needs a key and {variable} is not set: {fix}")
+        else:
+            yield Finding("model", "ok", f"{whose}: {model} at {address}")
+            if ask_models:
+                yield asyncio.run(_ask(model, address, secrets.get(variable) if variable else None, variable))
+
+
+async def _ask(model: str, address: str, key: str | None, variable: str | None) -> Finding:
+    from familiar_connect.llm import LLMClient, Message
+
+    client = LLMClient(api_key=key or "", model=model, base_url=address, key_name=variable, timeout_s=20)
+    client.retry.max_retries = 0
+    try:
+        await client.chat([Message(role="user", content="Say hello in one word.")])
+    except (FamiliarError, ValueError) as error:
+        return Finding("model", "bad", str(error))
+    finally:
+        await client.close()
+    return Finding("model", "ok", f"{model} answers")
+
+
+def _history(root: Path) -> Finding:
+    path = root / "history.db"
+    if not path.exists():
+        return Finding("history", "ok", "nothing said yet")
+    return _checked("history", lambda: _read_history(path, root.name))
+
+
+def _read_history(path: Path, familiar_id: str) -> str:
+    from familiar_connect.history.store import HistoryStore
+
+    store = HistoryStore(path)
+    try:
+        problems = store.check()
+        if problems:
+            raise FamiliarError(f"{path}: {problems[0]}; copy it to a safe place and restore a backup")
+        return f"{store.count(familiar_id=familiar_id):,} turns, {os.path.getsize(path) / 1e6:.1f} MB, sound"
+    finally:
+        store.close()
+
+
+def _memory(root: Path) -> Iterator[Finding]:
+    from familiar_connect.memory.store import MemoryStore, MemoryStoreError
+
+    folder = root / "memory"
+    if not folder.is_dir():
+        yield Finding("memory", "warn", f"{folder} is not there yet: it is made at the first start")
+        return
+    store = MemoryStore(folder)
+    files = store.glob("**/*.md")
+    broken = 0
+    for rel_path in files:
+        try:
+            store.read_file(rel_path)
+        except MemoryStoreError as error:
+            broken += 1
+            yield Finding("memory", "bad", f"{error}")
+    if not any(path.startswith("self/") for path in files):
+        yield Finding("memory", "warn", f"no character: write {folder / 'self' / 'description.md'}")
+    if not broken:
+        yield Finding("memory", "ok", f"{len(files)} readable files in {folder}")
+
+
+def _index(root: Path) -> Finding:
+    index = root / "memory" / ".index"
+    if not index.is_dir():
+        return Finding("index", "ok", "none: memory is read directly")
+    size = sum(file.stat().st_size for file in index.rglob("*") if file.is_file())
+    return Finding("index", "ok", f"{size / 1e6:.1f} MB in {index}; safe to delete, it is rebuilt")
+
+
+def _checked(area: str, look: Callable[[], str]) -> Finding:
+    try:
+        return Finding(area, "ok", look())
+    except FamiliarError as error:
+        return Finding(area, "bad", str(error))
+
+
+if sys.platform == "win32":  # a console in another code page cannot print the marks
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="replace")  # type: ignore[union-attr]

@@ -1,0 +1,66 @@
+"""metrics: a report over past turns, from `metrics.db`."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from familiar_connect.commands.common import familiar_option, json_option, root_of
+from familiar_connect.errors import HomeError
+
+EPILOG = """\b
+Examples:
+  familiar metrics                         p50 and p95 of each stage over the last 100 turns
+  familiar metrics --stage model --last 500
+  familiar metrics --tag mode=full_rp
+  familiar metrics --compare model
+"""
+
+
+@click.command(epilog=EPILOG)
+@familiar_option
+@click.option("--last", default=100, show_default=True, type=click.IntRange(min=1), help="How many turns to look at.")
+@click.option("--stage", help="Only this stage.")
+@click.option("--tag", "tag", metavar="K=V", help="Only turns with this tag.")
+@click.option("--compare", metavar="K", help="Compare turns by the values of a tag.")
+@json_option
+@click.pass_context
+def metrics(
+    ctx: click.Context,
+    familiar_id: str | None,
+    last: int,
+    stage: str | None,
+    tag: str | None,
+    compare: str | None,
+    as_json: bool,
+) -> None:
+    """Report how long each stage of past turns took."""
+    from familiar_connect.observe import report
+    from familiar_connect.observe.inspector import turn_facts
+    from familiar_connect.observe.ledger import SQLiteCollector
+
+    root = root_of(ctx, familiar_id)
+    path = root / "metrics.db"
+    if not path.exists():
+        raise HomeError(f"{path} is not there yet: talk first with `familiar chat --familiar {root.name}`")
+    traces = SQLiteCollector(path).recent_traces(familiar_id=root.name, limit=last)
+    if tag:
+        key, _, value = tag.partition("=")
+        traces = [trace for trace in traces if trace.tags.get(key) == value]
+    if as_json:
+        stages = [{span.name: span.duration_s for span in trace.stages} for trace in traces]
+        rows = [{**turn_facts(trace), "stages": times} for trace, times in zip(traces, stages, strict=True)]
+        click.echo(json.dumps(rows, indent=2))
+    elif stage:
+        times = [span.duration_s for trace in traces for span in trace.stages if span.name == stage]
+        known = sorted({span.name for trace in traces for span in trace.stages})
+        if not times:
+            raise HomeError(f"no turn has a stage {stage!r}; there are: {', '.join(known) or 'none'}")
+        p50, p95 = report.seconds(report.percentile(times, 50)), report.seconds(report.percentile(times, 95))
+        click.echo(f"{stage}: {len(times)} times, p50 {p50}, p95 {p95}")
+    elif compare:
+        click.echo(report.tag_comparison(traces, compare))
+    else:
+        parts = (report.summary_stats, report.stage_breakdown, report.throughput_stats, report.provider_success_rates)
+        click.echo("\n\n".join(part(traces) for part in parts))

@@ -1,0 +1,203 @@
+"""Budgeter: packs contributions into layers by priority, and tells of every cut.
+
+Two steps share the rules: `Budgeter.fill` gives each layer its own budget; `fit_total` then makes
+the whole fit, from the lowest priority up. Text is cut at a sentence, else a word; a dialogue is
+cut by whole items from its oldest end, and never loses the newest thing a user said.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
+
+from familiar_connect.context.slots import in_prompt_order
+from familiar_connect.context.types import BudgetResult, ContextItem, Contribution, DroppedNote, Layer
+from familiar_connect.llm.types import TextPart
+from familiar_connect.support.text import shorten_middle, truncate
+from familiar_connect.support.tokens import estimate_tokens
+
+__all__ = ["BudgetResult", "Budgeter", "DroppedNote", "estimate_tokens", "fit_total", "tokens_of"]
+
+logger = logging.getLogger(__name__)
+
+JOINT = 1
+"""Tokens of the blank line between two sections of a layer."""
+MESSAGE_OVERHEAD = 4
+"""Tokens a chat format spends around one message."""
+SHOWN_MESSAGE_CHARS = 32_000
+"""A single message longer than this is shown with its middle left out; the history keeps all of it."""
+LEAST_WORTH_KEEPING = 8
+"""A block shortened to fewer tokens than this says nothing; it goes whole."""
+
+
+class Budgeter:
+    """Stateless; the same contributions and budgets give the same result."""
+
+    def fill(
+        self,
+        contributions: Iterable[Contribution],
+        budget_by_layer: Mapping[Layer, int],
+        layers: Iterable[Layer] | None = None,
+    ) -> BudgetResult:
+        """Keep what fits each layer, best first; shorten what half fits; note the rest."""
+        wanted = list(Layer) if layers is None else list(layers)
+        by_layer: dict[Layer, list[Contribution]] = {layer: [] for layer in wanted}
+        notes: list[DroppedNote] = []
+        for contribution in contributions:
+            if not (contribution.text.strip() or contribution.items):
+                continue
+            if contribution.layer in by_layer:
+                by_layer[contribution.layer].append(contribution)
+            else:
+                notes.append(_note(contribution, "dropped", tokens_of(contribution)))
+        result = BudgetResult(dropped=notes)
+        kept: list[Contribution] = []
+        for layer in wanted:
+            survivors = _fill_layer(by_layer[layer], budget_by_layer.get(layer, 0), notes)
+            kept += survivors
+            if survivors:
+                result.by_layer[layer] = "\n\n".join(c.text for c in survivors)
+        result.kept = in_prompt_order(kept)
+        for note in notes:
+            log_cut(note)
+        return result
+
+
+def _fill_layer(contributions: Sequence[Contribution], budget: int, notes: list[DroppedNote]) -> list[Contribution]:
+    kept: list[Contribution] = []
+    used = 0
+    for contribution in sorted(contributions, key=lambda c: (-c.priority, c.order)):
+        remaining = budget - used - (JOINT if kept else 0)
+        shortened, note = shorten(contribution, remaining)
+        if note is not None:
+            notes.append(note)
+        if shortened is not None:
+            used += tokens_of(shortened) + (JOINT if kept else 0)
+            kept.append(shortened)
+    return kept
+
+
+def shorten(
+    contribution: Contribution, limit: int, *, full: str = "layer"
+) -> tuple[Contribution | None, DroppedNote | None]:
+    """*contribution* within *limit* tokens, and the note of what that cost. None: nothing of it is left."""
+    if contribution.items:
+        return _shorten_items(contribution, limit, full)
+    size = tokens_of(contribution)
+    if size <= limit:
+        return contribution, None
+    text = truncate(contribution.text, limit) if limit > 0 else ""
+    if not text.strip():
+        return None, _note(contribution, "dropped", size, full)
+    left = estimate_tokens(text)
+    kept = replace(contribution, text=text, estimated_tokens=left)
+    return kept, _note(contribution, "truncated", size - left, full)
+
+
+def _shorten_items(contribution: Contribution, limit: int, full: str) -> tuple[Contribution | None, DroppedNote | None]:
+    size = tokens_of(contribution)
+    items = tuple(_shown(item) for item in contribution.items)
+    sizes = [estimate_tokens(item.text) for item in items]
+    start = _first_kept(items, sizes, limit)
+    newest_user = max((i for i, item in enumerate(items) if item.role == "user"), default=None)
+    kept = items[start:]
+    if newest_user is not None and newest_user < start:
+        kept = (items[newest_user], *kept)
+    left = sum(estimate_tokens(item.text) for item in kept)
+    if not kept:
+        return None, _note(contribution, "dropped", size, full)
+    if kept == contribution.items:
+        return contribution, None
+    text = "\n".join(item.text for item in kept)
+    shortened = replace(contribution, items=kept, text=text, estimated_tokens=left)
+    return shortened, _note(contribution, "truncated", size - left, full)
+
+
+def _first_kept(items: Sequence[ContextItem], sizes: Sequence[int], limit: int) -> int:
+    """Index of the oldest item that stays.
+
+    Where an anchor lies not far behind the cut, the cut moves on to it: then the next prompts begin
+    at the same item, and a model provider's prefix cache stays warm.
+    """
+    used, start = 0, len(items)
+    while start > 0 and used + sizes[start - 1] <= limit:
+        start -= 1
+        used += sizes[start]
+    if start == 0:
+        return 0
+    left = used
+    for index in range(start, len(items)):
+        if items[index].anchor:
+            return index
+        left -= sizes[index]
+        if left < limit // 2:
+            break
+    return start
+
+
+def _shown(item: ContextItem) -> ContextItem:
+    if len(item.text) <= SHOWN_MESSAGE_CHARS:
+        return item
+    return replace(item, parts=(TextPart(shorten_middle(item.text, SHOWN_MESSAGE_CHARS)),))
+
+
+def fit_total(
+    kept: Sequence[Contribution], *, room: int, protected: frozenset[int] = frozenset()
+) -> tuple[list[Contribution], list[DroppedNote]]:
+    """*kept* within *room* tokens overall: the lowest priority gives way first.
+
+    *protected* holds positions in *kept* that never do. Items lose their oldest first and keep the
+    newest. What cannot be made to fit is returned over the room; the caller decides what to say.
+    """
+    remaining: dict[int, Contribution] = dict(enumerate(kept))
+    notes: list[DroppedNote] = []
+    excess = sum(cost(c) for c in kept) - room
+    giving = sorted((i for i in remaining if i not in protected), key=lambda i: (kept[i].priority, -kept[i].order, -i))
+    for position in giving:
+        if excess <= 0:
+            break
+        contribution = kept[position]
+        target = tokens_of(contribution) - excess
+        shortened, note = shorten(contribution, target if target >= LEAST_WORTH_KEEPING else 0, full="total")
+        if shortened is None:
+            del remaining[position]
+        else:
+            remaining[position] = shortened
+        excess -= cost(contribution) - (cost(shortened) if shortened else 0)
+        if note is not None:
+            notes.append(note)
+            log_cut(note)
+    return [remaining[i] for i in sorted(remaining)], notes
+
+
+def tokens_of(contribution: Contribution) -> int:
+    """What *contribution* costs as it will be sent: its items, else its text."""
+    if contribution.items:
+        return sum(estimate_tokens(item.text) for item in contribution.items)
+    return estimate_tokens(contribution.text)
+
+
+def cost(contribution: Contribution) -> int:
+    """Tokens of *contribution* with what a chat format, or the blank line before it, adds."""
+    return tokens_of(contribution) + MESSAGE_OVERHEAD * max(1, len(contribution.items))
+
+
+def _note(
+    contribution: Contribution, reason: Literal["dropped", "truncated"], tokens: int, full: str = "layer"
+) -> DroppedNote:
+    return DroppedNote(contribution.layer, contribution.source, reason, tokens, full)
+
+
+def log_cut(note: DroppedNote) -> None:
+    logger.info(
+        "context cut",
+        extra={
+            "layer": note.layer.value,
+            "source": note.source,
+            "reason": note.reason,
+            "tokens_dropped": note.tokens_dropped,
+            "full": note.full,
+        },
+    )

@@ -1,0 +1,71 @@
+"""Asking every provider at once, each under its own deadline.
+
+A late or failing provider costs its own place in the prompt and nothing else. Providers run as
+tasks of their own, so that even one which ignores its cancellation cannot hold the turn: it is
+left behind, and whatever it does later is only logged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Sequence
+
+from familiar_connect.context.protocols import ContextProvider
+from familiar_connect.context.types import ContextRequest, Contribution, ProviderOutcome
+
+logger = logging.getLogger(__name__)
+
+_left_behind: set[asyncio.Task[list[Contribution]]] = set()
+"""Cancelled providers that have not ended yet; kept so that none is collected half-way."""
+
+
+async def gather(
+    providers: Sequence[ContextProvider], request: ContextRequest, *, time_left_s: float | None = None
+) -> list[ProviderOutcome]:
+    """What every provider brought, in registration order, whatever finished first."""
+    async with asyncio.TaskGroup() as group:
+        tasks = [
+            group.create_task(_ask(provider, request, time_left_s), name=f"ask:{provider.id}") for provider in providers
+        ]
+    return [task.result() for task in tasks]
+
+
+async def _ask(provider: ContextProvider, request: ContextRequest, time_left_s: float | None) -> ProviderOutcome:
+    limit = provider.deadline_s if time_left_s is None else min(provider.deadline_s, time_left_s)
+    started = time.perf_counter()
+    asked = asyncio.ensure_future(provider.contribute(request))
+    try:
+        done, _ = await asyncio.wait({asked}, timeout=max(0.0, limit))
+    finally:
+        if not asked.done():
+            _leave_behind(asked)
+    outcome = ProviderOutcome(provider.id, time.perf_counter() - started, [], "ok")
+    if not done:
+        outcome.status, outcome.error_message = "timeout", f"no answer within {limit:.3g} s"
+    elif asked.cancelled():
+        outcome.status, outcome.error_message = "error", "CancelledError: the provider cancelled itself"
+    elif (error := asked.exception()) is not None:
+        outcome.status, outcome.error_message = "error", f"{type(error).__name__}: {error}"
+    else:
+        outcome.contributions = list(asked.result())
+    if outcome.status != "ok":
+        logger.warning(
+            "provider left out",
+            extra={"provider": provider.id, "status": outcome.status, "error": outcome.error_message},
+        )
+    return outcome
+
+
+def _leave_behind(asked: asyncio.Future[list[Contribution]]) -> None:
+    asked.cancel()
+    if isinstance(asked, asyncio.Task):
+        _left_behind.add(asked)
+        asked.add_done_callback(_ended_late)
+
+
+def _ended_late(task: asyncio.Task[list[Contribution]]) -> None:
+    _left_behind.discard(task)
+    if not task.cancelled() and (error := task.exception()) is not None:
+        logger.warning("provider failed after its deadline", extra={"error": type(error).__name__})

@@ -1,0 +1,58 @@
+"""Prompt → model messages: one system message on top, names, and strict alternation where a model wants it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from familiar_connect.context.types import ContextItem, ItemTag
+from familiar_connect.llm.types import Capabilities, ImagePart, Message
+from familiar_connect.support.system_line import wrap
+
+
+def to_messages(items: Sequence[ContextItem], capabilities: Capabilities | None = None) -> list[Message]:
+    """What is sent, in order. System items that follow each other at the top are one message."""
+    top = 0
+    while top < len(items) and items[top].role == "system":
+        top += 1
+    messages: list[Message] = []
+    if top:
+        messages.append(Message(role="system", content=joined(items[:top])))
+    messages += [_one(item) for item in items[top:] if item.text.strip() or item.parts]
+    if capabilities is not None and capabilities.strict_roles:
+        return alternating(messages)
+    return messages
+
+
+def joined(items: Iterable[ContextItem]) -> str:
+    return "\n\n".join(text for item in items if (text := item.text.strip("\n")).strip())
+
+
+def _one(item: ContextItem) -> Message:
+    images = tuple(part for part in item.parts if isinstance(part, ImagePart))
+    return Message(role=item.role, content=item.text, name=item.name, media=images)
+
+
+def alternating(messages: Sequence[Message]) -> list[Message]:
+    """*messages* with user and assistant turns strictly in turn: for templates that refuse anything else.
+
+    A system message below the top becomes a System line of a user turn, never of the assistant's.
+    """
+    result: list[Message] = []
+    for message in messages:
+        role, content = message.role, message.content
+        if role == "system" and result:
+            role, content = "user", wrap(content)
+        if result and result[-1].role == role:
+            last = result[-1]
+            result[-1] = Message(role=role, content=f"{last.content}\n{content}", media=last.media + message.media)
+        else:
+            if role == "assistant" and (not result or result[-1].role == "system"):
+                result.append(Message(role="user", content=wrap("the conversation begins")))
+            name = message.name if role == message.role else None
+            result.append(Message(role=role, content=content, name=name, media=message.media))
+    return result
+
+
+def is_dialogue(item: ContextItem) -> bool:
+    """Whether *item* is a real turn: the only kind that depth and trimming count."""
+    return item.tag is ItemTag.DIALOGUE

@@ -1,0 +1,337 @@
+"""ContextPipeline: the one path from a request to a reply, for text and voice.
+
+Providers and the pre-processor chain run at the same time; what they bring is budgeted, rendered,
+arranged and closed by the tail; a model writes; post-processors run over the whole text. The
+request's deadline is real: assembly gets at most its share, a provider can never use up more, and
+the model keeps the rest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from familiar_connect.chat.directives import place_tail
+from familiar_connect.chat.types import Directives
+from familiar_connect.context.budget import Budgeter
+from familiar_connect.context.gather import gather
+from familiar_connect.context.generate import Generation, attempts_of, capabilities_of
+from familiar_connect.context.messages import to_messages
+from familiar_connect.context.processors.tidy import Tidy
+from familiar_connect.context.protocols import (
+    Arranger,
+    ContextProvider,
+    PostProcessor,
+    PreProcessor,
+    PreProcessorError,
+)
+from familiar_connect.context.render import RenderOptions, native_prompt
+from familiar_connect.context.total import within_total
+from familiar_connect.context.types import (
+    ContextRequest,
+    Contribution,
+    DroppedNote,
+    Layer,
+    PipelineOutput,
+    Prompt,
+    ProviderOutcome,
+)
+from familiar_connect.errors import TurnDeadlineError
+from familiar_connect.llm.protocols import ChatModel
+from familiar_connect.llm.types import Completion, Message
+from familiar_connect.observe.trace import TraceBuilder
+from familiar_connect.support.text import last_sentence_end
+from familiar_connect.support.tokens import estimate_tokens
+
+__all__ = ["ContextPipeline", "LiveReply", "PipelineOutput", "PipelineReply", "ProviderOutcome", "TurnDeadlineError"]
+
+logger = logging.getLogger(__name__)
+
+ASSEMBLY_SHARE = 0.6
+"""Part of the deadline that assembly may use, so that the model keeps its time."""
+
+
+@dataclass
+class PipelineReply:
+    """A finished reply and everything that led to it."""
+
+    text: str
+    output: PipelineOutput
+    prompt: Prompt
+    messages: list[Message] = field(default_factory=list)
+    completion: Completion | None = None
+
+
+class LiveReply:
+    """A reply still being written: iterate the pieces; afterwards `reply` holds all that is known."""
+
+    def __init__(self, output: PipelineOutput, generation: Generation, first_piece_s: float, trace: TraceBuilder):
+        self._generation = generation
+        self._first_piece_s = first_piece_s
+        self._trace = trace
+        self.output = output
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        async with self._trace.span("model") as told:
+            pieces = self._generation.pieces()
+            try:
+                piece = await _first(pieces, self._first_piece_s)
+                while piece is not None:
+                    yield piece
+                    piece = await anext(pieces, None)
+            finally:
+                await pieces.aclose()  # type: ignore[attr-defined]
+                told.update(_model_facts(self._generation))
+
+    @property
+    def reply(self) -> PipelineReply:
+        made = self._generation
+        return PipelineReply(made.text, self.output, made.prompt, made.messages, made.completion)
+
+
+class ContextPipeline:
+    """Long-lived parts, put together for one channel's mode."""
+
+    def __init__(
+        self,
+        providers: Sequence[ContextProvider],
+        pre_processors: Sequence[PreProcessor] = (),
+        post_processors: Sequence[PostProcessor] = (),
+        budgeter: Budgeter | None = None,
+        *,
+        model: ChatModel | None = None,
+        budget_by_layer: Mapping[Layer, int] | None = None,
+        options: RenderOptions | None = None,
+        arranger: Arranger | None = None,
+        persona: str = "",
+    ) -> None:
+        self.providers = tuple(providers)
+        self.pre_processors = tuple(pre_processors)
+        self.post_processors = tuple(post_processors)
+        self._budgeter = budgeter or Budgeter()
+        self._model = model
+        self._budget_by_layer = dict(budget_by_layer or {})
+        self._options = options or RenderOptions()
+        self._arranger = arranger
+        self._persona = persona
+
+    # Assembly
+
+    async def assemble(self, request: ContextRequest, budget_by_layer: Mapping[Layer, int]) -> PipelineOutput:
+        """Ask everyone at once, then pack what came. Ends within the request's deadline."""
+        return await self._assemble(request, budget_by_layer, _limit(request.deadline_s))
+
+    async def _assemble(
+        self, request: ContextRequest, budget_by_layer: Mapping[Layer, int], limit_s: float | None
+    ) -> PipelineOutput:
+        try:
+            async with asyncio.TaskGroup() as group:
+                asked = group.create_task(gather(self.providers, request, time_left_s=limit_s))
+                chain = group.create_task(self.run_pre_processors(request, time_left_s=limit_s))
+        except BaseExceptionGroup as several:  # only the chain can raise; its error leaves as itself
+            raise several.exceptions[0] from several.exceptions[0].__cause__
+        outcomes, request = asked.result(), chain.result()
+        found = [*request.preprocessor_contributions, *(c for o in outcomes for c in o.contributions)]
+        directives = collect_directives(found, request)
+        budget = self._budgeter.fill(found, budget_by_layer)
+        output = PipelineOutput(request, budget, outcomes, directives)
+        return within_total(output) if request.budget_tokens > 0 else output
+
+    async def run_pre_processors(self, request: ContextRequest, *, time_left_s: float | None = None) -> ContextRequest:
+        """The chain, one after another; out of time, it ends after its last finished member."""
+        limit = asyncio.timeout(time_left_s)
+        try:
+            async with limit:
+                for processor in self.pre_processors:
+                    try:
+                        request = await processor.process(request)
+                    except PreProcessorError as error:
+                        logger.warning("pre-processor %s skipped", processor.id, extra={"error": type(error).__name__})
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            logger.warning("pre-processors cut short by the deadline", extra={"limit_s": time_left_s})
+        return request
+
+    async def build_prompt(self, request: ContextRequest) -> Prompt:
+        """Everything but the tail: what the model will be shown, with the directives beside it."""
+        output = await self.assemble(request, self._budget_by_layer)
+        return self.arrange(output)
+
+    def arrange(self, output: PipelineOutput) -> Prompt:
+        prompt = native_prompt(output, self._options)
+        return self._arranger.arrange(prompt, output.request) if self._arranger else prompt
+
+    # The whole path
+
+    async def run(self, request: ContextRequest, *, trace: TraceBuilder | None = None) -> PipelineReply:
+        """From request to finished text, within the deadline."""
+        started = time.monotonic()
+        trace = trace or _trace_of(request)
+        output, generation = await self._prepare(request, trace)
+        async with trace.span("model") as told:
+            try:
+                await self._collect(generation, _left(request, started))
+            finally:
+                told.update(_model_facts(generation))
+        text = generation.text
+        if self.post_processors:
+            async with trace.span("post"):
+                left = _left(request, started)
+                text = await self.run_post_processors(text, request, time_left_s=left)
+        return PipelineReply(text, output, generation.prompt, generation.messages, generation.completion)
+
+    async def start(self, request: ContextRequest, *, trace: TraceBuilder | None = None) -> LiveReply:
+        """As `run`, but the pieces are handed on as they come; the deadline bounds the time to the first."""
+        started = time.monotonic()
+        trace = trace or _trace_of(request)
+        output, generation = await self._prepare(request, trace)
+        left = _left(request, started)
+        return LiveReply(output, generation, left if left is not None else 0.0, trace)
+
+    async def opening(self, request: ContextRequest) -> list[Message]:
+        """The messages that stand before what *request* is about to say: what a model can work ahead."""
+        output = await self._assemble(request, self._budget_by_layer, _limit(request.deadline_s))
+        prompt = self.arrange(output)
+        first = next((i for i, item in enumerate(prompt.items) if item.source == "pending"), len(prompt.items))
+        return to_messages(prompt.items[:first], capabilities_of(self._model))
+
+    async def _prepare(self, request: ContextRequest, trace: TraceBuilder) -> tuple[PipelineOutput, Generation]:
+        limit = _limit(request.deadline_s)
+        async with trace.span("assemble") as told:
+            output = await self._assemble(
+                request, self._budget_by_layer, limit * ASSEMBLY_SHARE if limit is not None else None
+            )
+            trace.add_provider_outcomes(told, output.outcomes)
+        async with trace.span("render") as told:
+            prompt = place_tail(self.arrange(output))
+            told["tokens_by_block"] = blocks_of(prompt, output)
+            told["dropped"] = [_plain_note(note) for note in prompt.dropped]
+        tidy = Tidy([self._persona], speakers_of(prompt, request))
+        return output, Generation(prompt, attempts_of(self._model), tidy=tidy)
+
+    async def _collect(self, generation: Generation, left_s: float | None) -> None:
+        limit = asyncio.timeout(left_s)
+        pieces = generation.pieces()
+        try:
+            async with limit:
+                async for _ in pieces:
+                    pass
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            if not generation.text.strip():
+                raise TurnDeadlineError("the model said nothing within the turn's deadline") from None
+            generation.text = last_sentence_end(generation.text)
+            logger.warning("reply cut at the deadline", extra={"characters": len(generation.text)})
+        finally:
+            await pieces.aclose()  # type: ignore[attr-defined]
+
+    async def run_post_processors(
+        self, reply_text: str, request: ContextRequest, *, time_left_s: float | None = None
+    ) -> str:
+        """In reverse registration order; one that fails or is late is skipped and the text passes through."""
+        ends = None if time_left_s is None else time.monotonic() + time_left_s
+        for processor in reversed(self.post_processors):
+            left = None if ends is None else ends - time.monotonic()
+            if left is not None and left <= 0:
+                logger.warning("post-processor %s skipped", processor.id, extra={"reason": "no time left"})
+                continue
+            try:
+                async with asyncio.timeout(left):
+                    reply_text = await processor.process(reply_text, request)
+            except Exception as error:  # isolation: the reply is worth more than its polish
+                logger.warning("post-processor %s skipped", processor.id, extra={"error": type(error).__name__})
+        return reply_text
+
+
+def collect_directives(found: Iterable[Contribution], request: ContextRequest) -> Directives:
+    """The last words that contributions bring, then the turn's own; a cut block keeps its directive."""
+    total = Directives()
+    for contribution in found:
+        total += contribution.directives
+    return total + request.turn.directives if request.turn is not None else total
+
+
+def speakers_of(prompt: Prompt, request: ContextRequest) -> set[str]:
+    """Names that others go by in this prompt: the model must not speak for them."""
+    names = {"User"} | {turn.author.label for turn in request.speakers_turns if turn.author}
+    names |= {item.sender.name for item in prompt.items if item.sender is not None}
+    return names
+
+
+def blocks_of(prompt: Prompt, output: PipelineOutput) -> list[dict[str, Any]]:
+    """Each item of *prompt* for the trace: where it came from and what it costs; no text."""
+    payers = {contribution.source: contribution.layer.value for contribution in output.budget.kept}
+    return [
+        {
+            "source": item.source,
+            "tag": item.tag.value if item.tag else None,
+            "layer": payers.get(item.source, "reserved"),
+            "role": item.role,
+            "tokens": estimate_tokens(item.text),
+        }
+        for item in prompt.items
+    ]
+
+
+def _plain_note(note: DroppedNote) -> dict[str, Any]:
+    return {
+        "layer": note.layer.value,
+        "source": note.source,
+        "reason": note.reason,
+        "tokens_dropped": note.tokens_dropped,
+        "full": note.full,
+    }
+
+
+def _model_facts(generation: Generation) -> dict[str, Any]:
+    facts: dict[str, Any] = {"failures": [list(pair) for pair in generation.failures]}
+    facts["dropped"] = [_plain_note(n) for n in generation.prompt.dropped if n not in generation.base.dropped]
+    if (done := generation.completion) is not None:
+        facts |= {
+            "model": done.model,
+            "provider": done.provider,
+            "first_token_s": done.first_token_s,
+            "prompt_tokens": done.usage.prompt_tokens,
+            "cached_tokens": done.usage.cached_tokens,
+            "completion_tokens": done.usage.completion_tokens,
+            "finish_reason": done.finish_reason,
+            "attempts": done.attempts,
+            "timings": done.timings,
+        }
+    return facts
+
+
+async def _first(pieces: AsyncIterator[str], limit_s: float) -> str | None:
+    limit = asyncio.timeout(limit_s if limit_s > 0 else None)
+    try:
+        async with limit:
+            return await anext(pieces, None)
+    except TimeoutError:
+        if limit.expired():
+            raise TurnDeadlineError("the model said nothing within the turn's deadline") from None
+        raise
+
+
+def _limit(deadline_s: float) -> float | None:
+    return deadline_s if deadline_s > 0 else None
+
+
+def _left(request: ContextRequest, started: float) -> float | None:
+    if request.deadline_s <= 0:
+        return None
+    return max(0.001, request.deadline_s - (time.monotonic() - started))
+
+
+def _trace_of(request: ContextRequest) -> TraceBuilder:
+    return TraceBuilder(
+        familiar_id=request.familiar_id,
+        channel_id=request.channel_id,
+        guild_id=request.guild_id,
+        modality=request.modality.value,
+    )

@@ -1,0 +1,1 @@
+"""One contributor to the prompt per file."""

@@ -1,0 +1,87 @@
+"""CharacterProvider: the familiar's own character, from `self/*.md`.
+
+No model, a plain read. One unreadable file costs that file only. Notes meant for people (creator's
+notes, tags, greetings, version) never reach a prompt by this road.
+"""
+
+from __future__ import annotations
+
+import logging
+from pathlib import PurePosixPath
+
+from familiar_connect.context.providers.samples import sample_items
+from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
+from familiar_connect.memory.store import MemoryStore, MemoryStoreError
+from familiar_connect.support.aio import off_loop
+from familiar_connect.support.tokens import estimate_tokens
+
+logger = logging.getLogger(__name__)
+
+CHARACTER_PRIORITY = int(Priority.CHARACTER)
+CHARACTER_DEADLINE_S = 0.25
+
+FIELDS: dict[str, tuple[ItemTag | None, int]] = {
+    "system_prompt": (ItemTag.RULES, 10),
+    "name": (ItemTag.PERSONA, 15),
+    "description": (ItemTag.PERSONA, 20),
+    "personality": (ItemTag.TRAITS, 30),
+    "scenario": (ItemTag.SCENARIO, 40),
+    "post_history_instructions": (ItemTag.POST_HISTORY, 50),
+    "mes_example": (ItemTag.SAMPLE, 900),
+}
+"""File stem → its tag and its rank among equals; other files stand between."""
+
+NEVER_SHOWN = frozenset({"creator_notes", "tags", "first_mes", "alternate_greetings", "character_version", "creator"})
+
+
+class CharacterProvider:
+    """One contribution per non-empty file of `self/` that belongs in a prompt."""
+
+    id = "character"
+    deadline_s = CHARACTER_DEADLINE_S
+
+    def __init__(self, store: MemoryStore) -> None:
+        self._store = store
+
+    async def contribute(self, request: ContextRequest) -> list[Contribution]:
+        texts = await off_loop(self._read)
+        return [_contribution(stem, text) for stem, text in texts]
+
+    def _read(self) -> list[tuple[str, str]]:
+        found = []
+        for path in self._store.glob("self/*.md"):
+            stem = PurePosixPath(path).stem
+            if stem in NEVER_SHOWN:
+                continue
+            try:
+                text = self._store.read_file(path)
+            except MemoryStoreError as error:
+                logger.warning("character file skipped: %s", path, extra={"reason": type(error).__name__})
+                continue
+            if text.strip():
+                found.append((stem, text))
+        return found
+
+
+def _contribution(stem: str, text: str) -> Contribution:
+    tag, order = FIELDS.get(stem, (None, 100))
+    source = f"character:{stem}"
+    return Contribution(
+        Layer.character,
+        CHARACTER_PRIORITY,
+        text,
+        estimate_tokens(text),
+        source,
+        items=sample_items(text, source) if tag is ItemTag.SAMPLE else (),
+        tag=tag,
+        order=order,
+        depth=0 if tag is ItemTag.POST_HISTORY else None,
+    )
+
+
+def persona_name(store: MemoryStore, familiar_id: str) -> str:
+    """What the familiar is called: the text of `self/name.md`, else its folder's name."""
+    try:
+        return store.read_file("self/name.md").strip() or familiar_id
+    except MemoryStoreError:
+        return familiar_id

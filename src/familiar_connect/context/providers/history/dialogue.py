@@ -1,0 +1,83 @@
+"""Stored turns → dialogue items, with the marks each channel mode puts on them.
+
+An item's text is final: the speaker's name before a user's words, the familiar's own words bare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, tzinfo
+
+from familiar_connect.chat.types import Sender
+from familiar_connect.config.types import ChannelMode
+from familiar_connect.context.types import ContextItem, ItemTag
+from familiar_connect.history.types import HistoryTurn
+from familiar_connect.llm.types import Role, TextPart
+
+LATER_AFTER_S = 30.0
+ANCHOR_EVERY = 8
+"""Every so many turns, counted from the first ever stored, one is a good place to cut at."""
+SOURCE = "history:recent"
+
+
+def dialogue_items(
+    turns: Sequence[HistoryTurn],
+    mode: ChannelMode | None,
+    zone: tzinfo,
+    *,
+    first_ordinal: int = 0,
+    between: Callable[[HistoryTurn, HistoryTurn], ContextItem | None] | None = None,
+) -> tuple[ContextItem, ...]:
+    """*turns* as items, oldest first. *between* may put a note before a turn that resumes after a gap."""
+    items: list[ContextItem] = []
+    for position, turn in enumerate(turns):
+        previous = turns[position - 1] if position else None
+        if previous is not None and between is not None and (note := between(previous, turn)) is not None:
+            items.append(note)
+        items.append(_item(turn, previous, mode, zone, anchor=(first_ordinal + position) % ANCHOR_EVERY == 0))
+    return tuple(items)
+
+
+def _item(
+    turn: HistoryTurn, previous: HistoryTurn | None, mode: ChannelMode | None, zone: tzinfo, *, anchor: bool
+) -> ContextItem:
+    role: Role = "assistant" if turn.role == "assistant" else "user" if turn.role == "user" else "system"
+    author = turn.author if role == "user" else None
+    text = f"{author.label}: {turn.content}" if author else turn.content
+    text = _mark(turn, previous, role, mode, zone) + text
+    return ContextItem(
+        role=role,
+        parts=(TextPart(text),),
+        tag=ItemTag.DIALOGUE,
+        name=author.openai_name if author else None,
+        sender=Sender(name=author.label) if author else None,
+        history_id=turn.id,
+        timestamp=turn.timestamp,
+        source=SOURCE,
+        anchor=anchor,
+    )
+
+
+def _mark(turn: HistoryTurn, previous: HistoryTurn | None, role: Role, mode: ChannelMode | None, zone: tzinfo) -> str:
+    if mode is ChannelMode.text_conversation_rp and role == "user":
+        return f"[{turn.timestamp.astimezone(zone):%H:%M}] "
+    if mode is ChannelMode.imitate_voice and previous is not None:
+        gap = (turn.timestamp - previous.timestamp).total_seconds()
+        return f"(about {spoken_gap(gap)} later) " if gap >= LATER_AFTER_S else ""
+    return ""
+
+
+def spoken_gap(seconds: float) -> str:
+    """*seconds* as people say it: "45 seconds", "1 minute", "3 hours", "2 days"."""
+    for unit, size, limit in (("second", 1, 60), ("minute", 60, 3600), ("hour", 3600, 86_400), ("day", 86_400, None)):
+        if limit is None or seconds < limit:
+            count = int(seconds // size)
+            return f"{count} {unit}{'' if count == 1 else 's'}"
+    raise AssertionError("the last unit has no limit")
+
+
+def gap_holds(earlier: HistoryTurn, later: HistoryTurn, moment: datetime, least_s: float) -> bool:
+    """Whether at least *least_s* lie between two turns and *moment* falls strictly inside."""
+    return (later.timestamp - earlier.timestamp).total_seconds() >= least_s and (
+        earlier.timestamp < moment < later.timestamp
+    )

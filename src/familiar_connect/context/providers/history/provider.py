@@ -1,0 +1,232 @@
+"""HistoryProvider: recent turns of the channel, the rolling summary of everything older, news from elsewhere.
+
+It never waits for a model: what is cached is given now, what is stale is refreshed in the
+background and is there next turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, tzinfo
+from typing import Any
+
+from familiar_connect.chat.window import window_start
+from familiar_connect.config.types import ChannelMode
+from familiar_connect.context.providers.history.dialogue import SOURCE, dialogue_items, gap_holds
+from familiar_connect.context.providers.history.refresh import Refresher
+from familiar_connect.context.types import ContextItem, ContextRequest, Contribution, ItemTag, Layer, Priority
+from familiar_connect.history.store import HistoryStore
+from familiar_connect.history.types import HistoryTurn, OtherChannelInfo, SummaryEntry
+from familiar_connect.identity import format_turn_for_transcript
+from familiar_connect.support.aio import off_loop
+from familiar_connect.support.tokens import estimate_tokens
+
+HISTORY_RECENT_PRIORITY = int(Priority.HISTORY_RECENT)
+HISTORY_SUMMARY_PRIORITY = int(Priority.HISTORY_SUMMARY)
+CROSS_CONTEXT_PRIORITY = int(Priority.ELSEWHERE)
+DEFAULT_WINDOW_SIZE = 20
+DEFAULT_DEADLINE_S = 15.0
+DEFAULT_SUMMARY_TIMEOUT_S = 12.0
+MAX_OTHER_CHANNELS = 2
+RESUMES_AFTER_S = 300.0
+
+
+@dataclass(frozen=True)
+class _Elsewhere:
+    channel: OtherChannelInfo
+    text: str | None
+    stale: bool
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """One reading of the store; everything the contributions are made of."""
+
+    turns: Sequence[HistoryTurn]
+    first_ordinal: int
+    summary: SummaryEntry | None
+    summarise_to: int | None
+    elsewhere: Sequence[_Elsewhere]
+
+
+class HistoryProvider:
+    """Long-lived: one instance serves every channel, so that one refresh per watermark can hold."""
+
+    id = "history"
+    deadline_s = DEFAULT_DEADLINE_S
+
+    def __init__(
+        self,
+        *,
+        store: HistoryStore,
+        llm_client: Any,
+        window_size: int = DEFAULT_WINDOW_SIZE,
+        summary_lag: int | None = None,
+        mode: ChannelMode | None = None,
+        summary_timeout_s: float = DEFAULT_SUMMARY_TIMEOUT_S,
+        display_zone: tzinfo = UTC,
+        step: int = 0,
+        refresh_every_turns: int = 10,
+        max_turns_per_refresh: int = 200,
+        max_chars_per_refresh: int = 24_000,
+    ) -> None:
+        if window_size <= 0:
+            raise ValueError(f"window_size must be greater than 0, not {window_size}")
+        self._store = store
+        self._window_size = window_size
+        self._lag = window_size if summary_lag is None else summary_lag
+        self._mode = mode
+        self._zone = display_zone
+        self._step = step
+        self._refresh_every = refresh_every_turns
+        self.refresher = Refresher(
+            store=store,
+            llm_client=llm_client,
+            timeout_s=summary_timeout_s,
+            max_turns=max_turns_per_refresh,
+            max_chars=max_chars_per_refresh,
+        )
+
+    async def contribute(self, request: ContextRequest) -> list[Contribution]:
+        mode = request.mode or self._mode
+        facts = await off_loop(self._read, request, mode)
+        if facts.summarise_to is not None:
+            self.refresher.refresh_summary(request.familiar_id, facts.summarise_to)
+        if mode is not None:
+            for other in facts.elsewhere:
+                if other.stale:
+                    self.refresher.refresh_elsewhere(request.familiar_id, mode, other.channel)
+        return [
+            *self._recent(facts, mode),
+            *_summary(facts),
+            *(_elsewhere(facts) if mode is not ChannelMode.full_rp else ()),
+        ]
+
+    async def aclose(self) -> None:
+        await self.refresher.aclose()
+
+    # Reading
+
+    def _read(self, request: ContextRequest, mode: ChannelMode | None) -> _Facts:
+        turns, first = self._window(request, mode)
+        summary, target = self._summary_state(request.familiar_id)
+        return _Facts(turns, first, summary, target, self._other_channels(request, mode))
+
+    def _window(self, request: ContextRequest, mode: ChannelMode | None) -> tuple[list[HistoryTurn], int]:
+        stored = self._store.count_before(
+            familiar_id=request.familiar_id, channel_id=request.channel_id, before_id=request.before_id, mode=mode
+        )
+        first = window_start(stored, self._window_size, self._step)
+        turns = self._store.recent(
+            familiar_id=request.familiar_id,
+            channel_id=request.channel_id,
+            limit=stored - first,
+            mode=mode,
+            before_id=request.before_id,
+        )
+        return turns, first
+
+    def _summary_state(self, familiar_id: str) -> tuple[SummaryEntry | None, int | None]:
+        """The cached summary, and the turn it should be brought up to, if that is due."""
+        total = self._store.count(familiar_id=familiar_id)
+        summarised = window_start(total, self._lag, self._step)
+        entry = self._store.get_summary(familiar_id=familiar_id)
+        if summarised == 0:
+            return entry, None
+        target = self._store.nth_newest_id(familiar_id=familiar_id, back=total - summarised)
+        if target is None or (entry is not None and not self._is_due(familiar_id, entry, target)):
+            return entry, None
+        return entry, target
+
+    def _is_due(self, familiar_id: str, entry: SummaryEntry, target: int) -> bool:
+        if target <= entry.last_summarised_id:
+            return False
+        waiting = self._store.turns_after(
+            familiar_id=familiar_id, after_id=entry.last_summarised_id, max_id=target, limit=self._refresh_every
+        )
+        return len(waiting) >= self._refresh_every
+
+    def _other_channels(self, request: ContextRequest, mode: ChannelMode | None) -> list[_Elsewhere]:
+        if mode is None:
+            return []
+        found = []
+        others = self._store.distinct_other_channels(
+            familiar_id=request.familiar_id, exclude_channel_id=request.channel_id
+        )
+        for other in others[:MAX_OTHER_CHANNELS]:
+            entry = self._store.get_cross_context(
+                familiar_id=request.familiar_id, viewer_mode=mode.value, source_channel_id=other.channel_id
+            )
+            stale = entry is None or entry.source_last_id < other.latest_id
+            found.append(_Elsewhere(other, entry.summary_text if entry else None, stale))
+        return found
+
+    # Telling
+
+    def _recent(self, facts: _Facts, mode: ChannelMode | None) -> list[Contribution]:
+        if not facts.turns:
+            return []
+        resumed = _resumption(facts.elsewhere) if mode is ChannelMode.full_rp else None
+        items = dialogue_items(facts.turns, mode, self._zone, first_ordinal=facts.first_ordinal, between=resumed)
+        text = "\n".join(format_turn_for_transcript(t.role, t.author, t.content) for t in facts.turns)
+        tokens = sum(estimate_tokens(item.text) for item in items)
+        return [
+            Contribution(
+                Layer.recent_history,
+                HISTORY_RECENT_PRIORITY,
+                text,
+                tokens,
+                SOURCE,
+                tag=ItemTag.DIALOGUE,
+                items=items,
+            )
+        ]
+
+
+def _summary(facts: _Facts) -> list[Contribution]:
+    if facts.summary is None:
+        return []
+    text = facts.summary.summary_text
+    return [
+        Contribution(
+            Layer.history_summary,
+            HISTORY_SUMMARY_PRIORITY,
+            text,
+            estimate_tokens(text),
+            "history:summary",
+            tag=ItemTag.SUMMARY,
+        )
+    ]
+
+
+def _elsewhere(facts: _Facts) -> list[Contribution]:
+    return [
+        Contribution(
+            Layer.history_summary,
+            CROSS_CONTEXT_PRIORITY,
+            other.text,
+            estimate_tokens(other.text),
+            f"history:cross_channel:{other.channel.channel_id}",
+            tag=ItemTag.SHORT_TERM,
+            volatile=True,
+        )
+        for other in facts.elsewhere
+        if other.text
+    ]
+
+
+def _resumption(elsewhere: Sequence[_Elsewhere]) -> Any:
+    """A note before a turn that resumes after a pause in which something happened elsewhere."""
+
+    def between(earlier: HistoryTurn, later: HistoryTurn) -> ContextItem | None:
+        told = [
+            other.text
+            for other in elsewhere
+            if other.text and gap_holds(earlier, later, other.channel.latest_timestamp, RESUMES_AFTER_S)
+        ]
+        if not told:
+            return None
+        return ContextItem.of("system", " ".join(told), source="history:elsewhere")
+
+    return between

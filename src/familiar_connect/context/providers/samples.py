@@ -1,0 +1,42 @@
+"""Sample dialogues: `mes_example` text as user and assistant items.
+
+The text is the cards' own form: `<START>` between dialogues, each line opened by `{{user}}:` or
+`{{char}}:`. What stands before the first label is left out; a text without labels gives no items.
+"""
+
+from __future__ import annotations
+
+import re
+
+from familiar_connect.context.types import ContextItem, ItemTag
+from familiar_connect.llm.types import Role
+
+_LABEL = re.compile(r"^\s*(?:\{\{(user|char)\}\}|<(user|bot)>)\s*[:：]\s*", re.IGNORECASE)
+_START = re.compile(r"^\s*<start>\s*$", re.IGNORECASE)
+USER_LABEL = "User"
+"""Samples stand in the stable part of a prompt, so they address nobody by name."""
+MAX_ITEMS = 60
+
+
+def sample_items(text: str, source: str) -> tuple[ContextItem, ...]:
+    """The dialogue turns of *text*, in order."""
+    turns: list[tuple[Role, list[str]]] = []
+    open_turn = False
+    for line in text.splitlines():
+        if _START.match(line):
+            open_turn = False
+            continue
+        label = _LABEL.match(line)
+        if label is not None:
+            who = (label.group(1) or label.group(2)).lower()
+            turns.append(("user" if who == "user" else "assistant", [line[label.end() :]]))
+            open_turn = True
+        elif open_turn:
+            turns[-1][1].append(line)
+    items = []
+    for role, lines in turns[:MAX_ITEMS]:
+        words = "\n".join(lines).strip()
+        if words:
+            shown = f"{USER_LABEL}: {words}" if role == "user" else words
+            items.append(ContextItem.of(role, shown, tag=ItemTag.SAMPLE, source=source))
+    return tuple(items)

@@ -1,0 +1,80 @@
+"""SLOTS: which layer pays for a tagged block and where it stands, in one table.
+
+The index is the order of the prompt. `stable_first` differs from `classic` in two things only:
+volatile blocks leave the top and stand just before the newest exchange, and stable blocks of
+another role than system follow the system blocks, so that the top is one message.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from familiar_connect.context.types import Contribution, ItemTag, Layer
+
+
+@dataclass(frozen=True)
+class Slot:
+    layer: Layer
+    index: int
+
+
+STREAM = 95
+"""The dialogue and everything that stands among its turns by depth."""
+
+SLOTS: dict[ItemTag, Slot] = {
+    ItemTag.RULES: Slot(Layer.character, 10),
+    ItemTag.CHANNEL_PROMPT: Slot(Layer.core, 15),
+    ItemTag.PERSONA: Slot(Layer.character, 20),
+    ItemTag.TRAITS: Slot(Layer.character, 25),
+    ItemTag.SCENARIO: Slot(Layer.character, 30),
+    ItemTag.AUTHOR_NOTE: Slot(Layer.author_note, 35),
+    ItemTag.SERVER_INFO: Slot(Layer.scene, 40),
+    ItemTag.USER_BLOCKS: Slot(Layer.scene, 42),
+    ItemTag.SERVER_MEMORIES: Slot(Layer.content, 45),
+    ItemTag.EMOJIS: Slot(Layer.scene, 50),
+    ItemTag.STICKERS: Slot(Layer.scene, 55),
+    ItemTag.SPRITES: Slot(Layer.scene, 57),
+    ItemTag.PARTICIPANTS: Slot(Layer.scene, 60),
+    ItemTag.SUMMARY: Slot(Layer.history_summary, 65),
+    ItemTag.PEOPLE: Slot(Layer.content, 67),
+    ItemTag.SHORT_TERM: Slot(Layer.history_summary, 70),
+    ItemTag.TOOL_DEFINITIONS: Slot(Layer.core, 72),
+    ItemTag.DOCUMENTS: Slot(Layer.content, 75),
+    ItemTag.CONDITIONING: Slot(Layer.author_note, 80),
+    ItemTag.SAMPLE: Slot(Layer.examples, 85),
+    ItemTag.FOUND: Slot(Layer.content, 92),
+    ItemTag.DIALOGUE: Slot(Layer.recent_history, STREAM),
+    ItemTag.DATE_SPACER: Slot(Layer.recent_history, STREAM),
+    ItemTag.NOW: Slot(Layer.scene, STREAM),
+    ItemTag.POST_HISTORY: Slot(Layer.character, STREAM),
+    ItemTag.THINKING: Slot(Layer.depth_inject, STREAM),
+}
+
+RESERVED = (ItemTag.USER_BLOCKS, ItemTag.SPRITES, ItemTag.TOOL_DEFINITIONS)
+"""Places kept for blocks that nobody contributes yet."""
+
+_LAST_OF_LAYER: dict[Layer, int] = {
+    layer: max(
+        (
+            slot.index
+            for tag, slot in SLOTS.items()
+            if slot.layer is layer and slot.index < STREAM and tag not in RESERVED
+        ),
+        default=STREAM,
+    )
+    for layer in Layer
+}
+
+
+def place(contribution: Contribution) -> float:
+    """Where *contribution* stands: at its tag's slot, or after the last slot of its layer."""
+    if contribution.layer in (Layer.recent_history, Layer.depth_inject):
+        return STREAM
+    if contribution.tag is not None and contribution.tag in SLOTS:
+        return SLOTS[contribution.tag].index
+    return _LAST_OF_LAYER[contribution.layer] + 0.5
+
+
+def in_prompt_order(contributions: list[Contribution]) -> list[Contribution]:
+    """*contributions* as they stand in the prompt; arrival decides among equals."""
+    return sorted(contributions, key=lambda c: (place(c), c.volatile, -c.priority, c.key, c.order))

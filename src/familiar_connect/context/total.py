@@ -1,0 +1,72 @@
+"""The overall cap: what the layers kept, cut once more so that prompt and reply fit the request's budget.
+
+The new messages, the note of an interruption, the last words and the speaker's own people file never
+give way; if those alone are too large the turn goes on with a warning.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+
+from familiar_connect.context.budget import MESSAGE_OVERHEAD, fit_total
+from familiar_connect.context.render import PREAMBLE, pending_item
+from familiar_connect.context.types import (
+    BudgetResult,
+    ContextRequest,
+    Contribution,
+    DroppedNote,
+    ItemTag,
+    Layer,
+    PipelineOutput,
+)
+from familiar_connect.support.tokens import estimate_tokens
+
+logger = logging.getLogger(__name__)
+
+COMPLETION_SHARE = 0.15
+"""Part of the token budget kept for the reply."""
+
+
+def within_total(output: PipelineOutput) -> PipelineOutput:
+    """*output* cut so that the rendered prompt and the reply's share fit the request's budget."""
+    request = output.request
+    room = request.budget_tokens - int(request.budget_tokens * COMPLETION_SHARE) - _fixed_tokens(output)
+    kept, notes = fit_total(output.budget.kept, room=room, protected=_speakers_own(output.budget.kept, request))
+    notes += _shortened_pending(request)
+    if room < 0:
+        logger.warning("what may not be cut is larger than the budget", extra={"tokens_over": -room})
+    if not notes:
+        return output
+    survivors = sorted(kept, key=lambda c: (-c.priority, c.order))
+    by_layer = {
+        layer: "\n\n".join(c.text for c in survivors if c.layer is layer)
+        for layer in output.budget.by_layer
+        if any(c.layer is layer for c in survivors)
+    }
+    return replace(output, budget=BudgetResult(by_layer, [*output.budget.dropped, *notes], kept))
+
+
+def _fixed_tokens(output: PipelineOutput) -> int:
+    """Tokens of what is never cut: preamble, the new messages, the note of an interruption, the tail."""
+    request, last = output.request, output.directives
+    texts = [PREAMBLE, request.interruption_context or ""]
+    texts += [pending_item(turn).text for turn in request.speakers_turns]
+    texts += [*last.lower, *last.tail, last.queued_reply or "", last.uncensor or "", last.prefill or ""]
+    return sum(estimate_tokens(text) + MESSAGE_OVERHEAD for text in texts if text)
+
+
+def _speakers_own(kept: Sequence[Contribution], request: ContextRequest) -> frozenset[int]:
+    """Positions of the speaker's people file: no budget ever loses it."""
+    slug = request.author.slug if request.author else None
+    return frozenset(i for i, c in enumerate(kept) if c.tag is ItemTag.PEOPLE and slug and c.key == slug)
+
+
+def _shortened_pending(request: ContextRequest) -> list[DroppedNote]:
+    notes = []
+    for turn in request.speakers_turns:
+        lost = estimate_tokens(turn.text) - estimate_tokens(pending_item(turn).text)
+        if lost > 0:
+            notes.append(DroppedNote(Layer.recent_history, "pending", "truncated", lost, "message"))
+    return notes

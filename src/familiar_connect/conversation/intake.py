@@ -1,0 +1,112 @@
+"""Intake: the one way in. What is heard is on disk before anything else happens to it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from enum import Enum
+from typing import Any
+
+from familiar_connect.channel_config import ChannelConfigStore
+from familiar_connect.chat.types import InboundMessage
+from familiar_connect.conversation.queue import ReplyQueue
+from familiar_connect.conversation.types import BufferedMessage, ResponseTrigger
+from familiar_connect.errors import HistoryError
+from familiar_connect.history.store import HistoryStore
+from familiar_connect.identity import PrivacyLevel
+from familiar_connect.privacy import PrivacyRegistry
+from familiar_connect.reply.protocols import Place
+from familiar_connect.subscriptions import SubscriptionKind, SubscriptionRegistry
+from familiar_connect.support.aio import off_loop
+
+logger = logging.getLogger(__name__)
+
+LOCAL_PLATFORMS = frozenset({"terminal", "web"})
+"""The operator's own doors: whoever is there was let in by the operator."""
+LONG_MESSAGE_CHARS = 32_000
+"""A longer message is stored whole and shown to the model shortened; its writer is told."""
+
+
+class Heard(Enum):
+    """What became of a message."""
+
+    answering = "answering"
+    seen_before = "seen_before"
+    not_subscribed = "not_subscribed"
+    not_a_person = "not_a_person"
+    private = "private"
+    not_stored = "not_stored"
+
+
+class Intake:
+    """Subscribed? Allowed? Then written down, and handed on to be answered."""
+
+    def __init__(
+        self,
+        *,
+        familiar_id: str,
+        history: HistoryStore,
+        channels: ChannelConfigStore,
+        subscriptions: SubscriptionRegistry,
+        privacy: PrivacyRegistry,
+        queue: ReplyQueue,
+        interrupt: Callable[[int], Awaitable[Any]],
+    ) -> None:
+        self._familiar_id = familiar_id
+        self._history = history
+        self._channels = channels
+        self._subscriptions = subscriptions
+        self._privacy = privacy
+        self.queue = queue
+        self._interrupt = interrupt
+
+    async def receive(self, message: InboundMessage, place: Place) -> Heard:
+        """Take in one message. Returns once it is stored; the reply is made in the background."""
+        if message.is_bot:
+            return Heard.not_a_person
+        if self._privacy.get(message.author) is PrivacyLevel.FULL:
+            logger.info("message skipped", extra={"reason": "privacy", "channel_id": message.channel_id})
+            return Heard.private
+        if not self._listens_to(message):
+            return Heard.not_subscribed
+        try:
+            turn, is_new = await off_loop(
+                self._history.append_new,
+                familiar_id=self._familiar_id,
+                channel_id=message.channel_id,
+                role="user",
+                content=message.text,
+                author=message.author,
+                guild_id=message.guild_id,
+                mode=self._channels.get(channel_id=message.channel_id).mode,
+                platform_message_id=message.message_id,
+                timestamp=message.timestamp,
+            )
+        except HistoryError as error:
+            logger.error("message could not be stored", extra={"reason": str(error)})
+            await place.notice(f"I could not write that down, so I did not answer: {error}")
+            return Heard.not_stored
+        if not is_new:
+            return Heard.seen_before
+        if len(message.text) > LONG_MESSAGE_CHARS:
+            await place.notice(
+                f"That message has {len(message.text):,} characters. All of it is in the history; the model is "
+                f"shown its beginning and end, {LONG_MESSAGE_CHARS:,} characters or what fits its window."
+            )
+        await self._interrupt(message.channel_id)
+        heard = BufferedMessage(message.author, message.text, message.timestamp, turn.id)
+        self.queue.put(
+            message.channel_id,
+            heard,
+            place,
+            trigger=ResponseTrigger.direct_address,
+            guild_id=message.guild_id,
+            is_voice=message.is_voice,
+        )
+        return Heard.answering
+
+    def _listens_to(self, message: InboundMessage) -> bool:
+        if message.platform in LOCAL_PLATFORMS:
+            return True
+        kind = SubscriptionKind.voice if message.is_voice else SubscriptionKind.text
+        return self._subscriptions.get(channel_id=message.channel_id, kind=kind) is not None

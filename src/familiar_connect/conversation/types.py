@@ -1,0 +1,42 @@
+"""What has been said since we last spoke, and why we answer now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+
+from familiar_connect.identity import Author
+
+
+class ResponseTrigger(Enum):
+    direct_address = "direct_address"
+    interjection = "interjection"
+    lull = "lull"
+
+    @property
+    def is_unsolicited(self) -> bool:
+        return self is ResponseTrigger.interjection
+
+
+@dataclass(frozen=True)
+class BufferedMessage:
+    """One message waiting to be answered; its row in the history is already written."""
+
+    author: Author
+    text: str
+    timestamp: datetime
+    history_id: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exchange:
+    """What was said since we last spoke, with every input that changes the reply."""
+
+    familiar_id: str
+    channel_id: int
+    guild_id: int | None
+    messages: tuple[BufferedMessage, ...]
+    trigger: ResponseTrigger
+    is_voice: bool = False
+    from_queue: bool = False

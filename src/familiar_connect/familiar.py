@@ -1,0 +1,152 @@
+"""Familiar: everything that one character needs to live, in one bundle."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from familiar_connect.channel_config import ChannelConfigStore
+from familiar_connect.config import ChannelConfig, CharacterConfig, load_character_config
+from familiar_connect.context.pipeline import ContextPipeline
+from familiar_connect.context.protocols import ContextProvider, PostProcessor, PreProcessor
+from familiar_connect.context.providers.character import persona_name
+from familiar_connect.context.types import ContextRequest, Modality
+from familiar_connect.conversation.intake import Intake
+from familiar_connect.history.store import HistoryStore
+from familiar_connect.memory.store import MemoryStore
+from familiar_connect.observe.last_context import LastContextCache
+from familiar_connect.observe.ledger import MetricsCollector
+from familiar_connect.reply.deliver import TextDeliveryRegistry
+from familiar_connect.subscriptions import SubscriptionRegistry
+from familiar_connect.support.clock import Clock, SystemClock
+from familiar_connect.wiring import (
+    ReplyPath,
+    Stores,
+    build_pipeline,
+    build_post_processors,
+    build_pre_processors,
+    build_providers,
+    build_reply_path,
+    build_stores,
+    render_options,
+)
+
+
+@dataclass
+class Familiar:
+    """Config, stores, models, providers and processors of one familiar. Collaborators may be replaced."""
+
+    id: str
+    root: Path
+    config: CharacterConfig
+    memory_store: MemoryStore
+    history_store: HistoryStore
+    llm_clients: dict[str, Any]
+    providers: dict[str, ContextProvider]
+    pre_processors: dict[str, PreProcessor]
+    post_processors: dict[str, PostProcessor]
+    subscriptions: SubscriptionRegistry
+    channel_configs: ChannelConfigStore
+    stores: Stores
+    path: ReplyPath
+    defaults_modes_root: Path | None = None
+    tts_client: Any = None
+    transcriber: Any = None
+
+    @classmethod
+    def load_from_disk(
+        cls,
+        root: Path,
+        *,
+        llm_clients: dict[str, Any],
+        tts_client: Any = None,
+        transcriber: Any = None,
+        defaults_path: Path | None = None,
+        clock: Clock | None = None,
+    ) -> Familiar:
+        """Build the familiar that lives in *root*; folders and databases that lack are made."""
+        root = Path(root)
+        clock = clock or SystemClock()
+        profile = defaults_path or _profile_beside(root)
+        config = load_character_config(root / "character.toml", defaults_path=profile)
+        stores = build_stores(root, config, clock)
+        familiar: Familiar
+
+        def pipeline_for(channel: ChannelConfig, request: ContextRequest) -> ContextPipeline:
+            return familiar.build_pipeline(channel, modality=request.modality)
+
+        familiar = cls(
+            id=root.name,
+            root=root,
+            config=config,
+            memory_store=stores.memory,
+            history_store=stores.history,
+            llm_clients=llm_clients,
+            providers=build_providers(stores, config, llm_clients),
+            pre_processors=build_pre_processors(stores, llm_clients),
+            post_processors=build_post_processors(llm_clients),
+            subscriptions=stores.subscriptions,
+            channel_configs=stores.channels,
+            stores=stores,
+            path=build_reply_path(root.name, root, stores, config, llm_clients, pipeline_for, clock),
+            defaults_modes_root=profile.parent / "modes" if profile else None,
+            tts_client=tts_client,
+            transcriber=transcriber,
+        )
+        return familiar
+
+    def build_pipeline(self, channel_config: ChannelConfig, *, modality: Modality = Modality.text) -> ContextPipeline:
+        """The registered parts that *channel_config* enables, in registration order."""
+        return build_pipeline(
+            channel_config,
+            providers=self.providers,
+            pre_processors=self.pre_processors,
+            post_processors=self.post_processors,
+            modes_root=self.root / "modes",
+            defaults_modes_root=self.defaults_modes_root,
+            model=self.llm_clients["main_prose"],
+            options=render_options(self.config),
+            persona=self.name,
+            modality=modality,
+        )
+
+    @property
+    def name(self) -> str:
+        """What the familiar is called."""
+        return persona_name(self.memory_store, self.id)
+
+    @property
+    def intake(self) -> Intake:
+        return self.path.intake
+
+    @property
+    def last_context_cache(self) -> LastContextCache:
+        return self.path.last_context
+
+    @property
+    def metrics_collector(self) -> MetricsCollector:
+        return self.path.collector
+
+    @property
+    def text_delivery_registry(self) -> TextDeliveryRegistry:
+        return self.path.deliveries
+
+    async def aclose(self) -> None:
+        """End everything in order: replies, background work, observers, models, stores."""
+        await self.path.queue.aclose()
+        for provider in self.providers.values():
+            if (close := getattr(provider, "aclose", None)) is not None:
+                await close()
+        await self.path.witness.aclose()
+        for client in {id(client): client for client in self.llm_clients.values()}.values():
+            with contextlib.suppress(AttributeError):
+                await client.close()
+        self.history_store.close()
+
+
+def _profile_beside(root: Path) -> Path | None:
+    """`_default/character.toml` beside the familiar, where there is one."""
+    profile = root.parent / "_default" / "character.toml"
+    return profile if profile.exists() else None

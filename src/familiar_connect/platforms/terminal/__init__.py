@@ -1,0 +1,1 @@
+"""The terminal as a platform: no keys, no network."""

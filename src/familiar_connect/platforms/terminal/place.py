@@ -1,0 +1,64 @@
+"""TerminalPlace: the terminal as a channel."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+
+from familiar_connect.chat.scene import ChannelContext, ChannelKind, Scene
+from familiar_connect.chat.types import InboundMessage
+from familiar_connect.history.recent import StoredRecent
+from familiar_connect.identity import Author
+from familiar_connect.platforms.terminal.screen import Screen, printable
+
+CHANNEL_ID = 1
+"""The terminal is one channel; the history tells it apart by this number."""
+PIECE_LIMIT = 100_000
+
+
+class TerminalPlace:
+    """Prints pieces as they come, the familiar's name before the first."""
+
+    streams = True
+    limit = PIECE_LIMIT
+
+    def __init__(
+        self, screen: Screen, name: str, listener: Author, recent: StoredRecent, busy_with: Callable[[], str]
+    ) -> None:
+        self._screen = screen
+        self._name = name
+        self._listener = listener
+        self._recent = recent
+        self._busy_with = busy_with
+        self._speaking = False
+        self.notices = 0
+
+    @asynccontextmanager
+    async def thinking(self) -> AsyncIterator[None]:
+        async with self._screen.spinner(self._busy_with):
+            yield
+
+    async def send(self, text: str) -> None:
+        if not self._speaking:
+            self._speaking = True
+            if not self._screen.plain:
+                self._screen.write(self._screen.paint(f"{printable(self._name)}: ", "name"))
+        self._screen.write(printable(text))
+
+    async def notice(self, text: str) -> None:
+        self.notices += 1
+        self.end()
+        self._screen.note(text, colour="warn")
+
+    def end(self) -> bool:
+        """Close the line of a reply, if there was one; says whether anything was said."""
+        spoke, self._speaking = self._speaking, False
+        if spoke:
+            self._screen.line()
+        return spoke
+
+    async def recent(self, limit: int) -> Sequence[InboundMessage]:
+        return await self._recent.recent(limit)
+
+    async def scene(self) -> Scene:
+        return Scene(channel=ChannelContext("terminal", ChannelKind.dm), participants=(self._listener,))

@@ -1,0 +1,86 @@
+"""Screen: what the terminal shows. Colours and a spinner on a real terminal, plain text elsewhere.
+
+Words from outside are data here too: control characters that could move the cursor, recolour the
+screen or turn the line around are taken out before anything is printed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import TextIO
+
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+_FRAME_S = 0.1
+_COLOURS = {"name": "\x1b[1;36m", "you": "\x1b[1;32m", "dim": "\x1b[2m", "warn": "\x1b[33m"}
+_RESET = "\x1b[0m"
+_CLEAR_LINE = "\r\x1b[2K"
+
+
+def printable(text: str) -> str:
+    """*text* without characters that command a terminal."""
+    return _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+class Screen:
+    """Two streams: *out* for the conversation, *aside* for what is said about it."""
+
+    def __init__(self, out: TextIO, aside: TextIO, *, plain: bool) -> None:
+        self._out = out
+        self._aside = aside
+        self.plain = plain
+        self.coloured = not plain and out.isatty() and "NO_COLOR" not in os.environ
+        self._spinning: asyncio.Task[None] | None = None
+
+    def paint(self, text: str, colour: str) -> str:
+        return f"{_COLOURS[colour]}{text}{_RESET}" if self.coloured else text
+
+    def write(self, text: str) -> None:
+        """Part of the conversation, as it is."""
+        self.still()
+        self._out.write(text)
+        self._out.flush()
+
+    def line(self, text: str = "") -> None:
+        self.write(text + "\n")
+
+    def note(self, text: str, *, colour: str = "dim") -> None:
+        """Something said about the conversation; kept out of a pipe."""
+        self.still()
+        stream = self._aside if self.plain else self._out
+        stream.write(self.paint(printable(text), colour) + "\n")
+        stream.flush()
+
+    @asynccontextmanager
+    async def spinner(self, words: Callable[[], str]) -> AsyncIterator[None]:
+        """A sign of life until the first word is written."""
+        if not self.coloured:
+            yield
+            return
+        self._spinning = asyncio.get_running_loop().create_task(self._spin(words), name="spinner")
+        try:
+            yield
+        finally:
+            self.still()
+
+    async def _spin(self, words: Callable[[], str]) -> None:
+        frame = 0
+        with contextlib.suppress(asyncio.CancelledError):
+            while True:
+                self._out.write(f"{_CLEAR_LINE}{self.paint(f'{_FRAMES[frame % len(_FRAMES)]} {words()}', 'dim')}")
+                self._out.flush()
+                frame += 1
+                await asyncio.sleep(_FRAME_S)
+
+    def still(self) -> None:
+        """Take the spinner away."""
+        if self._spinning is not None:
+            self._spinning.cancel()
+            self._spinning = None
+            self._out.write(_CLEAR_LINE)
+            self._out.flush()

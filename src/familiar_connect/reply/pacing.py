@@ -1,0 +1,12 @@
+"""Typing at a person's pace: how long a piece takes to write."""
+
+from __future__ import annotations
+
+from familiar_connect.config import TypingSimulationConfig
+
+
+def compute_typing_delay(chunk: str, cfg: TypingSimulationConfig) -> float:
+    """Seconds spent typing *chunk*, within the configured bounds."""
+    if cfg.chars_per_second <= 0:
+        return cfg.max_delay_s
+    return min(cfg.max_delay_s, max(cfg.min_delay_s, len(chunk) / cfg.chars_per_second))

@@ -1,0 +1,40 @@
+"""/memory: what the familiar keeps for good, as files you can read."""
+
+from __future__ import annotations
+
+from familiar_connect.familiar import Familiar
+from familiar_connect.memory.store import MemoryStore, MemoryStoreError
+from familiar_connect.slash.command import SlashCommand, SlashContext, SlashReply
+from familiar_connect.support.aio import off_loop
+
+MAX_LISTED = 60
+
+
+async def memory(ctx: SlashContext, familiar: Familiar) -> SlashReply:
+    """Without words: the list of files. With a file's name: its text."""
+    store = familiar.memory_store
+    if ctx.words.strip():
+        return SlashReply(text=await off_loop(_one, store, ctx.words.strip()))
+    return SlashReply(text=await off_loop(_listing, store))
+
+
+def _one(store: MemoryStore, rel_path: str) -> str:
+    try:
+        return store.read_file(rel_path).strip() or f"{rel_path} is empty."
+    except MemoryStoreError as error:
+        return str(error)
+
+
+def _listing(store: MemoryStore) -> str:
+    files = store.glob("**/*.md")
+    shown = "\n".join(f"  {path}" for path in files[:MAX_LISTED])
+    more = f"\n  … and {len(files) - MAX_LISTED} more" if len(files) > MAX_LISTED else ""
+    return f"Memory is plain Markdown in {store.root}\n{shown}{more}\nRead one with /memory FILE."
+
+
+MEMORY = SlashCommand(
+    name="memory",
+    description="List the memory files; /memory FILE shows one.",
+    run=memory,
+    operator_only=True,
+)

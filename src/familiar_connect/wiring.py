@@ -1,0 +1,186 @@
+"""The hands that put a familiar together: every part built once, in an order you can read.
+
+Nothing registers itself. Providers run at once whatever their order here; the order decides only
+how equals are told apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from familiar_connect.channel_config import ChannelConfigStore
+from familiar_connect.config import ChannelConfig, CharacterConfig
+from familiar_connect.config.types import PromptOrder
+from familiar_connect.context.pipeline import ContextPipeline
+from familiar_connect.context.processors.recast import RecastPostProcessor
+from familiar_connect.context.processors.stepped_thinking import SteppedThinkingPreProcessor
+from familiar_connect.context.protocols import ContextProvider, PostProcessor, PreProcessor
+from familiar_connect.context.providers.character import CharacterProvider
+from familiar_connect.context.providers.history import HistoryProvider
+from familiar_connect.context.providers.mode_instructions import ModeInstructionProvider
+from familiar_connect.context.render import RenderOptions
+from familiar_connect.context.types import Modality
+from familiar_connect.conversation.intake import Intake
+from familiar_connect.conversation.queue import ReplyQueue
+from familiar_connect.history.store import HistoryStore
+from familiar_connect.memory.store import MemoryStore
+from familiar_connect.observe.last_context import LastContextCache
+from familiar_connect.observe.ledger import SQLiteCollector
+from familiar_connect.observe.replay import ReplayStore
+from familiar_connect.privacy import PrivacyRegistry
+from familiar_connect.reply.deliver import TextDeliveryRegistry
+from familiar_connect.reply.runner import PipelineFor, ReplyRunner
+from familiar_connect.reply.witness import Witness
+from familiar_connect.subscriptions import SubscriptionRegistry
+from familiar_connect.support.clock import Clock
+
+
+@dataclass(frozen=True)
+class Stores:
+    """What lies on disk."""
+
+    memory: MemoryStore
+    history: HistoryStore
+    subscriptions: SubscriptionRegistry
+    privacy: PrivacyRegistry
+    channels: ChannelConfigStore
+
+
+def build_stores(root: Path, config: CharacterConfig, clock: Clock) -> Stores:
+    for folder in ("channels", "modes"):
+        (root / folder).mkdir(parents=True, exist_ok=True)
+    return Stores(
+        memory=MemoryStore(root / "memory", audit_dir=root / "audit"),
+        history=HistoryStore(root / "history.db", clock=clock),
+        subscriptions=SubscriptionRegistry(root / "subscriptions.toml"),
+        privacy=PrivacyRegistry(root / "privacy.toml"),
+        channels=ChannelConfigStore(root=root / "channels", character=config),
+    )
+
+
+def render_options(config: CharacterConfig) -> RenderOptions:
+    return RenderOptions(
+        prompt_order=config.prompt_order,
+        depth_inject_position=config.depth_inject_position,
+        depth_inject_role="user" if config.depth_inject_role == "user" else "system",
+    )
+
+
+def build_providers(
+    stores: Stores, config: CharacterConfig, llm_clients: Mapping[str, Any]
+) -> dict[str, ContextProvider]:
+    """The long-lived contributors, in registration order. `mode_instructions` is built per channel."""
+    stable_first = config.prompt_order is PromptOrder.stable_first
+    return {
+        "character": CharacterProvider(stores.memory),
+        "history": HistoryProvider(
+            store=stores.history,
+            llm_client=llm_clients["history_summary"],
+            window_size=config.history_window_size,
+            display_zone=ZoneInfo(config.display_tz),
+            step=config.history_window_size if stable_first else 0,
+            refresh_every_turns=config.history_refresh_every_turns,
+            max_turns_per_refresh=config.history_max_turns_per_refresh,
+            max_chars_per_refresh=config.history_max_chars_per_refresh,
+        ),
+    }
+
+
+def build_pre_processors(stores: Stores, llm_clients: Mapping[str, Any]) -> dict[str, PreProcessor]:
+    thinking = SteppedThinkingPreProcessor(llm_client=llm_clients["reasoning_context"], history_store=stores.history)
+    return {thinking.id: thinking}
+
+
+def build_post_processors(llm_clients: Mapping[str, Any]) -> dict[str, PostProcessor]:
+    recast = RecastPostProcessor(llm_client=llm_clients["post_process_style"])
+    return {recast.id: recast}
+
+
+def build_pipeline(
+    channel: ChannelConfig,
+    *,
+    providers: Mapping[str, ContextProvider],
+    pre_processors: Mapping[str, PreProcessor],
+    post_processors: Mapping[str, PostProcessor],
+    modes_root: Path,
+    defaults_modes_root: Path | None,
+    model: Any,
+    options: RenderOptions,
+    persona: str,
+    modality: Modality = Modality.text,
+) -> ContextPipeline:
+    """The long-lived parts that *channel*'s mode asks for; on voice no side model stands in the way."""
+    wanted = [provider for id_, provider in providers.items() if id_ in channel.providers_enabled]
+    if ModeInstructionProvider.id in channel.providers_enabled:
+        wanted.append(
+            ModeInstructionProvider(
+                modes_root=modes_root,
+                mode=channel.mode,
+                channel_backdrop_override=channel.backdrop_override,
+                defaults_modes_root=defaults_modes_root,
+            )
+        )
+    spoken = modality is Modality.voice
+    return ContextPipeline(
+        wanted,
+        [p for id_, p in pre_processors.items() if id_ in channel.preprocessors_enabled and not spoken],
+        [p for id_, p in post_processors.items() if id_ in channel.postprocessors_enabled and not spoken],
+        model=model,
+        budget_by_layer=channel.budget_by_layer,
+        options=options,
+        persona=persona,
+    )
+
+
+@dataclass(frozen=True)
+class ReplyPath:
+    """From a message heard to a reply sent and seen."""
+
+    intake: Intake
+    queue: ReplyQueue
+    runner: ReplyRunner
+    deliveries: TextDeliveryRegistry
+    last_context: LastContextCache
+    collector: SQLiteCollector
+    replays: ReplayStore
+    witness: Witness
+
+
+def build_reply_path(
+    familiar_id: str,
+    root: Path,
+    stores: Stores,
+    config: CharacterConfig,
+    llm_clients: dict[str, Any],
+    pipeline_for: PipelineFor,
+    clock: Clock,
+) -> ReplyPath:
+    deliveries = TextDeliveryRegistry()
+    last_context = LastContextCache(channels_root=root / "channels", clock=clock)
+    collector = SQLiteCollector(root / "metrics.db")
+    replays = ReplayStore(root / "traces")
+    witness = Witness(last_context=last_context, collector=collector, replays=replays, options=render_options(config))
+    runner = ReplyRunner(
+        history=stores.history,
+        channels=stores.channels,
+        llm_clients=llm_clients,
+        pipeline_for=pipeline_for,
+        deliveries=deliveries,
+        witness=witness,
+        clock=clock,
+    )
+    queue = ReplyQueue(familiar_id, runner.respond)
+    intake = Intake(
+        familiar_id=familiar_id,
+        history=stores.history,
+        channels=stores.channels,
+        subscriptions=stores.subscriptions,
+        privacy=stores.privacy,
+        queue=queue,
+        interrupt=lambda channel_id: deliveries.get(channel_id).cancel_and_wait(),
+    )
+    return ReplyPath(intake, queue, runner, deliveries, last_context, collector, replays, witness)
