@@ -1,0 +1,187 @@
+"""House rules a reader can rely on: imports point down, nothing loops, libraries stay at their door, rooms stay small."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+SRC = Path(__file__).parent.parent / "src"
+PACKAGE = "familiar_connect"
+MAX_LINES, MAX_FILES, MAX_FUNCTION = 400, 12, 80
+
+# Top to bottom. A module imports from its own room or from a line below, never sideways or up.
+LAYERS = (
+    ("__main__",),
+    ("cli",),
+    ("commands",),
+    ("bootstrap",),
+    ("bot",),
+    ("platforms",),
+    ("slash",),
+    ("familiar",),
+    ("wiring",),
+    ("voice",),
+    ("reply",),
+    ("conversation",),
+    ("context", "tools"),
+    ("memory",),
+    ("history", "chat", "presets", "llm", "observe", "subscriptions", "privacy", "channel_config"),
+    ("config",),
+    ("LEAVES",),
+    ("support",),
+    ("errors",),
+)
+# Plain values and protocols lie under the working rooms, whichever room they are kept in.
+LEAF_NAMES = ("types", "protocols", "identity")
+LEAF_MODULES = ("chat.scene", "chat.message_ids", "chat.directives", "context.slots", "observe.trace")
+# Heavy or fragile libraries, and the room or rooms that may import each.
+FENCES: dict[str, tuple[str, ...]] = {
+    "discord": ("platforms.discord",),
+    "davey": ("platforms.discord",),
+    "twitchAPI": ("platforms.twitch",),
+    "starlette": ("platforms.web",),
+    "uvicorn": ("platforms.web",),
+    "xllamacpp": ("llm.embedded",),
+    "onnxruntime": ("memory.index.minilm", "voice"),
+    "fastembed": ("memory.index.fastembed",),
+    "faster_whisper": ("voice.stt",),
+    "prompt_toolkit": ("platforms.terminal",),
+    "azure": ("voice.tts.azure",),
+    "yaml": ("bootstrap",),
+    "pypdf": ("bootstrap",),
+    "re2": ("memory", "support.patterns"),
+    "tomlkit": ("config", "channel_config"),
+    "splintr": ("support.tokens",),
+    "httpx2": ("llm", "support.fetch"),
+    "click": ("cli", "commands"),
+    "platformdirs": ("config",),
+}
+# Rooms whose `__init__` re-exports promised names, lazily; every other one holds a docstring only.
+REEXPORTING = ("config", "llm", "context.providers.history", "context.providers.content_search")
+
+FILES = {
+    ".".join(path.relative_to(SRC).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in sorted((SRC / PACKAGE).rglob("*.py"))
+}
+TREES = {module: ast.parse(path.read_text(encoding="utf-8")) for module, path in FILES.items()}
+
+
+def room(module: str) -> str:
+    """The room *module* belongs to; every leaf shares one."""
+    inner = module.removeprefix(f"{PACKAGE}.")
+    leaf = inner in LEAF_MODULES or inner.split(".")[-1] in LEAF_NAMES
+    return "LEAVES" if leaf else inner.split(".")[0]
+
+
+def rank(module: str) -> int:
+    """Floor of *module*, counted from the ground. An unlisted room is an error, on purpose."""
+    return next(floor for floor, line in enumerate(reversed(LAYERS)) if room(module) in line)
+
+
+def everything_imported(module: str) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(TREES[module]):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= (names & FILES.keys()) or {node.module}
+    return found
+
+
+def imports(module: str) -> set[str]:
+    return (everything_imported(module) & FILES.keys()) - {module, PACKAGE}
+
+
+def test_imports_point_down() -> None:
+    """A module sees its own room and the floors below."""
+    wrong = [
+        f"{me} -> {other}"
+        for me in FILES
+        for other in imports(me)
+        if me != PACKAGE and rank(other) >= rank(me) and room(me) != room(other)
+    ]
+
+    assert wrong == []
+
+
+def test_nothing_loops() -> None:
+    """No import cycles, type-only imports included."""
+    order = list(TopologicalSorter({me: imports(me) for me in FILES}).static_order())
+
+    assert set(order) == set(FILES)
+
+
+def test_only_commands_reach_bootstrap() -> None:
+    """One-shot operator tools stay out of the reply path."""
+    offenders = {
+        me
+        for me in FILES
+        if any(f"{PACKAGE}.bootstrap" in other for other in imports(me))
+        and me.split(".")[1] not in ("commands", "bootstrap")
+    }
+
+    assert offenders == set()
+
+
+def may_import(module: str, library: str) -> bool:
+    """Whether *module* lies in a room that may import *library*."""
+    return any(f"{module}.".startswith(f"{PACKAGE}.{door}.") for door in FENCES[library])
+
+
+def test_outside_libraries_stay_at_their_door() -> None:
+    """The core imports without any of the heavy libraries installed."""
+    strays = [
+        f"{me} -> {library}"
+        for me in FILES
+        for library in {name.split(".")[0] for name in everything_imported(me)} & FENCES.keys()
+        if not may_import(me, library)
+    ]
+
+    assert strays == []
+
+
+def test_package_inits_hold_a_docstring_only() -> None:
+    """Importing a neighbour runs nothing."""
+    heavy = [
+        module
+        for module, path in FILES.items()
+        if path.name == "__init__.py"
+        and module != PACKAGE
+        and module.removeprefix(f"{PACKAGE}.") not in REEXPORTING
+        and len(TREES[module].body) > 1
+    ]
+
+    assert heavy == []
+
+
+def test_every_file_says_what_it_is_for() -> None:
+    """A file opens with a docstring."""
+    silent = [module for module, tree in TREES.items() if not ast.get_docstring(tree)]
+
+    assert silent == []
+
+
+def test_rooms_stay_small() -> None:
+    """A file fits one sitting; a folder fits one glance."""
+    lengths = {module: len(path.read_text(encoding="utf-8").splitlines()) for module, path in FILES.items()}
+    siblings = Counter(path.parent for path in FILES.values() if path.name != "__init__.py")
+    too_long = {module: count for module, count in lengths.items() if count > MAX_LINES}
+    too_full = {folder.name: count for folder, count in siblings.items() if count > MAX_FILES}
+
+    assert (too_long, too_full) == ({}, {})
+
+
+def test_functions_fit_a_screen() -> None:
+    """No function is longer than a tall screen."""
+    long = [
+        f"{module}:{node.lineno} {node.name}"
+        for module, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (node.end_lineno or 0) - node.lineno > MAX_FUNCTION
+    ]
+
+    assert long == []

@@ -1,0 +1,106 @@
+"""The docs say what the program does: generated pages are fresh, links lead somewhere, examples run."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tools.reference import pages
+
+ROOT = Path(__file__).parent.parent
+DOCS = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+CONSOLE = re.compile(r"```console\n(.*?)```", re.DOTALL)
+PYTHON = re.compile(r"```python\n(.*?)```", re.DOTALL)
+TOML = re.compile(r"```toml\n(.*?)```", re.DOTALL)
+LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", pages(), ids=name_of)
+def test_generated_pages_are_fresh(path: Path) -> None:
+    """A reference page is what `tools/reference.py` writes today."""
+    expected = pages()[path]
+
+    assert path.read_text(encoding="utf-8") == expected
+
+
+@pytest.mark.parametrize("path", DOCS, ids=name_of)
+def test_links_lead_somewhere(path: Path) -> None:
+    """Every relative link names a file that exists."""
+    links = LINK.findall(path.read_text(encoding="utf-8"))
+
+    assert [link for link in links if not (path.parent / link).exists()] == []
+
+
+def commands_of(path: Path) -> list[str]:
+    """The command lines of a page's console blocks."""
+    blocks = CONSOLE.findall(path.read_text(encoding="utf-8"))
+    return [line[2:] for block in blocks for line in block.splitlines() if line.startswith("$ ")]
+
+
+@pytest.mark.parametrize("path", [path for path in DOCS if commands_of(path)], ids=name_of)
+def test_examples_run(path: Path, tmp_path: Path) -> None:
+    """The commands of a page, one after another in a fresh home, all end well."""
+    shim = tmp_path / "bin" / "familiar"
+    shim.parent.mkdir()
+    python = shlex.quote(sys.executable)
+    shim.write_text(f'#!/bin/sh\nexec {python} -m familiar_connect "$@"\n')
+    shim.chmod(0o755)
+    environment = {
+        **os.environ,
+        "PATH": f"{shim.parent}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT / "src"),
+        "FAMILIAR_HOME": str(tmp_path / "home"),
+    }
+
+    failures = []
+    for command in commands_of(path):
+        done = subprocess.run(
+            command, shell=True, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=90
+        )
+        if done.returncode != 0 or not (done.stdout.strip()):
+            failures.append((command, done.returncode, done.stdout[-300:], done.stderr[-300:]))
+
+    assert failures == []
+
+
+@pytest.mark.parametrize("path", [path for path in DOCS if PYTHON.search(path.read_text("utf-8"))], ids=name_of)
+def test_python_examples_compile_and_import(path: Path) -> None:
+    """A code example is a module that loads."""
+    blocks = PYTHON.findall(path.read_text(encoding="utf-8"))
+
+    for block in blocks:
+        space: dict[str, object] = {"__name__": "example"}
+        exec(compile(block, str(path), "exec"), space)
+        assert "__doc__" in space
+
+
+@pytest.mark.parametrize("path", [path for path in DOCS if TOML.search(path.read_text("utf-8"))], ids=name_of)
+def test_settings_examples_load(path: Path, tmp_path: Path) -> None:
+    """A settings example is a character.toml that loads."""
+    from familiar_connect.config import load_character_config
+
+    for block in TOML.findall(path.read_text(encoding="utf-8")):
+        file = tmp_path / "character.toml"
+        file.write_text(block, encoding="utf-8")
+        config = load_character_config(file)
+        assert config.llm["main_prose"].model
+
+
+def test_every_verb_is_in_the_readme_or_a_guide() -> None:
+    """A newcomer finds each verb in what they read first."""
+    from familiar_connect.cli import VERBS
+
+    text = "".join(path.read_text(encoding="utf-8") for path in DOCS if "reference" not in path.parts)
+    missing = [verb for verb in VERBS if not re.search(rf"(?:familiar|run\.py) {verb}\b", text)]
+
+    assert missing == []

@@ -1,0 +1,1 @@
+"""What stands beside the program: setting up the environment and pinning the packages."""
