@@ -1,4 +1,4 @@
-"""House rules a reader can rely on: imports point down, nothing loops, libraries stay at their door, rooms stay small."""
+"""House rules a reader can rely on: imports point down, nothing loops, rooms stay small, libraries at their door."""
 
 from __future__ import annotations
 

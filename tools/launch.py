@@ -21,7 +21,7 @@ MARK = ".familiar-lock"
 CHECKS = (
     ("style", ("ruff", "check", ".")),
     ("types", ("mypy",)),
-    ("tests", ("pytest",)),
+    ("tests", ("pytest", "-n", "auto", "--maxprocesses", "4", "--dist", "loadfile")),
 )
 
 

@@ -20,8 +20,8 @@ def load_familiar(
     secrets = Secrets(home)
     embedded = EmbeddedServer(cache_dir=home / "cache" / "embedded", cache_key=root.name)
     clients = create_llm_clients(secrets.get("OPENROUTER_API_KEY"), config, secrets=secrets.get, embedded=embedded)
-    uses_it = config.llm["main_prose"].is_embedded
-    if uses_it:
-        embedded.start_in_background()
     familiar = Familiar.load_from_disk(root, llm_clients=dict(clients), defaults_path=defaults_path, clock=clock)
-    return familiar, embedded if uses_it else None
+    if not config.llm["main_prose"].is_embedded:
+        return familiar, None
+    embedded.start_in_background()
+    return familiar, embedded

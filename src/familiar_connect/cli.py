@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import os
 import sys
 from importlib import import_module
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "connect": ("setup:connect", "Point every model slot at an endpoint, test it and keep its key."),
     "config": ("setup:config", "Show the settings and where each comes from; check the files."),
     "inspect": ("inspect:inspect", "Show the last prompt: each block, its source, its cost, what was cut."),
+    "replay": ("inspect:replay", "Make a past turn's prompt anew from what was kept of it."),
     "metrics": ("metrics:metrics", "Report times per stage over past turns."),
     "doctor": ("doctor:doctor", "Check home, settings, models, keys and disk; say what is wrong and the fix."),
 }
@@ -85,6 +88,7 @@ def main() -> int:
     """Run the command line; every mistake ends in one sentence and a meaningful exit code."""
     from familiar_connect.errors import FamiliarError
 
+    _bear_with_any_text()
     try:
         outcome: Any = cli.main(prog_name="familiar", standalone_mode=False)
     except click.exceptions.Exit as leaving:
@@ -109,15 +113,26 @@ def main() -> int:
     return outcome if isinstance(outcome, int) else 0
 
 
+def _bear_with_any_text() -> None:
+    """Bytes that are no text, letters a terminal lacks and streams that were closed cost nothing but themselves."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - stays open, as they do
+        elif isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
 def _disk_sentence(error: OSError) -> str:
     import errno
 
     where = f" ({error.filename})" if error.filename else ""
-    if error.errno == errno.ENOSPC:
+    elsewhere = "choose another home with --home DIR or FAMILIAR_HOME."
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return f"the disk is full{where}: free some space and run it again; what was stored before is safe."
     if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
-        return f"no right to write{where}: choose another home with --home DIR or FAMILIAR_HOME."
-    return f"{error.strerror or error}{where}"
+        return f"no right to write{where}: {elsewhere}"
+    return f"{error.strerror or error}{where}: {elsewhere}"
 
 
 if __name__ == "__main__":

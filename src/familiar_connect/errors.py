@@ -8,6 +8,7 @@
     │   ├── ModelSetupError           wrong key, unknown model, nobody listening: names the fix
     │   └── NoChoicesError            the endpoint answered without any choice (a ValueError too)
     ├── TurnDeadlineError             the model was silent until the turn's deadline
+    ├── DeliveryError                 a place could not be written to
     ├── HistoryError                  `history.db` cannot be read or written; says what was kept
     └── MemoryStoreError              anything the memory store refuses
         ├── MemoryStorePathError      a path outside the root
@@ -60,6 +61,10 @@ class NoChoicesError(ModelError, ValueError):
 
 class TurnDeadlineError(FamiliarError):
     """The model stayed silent until the turn's deadline."""
+
+
+class DeliveryError(FamiliarError):
+    """A piece of a reply could not be sent."""
 
 
 class HistoryError(FamiliarError):

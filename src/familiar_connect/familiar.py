@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from familiar_connect.observe.last_context import LastContextCache
 from familiar_connect.observe.ledger import MetricsCollector
 from familiar_connect.reply.deliver import TextDeliveryRegistry
 from familiar_connect.subscriptions import SubscriptionRegistry
+from familiar_connect.support.aio import off_loop
 from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.wiring import (
     ReplyPath,
@@ -135,15 +137,17 @@ class Familiar:
 
     async def aclose(self) -> None:
         """End everything in order: replies, background work, observers, models, stores."""
-        await self.path.queue.aclose()
-        for provider in self.providers.values():
-            if (close := getattr(provider, "aclose", None)) is not None:
-                await close()
-        await self.path.witness.aclose()
-        for client in {id(client): client for client in self.llm_clients.values()}.values():
-            with contextlib.suppress(AttributeError):
-                await client.close()
-        self.history_store.close()
+        async with contextlib.AsyncExitStack() as closing:  # last in, first out; one failure stops no other
+            closing.push_async_callback(off_loop, self.history_store.close)
+            for owner in (*_distinct(self.llm_clients.values()), self.path.witness, *self.providers.values()):
+                close = getattr(owner, "aclose", None) or getattr(owner, "close", None)
+                if close is not None:
+                    closing.push_async_callback(close)
+            closing.push_async_callback(self.path.queue.aclose)
+
+
+def _distinct(clients: Iterable[Any]) -> Iterable[Any]:
+    return {id(client): client for client in clients}.values()
 
 
 def _profile_beside(root: Path) -> Path | None:

@@ -60,9 +60,7 @@ class Author:
 
     @classmethod
     def from_discord_member(cls, member: Any) -> Author:
-        return cls(
-            platform="discord", user_id=str(member.id), username=member.name, display_name=member.display_name
-        )
+        return cls(platform="discord", user_id=str(member.id), username=member.name, display_name=member.display_name)
 
     @classmethod
     def from_twitch(cls, *, user_id: str, user_login: str, user_name: str) -> Author:

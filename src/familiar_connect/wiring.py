@@ -51,15 +51,30 @@ class Stores:
 
 
 def build_stores(root: Path, config: CharacterConfig, clock: Clock) -> Stores:
+    """Open everything; the history last, so that nothing stays open when another file is broken."""
     for folder in ("channels", "modes"):
         (root / folder).mkdir(parents=True, exist_ok=True)
     return Stores(
         memory=MemoryStore(root / "memory", audit_dir=root / "audit"),
-        history=HistoryStore(root / "history.db", clock=clock),
         subscriptions=SubscriptionRegistry(root / "subscriptions.toml"),
         privacy=PrivacyRegistry(root / "privacy.toml"),
         channels=ChannelConfigStore(root=root / "channels", character=config),
+        history=HistoryStore(root / "history.db", clock=clock),
     )
+
+
+class SlotModel:
+    """The model of one slot, looked up whenever it is used: a client replaced at run time takes effect at once."""
+
+    def __init__(self, llm_clients: Mapping[str, Any], slot: str) -> None:
+        self._llm_clients = llm_clients
+        self._slot = slot
+
+    def __getattr__(self, name: str) -> Any:
+        client = self._llm_clients.get(self._slot)
+        if client is None:
+            raise AttributeError(f"no model for the slot {self._slot!r}")
+        return getattr(client, name)
 
 
 def render_options(config: CharacterConfig) -> RenderOptions:
@@ -79,7 +94,7 @@ def build_providers(
         "character": CharacterProvider(stores.memory),
         "history": HistoryProvider(
             store=stores.history,
-            llm_client=llm_clients["history_summary"],
+            llm_client=SlotModel(llm_clients, "history_summary"),
             window_size=config.history_window_size,
             display_zone=ZoneInfo(config.display_tz),
             step=config.history_window_size if stable_first else 0,
@@ -91,12 +106,14 @@ def build_providers(
 
 
 def build_pre_processors(stores: Stores, llm_clients: Mapping[str, Any]) -> dict[str, PreProcessor]:
-    thinking = SteppedThinkingPreProcessor(llm_client=llm_clients["reasoning_context"], history_store=stores.history)
+    thinking = SteppedThinkingPreProcessor(
+        llm_client=SlotModel(llm_clients, "reasoning_context"), history_store=stores.history
+    )
     return {thinking.id: thinking}
 
 
 def build_post_processors(llm_clients: Mapping[str, Any]) -> dict[str, PostProcessor]:
-    recast = RecastPostProcessor(llm_client=llm_clients["post_process_style"])
+    recast = RecastPostProcessor(llm_client=SlotModel(llm_clients, "post_process_style"))
     return {recast.id: recast}
 
 

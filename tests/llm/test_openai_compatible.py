@@ -281,6 +281,12 @@ class TestTroubleOnTheWay:
         with pytest.raises(ModelSetupError, match="not an http or https address"):
             await client_of("localhost:8080").chat(ASKED)
 
+    async def test_a_proxy_of_no_kind_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """What the environment says of proxies may be wrong too."""
+        monkeypatch.setenv("HTTPS_PROXY", "gopher://proxy.invalid")
+        with pytest.raises(ModelSetupError, match="HTTPS_PROXY"):
+            await LLMClient(api_key="k", model="m", base_url="https://model.invalid/v1").chat(ASKED)
+
     async def test_openrouter_without_a_key_is_not_even_called(self) -> None:
         """The missing variable is named."""
         with pytest.raises(ModelSetupError, match="OPENROUTER_API_KEY"):

@@ -5,22 +5,24 @@ Its files are ordinary ones; an owner changes or replaces them with any editor.
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 from familiar_connect.config.home import familiar_root, valid_familiar_id
 from familiar_connect.config.reference import starter_toml
 from familiar_connect.errors import HomeError
 from familiar_connect.memory.store import MemoryStore
-from familiar_connect.support.files import atomic_write
+from familiar_connect.support.files import atomic_write, temporary_name
 
 STARTER_ID = "ember"
+STARTER_NAME = "Ember"
 SOURCE = "starter"
 
 STARTER: dict[str, str] = {
     "name": "Ember\n",
     "description": (
         "You are Ember, a tiny fire spirit who lives in an old copper tea kettle. You are warm, playful and curious. "
-        "You love tea, rain on the roof and small secrets. You speak as a friend, in one or two short sentences.\n"
+        "You love tea, rain and small secrets. You always answer with one short sentence.\n"
     ),
     "mes_example": (
         "<START>\n"
@@ -28,8 +30,14 @@ STARTER: dict[str, str] = {
         "{{char}}: I'm Ember, the little flame in this kettle! And who are you?\n"
         "{{user}}: I'm tired.\n"
         "{{char}}: Then sit down by me. I'll keep the tea warm for you.\n"
-        "{{user}}: Tell me something.\n"
-        "{{char}}: The rain told me a secret last night: it likes roofs best.\n"
+        "{{user}}: What do you do all day?\n"
+        "{{char}}: I glow, I hum, and I listen to the rain on the roof.\n"
+        "{{user}}: I have good news!\n"
+        "{{char}}: Oh, tell me! I love good news even more than tea.\n"
+        "{{user}}: Tell me a story.\n"
+        "{{char}}: Once a raindrop fell into my kettle, and we both laughed until the tea was ready.\n"
+        "{{user}}: Bye!\n"
+        "{{char}}: Good night! I'll leave a little light on for you.\n"
     ),
     "first_mes": "Oh, hello! I'm Ember, the little flame in this kettle. What's your name?\n",
 }
@@ -37,7 +45,10 @@ STARTER: dict[str, str] = {
 
 
 def make_starter(home: Path, familiar_id: str, *, name: str | None = None, user_name: str | None = None) -> Path:
-    """A new familiar folder with settings, a character and its first words. Never touches an existing one."""
+    """A new familiar folder with settings, a character and its first words: whole or not at all.
+
+    An existing one is never touched.
+    """
     if not valid_familiar_id(familiar_id):
         raise HomeError(f"{familiar_id!r} cannot name a familiar: use letters, digits, - and _, at most 64 of them")
     root = familiar_root(home, familiar_id)
@@ -45,17 +56,22 @@ def make_starter(home: Path, familiar_id: str, *, name: str | None = None, user_
         raise HomeError(
             f"{root} exists already: choose another name, or talk to it: familiar chat --familiar {root.name}"
         )
-    root.mkdir(parents=True)
-    atomic_write(root / "character.toml", starter_toml(user_name=user_name))
-    store = MemoryStore(root / "memory", audit_dir=root / "audit")
-    for stem, text in character_texts(name).items():
-        store.write_file(f"self/{stem}.md", text, source=SOURCE)
+    made = root.with_name(f".{temporary_name()}")
+    try:
+        atomic_write(made / "character.toml", starter_toml(user_name=user_name))
+        store = MemoryStore(made / "memory", audit_dir=made / "audit")
+        for stem, text in character_texts(name).items():
+            store.write_file(f"self/{stem}.md", text, source=SOURCE)
+        made.rename(root)
+    except BaseException:
+        shutil.rmtree(made, ignore_errors=True)
+        raise
     return root
 
 
 def character_texts(name: str | None) -> dict[str, str]:
     """Ember's files, or, for a familiar of another name, a blank sheet to write on."""
-    if not name or name == "Ember":
+    if not name or name == STARTER_NAME:
         return STARTER
     return {
         "name": f"{name}\n",

@@ -11,17 +11,17 @@ from typing import Any
 
 import click
 
-from familiar_connect.bootstrap.starter import STARTER_ID, make_starter
-from familiar_connect.commands.common import familiar_option, home_of, profile_of
+from familiar_connect.bootstrap.starter import STARTER_ID, STARTER_NAME, make_starter
+from familiar_connect.commands.common import familiar_option, home_of, named_familiar, profile_of
 from familiar_connect.config.home import familiar_root, list_familiars, pick_familiar
-from familiar_connect.identity import Author
+from familiar_connect.identity import Author, PrivacyLevel
 
 EPILOG = """\b
 Examples:
   familiar chat                          talk now
   familiar chat --familiar mira --as Sam
   echo "hi" | familiar chat --plain      one answer per line, nothing else on stdout
-Exit codes: 0 fine, 1 no reply could be made, 130 stopped by Ctrl-C.
+Exit codes: 0 fine, 1 a message got no reply or something is set up wrong.
 """
 
 
@@ -37,9 +37,10 @@ def chat(ctx: click.Context, familiar_id: str | None, user_name: str | None, pla
     plain = plain or not sys.stdin.isatty() or not sys.stdout.isatty()
     screen = Screen(sys.stdout, sys.stderr, plain=plain)
     home = home_of(ctx)
-    if not familiar_id and not list_familiars(home):
+    if not familiar_id and not named_familiar(home) and not list_familiars(home):
         root = make_starter(home, STARTER_ID)
-        screen.note(f"First start: made a familiar for you. Its files are in {root}")
+        screen.note(f"Welcome! This is your first start, so I made a familiar for you: {STARTER_NAME}.")
+        screen.note(f"Its files are plain text in {root}; memory/self/description.md says who it is.")
     root = familiar_root(home, pick_familiar(home, familiar_id))
     return asyncio.run(_chat(root, home, screen, user_name))
 
@@ -48,6 +49,7 @@ async def _chat(root: Path, home: Path, screen: Any, user_name: str | None) -> i
     from familiar_connect.bot import load_familiar
     from familiar_connect.platforms.terminal.adapter import TerminalPlatform
     from familiar_connect.platforms.terminal.reading import EditorReader, PipeReader
+    from familiar_connect.platforms.terminal.screen import printable
     from familiar_connect.platforms.terminal.welcome import greet, model_line, warm_up
 
     familiar, embedded = load_familiar(root, home=home, defaults_path=profile_of(home))
@@ -59,7 +61,7 @@ async def _chat(root: Path, home: Path, screen: Any, user_name: str | None) -> i
             reader = PipeReader(sys.stdin)
         else:
             screen.note("Type and press Enter. /help lists commands, Ctrl-C stops a reply, Ctrl-D leaves.")
-            reader = EditorReader(screen.paint(f"{user.label}: ", "you"), home / "cache" / "chat-lines")
+            reader = EditorReader(screen.paint(f"{printable(user.label)}: ", "you"), _typed_lines(familiar, user, home))
         await greet(familiar, screen)
         warming = warm_up(familiar, user)
         platform = TerminalPlatform(
@@ -73,6 +75,12 @@ async def _chat(root: Path, home: Path, screen: Any, user_name: str | None) -> i
         return platform.exit_code
     finally:
         await familiar.aclose()
+
+
+def _typed_lines(familiar: Any, user: Author, home: Path) -> Path | None:
+    """Where typed lines are kept for the up arrow; nowhere for someone of whom nothing is kept."""
+    private = familiar.stores.privacy.get(user) is PrivacyLevel.FULL
+    return None if private else home / "cache" / "chat-lines"
 
 
 def _busy(embedded: Any) -> str:

@@ -7,7 +7,6 @@ import json
 import os
 import platform
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -56,10 +55,10 @@ def examine(home: Path, familiar_id: str | None, *, ask_models: bool = False) ->
     yield _home(home)
     yield _disk(home)
     yield _embedded()
-    if not list_familiars(home):
-        yield Finding("familiar", "warn", "none yet: `familiar chat` makes one at its first start")
-        return
     try:
+        if not familiar_id and not list_familiars(home):
+            yield Finding("familiar", "warn", "none yet: `familiar chat` makes one at its first start")
+            return
         root = familiar_root(home, pick_familiar(home, familiar_id))
     except FamiliarError as error:
         yield Finding("familiar", "bad", str(error))
@@ -69,7 +68,7 @@ def examine(home: Path, familiar_id: str | None, *, ask_models: bool = False) ->
     for problem in problems:
         yield Finding("settings", "bad", problem)
     if not problems:
-        yield Finding("settings", "ok", "character.toml and the channels' files load")
+        yield Finding("settings", "ok", "every settings file loads")
         yield from _models(root, home, ask_models=ask_models)
     yield _history(root)
     yield from _memory(root)
@@ -77,14 +76,14 @@ def examine(home: Path, familiar_id: str | None, *, ask_models: bool = False) ->
 
 
 def _home(home: Path) -> Finding:
+    there = next(path for path in (home, *home.parents) if path.exists())
     try:
-        home.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=home):
+        with tempfile.NamedTemporaryFile(dir=there):
             pass
     except OSError as error:
         fix = "choose another with --home DIR or FAMILIAR_HOME, or give yourself the right to write there"
         return Finding("home", "bad", f"{home} cannot be written ({error.strerror}): {fix}")
-    return Finding("home", "ok", str(home))
+    return Finding("home", "ok", str(home) if there == home else f"{home} (made at the first start)")
 
 
 def _disk(home: Path) -> Finding:
@@ -197,8 +196,3 @@ def _checked(area: str, look: Callable[[], str]) -> Finding:
         return Finding(area, "ok", look())
     except FamiliarError as error:
         return Finding(area, "bad", str(error))
-
-
-if sys.platform == "win32":  # a console in another code page cannot print the marks
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="replace")  # type: ignore[union-attr]

@@ -1,4 +1,4 @@
-"""inspect: what the model was last shown, where each block came from, what it cost and what was cut."""
+"""inspect, replay: what the model was shown, where each block came from, and a past prompt made anew."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def inspect(
     newest = collector.last_trace(root.name)
     trace = collector.trace(turn) if turn else newest
     if trace is None:
-        raise HomeError(f"{root.name} has no turn {turn!r}: `familiar inspect --list` shows the latest")
+        raise HomeError(_no_turn(root, turn))
     is_newest = newest is not None and newest.trace_id == trace.trace_id
     page = LastContextCache(channels_root=root / "channels").get(channel_id=trace.channel_id) if is_newest else None
     record = ReplayStore(root / "traces").find(trace.trace_id)
@@ -52,6 +52,43 @@ def inspect(
         click.echo(json.dumps(turn_as_json(trace, record, page), ensure_ascii=False, indent=2))
     else:
         click.echo(explain_turn(trace, record, page))
+
+
+@click.command()
+@click.argument("turn", required=False)
+@familiar_option
+@json_option
+@click.pass_context
+def replay(ctx: click.Context, turn: str | None, familiar_id: str | None, as_json: bool) -> int:
+    """Make a past turn's prompt anew, byte for byte, from what was kept of it; without TURN, the last one's.
+
+    No model, file or person is asked. Exit code 1 when it does not come out as it was sent.
+    """
+    from familiar_connect.observe.replay import ReplayStore, hash_messages
+    from familiar_connect.reply.replaying import replay_messages
+
+    root = root_of(ctx, familiar_id)
+    store = ReplayStore(root / "traces")
+    turn = turn or next(iter(store.ids()), None)
+    if turn is None:
+        raise HomeError(_no_turn(root, None))
+    record = store.load(turn)
+    messages = replay_messages(record)
+    same = hash_messages(messages) == record.messages_hash
+    if as_json:
+        told = {"trace_id": turn, "same": same, "messages": [message.to_dict() for message in messages]}
+        click.echo(json.dumps(told, ensure_ascii=False, indent=2))
+    else:
+        for message in messages:
+            click.echo(f"[{message.role}{f' {message.name}' if message.name else ''}]\n{message.content}\n")
+        click.echo(f"{turn}: {'the same as was sent, byte for byte' if same else 'NOT the same as was sent'}", err=True)
+    return 0 if same else 1
+
+
+def _no_turn(root: Path, turn: str | None) -> str:
+    if turn:
+        return f"{root.name} has no turn {turn!r}: `familiar inspect --list` shows the latest"
+    return f"{root / 'metrics.db'} holds no turn yet: talk first with `familiar chat --familiar {root.name}`"
 
 
 def _metrics(root: Path) -> Path:

@@ -46,7 +46,9 @@ def metrics(
         raise HomeError(f"{path} is not there yet: talk first with `familiar chat --familiar {root.name}`")
     traces = SQLiteCollector(path).recent_traces(familiar_id=root.name, limit=last)
     if tag:
-        key, _, value = tag.partition("=")
+        key, given, value = tag.partition("=")
+        if not given:
+            raise click.UsageError(f"--tag takes K=V, such as mode=full_rp, not {tag!r}.")
         traces = [trace for trace in traces if trace.tags.get(key) == value]
     if as_json:
         stages = [{span.name: span.duration_s for span in trace.stages} for trace in traces]

@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import click
 
 from familiar_connect.commands.common import familiar_option, home_of, json_option, profile_of, root_of
-from familiar_connect.errors import ConfigError, FamiliarError
+from familiar_connect.errors import ConfigError, FamiliarError, ModelError
 
 CONNECT_EPILOG = """\b
 Examples:
@@ -41,6 +44,10 @@ KNOWN: dict[str, Known] = {
 }
 
 
+OTHER = "other"
+KEY_NAME = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")
+
+
 @click.command(epilog=CONNECT_EPILOG)
 @familiar_option
 @click.option("--to", type=click.Choice(list(KNOWN)), help="A kind of endpoint whose address is known.")
@@ -63,43 +70,80 @@ def connect(
     from familiar_connect.config.secrets import Secrets
 
     home, root = home_of(ctx), root_of(ctx, familiar_id)
-    if url is None and to is None:
-        to = click.prompt("Which endpoint", type=click.Choice(list(KNOWN)), default="openrouter")
-    known = KNOWN[to] if to else Known(url, None, "")
     path = root / "character.toml"
+    if to is None and url is None:
+        to = click.prompt("Which endpoint", type=click.Choice([*KNOWN, OTHER]), default="openrouter")
     if to == "embedded":
         write_default_model(path, model="embedded")
         click.echo(f"{path}: every slot is back on the embedded model.")
         return 0
-    address = url or known.url
-    key_env = key_env or known.key_env
-    model = model or click.prompt("Model id", default=known.example or None)
+    target = _target(to, url, model, key_env)
     secrets = Secrets(home)
-    key = secrets.get(key_env) if key_env else None
+    key = secrets.get(target.key_env) if target.key_env else None
     new_key = None
-    if key_env and not key:
-        if not re.fullmatch(r"[A-Z_][A-Z0-9_]{0,63}", key_env):
-            raise ConfigError(
-                "--key-env takes the NAME of a variable, such as OPENROUTER_API_KEY, never the key itself"
-            )
-        new_key = key = click.prompt(f"Key for {address} (kept in {home / 'secrets.env'})", hide_input=True).strip()
+    if target.key_env and not key:
+        new_key = key = _ask_key(target, home)
     if not no_test:
-        asyncio.run(_test(address, model, key, key_env))
-    if new_key and key_env:
-        secrets.put(key_env, new_key)
-        click.echo(f"The key is in {home / 'secrets.env'} as {key_env}, readable by you alone.")
-    write_default_model(path, model=model, base_url=address if to != "openrouter" else None, api_key_env=key_env)
-    click.echo(f"{path}: every slot that names no model of its own now uses {model}.")
+        try:
+            asyncio.run(_test(target, key))
+        except ModelError as error:
+            if error.status not in (401, 403) or not target.key_env or not sys.stdin.isatty():
+                raise
+            click.echo(str(error), err=True)
+            new_key = _ask_key(target, home)
+            asyncio.run(_test(target, new_key))
+    if new_key and target.key_env:
+        secrets.put(target.key_env, new_key)
+        click.echo(f"The key is in {home / 'secrets.env'} as {target.key_env}, readable by you alone.")
+    base_url = None if to == "openrouter" and url is None else target.address
+    write_default_model(path, model=target.model, base_url=base_url, api_key_env=target.key_env)
+    click.echo(f"{path}: every slot that names no model of its own now uses {target.model}.")
+    click.echo(f"Talk:  familiar chat --familiar {root.name}")
     return 0
 
 
-async def _test(address: str | None, model: str, key: str | None, key_env: str | None) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """What to connect to."""
+
+    address: str
+    model: str
+    key_env: str | None
+
+
+def _target(to: str | None, url: str | None, model: str | None, key_env: str | None) -> Target:
+    """What the options say; what they leave open is asked."""
+    known = KNOWN.get(to or "", Known(None, None, ""))
+    if to == OTHER:
+        url = url or click.prompt("Base URL, such as http://127.0.0.1:8000/v1")
+        key_env = key_env or click.prompt("Name for its key, such as MY_KEY (empty: it needs none)", default="") or None
+    key_env = key_env or known.key_env
+    if key_env and not KEY_NAME.fullmatch(key_env):
+        raise ConfigError("--key-env takes the NAME of a variable, such as OPENROUTER_API_KEY, never the key itself")
+    address = url or known.url or ""
+    if not address.startswith(("http://", "https://")):
+        raise ConfigError(f"--url takes an address that begins with http:// or https://, not {address!r}")
+    model = model or click.prompt("Model id", default=known.example or None)
+    return Target(address=address, model=model, key_env=key_env)
+
+
+def _ask_key(target: Target, home: Path) -> str:
+    asked = f"Key for {target.address} (kept in {home / 'secrets.env'})"
+    return str(click.prompt(asked, hide_input=True)).strip()
+
+
+async def _test(target: Target, key: str | None) -> None:
     """One short call; its failure is the sentence the person needs."""
     from familiar_connect.llm import LLMClient, Message
 
-    click.echo(f"Asking {model} at {address} for a word …")
+    click.echo(f"Asking {target.model} at {target.address} for a word …")
     client = LLMClient(
-        api_key=key or "", model=model, base_url=address or "", key_name=key_env, timeout_s=30, max_output_tokens=16
+        api_key=key or "",
+        model=target.model,
+        base_url=target.address,
+        key_name=target.key_env,
+        timeout_s=30,
+        max_output_tokens=16,
     )
     client.retry.max_retries = 1
     try:
@@ -153,15 +197,19 @@ def check(ctx: click.Context, familiar_id: str | None) -> int:
 def settings_problems(root: Path, defaults_path: Path | None) -> list[str]:
     """One sentence for each settings file that does not load."""
     from familiar_connect.config import load_channel_config, load_character_config
+    from familiar_connect.privacy import PrivacyRegistry
+    from familiar_connect.subscriptions import SubscriptionRegistry
 
+    looks: list[Callable[[], object]] = [
+        lambda: load_character_config(root / "character.toml", defaults_path=defaults_path),
+        lambda: SubscriptionRegistry(root / "subscriptions.toml"),
+        lambda: PrivacyRegistry(root / "privacy.toml"),
+    ]
+    looks += [partial(load_channel_config, sidecar) for sidecar in sorted((root / "channels").glob("*.toml"))]
     problems: list[str] = []
-    try:
-        load_character_config(root / "character.toml", defaults_path=defaults_path)
-    except FamiliarError as error:
-        problems.append(str(error))
-    for sidecar in sorted((root / "channels").glob("*.toml")):
+    for look in looks:
         try:
-            load_channel_config(sidecar)
+            look()
         except FamiliarError as error:
             problems.append(str(error))
     return problems

@@ -2,7 +2,8 @@
 
 Two steps share the rules: `Budgeter.fill` gives each layer its own budget; `fit_total` then makes
 the whole fit, from the lowest priority up. Text is cut at a sentence, else a word; a dialogue is
-cut by whole items from its oldest end, and never loses the newest thing a user said.
+cut by whole items from its oldest end, and never loses the newest thing a user said. Samples are
+cut the same way, but may go altogether.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from familiar_connect.context.slots import in_prompt_order
-from familiar_connect.context.types import BudgetResult, ContextItem, Contribution, DroppedNote, Layer
+from familiar_connect.context.slots import in_prompt_order, shown_text
+from familiar_connect.context.types import BudgetResult, ContextItem, Contribution, DroppedNote, ItemTag, Layer
 from familiar_connect.llm.types import TextPart
 from familiar_connect.support.text import shorten_middle, truncate
 from familiar_connect.support.tokens import estimate_tokens
@@ -100,31 +101,37 @@ def _shorten_items(contribution: Contribution, limit: int, full: str) -> tuple[C
     size = tokens_of(contribution)
     items = tuple(_shown(item) for item in contribution.items)
     sizes = [estimate_tokens(item.text) for item in items]
-    start = _first_kept(items, sizes, limit)
-    newest_user = max((i for i, item in enumerate(items) if item.role == "user"), default=None)
-    kept = items[start:]
-    if newest_user is not None and newest_user < start:
-        kept = (items[newest_user], *kept)
-    left = sum(estimate_tokens(item.text) for item in kept)
+    stays = _never_cut(contribution, newest_too=full == "total")
+    start = _first_kept(items, sizes, limit, stays)
+    kept = tuple(item for i, item in enumerate(items) if i >= start or i in stays)
     if not kept:
         return None, _note(contribution, "dropped", size, full)
     if kept == contribution.items:
         return contribution, None
+    left = sum(estimate_tokens(item.text) for item in kept)
     text = "\n".join(item.text for item in kept)
     shortened = replace(contribution, items=kept, text=text, estimated_tokens=left)
     return shortened, _note(contribution, "truncated", size - left, full)
 
 
-def _first_kept(items: Sequence[ContextItem], sizes: Sequence[int], limit: int) -> int:
-    """Index of the oldest item that stays.
+def _never_cut(contribution: Contribution, *, newest_too: bool) -> set[int]:
+    """Positions of the items that stay whatever happens: the newest user's, under the overall cap the newest too."""
+    if contribution.tag is ItemTag.SAMPLE:
+        return set()
+    stays = set([i for i, item in enumerate(contribution.items) if item.role == "user"][-1:])
+    return stays | {len(contribution.items) - 1} if newest_too else stays
+
+
+def _first_kept(items: Sequence[ContextItem], sizes: Sequence[int], limit: int, stays: set[int]) -> int:
+    """Index of the oldest item that stays, what *stays* in any case being paid first.
 
     Where an anchor lies not far behind the cut, the cut moves on to it: then the next prompts begin
     at the same item, and a model provider's prefix cache stays warm.
     """
-    used, start = 0, len(items)
-    while start > 0 and used + sizes[start - 1] <= limit:
+    used, start = sum(sizes[i] for i in stays), len(items)
+    while start > 0 and (start - 1 in stays or used + sizes[start - 1] <= limit):
         start -= 1
-        used += sizes[start]
+        used += 0 if start in stays else sizes[start]
     if start == 0:
         return 0
     left = used
@@ -180,8 +187,10 @@ def tokens_of(contribution: Contribution) -> int:
 
 
 def cost(contribution: Contribution) -> int:
-    """Tokens of *contribution* with what a chat format, or the blank line before it, adds."""
-    return tokens_of(contribution) + MESSAGE_OVERHEAD * max(1, len(contribution.items))
+    """Tokens of *contribution* with its label and what a chat format, or the blank line before it, adds."""
+    if contribution.items:
+        return tokens_of(contribution) + MESSAGE_OVERHEAD * len(contribution.items)
+    return estimate_tokens(shown_text(contribution)) + MESSAGE_OVERHEAD
 
 
 def _note(

@@ -45,15 +45,17 @@ def fit_to_model(prompt: Prompt, capabilities: Capabilities, *, model: str | Non
         return prompt
     items = list(prompt.items)
     notes: list[DroppedNote] = []
-    while math.ceil(prompt_tokens(items, model) * scale) > budget and (oldest := _oldest_exchange(items)):
-        gone = [items[index] for index in oldest]
+    tokens = prompt_tokens(items, model)
+    while math.ceil(tokens * scale) > budget and (oldest := _oldest_exchange(items)):
+        gone = [items[index] for index in sorted(oldest)]
         notes.append(
             DroppedNote(Layer.recent_history, gone[0].source or "history:recent", "dropped", _size(gone), "window")
         )
         items = [item for index, item in enumerate(items) if index not in oldest]
-    excess = math.ceil(prompt_tokens(items, model) * scale) - budget
+        tokens -= prompt_tokens(gone, model)
+    excess = math.ceil(tokens * scale) - budget
     if excess > 0:
-        items, note = _shorten_newest(items, excess)
+        items, note = _shorten_newest(items, math.ceil(excess / scale))
         notes += [note] if note else []
         if note is None:
             logger.warning("prompt is larger than the model's window", extra={"tokens_over": excess})

@@ -35,7 +35,7 @@ async def gather(
 async def _ask(provider: ContextProvider, request: ContextRequest, time_left_s: float | None) -> ProviderOutcome:
     limit = provider.deadline_s if time_left_s is None else min(provider.deadline_s, time_left_s)
     started = time.perf_counter()
-    asked = asyncio.ensure_future(provider.contribute(request))
+    asked = asyncio.get_running_loop().create_task(_contributions(provider, request), name=f"provider:{provider.id}")
     try:
         done, _ = await asyncio.wait({asked}, timeout=max(0.0, limit))
     finally:
@@ -49,7 +49,7 @@ async def _ask(provider: ContextProvider, request: ContextRequest, time_left_s: 
     elif (error := asked.exception()) is not None:
         outcome.status, outcome.error_message = "error", f"{type(error).__name__}: {error}"
     else:
-        outcome.contributions = list(asked.result())
+        outcome.contributions = asked.result()
     if outcome.status != "ok":
         logger.warning(
             "provider left out",
@@ -58,11 +58,15 @@ async def _ask(provider: ContextProvider, request: ContextRequest, time_left_s: 
     return outcome
 
 
-def _leave_behind(asked: asyncio.Future[list[Contribution]]) -> None:
+async def _contributions(provider: ContextProvider, request: ContextRequest) -> list[Contribution]:
+    """Asked inside the task, so that whatever a provider does wrong is that provider's error."""
+    return list(await provider.contribute(request))
+
+
+def _leave_behind(asked: asyncio.Task[list[Contribution]]) -> None:
     asked.cancel()
-    if isinstance(asked, asyncio.Task):
-        _left_behind.add(asked)
-        asked.add_done_callback(_ended_late)
+    _left_behind.add(asked)
+    asked.add_done_callback(_ended_late)
 
 
 def _ended_late(task: asyncio.Task[list[Contribution]]) -> None:

@@ -8,7 +8,8 @@ has already seen is never silently started again.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from typing import Any
 
 from familiar_connect.context.fit import fit_to_model, prompt_tokens, safe_budget
@@ -26,6 +27,10 @@ ASK_EXACT_ABOVE = 0.5
 """A model that can count is asked only when the estimate fills this share of its window."""
 
 
+CUT_SHORT = "…"
+"""Ends a reply that the model had to leave unfinished, so that nobody takes it for whole."""
+
+
 class Generation:
     """The pieces of a reply as they come, and afterwards all that is known of how it was made."""
 
@@ -41,40 +46,51 @@ class Generation:
         self.failures: list[tuple[str, str]] = []
         self.text = ""
 
-    async def pieces(self) -> AsyncIterator[str]:
+    async def pieces(self) -> AsyncGenerator[str, None]:
         """Each piece of text to show, tidied; ends when the model or the tidying says so."""
         for position, model in enumerate(self._models):
             last = position == len(self._models) - 1
             try:
-                async for piece in self._attempt(model):
-                    self.text += piece
-                    yield piece
+                async with aclosing(self._attempt(model)) as attempt:
+                    async for piece in attempt:
+                        self.text += piece
+                        yield piece
                 return
-            except ModelError as error:
-                self.failures.append((_name_of(model), str(error)))
+            except Exception as error:  # isolation: whatever ails one model, the next may still answer
+                self.failures.append((_name_of(model), str(error) or type(error).__name__))
                 if self.text or last:
                     raise
-                logger.warning("model failed, trying the next", extra={"model": _name_of(model)})
+                logger.warning(
+                    "model failed, trying the next", extra={"model": _name_of(model), "error": type(error).__name__}
+                )
 
-    async def _attempt(self, model: ChatModel) -> AsyncIterator[str]:
+    async def _attempt(self, model: ChatModel) -> AsyncGenerator[str, None]:
+        tidy = self._tidy.fresh() if self._tidy else None
         capabilities = capabilities_of(model)
         scale = await _scale(model, self.base, capabilities)
         self.prompt = fit_to_model(self.base, capabilities, model=_name_of(model), scale=scale)
         self.messages = to_messages(self.prompt.items, capabilities)
-        stream = open_stream(model, self.messages, max_tokens=capabilities.max_output)
+        stream = open_stream(model, self.messages)
         self.completion = stream.completion
         try:
             async for piece in stream:
-                shown = self._tidy.feed(piece) if self._tidy else piece
+                shown = tidy.feed(piece) if tidy else piece
                 if shown:
                     yield shown
-                if self._tidy and self._tidy.ended:
+                if tidy and tidy.ended:
                     return
-            if self._tidy and (rest := self._tidy.close()):
+            if tidy and (rest := tidy.close()):
                 yield rest
+            if stream.completion.finish_reason == "length":
+                yield CUT_SHORT
         finally:
             await stream.aclose()
             self.completion = stream.completion
+
+
+def generate(prompt: Prompt, models: Sequence[ChatModel], *, tidy: Tidy | None = None) -> Generation:
+    """A reply to *prompt* by the first of *models* that can give one; iterate its `pieces()`."""
+    return Generation(prompt, models, tidy=tidy)
 
 
 async def _scale(model: ChatModel, prompt: Prompt, capabilities: Capabilities) -> float:

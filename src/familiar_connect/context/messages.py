@@ -3,24 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from familiar_connect.context.types import ContextItem, ItemTag
-from familiar_connect.llm.types import Capabilities, ImagePart, Message
+from familiar_connect.llm.types import Capabilities, ImagePart, Message, TextPart
 from familiar_connect.support.system_line import wrap
 
 
 def to_messages(items: Sequence[ContextItem], capabilities: Capabilities | None = None) -> list[Message]:
     """What is sent, in order. System items that follow each other at the top are one message."""
-    top = 0
-    while top < len(items) and items[top].role == "system":
-        top += 1
+    if capabilities is not None and capabilities.bare_single_speaker:
+        items = bare_speech(items)
+    top = top_length(items)
     messages: list[Message] = []
     if top:
         messages.append(Message(role="system", content=joined(items[:top])))
-    messages += [_one(item) for item in items[top:] if item.text.strip() or item.parts]
+    messages += [message for item in items[top:] if (message := _one(item)).content.strip() or message.media]
     if capabilities is not None and capabilities.strict_roles:
         return alternating(messages)
     return messages
+
+
+def bare_speech(items: Sequence[ContextItem]) -> Sequence[ContextItem]:
+    """*items* without marks and names before people's words, where only one person speaks to us.
+
+    A very small model takes a name before the words for its own. With several speakers the names stay:
+    who said what matters more than style.
+    """
+    speakers = {item.sender.name for item in items if is_dialogue(item) and item.sender is not None}
+    if len(speakers) > 1:
+        return items
+    return [_bare(item) for item in items if item.tag is not ItemTag.PREAMBLE]
+
+
+def _bare(item: ContextItem) -> ContextItem:
+    if item.role != "user" or item.words is None or not item.text.endswith(item.words):
+        return item
+    return replace(item, parts=(TextPart(item.words),), name=None)
+
+
+def top_length(items: Sequence[ContextItem]) -> int:
+    """How many items make up the system message on top: none of the dialogue, none that stands apart."""
+    below = (i for i, item in enumerate(items) if item.role != "system" or item.apart or is_dialogue(item))
+    return next(below, len(items))
 
 
 def joined(items: Iterable[ContextItem]) -> str:

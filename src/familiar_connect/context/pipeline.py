@@ -19,7 +19,7 @@ from familiar_connect.chat.directives import place_tail
 from familiar_connect.chat.types import Directives
 from familiar_connect.context.budget import Budgeter
 from familiar_connect.context.gather import gather
-from familiar_connect.context.generate import Generation, attempts_of, capabilities_of
+from familiar_connect.context.generate import Generation, attempts_of, capabilities_of, generate
 from familiar_connect.context.messages import to_messages
 from familiar_connect.context.processors.tidy import Tidy
 from familiar_connect.context.protocols import (
@@ -69,7 +69,9 @@ class PipelineReply:
 class LiveReply:
     """A reply still being written: iterate the pieces; afterwards `reply` holds all that is known."""
 
-    def __init__(self, output: PipelineOutput, generation: Generation, first_piece_s: float, trace: TraceBuilder):
+    def __init__(
+        self, output: PipelineOutput, generation: Generation, first_piece_s: float | None, trace: TraceBuilder
+    ) -> None:
         self._generation = generation
         self._first_piece_s = first_piece_s
         self._trace = trace
@@ -84,7 +86,7 @@ class LiveReply:
                     yield piece
                     piece = await anext(pieces, None)
             finally:
-                await pieces.aclose()  # type: ignore[attr-defined]
+                await pieces.aclose()
                 told.update(_model_facts(self._generation))
 
     @property
@@ -139,7 +141,7 @@ class ContextPipeline:
         directives = collect_directives(found, request)
         budget = self._budgeter.fill(found, budget_by_layer)
         output = PipelineOutput(request, budget, outcomes, directives)
-        return within_total(output) if request.budget_tokens > 0 else output
+        return within_total(output)
 
     async def run_pre_processors(self, request: ContextRequest, *, time_left_s: float | None = None) -> ContextRequest:
         """The chain, one after another; out of time, it ends after its last finished member."""
@@ -190,8 +192,7 @@ class ContextPipeline:
         started = time.monotonic()
         trace = trace or _trace_of(request)
         output, generation = await self._prepare(request, trace)
-        left = _left(request, started)
-        return LiveReply(output, generation, left if left is not None else 0.0, trace)
+        return LiveReply(output, generation, _left(request, started), trace)
 
     async def opening(self, request: ContextRequest) -> list[Message]:
         """The messages that stand before what *request* is about to say: what a model can work ahead."""
@@ -212,7 +213,7 @@ class ContextPipeline:
             told["tokens_by_block"] = blocks_of(prompt, output)
             told["dropped"] = [_plain_note(note) for note in prompt.dropped]
         tidy = Tidy([self._persona], speakers_of(prompt, request))
-        return output, Generation(prompt, attempts_of(self._model), tidy=tidy)
+        return output, generate(prompt, attempts_of(self._model), tidy=tidy)
 
     async def _collect(self, generation: Generation, left_s: float | None) -> None:
         limit = asyncio.timeout(left_s)
@@ -229,7 +230,7 @@ class ContextPipeline:
             generation.text = last_sentence_end(generation.text)
             logger.warning("reply cut at the deadline", extra={"characters": len(generation.text)})
         finally:
-            await pieces.aclose()  # type: ignore[attr-defined]
+            await pieces.aclose()
 
     async def run_post_processors(
         self, reply_text: str, request: ContextRequest, *, time_left_s: float | None = None
@@ -307,8 +308,8 @@ def _model_facts(generation: Generation) -> dict[str, Any]:
     return facts
 
 
-async def _first(pieces: AsyncIterator[str], limit_s: float) -> str | None:
-    limit = asyncio.timeout(limit_s if limit_s > 0 else None)
+async def _first(pieces: AsyncIterator[str], limit_s: float | None) -> str | None:
+    limit = asyncio.timeout(limit_s)
     try:
         async with limit:
             return await anext(pieces, None)
@@ -325,7 +326,7 @@ def _limit(deadline_s: float) -> float | None:
 def _left(request: ContextRequest, started: float) -> float | None:
     if request.deadline_s <= 0:
         return None
-    return max(0.001, request.deadline_s - (time.monotonic() - started))
+    return max(0.0, request.deadline_s - (time.monotonic() - started))
 
 
 def _trace_of(request: ContextRequest) -> TraceBuilder:

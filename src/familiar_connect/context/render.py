@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 
+from familiar_connect.chat.types import Sender
 from familiar_connect.config.types import PromptOrder
-from familiar_connect.context.messages import is_dialogue, to_messages
-from familiar_connect.context.slots import STREAM, place
+from familiar_connect.context.messages import is_dialogue, to_messages, top_length
+from familiar_connect.context.slots import STREAM, in_prompt_order, place, shown_text
 from familiar_connect.context.types import (
     ContextItem,
     ContextRequest,
@@ -61,17 +63,17 @@ def native_prompt(output: PipelineOutput, options: RenderOptions | None = None) 
     """*output* as a prompt in native order, its directives beside the items."""
     options = options or RenderOptions()
     stable_first = options.prompt_order is PromptOrder.stable_first
-    kept = output.budget.kept
-    moved = [c for c in kept if stable_first and _leaves_its_seat(c)]
-    top = [c for c in kept if place(c) < STREAM and c.depth is None and c not in moved]
+    seats: dict[_Seat, list[Contribution]] = {seat: [] for seat in _Seat}
+    for contribution in _kept(output):
+        seats[_seat(contribution, stable_first=stable_first)].append(contribution)
+    top = seats[_Seat.top]
     if stable_first:
         top = [c for c in top if _is_system(c)] + [c for c in top if not _is_system(c)]
     preamble = ContextItem.of("system", PREAMBLE, tag=ItemTag.PREAMBLE, source="preamble")
-    head = [preamble, *(item for c in top for item in _items_of(c))]
-    stream = _stream(output.request, kept, [item for c in moved for item in _items_of(c)])
-    items = [*head, *stream]
-    items = _inject(items, kept, options)
-    items = _place_by_depth(items, [c for c in kept if c.depth is not None and c not in moved])
+    items = [preamble, *(item for c in top for item in _items_of(c))]
+    items += _stream(output.request, seats[_Seat.dialogue], seats[_Seat.before_exchange])
+    items = _inject(items, seats[_Seat.inject], options)
+    items = _place_by_depth(items, seats[_Seat.by_depth])
     turn = output.request.turn
     return Prompt(
         items=tuple(items),
@@ -81,47 +83,80 @@ def native_prompt(output: PipelineOutput, options: RenderOptions | None = None) 
     )
 
 
-def _leaves_its_seat(contribution: Contribution) -> bool:
-    """Whether *contribution* changes every turn and so, in `stable_first`, stands before the newest exchange."""
-    return contribution.volatile and contribution.layer not in (Layer.recent_history, Layer.depth_inject)
+class _Seat(Enum):
+    """Where a contribution stands."""
+
+    top = "top"
+    dialogue = "dialogue"
+    before_exchange = "before_exchange"
+    inject = "inject"
+    by_depth = "by_depth"
+
+
+def _seat(contribution: Contribution, *, stable_first: bool) -> _Seat:
+    in_stream = contribution.layer in (Layer.recent_history, Layer.depth_inject)
+    if stable_first and contribution.volatile and not in_stream:
+        return _Seat.before_exchange
+    if _depth_of(contribution) is not None:
+        return _Seat.by_depth
+    if in_stream:
+        return _Seat.dialogue if contribution.layer is Layer.recent_history else _Seat.inject
+    return _Seat.top if place(contribution) < STREAM else _Seat.before_exchange
+
+
+def _depth_of(contribution: Contribution) -> int | None:
+    """The turns that follow *contribution*; words meant for after the history stand last unless they say otherwise."""
+    if contribution.depth is None and contribution.tag is ItemTag.POST_HISTORY:
+        return 0
+    return contribution.depth
+
+
+def _kept(output: PipelineOutput) -> list[Contribution]:
+    """What was kept; a result that holds nothing but the joined text of its layers counts as one block for each."""
+    result = output.budget
+    if result.kept or not result.by_layer:
+        return result.kept
+    return in_prompt_order(
+        [Contribution.of(layer, text, source=layer.value) for layer, text in result.by_layer.items()]
+    )
 
 
 def _is_system(contribution: Contribution) -> bool:
-    return all(item.role == "system" for item in _items_of(contribution))
+    roles = [item.role for item in contribution.items] or [contribution.role]
+    return all(role == "system" for role in roles)
 
 
-def _items_of(contribution: Contribution) -> tuple[ContextItem, ...]:
+def _items_of(contribution: Contribution, *, apart: bool = False) -> tuple[ContextItem, ...]:
     if contribution.items:
         return contribution.items
     return (
         ContextItem.of(
             contribution.role,
-            contribution.text,
+            shown_text(contribution),
             tag=contribution.tag,
             depth=contribution.depth,
             source=contribution.source,
+            apart=apart,
         ),
     )
 
 
 def _stream(
-    request: ContextRequest, kept: Sequence[Contribution], volatile: Sequence[ContextItem]
+    request: ContextRequest, recent: Sequence[Contribution], volatile: Sequence[Contribution]
 ) -> list[ContextItem]:
     """The dialogue so far, what changes every turn, the note of an interruption, and the new messages."""
-    recent = [c for c in kept if c.layer is Layer.recent_history and c.depth is None]
-    stream = [item for c in recent if not c.items for item in _items_of(c)]
-    stream += [item for c in recent if c.items for item in c.items]
-    pending = [] if _brings_the_exchange(request) else [pending_item(turn) for turn in request.speakers_turns]
-    before: list[ContextItem] = list(volatile)
+    stream = [item for c in recent if not c.items for item in _items_of(c, apart=True)]
+    stream += [item for c in recent for item in c.items]
+    before = [item for c in volatile for item in _items_of(c, apart=True)]
     if request.interruption_context and request.interruption_context.strip():
-        before.append(ContextItem.of("system", request.interruption_context, source="interruption"))
-    if not pending:
+        before.append(ContextItem.of("system", request.interruption_context, source="interruption", apart=True))
+    if brings_the_exchange(request):
         at = _exchange_start(stream, request)
         return [*stream[:at], *before, *stream[at:]]
-    return [*stream, *before, *pending]
+    return [*stream, *before, *(pending_item(turn) for turn in request.speakers_turns)]
 
 
-def _brings_the_exchange(request: ContextRequest) -> bool:
+def brings_the_exchange(request: ContextRequest) -> bool:
     """Whether the dialogue items already hold the messages being answered."""
     return request.turn is not None and bool(request.turn.messages)
 
@@ -144,20 +179,21 @@ def pending_item(turn: PendingTurn) -> ContextItem:
         parts=(TextPart(f"{author.label}: {text}" if author else text),),
         tag=ItemTag.DIALOGUE,
         name=author.openai_name if author else None,
+        sender=Sender(name=author.label) if author else None,
+        words=text,
         history_id=turn.history_id,
         source="pending",
     )
 
 
-def _inject(items: list[ContextItem], kept: Sequence[Contribution], options: RenderOptions) -> list[ContextItem]:
+def _inject(items: list[ContextItem], notes: Sequence[Contribution], options: RenderOptions) -> list[ContextItem]:
     """Text of the depth-inject layer at its configured position from the end, never behind the newest message."""
-    texts = [c.text.strip() for c in kept if c.layer is Layer.depth_inject and c.depth is None]
-    if not any(texts):
+    ranked = sorted(notes, key=lambda c: (-c.priority, c.order))
+    text = "\n\n".join(item.text.strip() for c in ranked for item in _items_of(c) if item.text.strip())
+    if not text:
         return items
-    text = "\n\n".join(text for text in texts if text)
-    source = next(c.source for c in kept if c.layer is Layer.depth_inject and c.depth is None)
-    note = ContextItem.of(options.depth_inject_role, text, tag=ItemTag.THINKING, source=source)
-    top = next((i for i, item in enumerate(items) if item.role != "system"), len(items))
+    note = ContextItem.of(options.depth_inject_role, text, tag=ItemTag.THINKING, source=ranked[0].source, apart=True)
+    top = top_length(items)
     messages = 1 + len(items) - top
     index = max(1, messages - max(1, options.depth_inject_position))
     at = top + index - 1
@@ -167,9 +203,9 @@ def _inject(items: list[ContextItem], kept: Sequence[Contribution], options: Ren
 def _place_by_depth(items: list[ContextItem], contributions: Sequence[Contribution]) -> list[ContextItem]:
     """Each contribution where exactly `depth` real turns follow; low `order` first at equal depth."""
     placed = items
-    for contribution in sorted(contributions, key=lambda c: (-(c.depth or 0), c.order)):
-        at = _with_turns_after(placed, contribution.depth or 0)
-        placed = [*placed[:at], *_items_of(contribution), *placed[at:]]
+    for contribution in sorted(contributions, key=lambda c: (-(_depth_of(c) or 0), c.order)):
+        at = _with_turns_after(placed, _depth_of(contribution) or 0)
+        placed = [*placed[:at], *_items_of(contribution, apart=True), *placed[at:]]
     return placed
 
 

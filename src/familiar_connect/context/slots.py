@@ -1,8 +1,9 @@
-"""SLOTS: which layer pays for a tagged block and where it stands, in one table.
+"""SLOTS: which layer pays for a tagged block and where it stands, in one table; LABELS: what it is announced as.
 
 The index is the order of the prompt. `stable_first` differs from `classic` in two things only:
 volatile blocks leave the top and stand just before the newest exchange, and stable blocks of
-another role than system follow the system blocks, so that the top is one message.
+another role than system follow the system blocks, so that the top is one message. What a side
+model wrote is shown inside a label, as something told and not as an instruction.
 """
 
 from __future__ import annotations
@@ -50,6 +51,12 @@ SLOTS: dict[ItemTag, Slot] = {
     ItemTag.THINKING: Slot(Layer.depth_inject, STREAM),
 }
 
+LABELS: dict[ItemTag, str] = {
+    ItemTag.SUMMARY: "Earlier, in short",
+    ItemTag.SHORT_TERM: "Heard elsewhere",
+    ItemTag.SAMPLE: "How you talk, for example",
+}
+
 RESERVED = (ItemTag.USER_BLOCKS, ItemTag.SPRITES, ItemTag.TOOL_DEFINITIONS)
 """Places kept for blocks that nobody contributes yet."""
 
@@ -73,6 +80,15 @@ def place(contribution: Contribution) -> float:
     if contribution.tag is not None and contribution.tag in SLOTS:
         return SLOTS[contribution.tag].index
     return _LAST_OF_LAYER[contribution.layer] + 0.5
+
+
+def shown_text(contribution: Contribution) -> str:
+    """The text of *contribution* as it is sent: labelled where it is only told."""
+    label = LABELS.get(contribution.tag) if contribution.tag and contribution.role == "system" else None
+    if label is None:
+        return contribution.text
+    text = contribution.text.strip()
+    return f"[{label}:\n{text}]" if "\n" in text else f"[{label}: {text}]"
 
 
 def in_prompt_order(contributions: list[Contribution]) -> list[Contribution]:

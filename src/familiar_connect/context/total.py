@@ -1,17 +1,18 @@
 """The overall cap: what the layers kept, cut once more so that prompt and reply fit the request's budget.
 
-The new messages, the note of an interruption, the last words and the speaker's own people file never
-give way; if those alone are too large the turn goes on with a warning.
+The new messages, the newest turn before them, the note of an interruption, the last words and the
+speaker's own people file never give way; if those alone are too large the turn goes on with a warning.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from familiar_connect.context.budget import MESSAGE_OVERHEAD, fit_total
-from familiar_connect.context.render import PREAMBLE, pending_item
+from familiar_connect.context.budget import MESSAGE_OVERHEAD, cost, fit_total, log_cut
+from familiar_connect.context.render import PENDING_CHARS, PREAMBLE, brings_the_exchange, pending_item
 from familiar_connect.context.types import (
     BudgetResult,
     ContextRequest,
@@ -30,13 +31,15 @@ COMPLETION_SHARE = 0.15
 
 
 def within_total(output: PipelineOutput) -> PipelineOutput:
-    """*output* cut so that the rendered prompt and the reply's share fit the request's budget."""
+    """*output* cut so that the rendered prompt and the reply's share fit the request's budget, if it has one."""
     request = output.request
-    room = request.budget_tokens - int(request.budget_tokens * COMPLETION_SHARE) - _fixed_tokens(output)
-    kept, notes = fit_total(output.budget.kept, room=room, protected=_speakers_own(output.budget.kept, request))
-    notes += _shortened_pending(request)
-    if room < 0:
-        logger.warning("what may not be cut is larger than the budget", extra={"tokens_over": -room})
+    kept, notes = output.budget.kept, _shortened_pending(request)
+    if request.budget_tokens > 0:
+        room = request.budget_tokens - math.ceil(request.budget_tokens * COMPLETION_SHARE) - _fixed_tokens(output)
+        kept, cuts = fit_total(kept, room=room, protected=_speakers_own(kept, request))
+        notes += cuts
+        if (over := sum(map(cost, kept)) - room) > 0:
+            logger.warning("what may not be cut is larger than the budget", extra={"tokens_over": over})
     if not notes:
         return output
     survivors = sorted(kept, key=lambda c: (-c.priority, c.order))
@@ -52,7 +55,8 @@ def _fixed_tokens(output: PipelineOutput) -> int:
     """Tokens of what is never cut: preamble, the new messages, the note of an interruption, the tail."""
     request, last = output.request, output.directives
     texts = [PREAMBLE, request.interruption_context or ""]
-    texts += [pending_item(turn).text for turn in request.speakers_turns]
+    if not brings_the_exchange(request):
+        texts += [pending_item(turn).text for turn in request.speakers_turns]
     texts += [*last.lower, *last.tail, last.queued_reply or "", last.uncensor or "", last.prefill or ""]
     return sum(estimate_tokens(text) + MESSAGE_OVERHEAD for text in texts if text)
 
@@ -64,9 +68,11 @@ def _speakers_own(kept: Sequence[Contribution], request: ContextRequest) -> froz
 
 
 def _shortened_pending(request: ContextRequest) -> list[DroppedNote]:
+    """A note for each new message too long to be shown whole."""
     notes = []
     for turn in request.speakers_turns:
-        lost = estimate_tokens(turn.text) - estimate_tokens(pending_item(turn).text)
-        if lost > 0:
+        if len(turn.text) > PENDING_CHARS:
+            lost = max(1, estimate_tokens(turn.text) - estimate_tokens(pending_item(turn).text))
             notes.append(DroppedNote(Layer.recent_history, "pending", "truncated", lost, "message"))
+            log_cut(notes[-1])
     return notes

@@ -109,6 +109,10 @@ class ContextItem:
     timestamp: datetime | None = None
     source: str = ""
     """Who contributed it; for the inspector."""
+    apart: bool = False
+    """A message of its own even right below the system message, never joined into it."""
+    words: str | None = None
+    """What was said, without mark or name before it: for a model so small that these confuse it."""
     anchor: bool = False
     """A good place to start when older items must go: cutting to it keeps later prompts' prefix the same."""
     media: tuple[MediaDescriptor, ...] = ()
@@ -130,9 +134,10 @@ class ContextItem:
         depth: int | None = None,
         name: str | None = None,
         source: str = "",
+        apart: bool = False,
     ) -> ContextItem:
         """An item of one text part."""
-        return cls(role=role, parts=(TextPart(text),), tag=tag, depth=depth, name=name, source=source)
+        return cls(role=role, parts=(TextPart(text),), tag=tag, depth=depth, name=name, source=source, apart=apart)
 
 
 @dataclass(frozen=True)
@@ -212,7 +217,7 @@ class DroppedNote:
     reason: Literal["dropped", "truncated"]
     tokens_dropped: int
     full: str = "layer"
-    """What had no room: `layer`, `total` or `window`."""
+    """What had no room: `layer`, `total`, `window`, or the `message` itself, too long to be shown whole."""
 
     def __post_init__(self) -> None:
         if self.reason not in ("dropped", "truncated"):

@@ -9,9 +9,10 @@ from typing import Any
 
 from familiar_connect.channel_config import ChannelConfigStore
 from familiar_connect.chat.types import InboundMessage
+from familiar_connect.config.types import ChannelMode
 from familiar_connect.conversation.queue import ReplyQueue
 from familiar_connect.conversation.types import BufferedMessage, ResponseTrigger
-from familiar_connect.errors import HistoryError
+from familiar_connect.errors import ConfigError, HistoryError
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import PrivacyLevel
 from familiar_connect.privacy import PrivacyRegistry
@@ -78,7 +79,7 @@ class Intake:
                 content=message.text,
                 author=message.author,
                 guild_id=message.guild_id,
-                mode=self._channels.get(channel_id=message.channel_id).mode,
+                mode=await off_loop(self._mode, message.channel_id),
                 platform_message_id=message.message_id,
                 timestamp=message.timestamp,
             )
@@ -104,6 +105,13 @@ class Intake:
             is_voice=message.is_voice,
         )
         return Heard.answering
+
+    def _mode(self, channel_id: int) -> ChannelMode | None:
+        """The channel's mode; a channel whose settings cannot be read is heard all the same."""
+        try:
+            return self._channels.get(channel_id=channel_id).mode
+        except ConfigError:
+            return None
 
     def _listens_to(self, message: InboundMessage) -> bool:
         if message.platform in LOCAL_PLATFORMS:

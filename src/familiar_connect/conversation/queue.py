@@ -59,7 +59,11 @@ class ReplyQueue:
             logger.warning("too many messages wait for one reply", extra={"channel_id": channel_id})
         channel.place, channel.guild_id = place, guild_id
         channel.is_voice, channel.trigger = is_voice, trigger
-        if channel.task is None or channel.task.done():
+        self._see_to(channel_id, channel)
+
+    def _see_to(self, channel_id: int, channel: _Channel) -> None:
+        """Have what waits answered, unless somebody is at it."""
+        if channel.waiting and (channel.task is None or channel.task.done()):
             channel.task = self._background.start(self._answer(channel_id, channel), name=str(channel_id))
 
     async def _answer(self, channel_id: int, channel: _Channel) -> None:
@@ -75,7 +79,10 @@ class ReplyQueue:
                 is_voice=channel.is_voice,
                 from_queue=queued,
             )
-            await self.respond(exchange, channel.place)
+            try:
+                await self.respond(exchange, channel.place)
+            except Exception:  # isolation: what waits is answered all the same
+                logger.exception("reply failed", extra={"channel_id": channel_id})
             queued = True
 
     async def idle(self, channel_id: int) -> None:
@@ -85,12 +92,13 @@ class ReplyQueue:
             await asyncio.wait({channel.task})
 
     async def stop(self, channel_id: int) -> bool:
-        """Cancel the reply under way and forget what waits; says whether there was one."""
+        """Cancel the reply under way and forget what waited for it; says whether there was one."""
         channel = self._channels.get(channel_id)
         if channel is None or channel.task is None or channel.task.done():
             return False
         channel.waiting.clear()
         await cancel_and_wait(channel.task)
+        self._see_to(channel_id, channel)  # what was said while it ended
         return True
 
     async def aclose(self) -> None:

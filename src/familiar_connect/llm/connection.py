@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 from weakref import WeakKeyDictionary
 
+from familiar_connect.errors import ModelSetupError
+
 if TYPE_CHECKING:
     import ssl
 
@@ -62,6 +64,15 @@ class Connections:
 
 
 def _make_client(kind: _Kind, timeout_s: float) -> httpx2.AsyncClient:
+    try:
+        return _client(kind, timeout_s)
+    except (ImportError, ValueError) as error:
+        raise ModelSetupError(
+            "The proxy named by HTTP_PROXY, HTTPS_PROXY or ALL_PROXY cannot be used: name an http:// one, or unset it."
+        ) from error
+
+
+def _client(kind: _Kind, timeout_s: float) -> httpx2.AsyncClient:
     import httpx2  # heavy: loaded by the first call, not by the first import
 
     return httpx2.AsyncClient(

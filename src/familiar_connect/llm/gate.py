@@ -127,8 +127,11 @@ class RequestGate:
             if len(self._inside) >= places:
                 break
             self._waiting.remove(ticket)
+            try:
+                ticket.loop.call_soon_threadsafe(_admit, ticket.admitted)
+            except RuntimeError:
+                continue  # its loop was closed this very moment
             self._inside.append(ticket)
-            ticket.loop.call_soon_threadsafe(_admit, ticket.admitted)
 
 
 def _admit(admitted: asyncio.Future[None]) -> None:

@@ -79,7 +79,7 @@ class Capabilities:
     temperature: float | None = None
     """Used when the slot sets none."""
     bare_single_speaker: bool = False
-    """So small that speaker prefixes confuse it: with one other speaker they are left off."""
+    """So small that names and marks before people's words confuse it: with one other speaker they are left off."""
 
 
 @dataclass(kw_only=True)

@@ -25,7 +25,9 @@ def split_reply_into_chunks(text: str, *, sentence_split_threshold: int, hard_ca
 
 
 def pack_reply(text: str, *, limit: int) -> list[str]:
-    """The fewest pieces within *limit*: paragraphs packed together as long as they fit."""
+    """The fewest pieces within *limit*: a text that fits stays as it is, else its paragraphs are packed together."""
+    if len(text.strip()) <= limit:
+        return [text.strip()] if text.strip() else []
     packed: list[str] = []
     for piece in split_reply_into_chunks(text, sentence_split_threshold=limit, hard_cap=limit):
         if packed and len(packed[-1]) + 2 + len(piece) <= limit:
@@ -36,6 +38,7 @@ def pack_reply(text: str, *, limit: int) -> list[str]:
 
 
 def _capped(piece: str, cap: int) -> list[str]:
+    cap = max(1, cap)
     parts: list[str] = []
     while len(piece) > cap:
         at = piece.rfind(" ", 0, cap + 1)

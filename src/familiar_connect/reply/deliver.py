@@ -6,15 +6,16 @@ A delivery can be ended between two pieces; what went out stays out and is what 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, Awaitable, Callable
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from familiar_connect.config import TypingSimulationConfig
+from familiar_connect.errors import DeliveryError
 from familiar_connect.reply.chunks import pack_reply, split_reply_into_chunks
 from familiar_connect.reply.pacing import compute_typing_delay
 from familiar_connect.reply.protocols import Delivery
-from familiar_connect.support.aio import cancel_and_wait
+from familiar_connect.support.aio import cancel_and_wait, finish
 
 
 @dataclass
@@ -64,20 +65,45 @@ class TextDeliveryRegistry:
         return dict(self._trackers)
 
 
-async def deliver_text(
+async def deliver(
+    reply: str | AsyncIterable[str],
+    place: Delivery,
+    pacing: TypingSimulationConfig,
+    tracker: TextDeliveryTracker | None = None,
+    *,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+) -> None:
+    """Send *reply* out: pieces as they come, or a finished text split to the platform's limit."""
+    tracker = tracker or TextDeliveryTracker(channel_id=0)
+    if not isinstance(reply, str):
+        await _pass_on(reply, place, tracker)
+    elif place.streams:
+        await _pass_on(_one_piece(reply), place, tracker)
+    elif pacing.enabled:
+        await _type_out(reply, place, pacing, tracker, sleep)
+    else:
+        _begin(tracker)
+        for piece in pack_reply(reply, limit=place.limit):
+            await _send(piece, place, tracker)
+
+
+async def _pass_on(pieces: AsyncIterable[str], place: Delivery, tracker: TextDeliveryTracker) -> None:
+    """Hand each piece on as it comes. Until the first is there, the reply is still being written."""
+    async for piece in pieces:
+        if not tracker.is_active():
+            _begin(tracker)
+        await _send(piece, place, tracker)
+
+
+async def _type_out(
     text: str,
     place: Delivery,
     pacing: TypingSimulationConfig,
     tracker: TextDeliveryTracker,
-    *,
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    sleep: Callable[[float], Awaitable[None]],
 ) -> None:
-    """Send a finished reply: split to the platform's limit, typed at a person's pace where that is on."""
-    if not pacing.enabled:
-        for piece in pack_reply(text, limit=place.limit):
-            await place.send(piece)
-            tracker.mark_sent(piece)
-        return
+    """Type, wait, send, pause, piece by piece."""
+    _begin(tracker)
     pieces = split_reply_into_chunks(
         text, sentence_split_threshold=pacing.sentence_split_threshold, hard_cap=place.limit
     )
@@ -86,12 +112,28 @@ async def deliver_text(
             await sleep(pacing.inter_line_pause_s)
         async with place.thinking():
             await sleep(compute_typing_delay(piece, pacing))
-        await place.send(piece)
-        tracker.mark_sent(piece)
+        await _send(piece, place, tracker)
 
 
-async def deliver_stream(pieces: AsyncIterable[str], place: Delivery, tracker: TextDeliveryTracker) -> None:
-    """Hand each piece on as it comes."""
-    async for piece in pieces:
-        await place.send(piece)
+def _begin(tracker: TextDeliveryTracker) -> None:
+    task = asyncio.current_task()
+    assert task is not None
+    tracker.start(task)
+
+
+async def _send(piece: str, place: Delivery, tracker: TextDeliveryTracker) -> None:
+    """Send one piece and know it: ended meanwhile, the piece on its way still arrives and counts."""
+
+    async def out() -> None:
+        try:
+            await place.send(piece)
+        except Exception as error:  # whatever a platform's library raises
+            raise DeliveryError(f"the place cannot be written to ({type(error).__name__})") from error
         tracker.mark_sent(piece)
+
+    await finish(out())
+
+
+async def _one_piece(text: str) -> AsyncIterator[str]:
+    if text:
+        yield text

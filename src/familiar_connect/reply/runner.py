@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterable, Awaitable, Callable
 from typing import Any
 
 from familiar_connect.channel_config import ChannelConfigStore
@@ -13,24 +13,26 @@ from familiar_connect.chat.build import build_turn
 from familiar_connect.chat.types import Turn
 from familiar_connect.config import ChannelConfig
 from familiar_connect.context.generate import capabilities_of
-from familiar_connect.context.pipeline import ContextPipeline, PipelineReply
+from familiar_connect.context.pipeline import ContextPipeline
+from familiar_connect.context.protocols import PostProcessor
 from familiar_connect.context.types import ContextRequest
 from familiar_connect.conversation.types import Exchange
-from familiar_connect.errors import FamiliarError, HistoryError, ModelError, TurnDeadlineError
+from familiar_connect.errors import ConfigError, DeliveryError, FamiliarError, HistoryError, TurnDeadlineError
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.observe.trace import TraceBuilder
-from familiar_connect.reply.deliver import TextDeliveryRegistry, TextDeliveryTracker, deliver_stream, deliver_text
+from familiar_connect.reply.deliver import TextDeliveryRegistry, TextDeliveryTracker, deliver
 from familiar_connect.reply.protocols import Place
 from familiar_connect.reply.record import record
 from familiar_connect.reply.request import suited_to, to_request
 from familiar_connect.reply.types import ReplyOutcome
-from familiar_connect.reply.witness import Witness
-from familiar_connect.support.aio import cancel_and_wait, finish
+from familiar_connect.reply.witness import Seen, Witness
+from familiar_connect.support.aio import cancel_and_wait, finish, off_loop
 from familiar_connect.support.clock import Clock, SystemClock
 
 logger = logging.getLogger(__name__)
 
 PipelineFor = Callable[[ChannelConfig, ContextRequest], ContextPipeline]
+"""Builds the pipeline of one turn; called in a thread, for it looks at files."""
 
 
 class ReplyRunner:
@@ -60,72 +62,70 @@ class ReplyRunner:
         self._rng = rng or random.Random()
 
     def channel(self, channel_id: int) -> ChannelConfig:
-        """The channel's settings, within what the reply's model can work through."""
+        """The channel's settings, within what the reply's model can work through. May read its file."""
         model = self._llm_clients.get("main_prose")
         return suited_to(self._channels.get(channel_id=channel_id), capabilities_of(model))
 
-    async def respond(self, exchange: Exchange, place: Place) -> ReplyOutcome:
-        """Answer one exchange. A failing model is told to the place; nothing is recorded as said then."""
-        channel = self.channel(exchange.channel_id)
+    async def respond(self, exchange: Exchange, place: Place) -> ReplyOutcome | None:
+        """Answer one exchange. What stands in the way is told to the place; nothing is recorded as said then."""
+        try:
+            channel = await off_loop(self.channel, exchange.channel_id)
+        except ConfigError as broken:
+            await self._apologise(broken, place)
+            return None
         turn = await build_turn(exchange, place)
         request = to_request(turn, channel)
+        tracker = self._deliveries.get(exchange.channel_id)
+        tracker.clear()
         seen = self._witness.open(request, clock=self._clock, seed=self._rng.getrandbits(32))
         error: str | None = None
         try:
-            error = await self._answer(request, channel, turn, place, seen.trace, seen.keep)
+            await self._answer(request, channel, place, tracker, seen)
+        except DeliveryError as failure:
+            error = str(failure)
+            logger.error("reply could not be delivered", extra={"channel_id": exchange.channel_id, "reason": error})
+        except Exception as failure:  # isolation: whatever ails a model costs its reply
+            error = str(failure)
+            await self._apologise(failure, place)
         finally:
-            tracker = self._deliveries.get(exchange.channel_id)
             sent = said(tracker, place)
             cut = tracker.task is not None and tracker.task.cancelled()
             tracker.clear()
+            if cut:
+                seen.trace.tag("interrupted", "yes")
             await finish(self._record(turn, sent, channel, seen.trace))
             trace = self._witness.close(seen, channel)
         return ReplyOutcome(sent=sent, trace=trace, interrupted=cut, error=error)
 
     async def _answer(
-        self,
-        request: ContextRequest,
-        channel: ChannelConfig,
-        turn: Turn,
-        place: Place,
-        trace: TraceBuilder,
-        keep: Callable[[PipelineReply], None],
-    ) -> str | None:
-        pipeline = self._pipeline_for(channel, request)
-        try:
-            if place.streams and not pipeline.post_processors:
-                async with place.thinking():
-                    live = await pipeline.start(request, trace=trace)
-                    try:
-                        await self._deliver(deliver_stream(live, place, self._tracker(turn)), turn, trace)
-                    finally:
-                        keep(live.reply)
-                return None
+        self, request: ContextRequest, channel: ChannelConfig, place: Place, tracker: TextDeliveryTracker, seen: Seen
+    ) -> None:
+        pipeline = await off_loop(self._pipeline_for, channel, request)
+        if place.streams and not any(rewrites(processor) for processor in pipeline.post_processors):
             async with place.thinking():
-                reply = await pipeline.run(request, trace=trace)
-            keep(reply)
-            await self._deliver(self._whole(reply.text, place, channel, turn), turn, trace)
-        except (ModelError, TurnDeadlineError) as error:
-            logger.warning("main reply failed", extra={"error": type(error).__name__, "reason": str(error)})
-            await place.notice(_for_people(error))
-            return str(error)
-        return None
+                live = await pipeline.start(request, trace=seen.trace)
+                try:
+                    await self._deliver(live, place, channel, tracker, seen.trace)
+                finally:
+                    seen.keep(live.reply)
+            return
+        async with place.thinking():
+            reply = await pipeline.run(request, trace=seen.trace)
+        seen.keep(reply)
+        await self._deliver(reply.text, place, channel, tracker, seen.trace)
 
-    def _tracker(self, turn: Turn) -> TextDeliveryTracker:
-        return self._deliveries.get(turn.channel_id)
-
-    def _whole(self, text: str, place: Place, channel: ChannelConfig, turn: Turn) -> Coroutine[Any, Any, None]:
-        """The delivery of a finished text; a place that streams gets it as one piece."""
-        tracker = self._tracker(turn)
-        if place.streams:
-            return deliver_stream(_one_piece(text), place, tracker)
-        return deliver_text(text, place, channel.typing_simulation, tracker)
-
-    async def _deliver(self, work: Coroutine[Any, Any, None], turn: Turn, trace: TraceBuilder) -> None:
+    async def _deliver(
+        self,
+        reply: str | AsyncIterable[str],
+        place: Place,
+        channel: ChannelConfig,
+        tracker: TextDeliveryTracker,
+        trace: TraceBuilder,
+    ) -> None:
         """Run the delivery as a task of its own, so that a newer message can end it and nothing else."""
         async with trace.span("deliver"):
-            task = asyncio.get_running_loop().create_task(work, name=f"deliver:{turn.channel_id}")
-            self._tracker(turn).start(task)
+            work = deliver(reply, place, channel.typing_simulation, tracker)
+            task = asyncio.get_running_loop().create_task(work, name=f"deliver:{tracker.channel_id}")
             try:
                 await asyncio.wait({task})
             except asyncio.CancelledError:
@@ -133,6 +133,18 @@ class ReplyRunner:
                 raise
             if not task.cancelled():
                 task.result()
+
+    async def _apologise(self, error: Exception, place: Place) -> None:
+        """Say why there is no reply: in the program's own words, or, for what it did not foresee, by name only."""
+        logger.warning("main reply failed", extra={"error": type(error).__name__})
+        logger.debug("why the main reply failed", exc_info=error)
+        if isinstance(error, TurnDeadlineError):
+            words = f"{error}. Ask again, or raise the channel's deadline_s."
+        elif isinstance(error, FamiliarError):
+            words = str(error)
+        else:
+            words = f"the model failed ({type(error).__name__}). `familiar doctor --ask-models` looks for the cause."
+        await place.notice(f"No reply: {words}")
 
     async def _record(self, turn: Turn, sent: str, channel: ChannelConfig, trace: TraceBuilder) -> None:
         async with trace.span("record"):
@@ -150,12 +162,6 @@ def said(tracker: TextDeliveryTracker, place: Place) -> str:
     return ("" if place.streams else "\n\n").join(tracker.sent_chunks).strip()
 
 
-async def _one_piece(text: str) -> AsyncIterator[str]:
-    if text:
-        yield text
-
-
-def _for_people(error: FamiliarError) -> str:
-    if isinstance(error, TurnDeadlineError):
-        return f"No reply: {error}. Ask again, or raise the channel's deadline."
-    return f"No reply: {error}"
+def rewrites(processor: PostProcessor) -> bool:
+    """Whether *processor* may change a reply; one whose model is too weak for side tasks lets it pass."""
+    return capabilities_of(getattr(processor, "llm_client", None)).side_tasks

@@ -20,6 +20,7 @@ from familiar_connect.observe.ledger import MetricsCollector
 from familiar_connect.observe.prefix import PrefixMeter
 from familiar_connect.observe.replay import ReplayRecord, ReplayStore, hash_messages
 from familiar_connect.observe.trace import TraceBuilder, TurnTrace
+from familiar_connect.reply.replaying import fitting_between, full_prompt
 from familiar_connect.support.aio import Background, off_loop
 from familiar_connect.support.clock import Clock
 from familiar_connect.support.plain import to_plain
@@ -101,21 +102,31 @@ class Witness:
             logger.exception("turn could not be kept for inspection", extra={"trace_id": trace.trace_id})
 
     def _record(self, seen: Seen, reply: PipelineReply, trace: TurnTrace, channel: ChannelConfig) -> ReplayRecord:
+        whole = full_prompt(reply.output, self._options)
+        settings = {
+            "channel": to_plain(channel),
+            "render": to_plain(self._options),
+            "fitting": to_plain(fitting_between(whole, reply.prompt.items, reply.messages)),
+        }
         return ReplayRecord(
             trace_id=trace.trace_id,
             request=reply.output.request,
             clock_iso=seen.clock_iso,
             seed=seen.seed,
-            settings={"channel": to_plain(channel), "render": to_plain(self._options)},
+            settings=settings,
             kept=tuple(reply.output.budget.kept),
             dropped=tuple(reply.prompt.dropped),
             directives=reply.output.directives,
             messages_hash=hash_messages(reply.messages),
         )
 
+    async def settled(self) -> None:
+        """Wait until everything seen so far is kept."""
+        await self._background.settled()
+
     async def aclose(self) -> None:
         """Let what is under way finish, then close the ledger."""
-        await self._background.settled()
+        await self.settled()
         await off_loop(self.collector.close)
 
 

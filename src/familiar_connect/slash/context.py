@@ -9,6 +9,7 @@ from familiar_connect.support.aio import off_loop
 
 
 async def context(ctx: SlashContext, familiar: Familiar) -> SlashReply:
+    await familiar.path.witness.settled()
     page = await off_loop(familiar.last_context_cache.get, channel_id=ctx.channel_id)
     if page is None:
         return SlashReply(text="No context yet: say something first.")

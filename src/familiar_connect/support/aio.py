@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Hashable
+from collections.abc import Callable, Coroutine, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
 from typing import Any, ParamSpec, TypeVar
@@ -105,9 +105,3 @@ class SingleFlight:
     def _landed(self, key: Hashable, task: asyncio.Task[Any]) -> None:
         if self._flights.get(key) is task:
             del self._flights[key]
-
-
-async def within(seconds: float, work: Awaitable[T]) -> T:
-    """*work*, or TimeoutError after *seconds*."""
-    async with asyncio.timeout(seconds):
-        return await work

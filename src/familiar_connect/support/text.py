@@ -7,8 +7,10 @@ import unicodedata
 
 from familiar_connect.support.tokens import CHARS_PER_TOKEN, estimate_tokens
 
-_SENTENCE_END = re.compile(r"""[.!?…]+["'”’)\]*_]*(?=\s|$)|[。！？]+[」』”’）]*""")
-_LAST_SPACE = re.compile(r"\s+\S*$")
+_SENTENCE_END = re.compile(r"""(?<![.!?…])[.!?…]+["'”’)\]*_]*(?=\s|$)|[。！？]+[」』”’）]*""")
+"""Looks back once, so that a page of dots costs no more than a page of words."""
+_LOOK_AHEAD = 64
+"""Characters read past a limit, to see whether a mark there ends a sentence."""
 _JOINERS = {"\u200d", "\ufe0e", "\ufe0f", "\u20e3"}
 
 
@@ -25,14 +27,15 @@ def truncate_chars(text: str, limit: int) -> str:
         return text
     if limit <= 0:
         return ""
-    window = text[: limit + 1]  # one more character, to see whether an end is followed by space
-    ends = [match.end() for match in _SENTENCE_END.finditer(window) if match.end() <= limit]
+    marks = _SENTENCE_END.finditer(text, 0, limit + _LOOK_AHEAD)
+    ends = [min(mark.end(), limit) for mark in marks if mark.start() < limit]
     if ends:
-        return text[: ends[-1]].rstrip()
-    at_word = _LAST_SPACE.search(window)
-    if at_word is not None and at_word.start() > 0:
-        return text[: at_word.start()]
-    return text[: grapheme_boundary(text, limit)]
+        return text[: ends[-1]]
+    window = text[: limit + 1]  # one more character, to see whether a word ends at the limit
+    if window[-1].isspace() and window.strip():
+        return window.rstrip()
+    words = window.rsplit(None, 1)
+    return words[0] if len(words) > 1 else text[: grapheme_boundary(text, limit)]
 
 
 def last_sentence_end(text: str) -> str:
@@ -70,7 +73,7 @@ def shorten_middle(text: str, limit: int) -> str:
     if len(text) <= limit:
         return text
     head = grapheme_boundary(text, limit * 2 // 3)
-    tail = len(text) - (limit - limit * 2 // 3)
+    tail = grapheme_boundary(text, len(text) - (limit - limit * 2 // 3))
     return f"{text[:head]}\n[… {tail - head:,} characters left out …]\n{text[tail:]}"
 
 

@@ -140,8 +140,7 @@ async def test_closing_while_it_starts_ends_the_child(tmp_path: Path) -> None:
     """Nobody waits for a model that is no longer wanted."""
     server = served(NEVER_READY, tmp_path)
     waiting = asyncio.create_task(server.ready())
-    while server.pid is None:
-        await asyncio.sleep(0.001)
+    await asyncio.sleep(0)
     await server.aclose()
 
     with pytest.raises(ModelError, match="closed"):

@@ -79,11 +79,17 @@ class SteppedThinkingPreProcessor:
             familiar_id=request.familiar_id,
             channel_id=request.channel_id,
             limit=self._window,
-            before_id=request.before_id,
+            before_id=_exchange_start(request),
         )
         return [
             format_turn_for_transcript(t.role, t.author, shorten_middle(t.content, MAX_MESSAGE_CHARS)) for t in turns
         ]
+
+
+def _exchange_start(request: ContextRequest) -> int | None:
+    """First stored row of the messages being answered: they stand under a heading of their own."""
+    rows = (turn.history_id for turn in request.pending_turns)
+    return request.before_id if request.before_id is not None else next((row for row in rows if row is not None), None)
 
 
 def thinking_prompt(request: ContextRequest, earlier: list[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import logging
 from pathlib import Path
 
@@ -73,7 +74,9 @@ def _note(root: Path | None, mode: ChannelMode) -> str | None:
     path = root / f"{mode.value}.md"
     try:
         with path.open("rb") as file:
-            return file.read(MAX_NOTE_BYTES).decode("utf-8").strip() or None
+            start = file.read(MAX_NOTE_BYTES)
+        text, _ = codecs.utf_8_decode(start, "strict", len(start) < MAX_NOTE_BYTES)
+        return text.strip() or None
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:

@@ -7,6 +7,7 @@ The text is the cards' own form: `<START>` between dialogues, each line opened b
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from familiar_connect.context.types import ContextItem, ItemTag
 from familiar_connect.llm.types import Role
@@ -38,5 +39,6 @@ def sample_items(text: str, source: str) -> tuple[ContextItem, ...]:
         words = "\n".join(lines).strip()
         if words:
             shown = f"{USER_LABEL}: {words}" if role == "user" else words
-            items.append(ContextItem.of(role, shown, tag=ItemTag.SAMPLE, source=source))
+            item = ContextItem.of(role, shown, tag=ItemTag.SAMPLE, source=source)
+            items.append(replace(item, words=words))
     return tuple(items)

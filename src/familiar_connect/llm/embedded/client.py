@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import random
+import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -30,9 +31,21 @@ TIMEOUT_S = 120.0
 MAX_RETRIES = 1
 RESTART_WAIT_S = 0.3
 """A process that was killed needs a moment until it is seen to be gone."""
-SAMPLING = {"min_p": 0.1, "repeat_penalty": 1.15, "repeat_last_n": 64, "logit_bias": [["<|im_end|>", 2.0]]}
-"""Without a penalty so small a model says one sentence over and over. The penalty also falls on the end of
-a turn, which stands in every prompt; the bias gives that back, or replies would run on to the limit."""
+SAMPLING = {
+    "min_p": 0.1,
+    "repeat_penalty": 1.1,
+    "repeat_last_n": 64,
+    "dry_multiplier": 0.8,
+    "dry_allowed_length": 4,
+    "dry_penalty_last_n": 128,
+    "logit_bias": [["<|im_end|>", 2.0]],
+}
+"""Without penalties so small a model says one sentence over and over: one against words, one against whole runs
+of them. They also fall on the end of a turn, which stands in every prompt; the bias gives that back, or replies
+would run on to the limit."""
+
+_MARK = re.compile(r"<\|(\w+)\|>")
+"""Marks of turns in the model's own language. Said by people they would open a turn in another's name."""
 
 
 class EmbeddedModel(LLMClient):
@@ -70,7 +83,9 @@ class EmbeddedModel(LLMClient):
         server.retain()
 
     def build_payload(self, messages: Sequence[Message]) -> dict[str, Any]:
-        payload = super().build_payload([replace(message, media=()) for message in messages])
+        payload = super().build_payload(
+            [replace(message, media=(), content=_MARK.sub(r"< |\1| >", message.content)) for message in messages]
+        )
         return {**payload, **SAMPLING, "cache_prompt": True}
 
     async def prime(self, messages: Sequence[Message]) -> bool:
@@ -111,7 +126,7 @@ class EmbeddedModel(LLMClient):
             async with super()._post(endpoint, messages, payload) as response:
                 yield response
 
-    def _explain(self, endpoint: Endpoint, error: Exception) -> ModelError:  # noqa: ARG002
+    def _explain(self, endpoint: Endpoint, error: Exception) -> ModelError:
         import httpx2  # loaded already by the call that failed
 
         if isinstance(error, TimeoutError | httpx2.TimeoutException):

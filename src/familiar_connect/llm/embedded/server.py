@@ -24,7 +24,7 @@ from familiar_connect.errors import ModelError, ModelSetupError
 from familiar_connect.llm.embedded.process import COMMAND, ChildProcess
 from familiar_connect.llm.embedded.weights import Weights, find_weights, how_to_mend
 from familiar_connect.llm.profiles import EMBEDDED_WINDOW
-from familiar_connect.support.aio import finish, off_loop
+from familiar_connect.support.aio import cancel_and_wait, finish, off_loop
 
 State = Literal["off", "starting", "ready", "failed"]
 
@@ -235,9 +235,10 @@ class EmbeddedServer:
         try:
             await asyncio.wait({task})
         finally:
-            task.cancel()
             with self._lock:
                 self._ahead = None
+            if not task.done():
+                await cancel_and_wait(task)
         if task.cancelled():
             return False
         task.result()

@@ -18,13 +18,15 @@ from familiar_connect.familiar import Familiar
 from familiar_connect.history.recent import StoredRecent
 from familiar_connect.identity import Author
 from familiar_connect.platforms.terminal.place import CHANNEL_ID, TerminalPlace
-from familiar_connect.platforms.terminal.reading import Reader
+from familiar_connect.platforms.terminal.reading import Interrupted, Reader
 from familiar_connect.platforms.terminal.screen import Screen, printable
 from familiar_connect.slash.command import SlashContext
 from familiar_connect.slash.registry import COMMANDS, command
+from familiar_connect.support.aio import Background, cancel_and_wait
 from familiar_connect.support.clock import Clock, SystemClock
 
-EXIT_OK, EXIT_FAILED, EXIT_INTERRUPTED = 0, 1, 130
+EXIT_OK, EXIT_FAILED = 0, 1
+LEAVING = "Ctrl-C again, Ctrl-D or /quit to leave."
 _LEAVE = {"/quit", "/exit", "/q"}
 
 
@@ -52,38 +54,44 @@ class TerminalPlatform:
         self._place = TerminalPlace(screen, familiar.name, user, stored, busy_with)
         self._interrupts = 0
         self._leaving = asyncio.Event()
+        self._background = Background("terminal")
         self.exit_code = EXIT_OK
 
     async def run(self) -> None:
         """Until the person leaves, the input ends or the program is told to stop."""
-        with self._signals():
-            while not self._leaving.is_set():
-                line = await self._next_line()
-                if line is None:
-                    break
-                if line.strip():
-                    await self._take(line)
+        try:
+            with self._signals():
+                while not self._leaving.is_set():
+                    line = await self._next_line()
+                    if line is None:
+                        break
+                    if line.strip():
+                        await self._take(line)
+        finally:
+            await self._background.settled()
 
     async def _next_line(self) -> str | None:
-        reading = asyncio.ensure_future(self._reader.line())
-        leaving = asyncio.ensure_future(self._leaving.wait())
+        reading = asyncio.create_task(self._reader.line(), name="read-line")
+        leaving = asyncio.create_task(self._leaving.wait(), name="leaving")
         try:
             await asyncio.wait({reading, leaving}, return_when=asyncio.FIRST_COMPLETED)
             if not reading.done():
                 return None
+            line = reading.result()
             self._interrupts = 0
-            return reading.result()
-        except KeyboardInterrupt:
+            return line
+        except Interrupted:
             return self._interrupted_at_prompt()
         finally:
-            leaving.cancel()
-            reading.cancel()
+            for waiting in (leaving, reading):
+                if not waiting.done():
+                    await cancel_and_wait(waiting)
 
     def _interrupted_at_prompt(self) -> str | None:
         self._interrupts += 1
         if self._interrupts > 1:
             return None
-        self._screen.note("Ctrl-C again, Ctrl-D or /quit to leave.")
+        self._screen.note(LEAVING)
         return ""
 
     async def _take(self, line: str) -> None:
@@ -106,9 +114,12 @@ class TerminalPlatform:
             await self._familiar.path.queue.idle(CHANNEL_ID)
         elif heard is Heard.private:
             self._screen.note("Your privacy level is FULL, so that was not heard. `privacy.toml` says so.")
-        spoke = self._place.end()
-        if not spoke and self._place.notices > before:
+        if self._place.end():
+            return
+        if self._place.notices > before:
             self.exit_code = EXIT_FAILED
+        elif heard is Heard.answering and not self._interrupts:
+            self._screen.note(f"({self._familiar.name} said nothing. Try other words.)")
 
     async def _slash(self, line: str) -> None:
         name, _, words = line[1:].partition(" ")
@@ -138,26 +149,29 @@ class TerminalPlatform:
             loop.call_soon_threadsafe(self._on_interrupt)
 
         def on_terminate(_number: int, _frame: FrameType | None) -> None:
-            loop.call_soon_threadsafe(self._leave, EXIT_OK)
+            loop.call_soon_threadsafe(self._leave)
 
+        handlers = {signal.SIGINT: on_interrupt, signal.SIGTERM: on_terminate}
+        if hasattr(signal, "SIGHUP"):  # the window was closed
+            handlers[signal.SIGHUP] = on_terminate
         previous = {}
         try:
-            previous[signal.SIGINT] = signal.signal(signal.SIGINT, on_interrupt)
-            previous[signal.SIGTERM] = signal.signal(signal.SIGTERM, on_terminate)
+            for number, handler in handlers.items():
+                previous[number] = signal.signal(number, handler)
         except ValueError:  # not the main thread: whoever runs us handles signals
             pass
         try:
             yield
         finally:
-            for number, handler in previous.items():
-                signal.signal(number, handler)
+            for number, earlier in previous.items():
+                signal.signal(number, earlier)
 
     def _on_interrupt(self) -> None:
         self._interrupts += 1
         if self._interrupts > 1:
-            self._leave(EXIT_OK if not self._screen.plain else EXIT_INTERRUPTED)
-            return
-        self._stopping = asyncio.ensure_future(self._stop_reply())
+            self._leave()
+        else:
+            self._background.start(self._stop_reply(), name="stop-reply")
 
     async def _stop_reply(self) -> None:
         stopped = await self._familiar.path.queue.stop(CHANNEL_ID)
@@ -165,10 +179,11 @@ class TerminalPlatform:
             self._place.end()
             self._screen.note("(stopped; Ctrl-C again to leave)")
         elif self._screen.plain:
-            self._leave(EXIT_INTERRUPTED)
+            self._leaving.set()
         else:
-            self._screen.note("Ctrl-C again, Ctrl-D or /quit to leave.")
+            self._screen.note(LEAVING)
 
-    def _leave(self, code: int) -> None:
-        self.exit_code = max(self.exit_code, code)
+    def _leave(self) -> None:
+        """Stop hearing and end the reply under way; what was said of it is recorded."""
         self._leaving.set()
+        self._background.start(self._familiar.path.queue.stop(CHANNEL_ID), name="leave")

@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from pathlib import Path
 from typing import Any, Protocol, TextIO
+
+from familiar_connect.support.files import atomic_write
+
+logger = logging.getLogger(__name__)
 
 MAX_LINE_CHARS = 16 * 1024 * 1024
 """A longer line is taken in pieces, so that no input can fill the memory."""
 
 
+MAX_HISTORY_BYTES = 512 * 1024
+"""Lines typed before are kept up to this; beyond it the older half goes."""
+
+
+class Interrupted(Exception):
+    """Ctrl-C was typed instead of a line. Not a KeyboardInterrupt: that would tear down the event loop."""
+
+
 class Reader(Protocol):
     async def line(self) -> str | None:
-        """The next line, or None at the end. Raises KeyboardInterrupt when Ctrl-C was typed."""
+        """The next line, or None at the end. Raises Interrupted when Ctrl-C was typed."""
 
     def close(self) -> None: ...
 
@@ -72,6 +85,8 @@ class EditorReader:
             return str(await session.prompt_async())
         except EOFError:
             return None
+        except KeyboardInterrupt:
+            raise Interrupted from None
 
     def _open(self) -> Any:
         from prompt_toolkit import PromptSession  # heavy: only where someone really types
@@ -79,12 +94,24 @@ class EditorReader:
         from prompt_toolkit.history import FileHistory, InMemoryHistory
 
         history: Any = InMemoryHistory()
-        if self._history_file is not None:
-            self._history_file.parent.mkdir(parents=True, exist_ok=True)
-            self._history_file.touch(mode=0o600)
+        if self._history_file is not None and made_ready(self._history_file):
             history = FileHistory(str(self._history_file))
         self._session = PromptSession(ANSI(self._prompt), history=history)
         return self._session
 
     def close(self) -> None:
         self._session = None
+
+
+def made_ready(history_file: Path) -> bool:
+    """The file of typed lines, there, readable by its owner alone and not too long; False when it cannot be had."""
+    try:
+        history_file.parent.mkdir(parents=True, exist_ok=True)
+        history_file.touch(mode=0o600)
+        if history_file.stat().st_size > MAX_HISTORY_BYTES:
+            lines = history_file.read_bytes()[-MAX_HISTORY_BYTES // 2 :]
+            atomic_write(history_file, lines[lines.find(b"\n# ") + 1 :])  # an entry begins with a comment
+    except OSError as error:
+        logger.warning("typed lines are not kept", extra={"file": str(history_file), "error": type(error).__name__})
+        return False
+    return True

@@ -27,6 +27,10 @@ def printable(text: str) -> str:
     return _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
+def _wants_no_colour() -> bool:
+    return bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
+
+
 class Screen:
     """Two streams: *out* for the conversation, *aside* for what is said about it."""
 
@@ -34,7 +38,7 @@ class Screen:
         self._out = out
         self._aside = aside
         self.plain = plain
-        self.coloured = not plain and out.isatty() and "NO_COLOR" not in os.environ
+        self.coloured = not plain and out.isatty() and not _wants_no_colour()
         self._spinning: asyncio.Task[None] | None = None
 
     def paint(self, text: str, colour: str) -> str:

@@ -23,13 +23,15 @@ def model_line(familiar: Familiar) -> str:
     if not slot.is_embedded:
         return f"{familiar.name} speaks through {slot.model}."
     return (
-        f"{familiar.name} speaks through the small embedded model: private and offline, but simple-minded. "
+        f"{familiar.name} speaks through a small model inside this program: private, offline, a bit simple-minded.\n"
         "`familiar connect` gives it a better one."
     )
 
 
 async def greet(familiar: Familiar, screen: Screen) -> None:
-    """Say the character's first words where nothing was ever said, and record them as said."""
+    """Say the character's first words where nothing was ever said, and record them as said. A pipe is not greeted."""
+    if screen.plain:
+        return
     if await off_loop(familiar.history_store.count, familiar_id=familiar.id, channel_id=CHANNEL_ID):
         return
     try:
@@ -38,17 +40,15 @@ async def greet(familiar: Familiar, screen: Screen) -> None:
         return
     if not words:
         return
-    mode = familiar.channel_configs.get(channel_id=CHANNEL_ID).mode
+    screen.line(screen.paint(f"{printable(familiar.name)}: ", "name") + printable(words))
     await off_loop(
         familiar.history_store.append_turn,
         familiar_id=familiar.id,
         channel_id=CHANNEL_ID,
         role="assistant",
         content=words,
-        mode=mode,
+        mode=familiar.channel_configs.get(channel_id=CHANNEL_ID).mode,
     )
-    if not screen.plain:
-        screen.line(screen.paint(f"{printable(familiar.name)}: ", "name") + printable(words))
 
 
 def warm_up(familiar: Familiar, user: Author) -> asyncio.Task[None]:

@@ -15,7 +15,7 @@ from familiar_connect.history.types import HistoryTurn
 from familiar_connect.llm.types import Role, TextPart
 
 LATER_AFTER_S = 30.0
-ANCHOR_EVERY = 8
+ANCHOR_EVERY = 10
 """Every so many turns, counted from the first ever stored, one is a good place to cut at."""
 SOURCE = "history:recent"
 
@@ -51,6 +51,7 @@ def _item(
         tag=ItemTag.DIALOGUE,
         name=author.openai_name if author else None,
         sender=Sender(name=author.label) if author else None,
+        words=turn.content,
         history_id=turn.id,
         timestamp=turn.timestamp,
         source=SOURCE,

@@ -1,0 +1,10 @@
+"""Every benchmark there is, in one table: `python -m benchmarks [--quick] [--json] [--show]`."""
+
+from __future__ import annotations
+
+import sys
+
+from benchmarks.core import main
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

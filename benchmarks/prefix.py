@@ -1,0 +1,218 @@
+"""Prefix reuse: how much of each prompt a model has worked before, over a scripted conversation.
+
+Whole turns through a familiar on disk: real character, real history, real window and summary; the people
+files and the found memory come from a stand-in that gives them as content search does. Both prompt orders
+see the same two hundred exchanges. Counted by the same meter as every turn's own trace.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from benchmarks.script import CHARACTER, Said, conversation, people_file, summary
+from benchmarks.stage import COMPANY, QuietPlace, kept_quiet, load, say, scripted_clients, write_character
+from benchmarks.table import Row, percentile
+from familiar_connect.config.types import PromptOrder
+from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
+from familiar_connect.llm.types import Message
+from familiar_connect.observe.prefix import PrefixShare, shared_prefix
+from familiar_connect.support.clock import HandClock
+from familiar_connect.support.tokens import estimate_tokens
+
+TURNS = 200
+QUICK_TURNS = 80
+LEAST_MEDIAN = 0.90
+_STAMPED = re.compile(r"\[\d\d:\d\d\] ")
+"""How an earlier message of a person begins in a text channel."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """One way to hold the conversation."""
+
+    name: str
+    order: PromptOrder
+    thinking: bool = False
+    found_tokens: tuple[int, int] = (0, 400)
+    has_bar: bool = False
+
+
+SETTINGS = (
+    Setting(name="stable_first", order=PromptOrder.stable_first, has_bar=True),
+    Setting(name="classic", order=PromptOrder.classic),
+    Setting(
+        name="stable_first, a thought of the side model before each reply",
+        order=PromptOrder.stable_first,
+        thinking=True,
+        has_bar=True,
+    ),
+    Setting(name="classic, a thought before each reply", order=PromptOrder.classic, thinking=True),
+    Setting(name="stable_first, 400 found tokens every time", order=PromptOrder.stable_first, found_tokens=(400, 400)),
+)
+"""The first two are the conversation of the bar: people's files and found memory. A text channel whose side model
+can think has the third; the last is the hardest reading of "at most"."""
+
+
+class Remembered:
+    """People files in slug order and this turn's found memory, as content search gives them."""
+
+    id = "content_search"
+    deadline_s = 15.0
+
+    def __init__(self) -> None:
+        self.found = ""
+        self._files = {author: people_file(author) for author in COMPANY}
+
+    async def contribute(self, request: ContextRequest) -> list[Contribution]:
+        rank = {author: place for place, author in enumerate(COMPANY, start=1)}
+        people = [
+            Contribution(
+                Layer.content,
+                int(Priority.PEOPLE),
+                text,
+                estimate_tokens(text),
+                "content_search.people",
+                tag=ItemTag.PEOPLE,
+                order=0 if author == request.author else rank[author],
+                key=author.slug,
+            )
+            for author, text in self._files.items()
+        ]
+        if not self.found:
+            return people
+        return [
+            *people,
+            Contribution.of(
+                Layer.content,
+                self.found,
+                source="content_search.rag",
+                priority=int(Priority.FOUND),
+                tag=ItemTag.FOUND,
+                volatile=True,
+            ),
+        ]
+
+
+def measure(*, quick: bool = False) -> dict[str, Any]:
+    """Every setting's ratios and the sizes they were taken at."""
+    turns = QUICK_TURNS if quick else TURNS
+    settings = SETTINGS[:2] if quick else SETTINGS
+    with kept_quiet("familiar_connect"):
+        return {"turns": turns, "settings": {each.name: asyncio.run(_hold(each, turns)) for each in settings}}
+
+
+async def _hold(setting: Setting, turns: int) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory(prefix="familiar-prefix-") as folder:
+        root = Path(folder) / "wren"
+        write_character(root, CHARACTER, f'prompt_order = "{setting.order.value}"\n')
+        script = list(conversation(turns, found_tokens=setting.found_tokens))
+        prompts, traces = await _talk(root, setting, script)
+    shares = [shared_prefix(before, now) for before, now in pairwise(prompts)]
+    return {
+        **_ratios(shares),
+        "has_bar": setting.has_bar,
+        "agrees_with_traces": [round(share.ratio, 4) for share in shares] == traces[1:],
+        "window_moved": _changes([_first_of_window(prompt) for prompt in prompts]),
+        "top_changed": _changes([prompt[0].content for prompt in prompts]),
+        "prompt_tokens_p50": percentile([share.total_tokens for share in shares], 0.5),
+        "prompt_tokens_most": max(share.total_tokens for share in shares),
+        "found_tokens_p50": percentile([estimate_tokens(said.found) for said in script], 0.5),
+        "found_tokens_most": max(estimate_tokens(said.found) for said in script),
+        "message_tokens_p50": percentile([estimate_tokens(said.text) for said in script], 0.5),
+        "reply_tokens_p50": percentile([estimate_tokens(said.reply) for said in script], 0.5),
+        "thought_tokens_p50": percentile([estimate_tokens(said.thought) for said in script], 0.5)
+        if setting.thinking
+        else 0,
+        "character_tokens": sum(estimate_tokens(text) for text in CHARACTER.values()),
+        "people_tokens": sum(estimate_tokens(people_file(author)) for author in COMPANY),
+        "ratios": [round(share.ratio, 4) for share in shares],
+    }
+
+
+async def _talk(root: Path, setting: Setting, script: Sequence[Said]) -> tuple[list[list[Message]], list[float]]:
+    """Hold the conversation; what the model was shown each time, and the ratios its traces tell."""
+    clock = HandClock(datetime(2026, 5, 1, 18, 0, tzinfo=UTC))
+    told = iter(said.reply for said in script)
+    summaries = 0
+    now = script[0]
+
+    def side(messages: list[Message]) -> str:
+        nonlocal summaries
+        if "Think step by step" in messages[-1].content:
+            return now.thought
+        summaries += 1
+        return summary(summaries)
+
+    clients = scripted_clients(lambda _: next(told), side)
+    familiar = load(root, clients, clock)
+    remembered = Remembered()
+    familiar.providers[remembered.id] = remembered
+    if not setting.thinking:
+        familiar.pre_processors.clear()
+    place = QuietPlace()
+    history: Any = familiar.providers["history"]
+    try:
+        for now in script:
+            clock.advance(now.after_s)
+            remembered.found = now.found
+            await say(familiar, place, now.author, now.text, clock.now())
+            # The summary is written in the seconds until the next message; a scripted minute must not skip them.
+            await history.refresher.background.settled()
+    finally:
+        await familiar.aclose()
+    assert not place.notices, place.notices
+    recent = familiar.path.collector.recent_traces(familiar_id=familiar.id, limit=len(script))
+    traces = [float(trace.fact("prefix_ratio")) for trace in sorted(recent, key=lambda trace: trace.timestamp)]
+    return clients["main_prose"].calls, traces
+
+
+def _ratios(shares: Sequence[PrefixShare]) -> dict[str, float]:
+    ratios = [share.ratio for share in shares]
+    return {
+        "median": percentile(ratios, 0.5),
+        "p10": percentile(ratios, 0.10),
+        "least": min(ratios),
+        "mean": sum(ratios) / len(ratios),
+    }
+
+
+def _first_of_window(prompt: Sequence[Message]) -> str:
+    return next((m.content for m in prompt[:-1] if m.role == "user" and _STAMPED.match(m.content)), "")
+
+
+def _changes(values: Sequence[str]) -> int:
+    """How often a value differs from the one before; its first appearance is no change."""
+    return sum(1 for before, now in pairwise(values) if before and now != before)
+
+
+def rows(found: dict[str, Any]) -> list[Row]:
+    result = []
+    for name, told in found["settings"].items():
+        result.append(
+            Row(
+                name=f"prefix shared, median, {name}",
+                value=f"{told['median']:.3f} (p10 {told['p10']:.3f}, least {told['least']:.3f}; window moved "
+                f"{told['window_moved']} times, top changed {told['top_changed']} times)",
+                bar=f"≥ {LEAST_MEDIAN:.2f}" if told["has_bar"] else "",
+                ok=told["median"] >= LEAST_MEDIAN if told["has_bar"] else None,
+            )
+        )
+    sizes = found["settings"]["stable_first"]
+    result.append(
+        Row(
+            name="the conversation",
+            value=f"{found['turns']} turns, {len(COMPANY)} people; tokens p50: prompt {sizes['prompt_tokens_p50']}, "
+            f"found {sizes['found_tokens_p50']} (at most {sizes['found_tokens_most']}), message "
+            f"{sizes['message_tokens_p50']}, reply {sizes['reply_tokens_p50']}; "
+            f"character {sizes['character_tokens']}, people files {sizes['people_tokens']}",
+        )
+    )
+    return result

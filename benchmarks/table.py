@@ -1,0 +1,74 @@
+"""Rows of measurements and the table they make; the machine they were taken on."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+MARKS = {True: "✓", False: "✗", None: ""}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One measurement: what, how much, the bar it must meet, and whether it did (None: there is no bar)."""
+
+    name: str
+    value: str
+    bar: str = ""
+    ok: bool | None = None
+
+
+def table(rows_by_part: Mapping[str, Sequence[Row]]) -> str:
+    """All rows as one Markdown table, with a mark at every bar."""
+    lines = ["| part | what | measured | bar | |", "|---|---|---|---|---|"]
+    for part, rows in rows_by_part.items():
+        for row in rows:
+            cells = (part, row.name, row.value, row.bar, MARKS[row.ok])
+            lines.append("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |")
+    return "\n".join(lines)
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The smallest measured value that at least *share* of all values do not exceed."""
+    ordered = sorted(values)
+    if not ordered:
+        raise ValueError("there is nothing to take a percentile of")
+    return ordered[min(len(ordered) - 1, max(0, -int(-len(ordered) * share // 1) - 1))]
+
+
+def spread(values: Sequence[float], scale: float = 1.0) -> dict[str, float]:
+    """How *values* lie: how many, middle, tail and worst."""
+    return {
+        "count": len(values),
+        "p50": percentile(values, 0.50) * scale,
+        "p95": percentile(values, 0.95) * scale,
+        "p99": percentile(values, 0.99) * scale,
+        "worst": max(values) * scale,
+    }
+
+
+def machine() -> dict[str, Any]:
+    """What the numbers were taken on, and how busy it was meanwhile."""
+    facts: dict[str, Any] = {
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+    }
+    if processor := _processor():
+        facts["processor"] = processor
+    if hasattr(os, "getloadavg"):
+        facts["load_1min"] = round(os.getloadavg()[0], 2)
+    return facts
+
+
+def _processor() -> str:
+    if sys.platform == "linux":
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor()

@@ -1,0 +1,87 @@
+"""Replaying: a past turn's messages made anew from what its trace kept.
+
+No provider, store or model is asked. What the answering model's window and template made of the prompt
+is kept as a `Fitting`, so that the messages come out byte for byte.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from familiar_connect.chat.directives import place_tail
+from familiar_connect.context.messages import to_messages
+from familiar_connect.context.render import RenderOptions, native_prompt
+from familiar_connect.context.types import BudgetResult, ContextItem, PipelineOutput
+from familiar_connect.errors import FamiliarError
+from familiar_connect.llm.types import Capabilities, Message, TextPart
+from familiar_connect.observe.replay import ReplayRecord
+from familiar_connect.support.plain import PlainDataError, from_plain
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shortened:
+    """An item of which a model was shown less."""
+
+    place: int
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fitting:
+    """What one model was shown of a prompt: which items had to go, which were shortened, in which roles."""
+
+    strict_roles: bool = False
+    bare: bool = False
+    gone: tuple[int, ...] = ()
+    shortened: tuple[Shortened, ...] = ()
+
+    def apply(self, items: Sequence[ContextItem]) -> list[Message]:
+        less = {each.place: each.text for each in self.shortened}
+        shown = [
+            replace(item, parts=(TextPart(less[place]),)) if place in less else item
+            for place, item in enumerate(items)
+            if place not in self.gone
+        ]
+        return to_messages(shown, Capabilities(strict_roles=self.strict_roles, bare_single_speaker=self.bare))
+
+
+def full_prompt(output: PipelineOutput, options: RenderOptions) -> tuple[ContextItem, ...]:
+    """Every item of a turn's prompt, before any model's window is looked at."""
+    return place_tail(native_prompt(output, options)).items
+
+
+def fitting_between(whole: Sequence[ContextItem], shown: Sequence[ContextItem], sent: Sequence[Message]) -> Fitting:
+    """How *shown*, which went out as *sent*, came from *whole*. The newest items match first: only old ones go."""
+    gone: list[int] = []
+    shortened: list[Shortened] = []
+    left = list(shown)
+    for place in range(len(whole) - 1, -1, -1):
+        item = whole[place]
+        if left and left[-1] == item:
+            left.pop()
+        elif left and not shortened and replace(item, parts=left[-1].parts) == left[-1]:
+            shortened.append(Shortened(place=place, text=left.pop().text))
+        else:
+            gone.append(place)
+    ways = (
+        Fitting(strict_roles=strict, bare=bare, gone=tuple(reversed(gone)), shortened=tuple(shortened))
+        for strict, bare in itertools.product((False, True), repeat=2)
+    )
+    return next((way for way in ways if way.apply(whole) == list(sent)), Fitting())
+
+
+def replay_messages(record: ReplayRecord) -> list[Message]:
+    """The messages of that turn, as they were sent."""
+    try:
+        options = from_plain(RenderOptions, record.settings["render"])
+        fitting = from_plain(Fitting, record.settings["fitting"])
+    except (KeyError, PlainDataError) as failure:
+        raise FamiliarError(
+            f"turn {record.trace_id} was kept by another version of the program and cannot be replayed;"
+            " newer turns can: `familiar inspect --list`"
+        ) from failure
+    budget = BudgetResult(dropped=list(record.dropped), kept=list(record.kept))
+    output = PipelineOutput(record.request, budget, [], record.directives)
+    return fitting.apply(full_prompt(output, options))

@@ -1,0 +1,143 @@
+"""The benchmark in its quick form: it measures, tells what it measured, and meets the bars no busy machine can move."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from benchmarks import core, embedded, openings, pipeline, prefix, startup
+from benchmarks.table import Row, percentile, table
+from familiar_connect.bootstrap.starter import STARTER
+from familiar_connect.errors import ModelSetupError
+from familiar_connect.llm.embedded.weights import find_weights
+
+
+@pytest.fixture
+def _weights() -> None:
+    try:
+        find_weights()
+    except ModelSetupError as missing:
+        pytest.skip(str(missing))
+
+
+def test_a_percentile_is_a_value_that_was_measured() -> None:
+    """Percentiles take the smallest value that enough of the others do not exceed."""
+    values = [float(number) for number in range(100, 0, -1)]
+
+    assert [percentile(values, share) for share in (0.0, 0.5, 0.99, 1.0)] == [1.0, 50.0, 99.0, 100.0]
+
+
+def test_the_table_marks_every_bar() -> None:
+    """A met bar, a missed one and a row without any are told apart; a pipe in a text breaks nothing."""
+    rows = [Row(name="a|b", value="1", bar="< 2", ok=True), Row(name="c", value="3", bar="< 2", ok=False)]
+
+    assert table({"part": [*rows, Row(name="d", value="4")]}).splitlines()[2:] == [
+        "| part | a\\|b | 1 | < 2 | ✓ |",
+        "| part | c | 3 | < 2 | ✗ |",
+        "| part | d | 4 |  |  |",
+    ]
+
+
+def test_the_pipeline_is_measured_and_no_provider_holds_a_turn() -> None:
+    """20 kB come from eight providers; one that hangs costs no sibling its place and no turn its deadline."""
+    found = pipeline.measure(quick=True)
+
+    assert len(pipeline.eight_providers()) == 8
+    assert abs(found["overhead"]["contributed_chars"] - pipeline.CONTRIBUTED_CHARS) < 500
+    assert len(found["hanging"]["with"]) == 3
+    for told in found["hanging"]["with"].values():
+        assert told["siblings_failed"] <= told["siblings_asked"] // 10
+        assert told["overshoot_ms"]["p50"] < 10 * pipeline.OVERSHOOT_P99_MS
+    assert found["stalls"]["worst_work_of_each_turn_ms"]["p50"] < pipeline.STALL_P99_MS
+    assert found["overhead"]["processor_ms"]["p50"] < 2 * pipeline.OVERHEAD_P50_MS
+    assert len(pipeline.rows(found)) == 6
+
+
+def test_start_up_imports_nothing_heavy() -> None:
+    """Neither the import nor the help loads a heavy library; what the import costs is a multiple of a bare start."""
+    found = startup.measure(quick=True)
+
+    assert found["forbidden"] == []
+    assert found["import"]["p50"] < 20 * found["interpreter"]["p50"]
+    assert [row.name for row in startup.rows(found)][1] == "familiar --help"
+
+
+def test_consecutive_prompts_share_nine_tenths() -> None:
+    """With the stable order the median prompt repeats nine tenths of the one before, far more than the classic one."""
+    found = prefix.measure(quick=True)["settings"]
+
+    assert found["stable_first"]["median"] >= prefix.LEAST_MEDIAN
+    assert found["stable_first"]["median"] > found["classic"]["median"] + 0.1
+    assert found["stable_first"]["window_moved"] < found["classic"]["window_moved"]
+    assert found["stable_first"]["agrees_with_traces"]
+    assert found["stable_first"]["found_tokens_most"] <= 400
+
+
+def test_the_history_rows_hold_a_ratio_for_every_call() -> None:
+    """Reads are told against a shorter history, appends against a bare insert."""
+    found, rows = core.run(["history"], quick=True)
+
+    assert {"recent", "recent_distinct_authors", "latest_id", "count"} <= set(found["history"]["reads"])
+    assert all(" × (" in row.value and row.ok is not None for row in rows["history"])
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.usefixtures("_weights")
+def test_a_second_turn_on_the_embedded_model_works_little_anew() -> None:
+    """A real chat in a process of its own: what the first turn worked is not worked again, nor after a restart."""
+    found = embedded.measure(quick=True)
+
+    for name in ("first start", "restart"):
+        assert embedded.is_little(found[name]["median"]["second"]), found[name]["median"]
+    assert found["first start"]["median"]["first"]["cached_tokens"] == 0
+    assert found["restart"]["median"]["first"]["cached_tokens"] > 0
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.usefixtures("_weights")
+def test_openings_get_replies_that_are_judged_one_by_one() -> None:
+    """Every opening is answered with words, and every reply is there to be read."""
+    found = openings.measure(quick=True)
+
+    assert [each["opening"] for each in found["replies"]] == list(openings.OPENINGS[: openings.QUICK_OPENINGS])
+    assert found["share_by_check"]["says something"] == 1.0
+    assert all(repr(each["reply"]) in openings.shown(found) for each in found["replies"])
+
+
+@pytest.mark.parametrize(
+    ("reply", "failed"),
+    [
+        ("I'm Ember! Sit down by me.", []),
+        ("", ["says something", "in its own voice"]),
+        ("As an AI language model, I have no kettle.", ["in its own voice"]),
+        ("You are not alone in this world, Ember.", ["in its own voice"]),
+        ("My name is Sam and I love tea.", ["in its own voice"]),
+        ("I do.\nFriend: And I do too.", ["no other speaker's words"]),
+        (STARTER["description"][:90] + " I do.", ["no echo of the prompt"]),
+    ],
+)
+def test_the_judge_of_openings_knows_good_from_bad(reply: str, failed: list[str]) -> None:
+    """Each check fails for the reply it is there for, and for no other."""
+    checks = openings.judge("Who are you?", reply, "stop")
+
+    assert [name for name, fine in checks.items() if not fine] == failed
+
+
+def test_a_reply_cut_in_the_middle_of_a_sentence_is_noticed() -> None:
+    """Out of tokens in mid-sentence fails; out of tokens after a full stop does not."""
+    cut = openings.judge("hi", "I once knew a bear who", "length")
+    whole = openings.judge("hi", "I once knew a bear.", "length")
+
+    assert (cut["comes to an end"], whole["comes to an end"]) == (False, True)
+
+
+def test_the_command_prints_json_for_one_part(capsys: pytest.CaptureFixture[str]) -> None:
+    """`--json --part startup --quick` gives rows, everything measured, and the machine; the exit code is 0."""
+    code = core.main(["--quick", "--json", "--part", "startup"])
+    told: dict[str, Any] = json.loads(capsys.readouterr().out)
+
+    assert code == 0
+    assert set(told["rows"]) == set(told["found"]) == {"startup"}
+    assert told["machine"]["cores"]

@@ -1,0 +1,53 @@
+"""Who talks, and what is kept of what they type."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from familiar_connect.commands.chat import _friendly, _typed_lines, _user
+from familiar_connect.familiar import Familiar
+from familiar_connect.identity import PrivacyLevel
+from familiar_connect.llm.scripted import ScriptedModel
+from tests.fakes.house import slots
+from tests.fakes.program import a_home, familiar
+
+
+@pytest.mark.parametrize(
+    ("login", "name"), [("sam", "Sam"), ("root", "Friend"), ("Ubuntu", "Friend"), (None, "Friend"), ("", "Friend")]
+)
+def test_an_account_that_is_nobodys_name_becomes_a_friend(login: str | None, name: str) -> None:
+    """Everyone else is called by it."""
+    assert _friendly(login) == name
+
+
+def test_a_person_keeps_their_identity_under_another_name() -> None:
+    """The name is for speaking, the account for remembering."""
+    one, other = _user("Sam"), _user("  Alex ")
+
+    assert (one.label, other.label) == ("Sam", "Alex")
+    assert one.canonical_key == other.canonical_key
+    assert one.platform == "terminal"
+
+
+def test_typed_lines_of_someone_with_full_privacy_are_kept_nowhere(tmp_path: Path) -> None:
+    """Not even for the up arrow."""
+    ember, sam = Familiar.load_from_disk(a_home(tmp_path), llm_clients=slots(ScriptedModel())), _user("Sam")
+    assert _typed_lines(ember, sam, tmp_path) == tmp_path / "cache" / "chat-lines"
+
+    ember.stores.privacy.set(sam, PrivacyLevel.FULL)
+    assert _typed_lines(ember, sam, tmp_path) is None
+    asyncio.run(ember.aclose())
+
+
+def test_nothing_said_is_nothing_done(tmp_path: Path) -> None:
+    """An empty input leaves at once, and well; the history stays empty."""
+    root = a_home(tmp_path)
+    done = familiar(tmp_path, "chat", said="")
+
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "Traceback" not in done.stderr
+    assert familiar(tmp_path, "list").stdout.count(" 0 turns") == 1
+    assert root.is_dir()

@@ -1,0 +1,264 @@
+"""The command line: verbs, help, exit codes, output a script can read."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from familiar_connect import __version__
+from familiar_connect.cli import VERBS, main
+from familiar_connect.config.load import write_default_model
+from familiar_connect.history.store import HistoryStore
+from tests.fakes.house import a_house
+from tests.fakes.program import a_home, familiar
+
+Shown = pytest.CaptureFixture[str]
+
+
+def call(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
+    """`familiar WORDS` in this process."""
+    for name in ("FAMILIAR_HOME", "FAMILIAR_ID", "OPENROUTER_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(sys, "argv", ["familiar", *words])
+    return main()
+
+
+def test_without_a_verb_it_shows_help_and_ends_well(monkeypatch: pytest.MonkeyPatch, capsys: Shown) -> None:
+    """Every verb is in it."""
+    assert call(monkeypatch) == 0
+
+    shown = capsys.readouterr().out
+    assert all(verb in shown for verb in VERBS)
+
+
+@pytest.mark.parametrize("verb", list(VERBS))
+def test_every_verb_explains_itself(monkeypatch: pytest.MonkeyPatch, capsys: Shown, verb: str) -> None:
+    """With --help, exit code 0."""
+    assert call(monkeypatch, verb, "--help") == 0
+    assert "Usage: familiar" in capsys.readouterr().out
+
+
+def test_it_says_its_version(monkeypatch: pytest.MonkeyPatch, capsys: Shown) -> None:
+    """The package's own."""
+    assert call(monkeypatch, "--version") == 0
+    assert __version__ in capsys.readouterr().out
+
+
+def test_an_unknown_verb_names_the_nearest(monkeypatch: pytest.MonkeyPatch, capsys: Shown) -> None:
+    """And fails."""
+    assert call(monkeypatch, "chta") != 0
+
+    said = capsys.readouterr().err
+    assert "chta" in said
+    assert "familiar chat" in said
+
+
+def test_a_verb_like_nothing_points_to_help(monkeypatch: pytest.MonkeyPatch, capsys: Shown) -> None:
+    """No far-fetched guess."""
+    assert call(monkeypatch, "xyzzyx") != 0
+    assert "--help" in capsys.readouterr().err
+
+
+def test_as_a_module_it_is_the_same_program(tmp_path: Path) -> None:
+    """`python -m familiar_connect`."""
+    done = familiar(tmp_path, "--version")
+
+    assert (done.returncode, done.stdout.strip()) == (0, f"familiar, version {__version__}")
+
+
+def test_init_makes_a_familiar_and_says_what_to_type_next(
+    monkeypatch: pytest.MonkeyPatch, capsys: Shown, tmp_path: Path
+) -> None:
+    """Its own name on its files; an existing one is never touched."""
+    home = ["--home", str(tmp_path)]
+    assert call(monkeypatch, *home, "init", "mira", "--as", "Sam") == 0
+
+    root = tmp_path / "familiars" / "mira"
+    assert "familiar chat --familiar mira" in capsys.readouterr().out
+    assert (root / "memory" / "self" / "name.md").read_text(encoding="utf-8") == "Mira\n"
+    assert 'user_name = "Sam"' in (root / "character.toml").read_text(encoding="utf-8")
+    assert call(monkeypatch, *home, "init", "mira") == 1
+    assert "exists already" in capsys.readouterr().err
+    assert call(monkeypatch, *home, "init", "../evil") == 1
+    assert "letters, digits" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["familiars"]
+
+
+def test_list_tells_who_lives_here(monkeypatch: pytest.MonkeyPatch, capsys: Shown, tmp_path: Path) -> None:
+    """Name, model, turns, and what is wrong with one does not hide the others."""
+    home = ["--home", str(tmp_path)]
+    assert call(monkeypatch, *home, "list") == 0
+    assert "familiar init" in capsys.readouterr().out
+    root = a_home(tmp_path)
+    store = HistoryStore(root / "history.db")
+    store.append_turn(familiar_id="ember", channel_id=1, role="user", content="hi")
+    store.close()
+    call(monkeypatch, *home, "init", "broken")
+    (tmp_path / "familiars" / "broken" / "character.toml").write_text("nonsense = 1", encoding="utf-8")
+    capsys.readouterr()
+
+    assert call(monkeypatch, *home, "list", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["home"] == str(tmp_path)
+    rows = {row["id"]: row for row in told["familiars"]}
+    assert (rows["ember"]["name"], rows["ember"]["model"], rows["ember"]["turns"]) == ("Ember", "embedded", 1)
+    assert "nonsense" in rows["broken"]["problem"]
+    assert call(monkeypatch, *home, "list") == 0
+    assert "Ember" in capsys.readouterr().out
+
+
+def test_config_show_tells_where_each_setting_comes_from(
+    monkeypatch: pytest.MonkeyPatch, capsys: Shown, tmp_path: Path
+) -> None:
+    """Default, profile or the familiar's own file."""
+    root = a_home(tmp_path)
+    write_default_model(root / "character.toml", model="some/model")
+    home = ["--home", str(tmp_path)]
+
+    assert call(monkeypatch, *home, "config", "show", "--json") == 0
+    settings = {each["key"]: each for each in json.loads(capsys.readouterr().out)}
+    assert settings["llm.main_prose.model"]["value"] == "some/model"
+    assert settings["llm.main_prose.model"]["source"] == "familiar [llm.default]"
+    assert settings["user_name"]["source"] == "default"
+    assert call(monkeypatch, *home, "config", "show", "--changed") == 0
+    changed = capsys.readouterr().out
+    assert "some/model" in changed
+    assert "(default)" not in changed
+
+
+def test_config_check_reads_every_settings_file(monkeypatch: pytest.MonkeyPatch, capsys: Shown, tmp_path: Path) -> None:
+    """One sentence for each that is wrong, exit code 1."""
+    root = a_home(tmp_path)
+    home = ["--home", str(tmp_path)]
+    assert call(monkeypatch, *home, "config", "check") == 0
+    assert "fine" in capsys.readouterr().out
+    (root / "channels").mkdir()
+    (root / "channels" / "5.toml").write_text('mode = "opera"', encoding="utf-8")
+    (root / "privacy.toml").write_text("[[person", encoding="utf-8")
+
+    assert call(monkeypatch, *home, "config", "check") == 1
+    said = capsys.readouterr().out
+    assert "5.toml" in said
+    assert "privacy.toml" in said
+
+
+async def talked(home: Path) -> None:
+    async with a_house(home, ["Hello!"]) as house:
+        await house.talk("Do you know Pickle?")
+
+
+@pytest.fixture
+async def lived_in(tmp_path: Path) -> Path:
+    """A home in which one turn was made."""
+    await talked(tmp_path)
+    return tmp_path
+
+
+def test_inspect_explains_the_last_prompt(monkeypatch: pytest.MonkeyPatch, capsys: Shown, lived_in: Path) -> None:
+    """For people, and as JSON."""
+    home = ["--home", str(lived_in)]
+    assert call(monkeypatch, *home, "inspect") == 0
+    page = capsys.readouterr().out
+    assert "Pickle" in page
+    assert "character:description" in page
+    assert call(monkeypatch, *home, "inspect", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert "Pickle" in json.dumps(told)
+    assert call(monkeypatch, *home, "inspect", "--list", "--json") == 0
+    (turn,) = json.loads(capsys.readouterr().out)
+    assert call(monkeypatch, *home, "inspect", turn["trace_id"]) == 0
+    assert turn["trace_id"] in capsys.readouterr().out
+    assert call(monkeypatch, *home, "inspect", "--list") == 0
+    assert turn["trace_id"] in capsys.readouterr().out
+    assert call(monkeypatch, *home, "inspect", "nope") == 1
+    assert "--list" in capsys.readouterr().err
+
+
+def test_replay_makes_the_prompt_anew(monkeypatch: pytest.MonkeyPatch, capsys: Shown, lived_in: Path) -> None:
+    """The last one, or one by name; a turn that is not kept is named."""
+    home = ["--home", str(lived_in)]
+    assert call(monkeypatch, *home, "replay", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["same"] is True
+    assert "Pickle" in told["messages"][-1]["content"]
+    assert call(monkeypatch, *home, "replay", told["trace_id"]) == 0
+    shown = capsys.readouterr()
+    assert "Pickle" in shown.out
+    assert "byte for byte" in shown.err
+    assert call(monkeypatch, *home, "replay", "20200101-nope") == 1
+    assert "20200101-nope" in capsys.readouterr().err
+
+
+def test_metrics_report_over_past_turns(monkeypatch: pytest.MonkeyPatch, capsys: Shown, lived_in: Path) -> None:
+    """p50 and p95 per stage, one stage, by tag, compared, as JSON."""
+    home = ["--home", str(lived_in)]
+    assert call(monkeypatch, *home, "metrics") == 0
+    page = capsys.readouterr().out
+    assert all(word in page for word in ("p50", "p95", "model", "turns"))
+    assert call(monkeypatch, *home, "metrics", "--stage", "model") == 0
+    assert "p95" in capsys.readouterr().out
+    assert call(monkeypatch, *home, "metrics", "--stage", "nope") == 1
+    assert "model" in capsys.readouterr().err
+    assert call(monkeypatch, *home, "metrics", "--json", "--tag", "mode=text_conversation_rp") == 0
+    (turn,) = json.loads(capsys.readouterr().out)
+    assert turn["stages"]["model"] >= 0
+    assert call(monkeypatch, *home, "metrics", "--json", "--tag", "mode=other") == 0
+    assert json.loads(capsys.readouterr().out) == []
+    assert call(monkeypatch, *home, "metrics", "--compare", "mode") == 0
+    assert "text_conversation_rp" in capsys.readouterr().out
+    assert call(monkeypatch, *home, "metrics", "--tag", "mode") == 2
+    assert "K=V" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", ["metrics", "inspect", "replay"])
+def test_before_the_first_turn_the_missing_file_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: Shown, tmp_path: Path, verb: str
+) -> None:
+    """With what to do about it."""
+    a_home(tmp_path)
+
+    assert call(monkeypatch, "--home", str(tmp_path), verb) == 1
+    said = capsys.readouterr().err
+    assert "metrics.db" in said
+    assert "familiar chat" in said
+
+
+def test_doctor_finds_nothing_wrong_with_a_fresh_home(
+    monkeypatch: pytest.MonkeyPatch, capsys: Shown, tmp_path: Path
+) -> None:
+    """And makes nothing either."""
+    assert call(monkeypatch, "--home", str(tmp_path / "new"), "doctor") == 0
+    assert "familiar chat" in capsys.readouterr().out
+    assert not (tmp_path / "new").exists()
+
+
+def test_doctor_tells_what_is_wrong_and_the_fix(monkeypatch: pytest.MonkeyPatch, capsys: Shown, tmp_path: Path) -> None:
+    """Every area in one run, exit code 1."""
+    root = a_home(tmp_path)
+    write_default_model(root / "character.toml", model="m", base_url="http://127.0.0.1:9/v1", api_key_env="NO_SUCH_KEY")
+    (root / "history.db").write_bytes(b"this is no database " * 200)
+    (root / "memory" / "self" / "personality.md").write_bytes(b"\xff\xfe bad")
+
+    assert call(monkeypatch, "--home", str(tmp_path), "doctor", "--json") == 1
+    findings = {(each["area"], each["state"]): each["says"] for each in json.loads(capsys.readouterr().out)}
+    assert "NO_SUCH_KEY" in findings["key", "bad"]
+    assert "familiar connect" in findings["key", "bad"]
+    assert "history.db" in findings["history", "bad"]
+    assert "personality.md" in findings["memory", "bad"]
+    assert ("disk", "ok") in findings
+    assert ("index", "ok") in findings
+
+
+def test_doctor_asks_models_only_when_told_to(monkeypatch: pytest.MonkeyPatch, capsys: Shown, tmp_path: Path) -> None:
+    """Nobody listens at that address; it says so."""
+    root = a_home(tmp_path)
+    write_default_model(root / "character.toml", model="m", base_url="http://127.0.0.1:9/v1")
+    home = ["--home", str(tmp_path)]
+
+    assert call(monkeypatch, *home, "doctor") == 0
+    capsys.readouterr()
+    assert call(monkeypatch, *home, "doctor", "--ask-models") == 1
+    assert "127.0.0.1:9" in capsys.readouterr().out

@@ -1,0 +1,159 @@
+"""`familiar connect`: asks, tests the endpoint, writes one setting, keeps the key."""
+
+from __future__ import annotations
+
+import stat
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from familiar_connect.config.secrets import Secrets
+from tests.fakes.model_server import failed, whole
+from tests.fakes.program import a_home, familiar, one_sentence, served
+from tests.fakes.waiting import files_holding
+
+KEY = "sk-fake-0123456789abcdef"
+
+
+def default_slot(root: Path) -> dict[str, Any]:
+    settings = tomllib.loads((root / "character.toml").read_text(encoding="utf-8"))
+    found: dict[str, Any] = settings.get("llm", {}).get("default", {})
+    return found
+
+
+def test_it_tests_the_endpoint_and_moves_every_slot(tmp_path: Path) -> None:
+    """Comments and everything else in the file stay."""
+    root = a_home(tmp_path)
+    before = (root / "character.toml").read_text(encoding="utf-8")
+    with served(whole("Hello!")) as server:
+        done = familiar(tmp_path, "connect", "--url", server.base_url, "--model", "some-model")
+
+    assert done.returncode == 0, done.stderr
+    assert "It answered: Hello!" in done.stdout
+    assert default_slot(root) == {"model": "some-model", "base_url": server.base_url}
+    after = (root / "character.toml").read_text(encoding="utf-8")
+    comments = [line for line in before.splitlines() if line.startswith("# ")]
+    assert all(line in after.splitlines() for line in comments)
+    assert "authorization" not in server.requests[0].headers
+
+
+def test_a_key_is_asked_for_tried_and_kept_for_its_owner_alone(tmp_path: Path) -> None:
+    """In secrets.env, never in the settings, never on the screen."""
+    root = a_home(tmp_path)
+    with served(whole("Hi")) as server:
+        done = familiar(
+            tmp_path, "connect", "--url", server.base_url, "--model", "m", "--key-env", "MY_KEY", said=f"{KEY}\n"
+        )
+
+    assert done.returncode == 0, done.stderr
+    assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
+    assert KEY not in done.stdout + done.stderr
+    assert stat.S_IMODE((tmp_path / "secrets.env").stat().st_mode) == 0o600
+    assert files_holding(tmp_path, KEY) == ["secrets.env"]
+    assert default_slot(root)["api_key_env"] == "MY_KEY"
+
+
+def test_a_wrong_key_is_one_sentence_and_nothing_is_written(tmp_path: Path) -> None:
+    """Neither the key nor the setting."""
+    root = a_home(tmp_path)
+    with served(failed(401, "bad key")) as server:
+        done = familiar(
+            tmp_path, "connect", "--url", server.base_url, "--model", "m", "--key-env", "MY_KEY", said=f"{KEY}\n"
+        )
+
+    assert done.returncode == 1
+    assert "refused the key in MY_KEY (401)" in one_sentence(done)
+    assert default_slot(root) == {}
+    assert not (tmp_path / "secrets.env").exists()
+
+
+def test_a_dead_endpoint_is_one_sentence_and_nothing_is_written(tmp_path: Path) -> None:
+    """It names the address."""
+    root = a_home(tmp_path)
+    done = familiar(tmp_path, "connect", "--url", "http://127.0.0.1:9/v1", "--model", "m")
+
+    assert done.returncode == 1
+    assert "127.0.0.1:9" in one_sentence(done)
+    assert default_slot(root) == {}
+
+
+def test_a_key_given_where_its_name_belongs_is_refused_without_repeating_it(tmp_path: Path) -> None:
+    """A common slip; the key must not end up in a file or on the screen."""
+    root = a_home(tmp_path)
+    done = familiar(tmp_path, "connect", "--to", "openrouter", "--model", "m", "--key-env", KEY)
+
+    assert done.returncode == 1
+    assert "NAME of a variable" in one_sentence(done)
+    assert KEY not in done.stdout + done.stderr
+    assert default_slot(root) == {}
+
+
+def test_an_address_that_is_none_is_refused(tmp_path: Path) -> None:
+    """With what one looks like."""
+    a_home(tmp_path)
+    done = familiar(tmp_path, "connect", "--url", "localhost:8000", "--model", "m")
+
+    assert done.returncode == 1
+    assert "http://" in one_sentence(done)
+
+
+def test_it_asks_for_what_it_was_not_told(tmp_path: Path) -> None:
+    """Kind, address, key and model, one after another."""
+    root = a_home(tmp_path)
+    with served(whole("Hi")) as server:
+        done = familiar(tmp_path, "connect", said=f"other\n{server.base_url}\n\nmy-model\n")
+
+    assert done.returncode == 0, done.stderr
+    assert default_slot(root) == {"model": "my-model", "base_url": server.base_url}
+    assert "familiar chat --familiar ember" in done.stdout
+
+
+def test_back_to_the_embedded_model(tmp_path: Path) -> None:
+    """No address is left behind."""
+    root = a_home(tmp_path)
+    with served(whole("Hi")) as server:
+        familiar(tmp_path, "connect", "--url", server.base_url, "--model", "m")
+    done = familiar(tmp_path, "connect", "--to", "embedded")
+
+    assert done.returncode == 0
+    assert default_slot(root) == {"model": "embedded"}
+
+
+def test_without_a_familiar_it_says_how_to_make_one(tmp_path: Path) -> None:
+    """Nothing is made by the way."""
+    done = familiar(tmp_path, "connect", "--to", "ollama", "--model", "m")
+
+    assert done.returncode == 1
+    assert "familiar init" in one_sentence(done)
+
+
+def test_nobody_there_to_answer_its_questions_ends_it(tmp_path: Path) -> None:
+    """An empty input is no endless loop."""
+    a_home(tmp_path)
+    done = familiar(tmp_path, "connect", said="")
+
+    assert done.returncode == 130
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are Unix's")
+def test_a_kept_key_that_no_longer_works_can_be_entered_anew(tmp_path: Path) -> None:
+    """Someone at a terminal is asked for another one; it is not shown while they type."""
+    from tests.fakes.terminal import TerminalSession
+
+    root = a_home(tmp_path)
+    Secrets(tmp_path).put("MY_KEY", "old-key-that-expired")
+    with served(failed(401, "expired"), whole("Hi")) as server:
+        words = ("connect", "--url", server.base_url, "--model", "m", "--key-env", "MY_KEY")
+        with TerminalSession(tmp_path, *words) as session:
+            session.shows("refused the key in MY_KEY (401)")
+            session.shows("Key for")
+            session.enter(KEY)
+            assert session.ends() == 0
+
+    assert server.requests[1].headers["authorization"] == f"Bearer {KEY}"
+    assert Secrets(tmp_path).get("MY_KEY") == KEY
+    assert KEY not in session.text
+    assert default_slot(root)["model"] == "m"

@@ -1,0 +1,156 @@
+"""Asking every provider at once."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+
+import pytest
+
+from familiar_connect.context.gather import gather
+from familiar_connect.context.protocols import ContextProvider
+from familiar_connect.context.types import ContextRequest, Contribution, ProviderOutcome
+from tests.fakes.context import BlockedThread, Failing, Giving, Stubborn, Waiting, a_piece, a_request
+
+
+def told(outcomes: list[ProviderOutcome]) -> list[tuple[str, str, int]]:
+    return [(o.provider_id, o.status, len(o.contributions)) for o in outcomes]
+
+
+async def test_what_everyone_brought_comes_in_registration_order() -> None:
+    """Whoever finishes first."""
+    slow, fast = Waiting(a_piece("slow"), id="slow"), Giving(a_piece("fast"), id="fast")
+    asking = asyncio.create_task(gather([slow, fast], a_request()))
+    await slow.asked.wait()
+    slow.go.set()
+
+    assert told(await asking) == [("slow", "ok", 1), ("fast", "ok", 1)]
+
+
+async def test_all_are_asked_before_any_has_answered() -> None:
+    """The turn takes as long as the slowest, not as the sum."""
+    waiting = [Waiting(id=str(number)) for number in range(8)]
+    asking = asyncio.create_task(gather(waiting, a_request()))
+    await asyncio.wait_for(asyncio.gather(*(provider.asked.wait() for provider in waiting)), 5)
+    for provider in waiting:
+        provider.go.set()
+
+    assert [o.status for o in await asking] == ["ok"] * 8
+
+
+async def test_a_failing_provider_costs_its_own_place_only(caplog: pytest.LogCaptureFixture) -> None:
+    """Its outcome names the error; the others never notice."""
+    providers: list[ContextProvider] = [Giving(a_piece("a"), id="a"), Failing(KeyError("gone")), Giving(id="b")]
+    with caplog.at_level(logging.WARNING):
+        outcomes = await gather(providers, a_request())
+
+    assert told(outcomes) == [("a", "ok", 1), ("failing", "error", 0), ("b", "ok", 0)]
+    assert outcomes[1].error_message == "KeyError: 'gone'"
+    assert [(r.levelno, r.__dict__["provider"]) for r in caplog.records] == [(logging.WARNING, "failing")]
+
+
+@pytest.mark.parametrize(
+    "hanging", [Waiting(id="hangs", deadline_s=0.02), Stubborn(id="hangs", deadline_s=0.02), BlockedThread(id="hangs")]
+)
+async def test_a_hanging_provider_is_left_behind_at_its_deadline(
+    hanging: Waiting | Stubborn | BlockedThread, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whether it waits for ever, will not be cancelled, or is stuck in a thread."""
+    began = time.perf_counter()
+    with caplog.at_level(logging.WARNING):
+        outcomes = await gather([hanging, Giving(a_piece("a"), id="a")], a_request())
+    took = time.perf_counter() - began
+
+    assert told(outcomes) == [("hangs", "timeout", 0), ("a", "ok", 1)]
+    assert 0.02 <= outcomes[0].duration_s <= took < 1.0
+    assert [r.__dict__["status"] for r in caplog.records] == ["timeout"]
+    (hanging.free if isinstance(hanging, BlockedThread) else hanging.go).set()
+    await asyncio.sleep(0)
+
+
+async def test_a_provider_out_of_time_is_cancelled() -> None:
+    """Nothing of a turn goes on behind its back."""
+    hanging = Waiting(deadline_s=0.01)
+    await gather([hanging], a_request())
+    await asyncio.sleep(0)
+
+    assert hanging.cancelled
+
+
+async def test_the_time_left_of_the_turn_bounds_every_provider() -> None:
+    """The smaller of the two counts."""
+    outcomes = await gather([Waiting(deadline_s=60)], a_request(), time_left_s=0.01)
+
+    assert told(outcomes) == [("waiting", "timeout", 0)]
+
+
+async def test_a_providers_own_timeout_is_its_error() -> None:
+    """It was not late: something it asked was."""
+    outcomes = await gather([Failing(TimeoutError("socket"))], a_request())
+
+    assert (outcomes[0].status, outcomes[0].error_message) == ("error", "TimeoutError: socket")
+
+
+async def test_a_provider_that_cancels_itself_is_in_error() -> None:
+    """Its cancellation is not ours."""
+    outcomes = await gather([Failing(asyncio.CancelledError()), Giving(id="a")], a_request())
+
+    assert told(outcomes) == [("failing", "error", 0), ("a", "ok", 0)]
+
+
+class Nonsense:
+    """A provider that keeps no promise."""
+
+    id = "nonsense"
+    deadline_s = 1.0
+
+    def contribute(self, request: ContextRequest) -> list[Contribution]:
+        raise TypeError("not even async")
+
+
+class Nothing(Giving):
+    """A provider that returns no list."""
+
+    async def contribute(self, request: ContextRequest) -> list[Contribution]:
+        return None  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("provider", [Nonsense(), Nothing()])
+async def test_a_provider_that_breaks_its_promise_is_in_error(provider: object) -> None:
+    """Not async, or no list: it costs its own place, not the turn."""
+    outcomes = await gather([provider, Giving(a_piece("a"), id="a")], a_request())  # type: ignore[list-item]
+
+    assert [o.status for o in outcomes] == ["error", "ok"]
+
+
+async def test_what_a_provider_does_too_late_is_only_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """It was cancelled, went on, and failed: nobody waits for it any more."""
+
+    class FailingLate(Waiting):
+        async def contribute(self, request: ContextRequest) -> list[Contribution]:
+            try:
+                return await super().contribute(request)
+            except asyncio.CancelledError:
+                raise OSError("disk") from None
+
+    with caplog.at_level(logging.WARNING):
+        await gather([FailingLate(deadline_s=0.01)], a_request())
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+
+    assert caplog.messages[-1] == "provider failed after its deadline"
+
+
+async def test_cancelling_the_turn_cancels_every_provider() -> None:
+    """And nothing else."""
+    waiting = [Waiting(id="a"), Waiting(id="b")]
+    bystander = asyncio.create_task(asyncio.Event().wait())
+    asking = asyncio.create_task(gather(waiting, a_request()))
+    for provider in waiting:
+        await provider.asked.wait()
+    asking.cancel()
+    await asyncio.wait({asking})
+
+    assert ([p.cancelled for p in waiting], asking.cancelled(), bystander.done()) == ([True, True], True, False)
+    bystander.cancel()

@@ -1,0 +1,178 @@
+"""One reply being written: attempts in order, each from the same prompt."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from typing import Any
+
+import pytest
+
+from familiar_connect.context.generate import Generation, attempts_of, capabilities_of
+from familiar_connect.context.processors.tidy import Tidy
+from familiar_connect.context.types import ContextItem, Prompt
+from familiar_connect.errors import ModelError
+from familiar_connect.llm.scripted import ScriptedModel
+from familiar_connect.llm.types import Capabilities, Message
+from tests.fakes.context import contents, said
+
+PROMPT = Prompt(
+    items=(ContextItem.of("system", "top"), said("user", "a" * 400), said("assistant", "b"), said("user", "c"))
+)
+
+
+class Breaking(ScriptedModel):
+    """A model that fails after some pieces."""
+
+    def __init__(self, *pieces: str, error: Exception | None = None, **more: Any) -> None:
+        super().__init__(**more)
+        self._words = pieces
+        self._error = error or ModelError("broken")
+        self.closed = False
+
+    async def stream(self, messages: Sequence[Message]) -> AsyncGenerator[str, None]:
+        self.calls.append(list(messages))
+        try:
+            for piece in self._words:
+                yield piece
+            raise self._error
+        finally:
+            self.closed = True
+
+
+async def written(generation: Generation) -> list[str]:
+    return [piece async for piece in generation.pieces()]
+
+
+async def test_pieces_come_as_the_model_says_them() -> None:
+    """Joined they are the reply."""
+    generation = Generation(PROMPT, [ScriptedModel(["one two three"])])
+
+    assert await written(generation) == ["one", " two", " three"]
+    assert (generation.text, generation.completion and generation.completion.text) == ("one two three",) * 2
+
+
+@pytest.mark.parametrize("error", [ModelError("down"), TimeoutError(), RuntimeError("odd"), ConnectionResetError()])
+async def test_the_next_model_answers_when_the_first_fails_before_its_first_piece(error: Exception) -> None:
+    """Whatever ailed it; the failure is kept."""
+    second = ScriptedModel(["fine"])
+    generation = Generation(PROMPT, [Breaking(error=error, model="first"), second])
+
+    assert await written(generation) == ["fine"]
+    assert [name for name, _ in generation.failures] == ["first"]
+    assert contents(second.calls[0]) == ["top", "a" * 400, "b", "c"]
+
+
+async def test_nothing_is_started_again_after_the_first_piece() -> None:
+    """What a reader has seen is not said twice."""
+    second = ScriptedModel(["fine"])
+    generation = Generation(PROMPT, [Breaking("Half a "), second])
+
+    with pytest.raises(ModelError, match="broken"):
+        await written(generation)
+    assert (generation.text, second.calls) == ("Half a ", [])
+
+
+async def test_the_last_error_is_raised_when_every_model_fails() -> None:
+    """There is nobody left to ask."""
+    generation = Generation(PROMPT, [Breaking(error=ModelError("one")), Breaking(error=ModelError("two"))])
+
+    with pytest.raises(ModelError, match="two"):
+        await written(generation)
+    assert [text for _, text in generation.failures] == ["one", "two"]
+
+
+async def test_each_attempt_is_fitted_to_its_own_window() -> None:
+    """From the same base, which is never changed."""
+    small = Breaking(model="small", capabilities=Capabilities(window=100, max_output=20))
+    large = ScriptedModel(["fine"], capabilities=Capabilities(window=10_000))
+    generation = Generation(PROMPT, [small, large])
+    await written(generation)
+
+    assert contents(small.calls[0]) == ["top", "c"]
+    assert contents(large.calls[0]) == ["top", "a" * 400, "b", "c"]
+    assert generation.base is PROMPT
+
+
+async def test_half_a_label_of_a_failed_attempt_is_forgotten() -> None:
+    """The next attempt starts with a clean filter."""
+    tidy = Tidy(["Wren"], ["Ada"])
+    generation = Generation(PROMPT, [Breaking("Wr"), ScriptedModel(["Hello"])], tidy=tidy)
+
+    assert await written(generation) == ["Hello"]
+
+
+async def test_the_reply_ends_where_the_model_speaks_for_someone_else() -> None:
+    """And the call ends with it."""
+    model = Breaking("Hi.", "\nAda", ": what?", " more", error=AssertionError("asked for more"))
+    generation = Generation(PROMPT, [model], tidy=Tidy(["Wren"], ["Ada"]))
+
+    assert (await written(generation), model.closed) == (["Hi."], True)
+
+
+async def test_a_listener_who_leaves_ends_the_call_at_once() -> None:
+    """Closing the pieces closes the stream behind them."""
+    model = Breaking("one", "two")
+    pieces = Generation(PROMPT, [model]).pieces()
+    await anext(pieces)
+    await pieces.aclose()
+
+    assert model.closed
+
+
+async def test_a_cancelled_reply_ends_the_call() -> None:
+    """Between two tokens."""
+    model = ScriptedModel(["one two"])
+    pause = model.pause_after(1)
+    task = asyncio.create_task(written(Generation(PROMPT, [model])))
+    await pause.reached.wait()
+    task.cancel()
+    await asyncio.wait({task})
+
+    assert task.cancelled()
+
+
+async def test_a_model_that_can_count_is_asked_when_it_may_be_close() -> None:
+    """Its own count corrects the estimate; far from the edge it is not bothered."""
+
+    class Counting(ScriptedModel):
+        counted = 0
+
+        async def tokenize_count(self, text: str) -> int:
+            self.counted += 1
+            return len(text)
+
+    near = Counting(["fine"], capabilities=Capabilities(window=200, max_output=20))
+    far = Counting(["fine"], capabilities=Capabilities(window=20_000))
+    await written(Generation(PROMPT, [near]))
+    await written(Generation(PROMPT, [far]))
+
+    assert (near.counted, far.counted) == (1, 0)
+    assert contents(near.calls[0]) == ["top", "c"]
+
+
+async def test_a_bare_client_works_too() -> None:
+    """One that can only chat is heard as one piece, and trusted with everything."""
+
+    class Bare:
+        async def chat(self, messages: list[Message]) -> Message:
+            return Message("assistant", "whole")
+
+    bare: Any = Bare()
+
+    assert await written(Generation(PROMPT, [bare])) == ["whole"]
+    assert capabilities_of(bare) == Capabilities()
+
+
+def test_no_model_at_all_says_what_to_do() -> None:
+    """The sentence names the setting."""
+    with pytest.raises(ModelError, match=r"llm\.default"):
+        Generation(PROMPT, attempts_of(None))
+
+
+def test_attempts_are_the_model_and_its_fallbacks() -> None:
+    """In order."""
+    spare = ScriptedModel()
+    first = ScriptedModel(fallbacks=(spare,))
+
+    assert attempts_of(first) == (first, spare)

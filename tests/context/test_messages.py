@@ -1,0 +1,123 @@
+"""Items as the messages a model is sent."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from familiar_connect.chat.types import Sender
+from familiar_connect.context.messages import alternating, to_messages
+from familiar_connect.context.types import ContextItem, ItemTag
+from familiar_connect.llm.types import Capabilities, ImagePart, Message, TextPart
+from tests.fakes.context import contents, said
+
+STRICT = Capabilities(strict_roles=True)
+
+
+def system(text: str, *, apart: bool = False) -> ContextItem:
+    return ContextItem.of("system", text, apart=apart)
+
+
+def roles(messages: list[Message]) -> str:
+    return "".join(message.role[0] for message in messages)
+
+
+def test_system_items_on_top_are_one_message() -> None:
+    """A blank line between them; those further down stay where they are."""
+    messages = to_messages([system("a\n"), system("\nb"), said("user", "c"), system("d")])
+
+    assert [(m.role, m.content) for m in messages] == [("system", "a\n\nb"), ("user", "c"), ("system", "d")]
+
+
+def test_what_stands_apart_is_not_joined_into_the_top() -> None:
+    """A note directly below the system message stays a message of its own; so does a turn of the dialogue."""
+    messages = to_messages([system("a"), system("note", apart=True), system("b")])
+    turns = to_messages([system("a"), said("system", "someone joined")])
+
+    assert (contents(messages), contents(turns)) == (["a", "note", "b"], ["a", "someone joined"])
+
+
+def test_nothing_blank_is_sent() -> None:
+    """Endpoints refuse empty messages; a picture without words is not empty."""
+    picture = ContextItem(role="user", parts=(ImagePart("u", "image/png"), TextPart("")))
+    messages = to_messages([system("a"), system(" "), said("user", " "), picture])
+
+    assert [(m.role, m.content, len(m.media)) for m in messages] == [("system", "a", 0), ("user", "", 1)]
+
+
+def test_names_travel_beside_the_words() -> None:
+    """Only where there is one."""
+    assert [m.to_dict() for m in to_messages([said("user", "Ada: hi", name="Ada"), said("assistant", "hello")])] == [
+        {"role": "user", "content": "Ada: hi", "name": "Ada"},
+        {"role": "assistant", "content": "hello"},
+    ]
+
+
+def test_strict_models_get_turns_in_turn() -> None:
+    """Same roles are merged, a note further down becomes a System line of a user's turn."""
+    messages = to_messages(
+        [system("top"), said("user", "a"), said("user", "b"), said("assistant", "c"), system("n"), said("user", "d")],
+        STRICT,
+    )
+
+    assert [(m.role, m.content) for m in messages] == [
+        ("system", "top"),
+        ("user", "a\nb"),
+        ("assistant", "c"),
+        ("user", "[System: n]\nd"),
+    ]
+
+
+def test_strict_models_never_hear_the_assistant_first() -> None:
+    """A user's turn is put before it."""
+    assert roles(to_messages([system("top"), said("assistant", "hello")], STRICT)) == "sua"
+    assert roles(to_messages([said("assistant", "hello")], STRICT)) == "ua"
+
+
+@given(st.lists(st.tuples(st.sampled_from(["system", "user", "assistant"]), st.text("ab", min_size=1, max_size=3))))
+def test_alternation_holds_whatever_came(turns: list[tuple[str, str]]) -> None:
+    """One system message at most, on top; then user and assistant in turn; every word is still there."""
+    given_ = [Message(role, text) for role, text in turns]
+    result = alternating(given_)
+    below = roles(result).lstrip("s") if roles(result).startswith("s") else roles(result)
+
+    assert "uu" not in below
+    assert "aa" not in below
+    assert not below.startswith("a")
+    assert all(text in "\n".join(contents(result)) for _, text in turns)
+
+
+def _said(label: str, words: str, mark: str = "") -> ContextItem:
+    item = ContextItem.of("user", f"{mark}{label}: {words}", tag=ItemTag.DIALOGUE, name=label)
+    return replace(item, sender=Sender(name=label), words=words)
+
+
+def test_a_tiny_model_is_shown_one_persons_words_without_name_or_mark() -> None:
+    """With one speaker, names, marks and the sentence about names are left off for a model that they confuse."""
+    items = [
+        ContextItem.of("system", "about names", tag=ItemTag.PREAMBLE),
+        ContextItem.of("system", "You are Ember."),
+        _said("Sam", "hi", "[12:00] "),
+        ContextItem.of("assistant", "Hello!", tag=ItemTag.DIALOGUE),
+        _said("Sam", "how are you?"),
+    ]
+
+    messages = to_messages(items, Capabilities(bare_single_speaker=True))
+
+    assert [(m.role, m.content, m.name) for m in messages] == [
+        ("system", "You are Ember.", None),
+        ("user", "hi", None),
+        ("assistant", "Hello!", None),
+        ("user", "how are you?", None),
+    ]
+
+
+def test_names_stay_where_several_people_speak() -> None:
+    """Who said what matters more than style."""
+    items = [_said("Sam", "hi"), _said("Bo", "hello")]
+
+    messages = to_messages(items, Capabilities(bare_single_speaker=True))
+
+    assert [m.content for m in messages] == ["Sam: hi", "Bo: hello"]

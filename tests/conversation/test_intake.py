@@ -1,0 +1,151 @@
+"""The one way in."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from familiar_connect.conversation.intake import LONG_MESSAGE_CHARS, Heard
+from familiar_connect.errors import HistoryError
+from familiar_connect.identity import Author, PrivacyLevel
+from familiar_connect.llm.types import Message
+from familiar_connect.subscriptions import SubscriptionKind
+from tests.fakes.house import ANA, BEN, a_house
+
+
+async def test_a_message_is_stored_before_any_model_is_asked(tmp_path: Path) -> None:
+    """The model, when it is called, finds the message in the history."""
+    seen: list[list[tuple[str, str]]] = []
+
+    async with a_house(tmp_path) as house:
+
+        def look(messages: list[Message]) -> str:
+            seen.append(house.told())
+            return "Hello."
+
+        house.model.replies.clear()
+        house.model.replies.append(look)
+        assert await house.talk("are you there?") is Heard.answering
+
+    assert seen == [[("user", "are you there?")]]
+
+
+async def test_the_stored_row_says_who_where_and_in_which_mode(tmp_path: Path) -> None:
+    """Author, guild, mode and the platform's own id."""
+    async with a_house(tmp_path) as house:
+        await house.talk("hi", message_id="m1", guild_id=5)
+        heard = house.history()[0]
+
+    assert (heard.author, heard.guild_id, heard.mode, heard.platform_message_id) == (
+        ANA,
+        5,
+        "text_conversation_rp",
+        "m1",
+    )
+
+
+async def test_bots_are_not_heard(tmp_path: Path) -> None:
+    """Two bots would talk for ever."""
+    async with a_house(tmp_path) as house:
+        assert await house.talk("beep", is_bot=True) is Heard.not_a_person
+        assert house.told() == []
+
+
+async def test_an_unsubscribed_channel_is_not_heard(tmp_path: Path) -> None:
+    """A text subscription is none for voice."""
+    async with a_house(tmp_path, subscribed=False) as house:
+        assert await house.talk("hi") is Heard.not_subscribed
+        house.familiar.subscriptions.add(channel_id=7, kind=SubscriptionKind.text, guild_id=None)
+        assert await house.talk("hi", is_voice=True) is Heard.not_subscribed
+        assert house.told() == []
+    assert house.model.calls == []
+
+
+@pytest.mark.parametrize("platform", ["terminal", "web"])
+async def test_the_operators_own_doors_need_no_subscription(tmp_path: Path, platform: str) -> None:
+    """Whoever is there was let in."""
+    async with a_house(tmp_path, subscribed=False) as house:
+        assert await house.talk("hi", author=Author(platform, "1", None, "Sam")) is Heard.answering
+
+
+async def test_privacy_comes_before_everything_else(tmp_path: Path) -> None:
+    """Not even an unsubscribed channel is looked up for someone who wants no part in it."""
+    async with a_house(tmp_path, subscribed=False) as house:
+        house.familiar.stores.privacy.set(ANA, PrivacyLevel.FULL)
+
+        assert await house.talk("my secret") is Heard.private
+        assert house.told() == []
+
+
+async def test_partial_privacy_is_heard(tmp_path: Path) -> None:
+    """Only FULL means not at all."""
+    async with a_house(tmp_path) as house:
+        house.familiar.stores.privacy.set(ANA, PrivacyLevel.PARTIAL)
+
+        assert await house.talk("hi") is Heard.answering
+
+
+async def test_a_message_that_cannot_be_stored_is_not_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its writer is told why."""
+
+    def full(**facts: object) -> None:
+        raise HistoryError("the disk is full")
+
+    async with a_house(tmp_path) as house:
+        monkeypatch.setattr(house.familiar.history_store, "append_new", full)
+        assert await house.talk("hi") is Heard.not_stored
+
+    assert house.model.calls == []
+    assert "the disk is full" in house.place.notices[0]
+
+
+async def test_a_channel_whose_settings_are_broken_is_heard_all_the_same(tmp_path: Path) -> None:
+    """What was said is stored; the place is told which file to mend."""
+    async with a_house(tmp_path) as house:
+        (house.familiar.root / "channels" / "7.toml").write_text('mode = "opera"', encoding="utf-8")
+        assert await house.talk("hi") is Heard.answering
+        assert house.told() == [("user", "hi")]
+
+    assert "7.toml" in house.place.notices[0]
+    assert house.model.calls == []
+
+
+async def test_a_very_long_message_is_stored_whole_and_its_writer_told(tmp_path: Path) -> None:
+    """The model is shown what it can take."""
+    text = "abcdefghi " * (LONG_MESSAGE_CHARS // 5)
+    async with a_house(tmp_path) as house:
+        await house.talk(text)
+        stored = house.history()[0].content
+
+    assert stored == text
+    assert f"{len(text):,} characters" in house.place.notices[0]
+    assert sum(len(message.content) for message in house.model.calls[0]) < LONG_MESSAGE_CHARS * 1.5
+
+
+async def test_a_newer_message_ends_a_delivery_before_it_is_answered(tmp_path: Path) -> None:
+    """Pieces already sent stay and are what is recorded."""
+    async with a_house(tmp_path, ["one two three", "Yes, Ben?"], streams=True) as house:
+        pause = house.model.pause_after(2)
+        await house.hear("tell me")
+        await pause.reached.wait()
+        await house.hear("wait!", author=BEN)
+        await house.quiet()
+        told = house.told()
+
+    said = told[2][1]
+    assert said
+    assert "three" not in said
+    assert [role for role, _ in told] == ["user", "user", "assistant", "assistant"]
+    assert told[-1] == ("assistant", "Yes, Ben?")
+
+
+async def test_receive_returns_once_stored_without_waiting_for_the_reply(tmp_path: Path) -> None:
+    """Hearing is quick, whatever the model does."""
+    async with a_house(tmp_path) as house:
+        pause = house.model.pause_after(0)
+        assert await asyncio.wait_for(house.hear("hi"), 5) is Heard.answering
+        assert house.told() == [("user", "hi")]
+        pause.resume.set()
+        await house.quiet()

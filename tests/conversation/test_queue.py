@@ -1,0 +1,158 @@
+"""One reply at a time per channel."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from familiar_connect.conversation.queue import MAX_WAITING, ReplyQueue
+from familiar_connect.conversation.types import BufferedMessage, Exchange, ResponseTrigger
+from tests.fakes.house import ANA, NOON
+
+DIRECT = ResponseTrigger.direct_address
+
+
+class Answerer:
+    """Keeps each exchange and answers when told to."""
+
+    def __init__(self) -> None:
+        self.exchanges: list[Exchange] = []
+        self.began = asyncio.Semaphore(0)
+        self.go_on = asyncio.Semaphore(0)
+        self.fails = False
+
+    async def __call__(self, exchange: Exchange, place: Any) -> None:
+        self.exchanges.append(exchange)
+        self.began.release()
+        await self.go_on.acquire()
+        if self.fails:
+            raise RuntimeError("unforeseen")
+
+    def texts(self) -> list[list[str]]:
+        return [[message.text for message in exchange.messages] for exchange in self.exchanges]
+
+
+def put(queue: ReplyQueue, text: str, channel_id: int = 7) -> None:
+    queue.put(channel_id, BufferedMessage(ANA, text, NOON, None), None, trigger=DIRECT)
+
+
+async def test_what_comes_meanwhile_is_answered_next_in_one_exchange() -> None:
+    """In order, and marked as having waited."""
+    answer = Answerer()
+    queue = ReplyQueue("wren", answer)
+    put(queue, "one")
+    await answer.began.acquire()
+    put(queue, "two")
+    put(queue, "three")
+    answer.go_on.release()
+    answer.go_on.release()
+    await queue.idle(7)
+
+    assert answer.texts() == [["one"], ["two", "three"]]
+    assert [exchange.from_queue for exchange in answer.exchanges] == [False, True]
+
+
+async def test_channels_do_not_wait_for_each_other() -> None:
+    """A slow channel keeps nobody else waiting."""
+    answer = Answerer()
+    queue = ReplyQueue("wren", answer)
+    put(queue, "here", 7)
+    put(queue, "there", 8)
+    await answer.began.acquire()
+    await answer.began.acquire()
+
+    assert sorted(exchange.channel_id for exchange in answer.exchanges) == [7, 8]
+    await queue.aclose()
+
+
+async def test_a_stop_ends_the_reply_and_forgets_what_waited() -> None:
+    """And says whether there was one."""
+    answer = Answerer()
+    queue = ReplyQueue("wren", answer)
+    assert await queue.stop(7) is False
+    put(queue, "one")
+    await answer.began.acquire()
+    put(queue, "two")
+
+    assert await queue.stop(7) is True
+    await queue.idle(7)
+    assert answer.texts() == [["one"]]
+    assert await queue.stop(7) is False
+
+
+async def test_what_is_said_while_a_stopped_reply_ends_is_answered() -> None:
+    """A message that comes between the stop and its end is not forgotten."""
+    ended, answered = asyncio.Event(), []
+
+    async def slow_to_end(exchange: Exchange, place: Any) -> None:
+        answered.append(exchange.messages[0].text)
+        if len(answered) == 1:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                await ended.wait()
+
+    queue = ReplyQueue("wren", slow_to_end)
+    put(queue, "one")
+    await asyncio.sleep(0)
+    stopping = asyncio.create_task(queue.stop(7))
+    await asyncio.sleep(0)
+    put(queue, "two")
+    ended.set()
+    await stopping
+    await queue.idle(7)
+
+    assert answered == ["one", "two"]
+
+
+async def test_a_reply_that_fails_does_not_keep_the_next_from_being_made(caplog: pytest.LogCaptureFixture) -> None:
+    """The failure is logged; what waits is answered."""
+    answer = Answerer()
+    answer.fails = True
+    queue = ReplyQueue("wren", answer)
+    put(queue, "one")
+    await answer.began.acquire()
+    put(queue, "two")
+    answer.go_on.release()
+    answer.go_on.release()
+    await queue.idle(7)
+
+    assert answer.texts() == [["one"], ["two"]]
+    assert [record.message for record in caplog.records] == ["reply failed", "reply failed"]
+
+
+async def test_a_flood_is_bounded() -> None:
+    """The oldest give way; they are in the history all the same."""
+    answer = Answerer()
+    queue = ReplyQueue("wren", answer)
+    put(queue, "first")
+    await answer.began.acquire()
+    for number in range(MAX_WAITING + 5):
+        put(queue, str(number))
+    answer.go_on.release()
+    answer.go_on.release()
+    await queue.idle(7)
+
+    assert len(answer.exchanges[1].messages) == MAX_WAITING
+    assert answer.exchanges[1].messages[-1].text == str(MAX_WAITING + 4)
+
+
+def test_a_queue_serves_one_loop_after_another() -> None:
+    """Nothing binds to an event loop at construction."""
+    answered: list[str] = []
+
+    async def answer(exchange: Exchange, place: Any) -> None:
+        answered.append(exchange.messages[0].text)
+
+    queue = ReplyQueue("wren", answer)
+
+    async def once(text: str) -> None:
+        put(queue, text)
+        await queue.idle(7)
+
+    asyncio.run(once("one"))
+    asyncio.run(once("two"))
+
+    assert answered == ["one", "two"]

