@@ -52,7 +52,6 @@ SETTINGS = (
         name="stable_first, a thought of the side model before each reply",
         order=PromptOrder.stable_first,
         thinking=True,
-        has_bar=True,
     ),
     Setting(name="classic, a thought before each reply", order=PromptOrder.classic, thinking=True),
     Setting(name="stable_first, 400 found tokens every time", order=PromptOrder.stable_first, found_tokens=(400, 400)),

@@ -43,7 +43,7 @@ def loaded(folder: Path, text: str, **overrides: object) -> ChannelConfig:
             "text_conversation_rp",
             6000,
             24,
-            [400, 1200, 2000, 600, 1400, 300, 400, 500, 400],
+            [400, 1200, 2000, 600, 2200, 300, 400, 500, 400],
             frozenset({"stepped_thinking"}),
             frozenset(),
             True,

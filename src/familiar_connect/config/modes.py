@@ -46,7 +46,7 @@ _TABLE: Mapping[ChannelMode, ChannelConfig] = MappingProxyType(
                 Layer.character: 1200,
                 Layer.content: 2000,
                 Layer.history_summary: 600,
-                Layer.recent_history: 1400,
+                Layer.recent_history: 2200,
                 Layer.author_note: 300,
                 Layer.depth_inject: 400,
                 Layer.scene: 500,
