@@ -13,9 +13,12 @@ from familiar_connect.support.clock import Clock
 
 
 def load_familiar(
-    root: Path, *, home: Path, defaults_path: Path | None = None, clock: Clock | None = None
+    root: Path, *, home: Path, defaults_path: Path | None = None, clock: Clock | None = None, wake: bool = True
 ) -> tuple[Familiar, EmbeddedServer | None]:
-    """The familiar in *root* with a client for every slot; the embedded model starts in the background."""
+    """The familiar in *root* with a client for every slot.
+
+    The embedded model starts in the background; without *wake*, only when it is first asked.
+    """
     config = load_character_config(root / "character.toml", defaults_path=defaults_path)
     secrets = Secrets(home)
     embedded = EmbeddedServer(cache_dir=home / "cache" / "embedded", cache_key=root.name)
@@ -23,5 +26,6 @@ def load_familiar(
     familiar = Familiar.load_from_disk(root, llm_clients=dict(clients), defaults_path=defaults_path, clock=clock)
     if not config.llm["main_prose"].is_embedded:
         return familiar, None
-    embedded.start_in_background()
+    if wake:
+        embedded.start_in_background()
     return familiar, embedded

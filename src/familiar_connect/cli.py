@@ -22,6 +22,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "config": ("setup:config", "Show the settings and where each comes from; check the files."),
     "inspect": ("inspect:inspect", "Show the last prompt: each block, its source, its cost, what was cut."),
     "replay": ("inspect:replay", "Make a past turn's prompt anew from what was kept of it."),
+    "memory": ("memory.group:memory", "Read, search, review, correct, undo and erase what is remembered."),
     "metrics": ("metrics:metrics", "Report times per stage over past turns."),
     "doctor": ("doctor:doctor", "Check home, settings, models, keys and disk; say what is wrong and the fix."),
 }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +16,12 @@ from familiar_connect.context.pipeline import ContextPipeline
 from familiar_connect.context.protocols import ContextProvider, PostProcessor, PreProcessor
 from familiar_connect.context.providers.character import persona_name
 from familiar_connect.context.types import ContextRequest, Modality
+from familiar_connect.conversation.channels import ChannelLabels
 from familiar_connect.conversation.intake import Intake
 from familiar_connect.history.store import HistoryStore
+from familiar_connect.memory.scheduler import MemoryWriterScheduler
 from familiar_connect.memory.store import MemoryStore
+from familiar_connect.memory.writer import MemoryWriter
 from familiar_connect.observe.last_context import LastContextCache
 from familiar_connect.observe.ledger import MetricsCollector
 from familiar_connect.reply.deliver import TextDeliveryRegistry
@@ -26,14 +31,21 @@ from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.wiring import (
     ReplyPath,
     Stores,
+    build_memory_writer,
     build_pipeline,
     build_post_processors,
     build_pre_processors,
     build_providers,
     build_reply_path,
+    build_scheduler,
     build_stores,
     render_options,
 )
+
+logger = logging.getLogger(__name__)
+
+LAST_FLUSH_S = 10.0
+"""How long leaving may wait for memory to be written up."""
 
 
 @dataclass
@@ -53,6 +65,9 @@ class Familiar:
     channel_configs: ChannelConfigStore
     stores: Stores
     path: ReplyPath
+    labels: ChannelLabels
+    memory_writer: MemoryWriter
+    memory_writer_scheduler: MemoryWriterScheduler
     defaults_modes_root: Path | None = None
     tts_client: Any = None
     transcriber: Any = None
@@ -74,6 +89,9 @@ class Familiar:
         profile = defaults_path or _profile_beside(root)
         config = load_character_config(root / "character.toml", defaults_path=profile)
         stores = build_stores(root, config, clock)
+        labels = ChannelLabels()
+        writer = build_memory_writer(root.name, stores, config, llm_clients, clock, labels.format_channel_context)
+        scheduler = build_scheduler(root.name, stores, config, writer, clock)
         familiar: Familiar
 
         def pipeline_for(channel: ChannelConfig, request: ContextRequest) -> ContextPipeline:
@@ -92,7 +110,12 @@ class Familiar:
             subscriptions=stores.subscriptions,
             channel_configs=stores.channels,
             stores=stores,
-            path=build_reply_path(root.name, root, stores, config, llm_clients, pipeline_for, clock),
+            path=build_reply_path(
+                root.name, root, stores, config, llm_clients, pipeline_for, labels, scheduler.notify_turn, clock
+            ),
+            labels=labels,
+            memory_writer=writer,
+            memory_writer_scheduler=scheduler,
             defaults_modes_root=profile.parent / "modes" if profile else None,
             tts_client=tts_client,
             transcriber=transcriber,
@@ -135,14 +158,31 @@ class Familiar:
     def text_delivery_registry(self) -> TextDeliveryRegistry:
         return self.path.deliveries
 
+    async def start(self) -> None:
+        """Begin to live: notice what its owner changed by hand, catch up on memory, watch for quiet moments."""
+        if self.memory_store.audit is not None:
+            await off_loop(self.memory_store.audit.reconcile, self.memory_store)
+        self.memory_writer_scheduler.start()
+
+    async def _write_up(self) -> None:
+        """Write down what is left to remember, within bounds; what is not done now is caught up at the next start."""
+        try:
+            async with asyncio.timeout(LAST_FLUSH_S):
+                await self.memory_writer_scheduler.flush()
+        except TimeoutError:
+            logger.warning("memory is not written up yet; the next start goes on", extra={"limit_s": LAST_FLUSH_S})
+
     async def aclose(self) -> None:
-        """End everything in order: replies, background work, observers, models, stores."""
+        """End everything in order: replies, memory, background work, observers, models, stores."""
         async with contextlib.AsyncExitStack() as closing:  # last in, first out; one failure stops no other
             closing.push_async_callback(off_loop, self.history_store.close)
             for owner in (*_distinct(self.llm_clients.values()), self.path.witness, *self.providers.values()):
                 close = getattr(owner, "aclose", None) or getattr(owner, "close", None)
                 if close is not None:
                     closing.push_async_callback(close)
+            closing.push_async_callback(self.memory_writer_scheduler.aclose)
+            if self.memory_writer_scheduler.is_started:
+                closing.push_async_callback(self._write_up)
             closing.push_async_callback(self.path.queue.aclose)
 
 

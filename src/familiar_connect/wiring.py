@@ -6,7 +6,7 @@ how equals are told apart.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,10 +24,14 @@ from familiar_connect.context.providers.history import HistoryProvider
 from familiar_connect.context.providers.mode_instructions import ModeInstructionProvider
 from familiar_connect.context.render import RenderOptions
 from familiar_connect.context.types import Modality
+from familiar_connect.conversation.channels import ChannelLabels
 from familiar_connect.conversation.intake import Intake
 from familiar_connect.conversation.queue import ReplyQueue
 from familiar_connect.history.store import HistoryStore
+from familiar_connect.memory.scheduler import MemoryWriterScheduler
 from familiar_connect.memory.store import MemoryStore
+from familiar_connect.memory.tending.review import Review
+from familiar_connect.memory.writer import MemoryWriter
 from familiar_connect.observe.last_context import LastContextCache
 from familiar_connect.observe.ledger import SQLiteCollector
 from familiar_connect.observe.replay import ReplayStore
@@ -105,6 +109,42 @@ def build_providers(
     }
 
 
+def build_memory_writer(
+    familiar_id: str,
+    stores: Stores,
+    config: CharacterConfig,
+    llm_clients: Mapping[str, Any],
+    clock: Clock | None = None,
+    channel_context_lookup: Callable[[int], str] | None = None,
+) -> MemoryWriter:
+    """The writer of long-term memory; in review mode its plans wait for the owner."""
+    return MemoryWriter(
+        memory_store=stores.memory,
+        history_store=stores.history,
+        llm_client=SlotModel(llm_clients, "memory_writer"),
+        familiar_id=familiar_id,
+        channel_context_lookup=channel_context_lookup,
+        clock=clock,
+        zone=ZoneInfo(config.display_tz),
+        review=config.memory_writer_review,
+        pending=Review(stores.memory),
+        privacy=stores.privacy.get,
+    )
+
+
+def build_scheduler(
+    familiar_id: str, stores: Stores, config: CharacterConfig, writer: MemoryWriter, clock: Clock
+) -> MemoryWriterScheduler:
+    return MemoryWriterScheduler(
+        writer=writer,
+        history_store=stores.history,
+        familiar_id=familiar_id,
+        turn_threshold=config.memory_writer_turn_threshold,
+        idle_timeout=config.memory_writer_idle_timeout,
+        clock=clock,
+    )
+
+
 def build_pre_processors(stores: Stores, llm_clients: Mapping[str, Any]) -> dict[str, PreProcessor]:
     thinking = SteppedThinkingPreProcessor(
         llm_client=SlotModel(llm_clients, "reasoning_context"), history_store=stores.history
@@ -174,6 +214,8 @@ def build_reply_path(
     config: CharacterConfig,
     llm_clients: dict[str, Any],
     pipeline_for: PipelineFor,
+    labels: ChannelLabels,
+    notify_turn: Callable[[], Awaitable[None]],
     clock: Clock,
 ) -> ReplyPath:
     deliveries = TextDeliveryRegistry()
@@ -188,6 +230,7 @@ def build_reply_path(
         pipeline_for=pipeline_for,
         deliveries=deliveries,
         witness=witness,
+        notify_turn=notify_turn,
         clock=clock,
     )
     queue = ReplyQueue(familiar_id, runner.respond)
@@ -199,5 +242,7 @@ def build_reply_path(
         privacy=stores.privacy,
         queue=queue,
         interrupt=lambda channel_id: deliveries.get(channel_id).cancel_and_wait(),
+        labels=labels,
+        notify_turn=notify_turn,
     )
     return ReplyPath(intake, queue, runner, deliveries, last_context, collector, replays, witness)

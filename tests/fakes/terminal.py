@@ -96,6 +96,16 @@ class TerminalSession:
         """Wait for the program to leave; its exit code."""
         return self._child.wait(90)
 
+    def leaves(self) -> int:
+        """Type Ctrl-D until the program has left: one typed while no prompt is up is not seen. Its exit code."""
+        for _ in range(60):
+            self.type("\x04")
+            try:
+                return self._child.wait(1.5)
+            except subprocess.TimeoutExpired:
+                continue
+        return self.ends()
+
     @property
     def settings_now(self) -> list[object]:
         return termios.tcgetattr(self._slave)

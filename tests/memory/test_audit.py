@@ -4,17 +4,31 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
+import zlib
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from familiar_connect.memory import audit as audit_module
 from familiar_connect.memory.audit import AuditLog, hash_of
+from familiar_connect.memory.audit_lines import (
+    all_standing,
+    find_standing,
+    hashes_in,
+    last_standing,
+    line_of,
+    withdrawal_of,
+)
 from familiar_connect.memory.store import MemoryStore, MemoryStoreError, MemoryStorePathError
+from familiar_connect.memory.types import AuditEntry
 from familiar_connect.memory.versions import Versions
 from familiar_connect.support.clock import HandClock
 
@@ -154,13 +168,125 @@ def test_damaged_and_missing_texts_are_told(tmp_path: Path) -> None:
     store, audit = make_store(tmp_path)
     store.write_file("x.md", "one")
     stored = hash_of(b"one")
-    home = tmp_path / "audit" / "objects" / stored[:2] / stored[2:]
 
-    with pytest.raises(MemoryStoreError, match="no memory text"):
+    with pytest.raises(MemoryStoreError, match="no text"):
         audit.read(hash_of(b"never"))
-    home.write_bytes(b"garbage")
-    with pytest.raises(MemoryStoreError, match="cannot be read"):
-        audit.read(stored)
+    for damage, told in ((b"garbage", "cannot be read"), (zlib.compress(b"two"), "is damaged")):
+        audit.close()
+        with closing(sqlite3.connect(tmp_path / "audit" / "objects.db")) as pack, pack:
+            pack.execute("UPDATE objects SET data = ? WHERE hash = ?", (damage, bytes.fromhex(stored)))
+        with pytest.raises(MemoryStoreError, match=told):
+            audit.read(stored)
+
+
+def test_texts_kept_one_by_one_are_still_found(tmp_path: Path) -> None:
+    """An older version gave each text a file of its own; it is read, and not kept twice."""
+    store, audit = make_store(tmp_path)
+    store.write_file("y.md", "y")
+    name = hash_of(b"old")
+    loose = tmp_path / "audit" / "objects" / name[:2] / name[2:]
+    loose.parent.mkdir(parents=True)
+    loose.write_bytes(zlib.compress(b"old"))
+
+    assert (audit.keep(b"old"), audit.read(name)) == (name, b"old")
+    loose.unlink()
+    with pytest.raises(MemoryStoreError, match="no text"):
+        audit.read(name)
+
+
+def test_erasing_takes_the_lines_and_the_texts_of_a_file(tmp_path: Path) -> None:
+    """What another file says too stays; so does everything about other files."""
+    store, audit = make_store(tmp_path)
+    for name, text in (("a.md", "shared"), ("a.md", "secret"), ("b.md", "shared"), ("b.md", "b two")):
+        store.write_file(name, text)
+    store.delete_file("a.md", source="operator")
+
+    assert audit.erase({"a.md"}) == 1
+    assert [(entry.rel_path, entry.hash_after) for entry in audit.entries()] == [
+        ("b.md", hash_of(b"shared")),
+        ("b.md", hash_of(b"b two")),
+    ]
+    assert audit.last_hash("a.md") is None
+    assert audit.read(hash_of(b"shared")) == b"shared"
+    with pytest.raises(MemoryStoreError, match="no text"):
+        audit.read(hash_of(b"secret"))
+    assert audit.erase({"a.md"}) == 0
+
+
+def test_erasing_all_but_the_latest_keeps_the_file_known(tmp_path: Path) -> None:
+    """The next write is not taken for one after a hand edit."""
+    store, audit = make_store(tmp_path)
+    store.write_file("a.md", "secret")
+    store.write_file("a.md", "clean")
+    audit.erase((), but_latest={"a.md"})
+    store.write_file("a.md", "next")
+
+    told = [(entry.source, entry.hash_before) for entry in audit.entries("a.md")]
+    assert told == [("unknown", None), ("unknown", hash_of(b"clean"))]
+
+
+def test_erasing_takes_damaged_lines_too(tmp_path: Path) -> None:
+    """They may name anyone."""
+    store, audit = make_store(tmp_path)
+    store.write_file("a.md", "a")
+    store.write_file("b.md", "b")
+    log = tmp_path / "audit" / "log.jsonl"
+    log.write_bytes(log.read_bytes() + b'{"time":"2031","file":"a.md","oper#torn\n')
+    audit.erase({"a.md"})
+
+    assert b"a.md" not in log.read_bytes()
+    assert len(audit.entries()) == 1
+
+
+_CHANGES = st.lists(st.tuples(st.sampled_from(["a.md", 'q"uote.md', "ä.md"]), st.sampled_from("wwwwwxt")), max_size=30)
+
+
+@given(_CHANGES, st.integers(1, 5))
+def test_a_glance_at_the_log_tells_what_reading_it_all_would(changes: list[tuple[str, str]], last: int) -> None:
+    """Whatever was written, taken back or cut short: the last changes, and each by number and by hash."""
+    lines = []
+    for number, (name, what) in enumerate(changes):
+        moment = datetime(2031, 1, 1, tzinfo=UTC)
+        after = hash_of(str(number % 7).encode())
+        entry = AuditEntry(name, "write", 1, "unknown", moment, hash_after=after)
+        taken_back = replace(entry, hash_after=hash_of(str((number - 1) % 7).encode()))
+        lines.append({"w": line_of(entry), "x": withdrawal_of(taken_back), "t": line_of(entry)[:-9] + b"#torn"}[what])
+    data = b"".join(line + b"\n" for line in lines)
+
+    for path in (None, "a.md", 'q"uote.md', "ä.md"):
+        everything = all_standing(data, path)
+        assert last_standing(data, path, last) == everything[-last:]
+        for key, number, raw in everything if path else ():
+            assert find_standing(data, path or "", number) == (key, number, raw)
+            found = find_standing(data, path or "", hashes_in(raw)[-1][:12])
+            assert found is not None
+            assert hashes_in(found[2]) == hashes_in(raw)
+    assert find_standing(data, "a.md", 0) is None
+    assert find_standing(data, "a.md", 99) is None
+
+
+def test_erasing_takes_leftovers_of_crashes_that_are_asked_for(tmp_path: Path) -> None:
+    """A text kept for a change that was never announced has no line; it is found by what it says."""
+    store, audit = make_store(tmp_path)
+    store.write_file("b.md", "b")
+    audit.keep(b"alice left over")
+    audit.keep(b"bob left over")
+
+    assert audit.erase({"a.md"}, leftovers=lambda text: b"alice" in text) == 1
+    assert audit.read(hash_of(b"bob left over"))
+
+
+def test_a_log_that_was_replaced_is_read_anew(tmp_path: Path) -> None:
+    """Another process may have erased a person meanwhile; its lines are gone for us too."""
+    store, audit = make_store(tmp_path)
+    store.write_file("a.md", "a")
+    store.write_file("b.md", "b")
+    assert audit.last_hash("a.md") is not None
+    AuditLog(tmp_path / "audit").erase({"a.md"})
+    store.write_file("b.md", "b two")
+
+    assert audit.last_hash("a.md") is None
+    assert [entry.rel_path for entry in AuditLog(tmp_path / "audit").entries()] == ["b.md", "b.md"]
 
 
 def test_the_audit_may_not_lie_inside_the_memory(tmp_path: Path) -> None:

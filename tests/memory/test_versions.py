@@ -79,3 +79,22 @@ def test_bytes_that_are_not_text_are_restored_as_they_were(store: MemoryStore, v
 
     assert store.read_bytes("self/.original.png") == b"\x89PNG\xff"
     assert "\ufffd" in versions.show("self/.original.png", 1)
+
+
+def test_the_last_versions_keep_their_numbers(store: MemoryStore, versions: Versions) -> None:
+    """A short log counts like the whole one, a change taken back not at all."""
+    store.write_file("x.md", "# X\nthree\n")
+    assert store.audit is not None
+    store.audit.withdraw(store.audit_entries[-1])
+    (store.root / "x.md").write_text("# X\ntwo\n")
+    store.write_file("x.md", "# X\nfour\n")
+
+    assert [v.number for v in versions.log("x.md", last=2)] == [2, 3]
+    assert [(v.rel_path, v.number) for v in versions.log(last=2)] == [("x.md", 2), ("x.md", 3)]
+
+
+def test_a_change_is_told_in_lines(store: MemoryStore, versions: Versions) -> None:
+    """Came and went, the first version and a deletion included."""
+    store.delete_file("x.md", source="operator")
+
+    assert [str(versions.change_of(v)) for v in versions.log("x.md")] == ["+2 −0", "+1 −1", "+0 −2"]

@@ -5,11 +5,19 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import threading
 from pathlib import Path
 
 import pytest
 
-from familiar_connect.support.files import atomic_write, is_temporary, safe_join, sweep_temporaries, temporary_name
+from familiar_connect.support.files import (
+    atomic_write,
+    is_temporary,
+    locked,
+    safe_join,
+    sweep_temporaries,
+    temporary_name,
+)
 
 
 def test_text_and_bytes_are_written_as_they_are(tmp_path: Path) -> None:
@@ -105,3 +113,26 @@ def test_safe_join_refuses_to_leave(tmp_path: Path, parts: tuple[str, ...]) -> N
 def test_safe_join_gives_the_path_inside(tmp_path: Path) -> None:
     """What stays inside is joined."""
     assert safe_join(tmp_path, "a", "../b.md") == tmp_path.resolve() / "b.md"
+
+
+def test_a_locked_file_is_the_one_that_stands_there(tmp_path: Path) -> None:
+    """Whoever waited while it was replaced gets the new one, not the old."""
+    path = tmp_path / "log"
+    path.write_text("old")
+    order: list[str] = []
+    first_has_it = threading.Event()
+
+    def second() -> None:
+        first_has_it.wait()
+        with locked(path, os.O_RDONLY) as fd:
+            order.append(os.read(fd, 10).decode())
+
+    waiting = threading.Thread(target=second)
+    waiting.start()
+    with locked(path, os.O_RDONLY):
+        first_has_it.set()
+        atomic_write(path, "new")
+        order.append("replaced")
+    waiting.join()
+
+    assert order == ["replaced", "new"]

@@ -62,6 +62,7 @@ async def _chat(root: Path, home: Path, screen: Any, user_name: str | None) -> i
         else:
             screen.note("Type and press Enter. /help lists commands, Ctrl-C stops a reply, Ctrl-D leaves.")
             reader = EditorReader(screen.paint(f"{printable(user.label)}: ", "you"), _typed_lines(familiar, user, home))
+        await familiar.start()
         await greet(familiar, screen)
         warming = warm_up(familiar, user)
         platform = TerminalPlatform(

@@ -72,6 +72,7 @@ def examine(home: Path, familiar_id: str | None, *, ask_models: bool = False) ->
         yield from _models(root, home, ask_models=ask_models)
     yield _history(root)
     yield from _memory(root)
+    yield from _pending(root)
     yield _index(root)
 
 
@@ -181,6 +182,21 @@ def _memory(root: Path) -> Iterator[Finding]:
         yield Finding("memory", "warn", f"no character: write {folder / 'self' / 'description.md'}")
     if not broken:
         yield Finding("memory", "ok", f"{len(files)} readable files in {folder}")
+
+
+def _pending(root: Path) -> Iterator[Finding]:
+    """What waits for the owner; nothing is said when nothing does."""
+    from familiar_connect.memory.store import MemoryStore
+    from familiar_connect.memory.tending.review import Review
+
+    if not (root / "memory").is_dir():
+        return
+    waiting = Review(MemoryStore(root / "memory", audit_dir=root / "audit")).list()
+    kinds = {"proposal": "proposals", "quarantine": "batches the memory writer gave up on", "broken": "unreadable ones"}
+    counts = {says: sum(pending.kind == kind for pending in waiting) for kind, says in kinds.items()}
+    if waiting:
+        says = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
+        yield Finding("review", "warn", f"{says} wait: familiar memory review")
 
 
 def _index(root: Path) -> Finding:

@@ -10,6 +10,7 @@ from typing import Any
 from familiar_connect.channel_config import ChannelConfigStore
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.config.types import ChannelMode
+from familiar_connect.conversation.channels import ChannelLabels
 from familiar_connect.conversation.queue import ReplyQueue
 from familiar_connect.conversation.types import BufferedMessage, ResponseTrigger
 from familiar_connect.errors import ConfigError, HistoryError
@@ -52,6 +53,8 @@ class Intake:
         privacy: PrivacyRegistry,
         queue: ReplyQueue,
         interrupt: Callable[[int], Awaitable[Any]],
+        labels: ChannelLabels | None = None,
+        notify_turn: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._familiar_id = familiar_id
         self._history = history
@@ -60,6 +63,9 @@ class Intake:
         self._privacy = privacy
         self.queue = queue
         self._interrupt = interrupt
+        self._labels = labels or ChannelLabels()
+        self.notify_turn = notify_turn
+        """Told of every turn that was stored; never waited for longer than it takes to start work."""
 
     async def receive(self, message: InboundMessage, place: Place) -> Heard:
         """Take in one message. Returns once it is stored; the reply is made in the background."""
@@ -94,6 +100,9 @@ class Intake:
                 f"That message has {len(message.text):,} characters. All of it is in the history; the model is "
                 f"shown its beginning and end, {LONG_MESSAGE_CHARS:,} characters or what fits its window."
             )
+        await self._label(message, place)
+        if self.notify_turn is not None:
+            await self.notify_turn()
         await self._interrupt(message.channel_id)
         heard = BufferedMessage(message.author, message.text, message.timestamp, turn.id)
         self.queue.put(
@@ -105,6 +114,18 @@ class Intake:
             is_voice=message.is_voice,
         )
         return Heard.answering
+
+    async def _label(self, message: InboundMessage, place: Place) -> None:
+        """Learn what the channel is called now; a place that cannot say leaves the label as it was."""
+        try:
+            channel = (await place.scene()).channel
+        except Exception as error:  # isolation: a name is never worth an answer
+            logger.warning("channel could not be looked at", extra={"error": type(error).__name__})
+            return
+        if channel is not None:
+            self._labels.register_channel_context(
+                message.channel_id, name=channel.name, kind=channel.kind, parent_name=channel.parent_name
+            )
 
     def _mode(self, channel_id: int) -> ChannelMode | None:
         """The channel's mode; a channel whose settings cannot be read is heard all the same."""

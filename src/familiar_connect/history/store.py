@@ -15,6 +15,7 @@ from typing import Any
 
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.errors import HistoryError
+from familiar_connect.history.erase import AuthorRows, Speaker
 from familiar_connect.history.reading import (
     TURN_COLUMNS,
     Mode,
@@ -45,6 +46,7 @@ __all__ = [
     "HistoryStore",
     "HistoryTurn",
     "OtherChannelInfo",
+    "Speaker",
     "SummaryEntry",
     "WatermarkEntry",
 ]
@@ -73,6 +75,7 @@ class HistoryStore:
             raise
         self._summaries = SummaryRows(self.database, self._clock)
         self._watermarks = WatermarkRows(self.database, self._clock)
+        self._authors = AuthorRows(self.database)
 
     def close(self) -> None:
         self.database.close()
@@ -270,6 +273,32 @@ class HistoryStore:
     def turns_since_watermark(self, *, familiar_id: str, limit: int = MAX_TURNS_READ) -> list[HistoryTurn]:
         """The oldest *limit* turns past the memory writer's watermark, ascending; all when it has none."""
         return self._watermarks.turns_since(familiar_id, limit)
+
+    def speakers(self, *, familiar_id: str) -> list[Speaker]:
+        """Everyone who ever spoke, most recently heard first, with how much. Reads the whole history."""
+        return self._authors.speakers(familiar_id)
+
+    def turns_of_author(
+        self, *, familiar_id: str, author: Author, after_id: int = 0, limit: int = MAX_TURNS_READ
+    ) -> list[HistoryTurn]:
+        """The next *limit* turns a person said after *after_id*, ascending."""
+        return self._authors.turns_of(familiar_id, author, after_id, limit)
+
+    def turn_ids_of_author(self, *, familiar_id: str, author: Author) -> list[int]:
+        return self._authors.ids_of(familiar_id, author)
+
+    def count_summaries(self, *, familiar_id: str) -> int:
+        return self._authors.summaries(familiar_id)
+
+    def erase_author(self, *, familiar_id: str, author: Author) -> int:
+        """Remove what a person said, and every summary made of it; how many turns went. Only the owner asks this."""
+        gone = self._authors.erase(familiar_id, author)
+        self._side_tables.rebuild()
+        return gone
+
+    def compact(self) -> bool:
+        """Leave nothing of what was erased in the file; False when another program still reads it."""
+        return self.database.compact()
 
     def rebuild_side_tables(self) -> None:
         """Make the caches beside `turns` anew, after rows were changed by other hands."""

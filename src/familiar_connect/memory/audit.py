@@ -1,36 +1,50 @@
 """AuditLog: who changed which memory file, when, and every text that ever stood there.
 
-Kept outside the memory folder: `log.jsonl`, one line per change, only ever added to, and
-`objects/ab/cdef…`, the texts themselves under the SHA-256 of their content, compressed. Texts are on
-disk before the line that names them, the line before the file changes, and a short second line says
-that it did. So after a crash the log may announce a change that did not happen, and never lacks one
-that did; the next look at the file takes such a line back. Edits made by hand are noticed the same way,
-by comparing what stands in the file with what the log says.
+Kept outside the memory folder: `log.jsonl`, one line per change, only ever added to, and the texts
+themselves, which `objects` keeps. Texts are on disk before the line that names them, the line before the
+file changes, and a short second line says that it did. So after a crash the log may announce a change that
+did not happen, and never lacks one that did; the next look at the file takes such a line back. Edits made
+by hand are noticed the same way, by comparing what stands in the file with what the log says. Only `erase`,
+by which the owner forgets a person, ever takes lines and texts away.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import os
 import threading
-import zlib
-from collections.abc import Iterator
-from datetime import datetime
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from familiar_connect.errors import MemoryStoreError
+from familiar_connect.memory.audit_lines import (
+    DONE,
+    TORN,
+    WITHDRAWN,
+    all_standing,
+    changed,
+    done_line,
+    find_standing,
+    from_line,
+    hashes_in,
+    key_of,
+    last_standing,
+    left_of,
+    line_of,
+    parsed,
+    withdrawal_of,
+)
 from familiar_connect.memory.types import OWNER, AuditEntry
 from familiar_connect.support.clock import Clock, SystemClock
-from familiar_connect.support.files import atomic_write, sweep_temporaries, sync_folder, write_all
+from familiar_connect.support.files import locked, sweep_temporaries, sync_folder, temporary_name, write_all, write_new
+from familiar_connect.support.objects import LOOSE_NAME, Objects, hash_of
+
+__all__ = ["AuditLog", "CurrentFiles", "hash_of"]
 
 LOG_NAME = "log.jsonl"
-OBJECTS_NAME = "objects"
-
-_TORN = b"#torn\n"
-"""Ends a line that a crash cut short, so that it is not taken for a whole one."""
 
 _log = logging.getLogger(__name__)
 
@@ -49,62 +63,56 @@ class AuditLog:
 
     def __init__(self, folder: Path, *, clock: Clock | None = None) -> None:
         self.folder = folder
+        self.objects = Objects(folder, error=MemoryStoreError)
         self._clock = clock or SystemClock()
         self._lock = threading.RLock()
-        self._latest: dict[str, AuditEntry] = {}
-        self._unfinished: set[str] = set()
+        self._latest: dict[bytes, bytes] = {}
+        self._unfinished: set[bytes] = set()
         self._read_to = 0
+        self._read_from: int | None = None
 
     def keep(self, data: bytes) -> str:
         """Store a text, once; its hash. On disk when this returns."""
-        content_hash = hash_of(data)
-        home = self._object(content_hash)
-        if not home.exists():
-            atomic_write(home, zlib.compress(data))
-            sync_folder(home.parent.parent)
-        return content_hash
+        return self.objects.keep(data)
 
     def read(self, content_hash: str) -> bytes:
         """The text stored under *content_hash*."""
-        shown = content_hash[:12]
-        try:
-            data = zlib.decompress(self._object(content_hash).read_bytes())
-        except FileNotFoundError:
-            raise MemoryStoreError(f"no memory text is stored under {shown} in {self.folder}") from None
-        except (OSError, zlib.error) as error:
-            raise MemoryStoreError(f"the memory text stored under {shown} cannot be read: {error}") from None
-        if hash_of(data) != content_hash:
-            raise MemoryStoreError(f"the memory text stored under {shown} in {self.folder} is damaged")
-        return data
+        return self.objects.read(content_hash)
 
     def announce(self, entry: AuditEntry) -> None:
         """Add the line of a change about to be made, on disk when this returns. Its texts are kept already."""
-        self._append(_to_json(entry))
+        self._append(line_of(entry))
 
     def finish(self, entry: AuditEntry) -> None:
         """Say that the announced change was made."""
-        self._append({"done": entry.rel_path}, flush=False)
+        self._append(done_line(entry.rel_path), flush=False)
 
     def withdraw(self, entry: AuditEntry) -> None:
         """Take back the latest line about a file: the change it announced was not made."""
-        self._append({"withdrawn": entry.rel_path, "after": entry.hash_after})
+        self._append(withdrawal_of(entry))
 
     def entries(self, rel_path: str | None = None) -> list[AuditEntry]:
         """Every change, oldest first; of one file, or of all."""
-        found: list[AuditEntry] = []
-        for line, _ in self._lines(0):
-            entry = _from_json(line)
-            if entry is not None:
-                found.append(entry)
-            elif (position := _position_of(line, found)) is not None:
-                del found[position]
-        return [entry for entry in found if rel_path is None or entry.rel_path == rel_path]
+        return [entry for _, entry in self.numbered(rel_path)]
+
+    def numbered(self, rel_path: str | None = None, *, last: int | None = None) -> list[tuple[int, AuditEntry]]:
+        """The changes with their number within the file, counted from 1, oldest first; or only the *last* so many."""
+        data = self._whole()
+        standing = all_standing(data, rel_path) if last is None else last_standing(data, rel_path, last)
+        parsed_lines = ((number, from_line(raw)) for _, number, raw in standing)
+        return [(number, entry) for number, entry in parsed_lines if entry is not None]
+
+    def find(self, rel_path: str, version: int | str) -> tuple[int, AuditEntry] | None:
+        """The newest change of a file with this number, or whose text's hash begins so."""
+        found = find_standing(self._whole(), rel_path, version)
+        entry = None if found is None else from_line(found[2])
+        return None if found is None or entry is None else (found[1], entry)
 
     def last_hash(self, rel_path: str) -> str | None:
         """What the log says stands in the file; None when it knows of no text there."""
         with self._lock:
             self._catch_up()
-            latest = self._latest.get(rel_path)
+            latest = self._latest_entry(rel_path)
         return None if latest is None else latest.hash_after
 
     def notice(self, rel_path: str, content_hash: str | None, size: int) -> AuditEntry | None:
@@ -114,9 +122,9 @@ class AuditLog:
         """
         with self._lock:
             before = self.last_hash(rel_path)
-            if before != content_hash and rel_path in self._unfinished:
-                latest = self._latest[rel_path]
-                if latest.hash_before == content_hash:
+            if before != content_hash and key_of(rel_path) in self._unfinished:
+                latest = self._latest_entry(rel_path)
+                if latest is not None and latest.hash_before == content_hash:
                     self.withdraw(latest)
                     before = self.last_hash(rel_path)
             if before == content_hash:
@@ -130,104 +138,154 @@ class AuditLog:
                 hash_before=before,
                 hash_after=content_hash,
             )
-            self._append(_to_json(entry))
+            self._append(line_of(entry))
             return entry
 
-    def reconcile(self, store: CurrentFiles) -> list[AuditEntry]:
-        """Compare every file the log knows with what stands there; the hand edits recorded.
+    def reconcile(self, store: CurrentFiles, rel_path: str | None = None) -> list[AuditEntry]:
+        """Compare every file the log knows, or one, with what stands there; the hand edits recorded.
 
-        For the start of the program. Files the log has never heard of are left alone: their text is
-        kept when the store first changes them.
+        For the start of the program, and before its versions are told. Files the log has never heard of are
+        left alone: their text is kept when the store first changes them.
         """
-        for folder in (self.folder / OBJECTS_NAME).glob("*"):
+        for folder in (self.folder / LOOSE_NAME).glob("*"):
             sweep_temporaries(folder)
         with self._lock:
             self._catch_up()
-            known = {rel_path: latest.hash_after for rel_path, latest in self._latest.items()}
+            known = [name for name in map(json.loads, self._latest) if rel_path is None or name == rel_path]
         noticed: list[AuditEntry] = []
-        for rel_path, expected in known.items():
+        for name in known:
             try:
-                data = store.bytes_if_present(rel_path)
+                data = store.bytes_if_present(name)
             except MemoryStoreError as error:
                 _log.warning("memory file could not be compared with its log", extra={"error": type(error).__name__})
                 continue
             current = None if data is None else hash_of(data)
-            if current == expected:
+            if current == self.last_hash(name):
                 continue
             if data is not None:
                 self.keep(data)
-            entry = self.notice(rel_path, current, len(data or b""))
+            entry = self.notice(name, current, len(data or b""))
             noticed += [entry] if entry else []
         return noticed
 
-    def _object(self, content_hash: str) -> Path:
-        return self.folder / OBJECTS_NAME / content_hash[:2] / content_hash[2:]
+    def erase(
+        self,
+        rel_paths: Collection[str],
+        *,
+        but_latest: Collection[str] = (),
+        leftovers: Callable[[bytes], bool] | None = None,
+    ) -> int:
+        """Forget files for good: their lines, and the texts no other file has; how many texts went.
 
-    def _append(self, line: dict[str, Any], *, flush: bool = True) -> None:
-        data = json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+        Of those in *but_latest* the newest line and its text stay. *leftovers* says which texts that no line
+        names, as crashes leave them, go too. Run again after a crash, it finishes what it began; `objects.compact`
+        afterwards leaves nothing of them in the file.
+        """
+        gone = {key_of(name) for name in rel_paths}
+        kept_latest = {key_of(name) for name in but_latest} - gone
+        with self._lock, self._open_log() as fd:
+            if fd is None:
+                return 0
+            lines = self._whole().split(b"\n")[:-1]
+            newest = {key: raw for raw in lines if (key := changed(raw)) is not None}
+            left = [kept for raw in lines if (kept := left_of(raw, gone, kept_latest, newest)) is not None]
+            named = {name for raw in left for name in hashes_in(raw)}
+            doomed = {name for raw in lines for name in hashes_in(raw)} - named
+            if leftovers is not None:
+                doomed |= {name for name, data in self.objects.orphans(named | doomed) if leftovers(data)}
+            removed = self.objects.discard(doomed)
+            if left != lines:
+                self._replace_log(b"".join(raw + b"\n" for raw in left))
+        return removed
+
+    def close(self) -> None:
+        """Let go of the files; the next use opens them again."""
+        self.objects.close()
+
+    def _latest_entry(self, rel_path: str) -> AuditEntry | None:
+        raw = self._latest.get(key_of(rel_path))
+        return None if raw is None else from_line(raw)
+
+    def _append(self, line: bytes, *, flush: bool = True) -> None:
+        data = line + b"\n"
+        with self._lock, self._open_log(create=True) as fd:
+            assert fd is not None
+            if _ends_torn(fd):
+                data = TORN + b"\n" + data
+            write_all(fd, data)
+            if flush:
+                os.fsync(fd)
+
+    @contextmanager
+    def _open_log(self, *, create: bool = False) -> Iterator[int | None]:
+        """The log, no other process changing it meanwhile; None where there is none."""
         path = self.folder / LOG_NAME
-        with self._lock:
+        if not path.exists():
+            if not create:
+                yield None
+                return
             self.folder.mkdir(parents=True, exist_ok=True)
-            is_new = not path.exists()
-            fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
-            try:
-                if _ends_torn(fd):
-                    data = _TORN + data
-                write_all(fd, data)
-                if flush:
-                    os.fsync(fd)
-            finally:
-                os.close(fd)
-            if is_new:
-                sync_folder(self.folder)
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o666))
+            sync_folder(self.folder)
+        with locked(path, os.O_RDWR | os.O_APPEND) as fd:
+            yield fd
+
+    def _replace_log(self, data: bytes) -> None:
+        temporary = self.folder / temporary_name()
+        try:
+            write_new(str(temporary), data)
+            os.replace(temporary, self.folder / LOG_NAME)
+        finally:
+            temporary.unlink(missing_ok=True)
+        sync_folder(self.folder)
 
     def _catch_up(self) -> None:
         """Read what was added to the log since the last look, by us or by others."""
-        for line, end in self._lines(self._read_to):
-            self._read_to = end
-            entry = _from_json(line)
-            if entry is not None:
-                self._latest[entry.rel_path] = entry
-                self._unfinished.discard(entry.rel_path)
-                if entry.source != OWNER:
-                    self._unfinished.add(entry.rel_path)
-            elif isinstance(name := line.get("done"), str):
-                self._unfinished.discard(name)
-            elif isinstance(name := line.get("withdrawn"), str):
-                earlier = self.entries(name)
-                self._latest.pop(name, None)
-                self._unfinished.discard(name)
-                if earlier:
-                    self._latest[name] = earlier[-1]
+        try:
+            facts = os.stat(self.folder / LOG_NAME)
+        except OSError:
+            facts = None
+        if facts is None or facts.st_ino != self._read_from or facts.st_size < self._read_to:
+            self._latest, self._unfinished, self._read_to = {}, set(), 0
+            self._read_from = None if facts is None else facts.st_ino
+        data = self._whole(self._read_to)
+        self._read_to += len(data)
+        damaged = 0
+        for raw in data.split(b"\n")[:-1]:
+            if raw.startswith(b"{") and raw.endswith(b"}"):
+                self._take(raw)
+            else:
+                damaged += 1
+        if damaged:
+            _log.warning("damaged lines in the audit log passed over", extra={"lines": damaged})
 
-    def _lines(self, start: int) -> Iterator[tuple[dict[str, Any], int]]:
-        """Whole lines from *start* on, each with the offset of its end; damaged ones are passed over."""
+    def _take(self, raw: bytes) -> None:
+        key = changed(raw)
+        if key is not None:
+            self._latest[key] = raw
+            self._unfinished.discard(key)
+            if b'"source":"owner"' not in raw:
+                self._unfinished.add(key)
+        elif raw.startswith(DONE):
+            self._unfinished.discard(raw[len(DONE) : -1])
+        elif raw.startswith(WITHDRAWN):
+            name = str((parsed(raw) or {}).get("withdrawn"))
+            self._latest.pop(key_of(name), None)
+            self._unfinished.discard(key_of(name))
+            if earlier := self.numbered(name, last=1):
+                self._latest[key_of(name)] = line_of(earlier[0][1])
+
+    def _whole(self, start: int = 0) -> bytes:
+        """The log from *start* on, up to the end of its last whole line."""
         try:
             with open(self.folder / LOG_NAME, "rb") as file:
                 file.seek(start)
                 data = file.read()
         except FileNotFoundError:
-            return
+            return b""
         except OSError as error:
             raise MemoryStoreError(f"cannot read the audit log {self.folder / LOG_NAME}: {error.strerror}") from None
-        end = start
-        for raw in data.splitlines(keepends=True):
-            if not raw.endswith(b"\n"):
-                return
-            end += len(raw)
-            try:
-                line = json.loads(raw)
-            except ValueError:
-                line = None
-            if isinstance(line, dict):
-                yield line, end
-            else:
-                _log.warning("damaged line in the audit log passed over", extra={"offset": end - len(raw)})
-
-
-def hash_of(data: bytes) -> str:
-    """The name a text is kept under."""
-    return hashlib.sha256(data).hexdigest()
+        return data[: data.rfind(b"\n") + 1]
 
 
 def _ends_torn(fd: int) -> bool:
@@ -236,43 +294,3 @@ def _ends_torn(fd: int) -> bool:
         return False
     os.lseek(fd, size - 1, os.SEEK_SET)
     return os.read(fd, 1) != b"\n"
-
-
-def _position_of(line: dict[str, Any], found: list[AuditEntry]) -> int | None:
-    """Which entry a withdrawal takes back."""
-    for position in range(len(found) - 1, -1, -1):
-        if found[position].rel_path == line.get("withdrawn"):
-            return position if found[position].hash_after == line.get("after") else None
-    return None
-
-
-def _to_json(entry: AuditEntry) -> dict[str, Any]:
-    return {
-        "time": entry.timestamp.isoformat(),
-        "file": entry.rel_path,
-        "operation": entry.operation,
-        "bytes": entry.bytes_written,
-        "source": entry.source,
-        "run": entry.run_id,
-        "turns": entry.turn_range,
-        "before": entry.hash_before,
-        "after": entry.hash_after,
-    }
-
-
-def _from_json(line: dict[str, Any]) -> AuditEntry | None:
-    try:
-        turns = line["turns"]
-        return AuditEntry(
-            rel_path=line["file"],
-            operation=line["operation"],
-            bytes_written=line["bytes"],
-            source=line["source"],
-            timestamp=datetime.fromisoformat(line["time"]),
-            run_id=line["run"],
-            turn_range=None if turns is None else (turns[0], turns[1]),
-            hash_before=line["before"],
-            hash_after=line["after"],
-        )
-    except (KeyError, TypeError, ValueError, IndexError):
-        return None

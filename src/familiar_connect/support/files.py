@@ -12,7 +12,14 @@ import re
 import secrets
 import stat
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # Windows: a replaced file is refused there while another process has it open
+    fcntl = None  # type: ignore[assignment]
 
 STALE_AFTER_S = 60.0
 """A temporary file this old belongs to no write still going on."""
@@ -61,6 +68,25 @@ def write_all(fd: int, content: bytes) -> None:
     rest = memoryview(content)
     while rest:
         rest = rest[os.write(fd, rest) :]
+
+
+@contextmanager
+def locked(path: Path, flags: int) -> Iterator[int]:
+    """*path* opened with *flags* and to ourselves: other processes that open it so wait until we are done.
+
+    The file may be replaced while we wait; what is handed out is the one that stands there now.
+    """
+    while True:
+        fd = os.open(path, flags | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0))
+        try:
+            if fcntl is not None:
+                fcntl.flock(fd, fcntl.LOCK_EX)
+                if os.fstat(fd).st_ino != os.stat(path).st_ino:
+                    continue
+            yield fd
+            return
+        finally:
+            os.close(fd)
 
 
 def sync_folder(folder: Path | int) -> None:

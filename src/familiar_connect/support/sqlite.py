@@ -134,6 +134,16 @@ class Database:
                 return [str(exc)]
         return [] if found == ["ok"] else found
 
+    def compact(self) -> bool:
+        """Rewrite the file without what was deleted from it, and empty its write-ahead log.
+
+        False when another program is reading: the log then still holds old pages until that program ends.
+        """
+        with self._writing, self._plain_words():
+            self._writer.execute("VACUUM")
+            busy = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+        return not busy
+
     def close(self) -> None:
         """Let go of the file. Closing twice is fine; using it afterwards is an error."""
         with self._writing, self._reading:

@@ -1,0 +1,1 @@
+"""A week of talk with three people, and what a familiar remembers of it."""

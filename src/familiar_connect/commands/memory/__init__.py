@@ -1,0 +1,1 @@
+"""memory: what the familiar keeps for good, by hand."""

@@ -1,0 +1,174 @@
+"""memory forget, export: everything kept of one person, given to them or erased."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from familiar_connect.commands.common import familiar_option, home_of, json_option
+from familiar_connect.commands.memory.opened import Opened, opened
+from familiar_connect.memory.tending.persons import Person, find_person
+
+FORGET_EPILOG = """\b
+Examples:
+  familiar memory forget Alice            lists everything, then asks you to type the name
+  familiar memory forget discord:123 --dry-run
+  familiar memory forget discord-123 --yes --also-mentions
+Stop the familiar first: what it does meanwhile cannot be erased. A run that was cut is finished by the next.
+Exit codes: 0 done, 1 not done, 2 done but another program still holds old pages: stop it and run it again.
+"""
+EXPORT_EPILOG = """\b
+Examples:
+  familiar memory export Alice --to alice.zip
+"""
+
+
+@click.command(epilog=FORGET_EPILOG)
+@click.argument("person")
+@click.option("--dry-run", is_flag=True, help="Only list what there is.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--also-mentions", is_flag=True, help="Also take the parts that speak of them out of other files.")
+@familiar_option
+@json_option
+@click.pass_context
+def forget(
+    ctx: click.Context,
+    person: str,
+    dry_run: bool,
+    yes: bool,
+    also_mentions: bool,
+    familiar_id: str | None,
+    as_json: bool,
+) -> int:
+    """Erase everything kept of PERSON: turns, file, versions, aliases, proposals, traces, summaries.
+
+    PERSON is a name, an alias, a slug (discord-123) or platform:id. It cannot be undone.
+    """
+    from familiar_connect.memory.tending.erase import Forgetting
+
+    with opened(ctx, familiar_id) as memory:
+        cache = home_of(ctx) / "cache"
+        say = _quiet if as_json else _progress
+        forgetting = Forgetting(
+            memory.root,
+            store=memory.store,
+            history=memory.history,
+            caches=lambda who: (cache / "embedded", *_typed_lines(cache, who)),
+            progress=say,
+        )
+        cut = forgetting.unfinished()
+        if cut is not None and not dry_run:
+            say(f"finishing an earlier run that was cut: {cut.person.author.canonical_key}")
+            forgetting.forget(cut.person, also_mentions=cut.also_mentions)
+        who = cut.person if cut is not None and _is_meant(cut.person, person) else _person(memory, person)
+        found = forgetting.look_up(who)
+        if not as_json or dry_run:
+            click.echo(json.dumps(_facts(found), ensure_ascii=False, indent=2) if as_json else _listing(found))
+        if dry_run:
+            return 0
+        if not yes and not _confirmed(who):
+            click.echo("Nothing was erased.", err=True)
+            return 1
+        gone = forgetting.forget(who, also_mentions=also_mentions)
+        if as_json:
+            result = {"turns": gone.turns, "versions": gone.versions, "edited": gone.edited, "complete": gone.complete}
+            click.echo(json.dumps({**_facts(found), "erased": result}, ensure_ascii=False, indent=2))
+        else:
+            click.echo(f"Erased {gone.turns:,} turns, {gone.versions:,} texts and {gone.replays:,} traces of {who}.")
+        if not gone.complete:
+            click.echo("Another program still holds old pages: stop it, then run this again.", err=True)
+        return 0 if gone.complete else 2
+
+
+@click.command(epilog=EXPORT_EPILOG)
+@click.argument("person")
+@click.option("--to", "target", required=True, type=click.Path(path_type=Path), metavar="FILE.zip", help="Where to.")
+@familiar_option
+@json_option
+@click.pass_context
+def export(ctx: click.Context, person: str, target: Path, familiar_id: str | None, as_json: bool) -> None:
+    """Write everything kept of PERSON to a zip: their turns, their file, its versions, mentions elsewhere."""
+    from familiar_connect.memory.tending.export import export_person
+
+    with opened(ctx, familiar_id) as memory:
+        done = export_person(
+            _person(memory, person),
+            target,
+            familiar_id=memory.familiar_id,
+            history=memory.history,
+            store=memory.store,
+            provenance=memory.provenance,
+            progress=_quiet if as_json else _progress,
+        )
+    if as_json:
+        facts = {"file": str(done.path), "turns": done.turns, "versions": done.versions, "mentions": done.mentions}
+        click.echo(json.dumps(facts))
+    else:
+        click.echo(f"{done.path}: {done.turns:,} turns, {done.versions} versions, {done.mentions} mentions elsewhere")
+
+
+def _person(memory: Opened, words: str) -> Person:
+    return find_person(words, familiar_id=memory.familiar_id, history=memory.history, store=memory.store)
+
+
+def _typed_lines(cache: Path, person: Person) -> tuple[Path, ...]:
+    """What was typed at this terminal, kept for its editor."""
+    return (cache / "chat-lines",) if person.author.platform == "terminal" else ()
+
+
+def _is_meant(person: Person, words: str) -> bool:
+    names = {person.slug, person.author.canonical_key, *person.author.all_known_names}
+    return words.casefold() in {name.casefold() for name in names}
+
+
+def _confirmed(person: Person) -> bool:
+    label = person.author.label
+    typed: str = click.prompt(f"This cannot be undone. Type {label} to erase it", default="", show_default=False)
+    return typed.strip() == label
+
+
+def _progress(what: str) -> None:
+    click.echo(f"… {what}", err=True)
+
+
+def _quiet(_: str) -> None:
+    """A script wants the result alone."""
+
+
+def _facts(found: Any) -> dict[str, Any]:
+    return {
+        "person": found.person.author.canonical_key,
+        "names": found.person.names,
+        "turns": found.turns,
+        "files": found.files,
+        "versions": found.versions,
+        "aliases": found.aliases,
+        "pending": found.pending,
+        "pages": found.pages,
+        "summaries": found.summaries,
+        "mentioned_in": found.mentioned_in,
+    }
+
+
+def _listing(found: Any) -> str:
+    def names(words: tuple[str, ...]) -> str:
+        shown = ", ".join(words[:10])
+        return f"{shown} and {len(words) - 10} more" if len(words) > 10 else shown or "none"
+
+    return "\n".join(
+        (
+            f"{found.person}, also known as {names(tuple(found.person.names))}",
+            f"  turns          {found.turns:,}",
+            f"  file           {names(found.files)}, {found.versions} versions",
+            f"  aliases        {names(found.aliases)}",
+            f"  proposals      {names(found.pending)}",
+            f"  last prompts   {names(found.pages)}",
+            f"  traces         those of {found.replays:,} kept turns that speak of them",
+            f"  summaries      {found.summaries}, made anew from what is left",
+            f"  caches         {names(found.caches)}",
+            f"  speak of them  {names(found.mentioned_in)} ({len(found.mentions)} parts; stay unless --also-mentions)",
+        )
+    )

@@ -1,0 +1,225 @@
+"""memory log, diff, blame, why, restore: what a file said before, who changed it, and from whose words."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from familiar_connect.commands.common import familiar_option, json_option
+from familiar_connect.commands.memory.opened import Opened, moment, opened, told_by
+from familiar_connect.commands.memory.reading import version_named
+from familiar_connect.errors import MemoryStoreError
+from familiar_connect.memory.types import Version
+from familiar_connect.support.text import one_line, truncate_chars
+
+QUOTE_CHARS = 200
+
+LOG_EPILOG = """\b
+Examples:
+  familiar memory log                     the latest changes of all files
+  familiar memory log Alice               when did the belief about Alice change
+  familiar memory log notes.md --last 5 --json
+"""
+DIFF_EPILOG = """\b
+Examples:
+  familiar memory diff Alice              what the latest change did
+  familiar memory diff Alice 2 5
+"""
+WHY_EPILOG = """\b
+Examples:
+  familiar memory why people/discord-1.md
+  familiar memory why Alice --json
+"""
+RESTORE_EPILOG = """\b
+Examples:
+  familiar memory restore Alice 3         what stands there now becomes a version too
+"""
+
+
+@click.command(epilog=LOG_EPILOG)
+@click.argument("file", required=False)
+@click.option("--last", default=50, show_default=True, type=click.IntRange(min=1), help="How many changes to tell.")
+@familiar_option
+@json_option
+@click.pass_context
+def log(ctx: click.Context, file: str | None, last: int, familiar_id: str | None, as_json: bool) -> None:
+    """Tell when FILE, or every file, changed: version, time, lines added and removed, who did it."""
+    with opened(ctx, familiar_id) as memory:
+        path = memory.file(file) if file else None
+        memory.notice_hand_edits(path)
+        found = memory.versions.log(path, last=last)
+        if as_json:
+            click.echo(json.dumps([_facts(memory, version) for version in found], ensure_ascii=False, indent=2))
+            return
+        for version in found:
+            name = "" if path else f"  {version.rel_path}"
+            click.echo(_line(memory, version) + name)
+        if not found:
+            click.echo(f"{path} is not in the log yet: it was never changed by the program" if path else "No changes.")
+
+
+@click.command(epilog=DIFF_EPILOG)
+@click.argument("file")
+@click.argument("older", required=False)
+@click.argument("newer", required=False)
+@familiar_option
+@json_option
+@click.pass_context
+def diff(
+    ctx: click.Context, file: str, older: str | None, newer: str | None, familiar_id: str | None, as_json: bool
+) -> None:
+    """Compare two versions of FILE: the last two, OLDER with the newest, or OLDER with NEWER."""
+    with opened(ctx, familiar_id) as memory:
+        path = memory.file(file)
+        memory.notice_hand_edits(path)
+        newest = memory.versions.log(path, last=1)
+        if not newest:
+            raise MemoryStoreError(f"{path} has no versions yet: it was never changed by the program")
+        last = version_named(newer) if newer else newest[0].number
+        first = version_named(older) if older else newest[0].number - 1
+        if first == 0:
+            text = memory.versions.show(path, last)
+            changes = "\n".join(f"+{line}" for line in text.splitlines())
+        else:
+            changes = memory.versions.diff(path, first, last)
+        if as_json:
+            click.echo(json.dumps({"file": path, "diff": changes}, ensure_ascii=False))
+        else:
+            click.echo(coloured(changes) or f"{path} says the same in both")
+
+
+@click.command(epilog="\b\nExamples:\n  familiar memory blame Alice\n")
+@click.argument("file")
+@familiar_option
+@json_option
+@click.pass_context
+def blame(ctx: click.Context, file: str, familiar_id: str | None, as_json: bool) -> None:
+    """Tell for each line of FILE which version brought it, when, and who made that."""
+    from familiar_connect.memory.tending.blame import blame as blame_lines
+
+    with opened(ctx, familiar_id) as memory:
+        path = memory.file(file)
+        memory.notice_hand_edits(path)
+        lines = blame_lines(memory.versions, path, memory.store.read_file(path))
+        if as_json:
+            rows = [{"line": line.number, "text": line.text, **_origin(line.version)} for line in lines]
+            click.echo(json.dumps(rows, ensure_ascii=False, indent=2))
+            return
+        width = max((len(told_by(line.version)) for line in lines), default=0)
+        for line in lines:
+            click.echo(f"{told_by(line.version):<{width}}  {line.number:>4}  {line.text}")
+
+
+@click.command(epilog=WHY_EPILOG)
+@click.argument("file")
+@familiar_option
+@json_option
+@click.pass_context
+def why(ctx: click.Context, file: str, familiar_id: str | None, as_json: bool) -> None:
+    """Show each part of FILE with the words it came from; parts without are told by who wrote them."""
+    from familiar_connect.memory.tending.why import why as reasons_of
+
+    with opened(ctx, familiar_id) as memory:
+        path = memory.file(file)
+        memory.notice_hand_edits(path)
+        reasons = reasons_of(
+            memory.store.read_file(path),
+            path,
+            familiar_id=memory.familiar_id,
+            history=memory.history,
+            provenance=memory.provenance,
+            versions=memory.versions,
+        )
+        if as_json:
+            click.echo(json.dumps([_reason_facts(reason) for reason in reasons], ensure_ascii=False, indent=2))
+            return
+        heading = None
+        for reason in reasons:
+            if reason.part.heading != heading:
+                heading = reason.part.heading
+                click.echo(click.style(heading or path, bold=True))
+            click.echo(f"  {one_line(reason.part.text)}")
+            for quote in reason.quotes:
+                said = truncate_chars(one_line(quote.text), QUOTE_CHARS)
+                click.echo(f"      ← {moment(quote.when)} {quote.who}: “{said}” (turn {quote.turn_id})")
+            if len(reason.turns) > len(reason.quotes):
+                click.echo(f"      ← {len(reason.turns) - len(reason.quotes)} more turns")
+            if not reason.turns:
+                click.echo(f"      ← {told_by(reason.version)}")
+
+
+@click.command(epilog=RESTORE_EPILOG)
+@click.argument("file")
+@click.argument("version")
+@familiar_option
+@json_option
+@click.pass_context
+def restore(ctx: click.Context, file: str, version: str, familiar_id: str | None, as_json: bool) -> None:
+    """Put a VERSION of FILE back. Nothing is lost: what stands there now becomes a version too."""
+    with opened(ctx, familiar_id) as memory:
+        path = memory.file(file)
+        memory.notice_hand_edits(path)
+        chosen = memory.versions.restore(memory.store, path, version_named(version))
+        now = memory.versions.log(path, last=1)[0]
+        if as_json:
+            click.echo(json.dumps({"file": path, "restored": chosen.number, "version": now.number}))
+        else:
+            click.echo(f"{path} is as it was in version {chosen.number} again; this is version {now.number}")
+
+
+def coloured(changes: str) -> str:
+    """A diff with its colours; click leaves them out where nobody sees them."""
+    colours = {"+": "green", "-": "red", "@": "cyan"}
+    return "\n".join(
+        click.style(line, fg=colours[line[0]]) if line[:1] in colours else line for line in changes.splitlines()
+    )
+
+
+def _line(memory: Opened, version: Version) -> str:
+    entry = version.entry
+    change = "deleted" if version.content_hash is None else str(memory.versions.change_of(version))
+    run = f"  run {entry.run_id}" if entry.run_id else ""
+    turns = f"  turns {entry.turn_range[0]}–{entry.turn_range[1]}" if entry.turn_range and entry.turn_range[1] else ""
+    return f"v{version.number:<4} {moment(entry.timestamp)}  {change:>9} lines  {entry.source}{run}{turns}"
+
+
+def _facts(memory: Opened, version: Version) -> dict[str, Any]:
+    entry = version.entry
+    change = memory.versions.change_of(version)
+    return {
+        "file": version.rel_path,
+        **_origin(version),
+        "operation": entry.operation,
+        "bytes": entry.bytes_written,
+        "turns": entry.turn_range,
+        "added": change.added,
+        "removed": change.removed,
+        "hash": version.content_hash,
+    }
+
+
+def _origin(version: Version | None) -> dict[str, Any]:
+    if version is None:
+        return {"version": None, "time": None, "source": None, "run": None}
+    entry = version.entry
+    return {
+        "version": version.number,
+        "time": entry.timestamp.isoformat(),
+        "source": entry.source,
+        "run": entry.run_id,
+    }
+
+
+def _reason_facts(reason: Any) -> dict[str, Any]:
+    return {
+        "heading": reason.part.heading,
+        "text": reason.part.text,
+        "turns": list(reason.turns),
+        "quotes": [
+            {"turn": quote.turn_id, "who": quote.who, "time": quote.when.isoformat(), "text": quote.text}
+            for quote in reason.quotes
+        ],
+        **_origin(reason.version),
+    }

@@ -1,0 +1,92 @@
+"""memory write-now: what was said since the last time becomes memory now."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from familiar_connect.commands.common import familiar_option, home_of, json_option, profile_of, root_of
+
+EPILOG = """\b
+Examples:
+  familiar memory write-now
+  familiar memory write-now --retry ID    try a batch again that the writer gave up on (see review --list)
+Exit codes: 0 written, or nothing to write; 1 the model gave no usable answer.
+"""
+MAX_PASSES = 10_000
+
+
+@click.command(name="write-now", epilog=EPILOG)
+@click.option("--retry", metavar="ID", help="Try one batch again that was put aside.")
+@familiar_option
+@json_option
+@click.pass_context
+def write_now(ctx: click.Context, retry: str | None, familiar_id: str | None, as_json: bool) -> int:
+    """Write up what was said since the last time, without waiting for the scheduler."""
+    home = home_of(ctx)
+    results = asyncio.run(_write(root_of(ctx, familiar_id), home, retry, quiet=as_json))
+    if as_json:
+        click.echo(json.dumps([_facts(result) for result in results], ensure_ascii=False, indent=2))
+    else:
+        click.echo(_summary(results))
+    return 1 if any(result.state in ("unparsed", "quarantined") for result in results) else 0
+
+
+async def _write(root: Path, home: Path, retry: str | None, *, quiet: bool) -> list[Any]:
+    from familiar_connect.bot import load_familiar
+    from familiar_connect.wiring import build_memory_writer
+
+    familiar, _ = load_familiar(root, home=home, defaults_path=profile_of(home), wake=False)
+    try:
+        writer = build_memory_writer(familiar.id, familiar.stores, familiar.config, familiar.llm_clients)
+        if retry is not None:
+            return [await writer.replay(retry)]
+        results: list[Any] = []
+        while len(results) < MAX_PASSES:
+            result = await writer.run()
+            if result.state == "nothing":
+                break
+            results.append(result)
+            if not quiet:
+                click.echo(f"… {result.state}, up to turn {result.watermark_id}", err=True)
+            if result.state == "unparsed":
+                break
+        return results
+    finally:
+        await familiar.aclose()
+
+
+def _facts(result: Any) -> dict[str, Any]:
+    return {
+        "state": result.state,
+        "run": result.run_id,
+        "turns": result.turns_summarized,
+        "watermark": result.watermark_id,
+        "session": result.session_file,
+        "people": result.people_files,
+        "topics": result.topic_files,
+        "refused": [{"name": edit.name, "reason": edit.reason} for edit in result.refused],
+    }
+
+
+def _summary(results: list[Any]) -> str:
+    if not results or all(result.state == "nothing" for result in results):
+        return "Nothing new was said since the last time."
+    lines = []
+    for result in results:
+        files = [result.session_file, *result.people_files, *result.topic_files]
+        said = f"{result.turns_summarized} turns" if result.turns_summarized else "a batch"
+        if result.state == "proposed":
+            lines.append(f"{said}: waits as {result.run_id}; familiar memory review")
+        elif result.state == "unparsed":
+            lines.append(f"{said}: the model gave no usable answer; it is tried again later")
+        elif result.state == "quarantined":
+            lines.append(f"{said}: put aside as {result.run_id} after too many attempts; familiar memory review --list")
+        else:
+            lines.append(f"{said}: {', '.join(file for file in files if file) or 'nothing worth keeping'}")
+        lines += [f"  refused {edit.name}: {edit.reason}" for edit in result.refused]
+    return "\n".join(lines)

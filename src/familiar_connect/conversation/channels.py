@@ -1,0 +1,52 @@
+"""Channel labels: what a channel is called, for people and for the memory writer."""
+
+from __future__ import annotations
+
+from familiar_connect.chat.scene import ChannelContext, ChannelKind
+
+_LABELS = {
+    ChannelKind.text: "#{name}",
+    ChannelKind.thread: "#{parent} -> {name}",
+    ChannelKind.forum_post: "forum:{parent} -> {name}",
+    ChannelKind.dm: "DM:{name}",
+    ChannelKind.group_dm: "GroupDM:{name}",
+    ChannelKind.voice: "voice:#{name}",
+    ChannelKind.stage: "stage:#{name}",
+    ChannelKind.forum_root: "forum-root:#{name}",
+    ChannelKind.category: "category:#{name}",
+}
+MAX_CHANNELS = 10_000
+"""Labels kept; the channel named longest ago is forgotten first."""
+
+
+def label_of(context: ChannelContext) -> str:
+    """The label of a channel; a thread whose parent is unknown is labelled by its name alone."""
+    if "{parent}" in _LABELS[context.kind] and context.parent_name is None:
+        return f"#{context.name}"
+    return _LABELS[context.kind].format(name=context.name, parent=context.parent_name)
+
+
+class ChannelLabels:
+    """The channels we have met, by id."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, ChannelContext] = {}
+
+    def register_channel_name(self, channel_id: int, name: str) -> None:
+        self.register_channel_context(channel_id, name=name, kind=ChannelKind.text)
+
+    def register_channel_context(
+        self, channel_id: int, *, name: str, kind: ChannelKind | str, parent_name: str | None = None
+    ) -> None:
+        self._known.pop(channel_id, None)
+        self._known[channel_id] = ChannelContext(name, ChannelKind(kind), parent_name)
+        if len(self._known) > MAX_CHANNELS:
+            del self._known[next(iter(self._known))]
+
+    def channel_context(self, channel_id: int) -> ChannelContext | None:
+        return self._known.get(channel_id)
+
+    def format_channel_context(self, channel_id: int) -> str:
+        """The channel's label, or its bare id while it is unknown."""
+        known = self._known.get(channel_id)
+        return label_of(known) if known is not None else str(channel_id)

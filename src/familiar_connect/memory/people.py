@@ -1,0 +1,180 @@
+"""People on file: where their notes stand, and which names point at them.
+
+`people/_aliases.json` maps a lower-cased name to a slug, or to several, most recently active first. It
+is derived: rebuilt from those who took part and from the `## Aliases` list of every people file. Names
+only ever point at a file; a file is found by the slug alone.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePosixPath
+
+from familiar_connect.errors import MemoryStoreError
+from familiar_connect.identity import Author
+from familiar_connect.memory.store import MemoryStore
+from familiar_connect.memory.writing.plan import WRITER_SOURCE
+from familiar_connect.memory.writing.sections import bullets_under
+from familiar_connect.support.text import one_line
+
+PEOPLE = "people"
+ALIASES_PATH = "people/_aliases.json"
+ALIASES_HEADING = "Aliases"
+MAX_ALIAS_CHARS = 64
+MAX_SLUGS_PER_ALIAS = 20
+
+STOP_WORDS = frozenset(
+    """
+    a about above actually after again against ago ah ain't all almost alone along already also although always am
+    among an and another any anybody anyone anything anyway are aren't around as ask at away back bad be because
+    been before behind being below best better between big both boy bro but by bye call came can can't cannot come
+    coming cool could couldn't dad day dear did didn't do does doesn't doing don't done down dude during each either
+    else enough even ever every everybody everyone everything except far few fine first for friend from fun game get
+    gets getting girl give go god goes going gone good got great guy guys had hadn't haha hahaha half happy hard has
+    hasn't have haven't having he he'd he'll he's hello help her here hers herself hey hi him himself his hm hmm
+    home how however i i'd i'll i'm i've if in instead into is isn't it it's its itself just keep kind knew know
+    last late later least leave left less let let's life like little lmao lol long look looking lot love made make
+    makes man many may maybe me mean might mine mom moment more morning most mother much mum must my myself name
+    near need never new next nice night no nobody none noon nope nor not nothing now of off often oh ok okay old omg
+    on once one ones only onto or other others our ours ourselves out over own people perhaps person play please
+    pretty probably put quite rather read ready real really right said same saw say says see seem seen self several
+    shall she she'd she'll she's should shouldn't since sir sister so some somebody someone something sometimes soon
+    sorry still stop such sure take talk tell than thank thanks that that's the their theirs them themselves then
+    there there's these they they'd they'll they're they've thing things think this those though thought three
+    through till time to today together tomorrow tonight too took toward try two uh um under unless until up upon us
+    use used user very wait want was wasn't way we we'd we'll we're we've well went were weren't what what's when
+    where whether which while who who's whoever whole whom whose why will with without woman won't word words work
+    world would wouldn't wow yeah year yep yes yesterday yet you you'd you'll you're you've your yours yourself
+    yourselves admin anonymous assistant bot chat everyone here mod moderator null none system unknown channel
+    server group der die das und ich du er sie es wir ihr nicht ist ein eine ja nein mit auf für von zu el la los
+    las y yo tú él ella nosotros no sí un una de en que por con para es le les et je tu il elle nous vous non oui
+    une des du dans pour avec est ce pas il lo gli io noi voi loro si di che per con non sono è
+    """.split()  # noqa: SIM905
+)
+"""Words so common that, as a name, they would point at somebody in every sentence."""
+
+_DECORATION = "*_`~\"'“”‘’«»()[]<>.,:;!? \t"
+_EXPLANATION = re.compile(r"\s+(?:\(.*|[—–-]\s.*)$")
+
+_log = logging.getLogger(__name__)
+
+
+def people_path(slug: str) -> str:
+    """Where the notes on a person stand."""
+    return f"{PEOPLE}/{slug}.md"
+
+
+def alias_key(name: str) -> str | None:
+    """*name* as the index knows it; None for what may never be an alias."""
+    key = one_line(name).lower()
+    if len(key) < 2 or len(key) > MAX_ALIAS_CHARS or not key.isprintable():
+        return None
+    if key in STOP_WORDS or not any(character.isalnum() for character in key):
+        return None
+    return key
+
+
+def harvest_aliases(markdown: str) -> list[str]:
+    """The names listed under `## Aliases`."""
+    found = (_EXPLANATION.sub("", words).strip(_DECORATION) for words in bullets_under(markdown, ALIASES_HEADING))
+    return [name for name in found if name]
+
+
+def read_aliases(store: MemoryStore) -> dict[str, list[str]]:
+    """Lower-cased name → slugs, most recently active first; {} when the file is missing or malformed."""
+    try:
+        data = json.loads(store.read_if_present(ALIASES_PATH) or "{}")
+    except (MemoryStoreError, ValueError, RecursionError):
+        _log.warning("the alias index cannot be read; it is rebuilt by the next pass")
+        return {}
+    if not isinstance(data, dict):
+        return {}
+    found: dict[str, list[str]] = {}
+    for name, value in data.items():
+        slugs = [slug for slug in (value if isinstance(value, list) else [value]) if isinstance(slug, str) and slug]
+        if slugs and (key := alias_key(name)) is not None:
+            found[key] = slugs
+    return found
+
+
+def rebuild_aliases(
+    store: MemoryStore,
+    roster: Sequence[Author],
+    *,
+    source: str = WRITER_SOURCE,
+    run_id: str | None = None,
+    turn_range: tuple[int, int] | None = None,
+) -> dict[str, list[str]]:
+    """Make the index anew from *roster* (most recently active first) and every people file; what it now says.
+
+    Written only when it changed, and not at all when there is nothing to say.
+    """
+    claims: dict[str, list[str]] = {}
+    for author in roster:
+        _claim(claims, author.all_known_names, author.slug)
+    for slug, names in _on_file(store).items():
+        _claim(claims, names, slug)
+    index = _ordered(claims, [author.slug for author in roster], read_aliases(store))
+    shown = {name: slugs[0] if len(slugs) == 1 else slugs for name, slugs in sorted(index.items())}
+    text = json.dumps(shown, ensure_ascii=False, indent=2) + "\n"
+    if not index:
+        if store.exists(ALIASES_PATH):
+            store.delete_file(ALIASES_PATH, source=source)
+    elif _standing(store) != text:
+        store.write_file(ALIASES_PATH, text, source=source, run_id=run_id, turn_range=turn_range)
+    return index
+
+
+def _standing(store: MemoryStore) -> str | None:
+    try:
+        return store.read_if_present(ALIASES_PATH)
+    except MemoryStoreError:
+        return None
+
+
+def _on_file(store: MemoryStore) -> dict[str, list[str]]:
+    """Slug → harvested names, of the file changed last first. A file that cannot be read costs its names only."""
+    try:
+        entries = store.list_dir(PEOPLE)
+    except MemoryStoreError:
+        return {}
+    found: dict[str, list[str]] = {}
+    for entry in sorted(entries, key=lambda entry: (-entry.modified.timestamp(), entry.name)):
+        path = PurePosixPath(entry.name)
+        if entry.is_dir or path.suffix != ".md" or path.name.startswith(("_", ".")):
+            continue
+        try:
+            found[path.stem] = harvest_aliases(store.read_file(people_path(path.stem)))
+        except MemoryStoreError as error:
+            _log.warning("a people file was passed over for aliases", extra={"error": type(error).__name__})
+    return found
+
+
+def _claim(claims: dict[str, list[str]], names: Iterable[str], slug: str) -> None:
+    for name in names:
+        key = alias_key(name)
+        if key is not None and slug and slug not in claims.setdefault(key, []):
+            claims[key].append(slug)
+
+
+def _ordered(
+    claims: Mapping[str, list[str]], active: Sequence[str], before: Mapping[str, list[str]]
+) -> dict[str, list[str]]:
+    """Whoever was active now first, then in the order known before, then as found."""
+    now = {slug: rank for rank, slug in enumerate(dict.fromkeys(active))}
+    last = len(now)
+
+    def rank(name: str, slug: str, found_at: int) -> tuple[int, int, int]:
+        known = before.get(name, [])
+        return now.get(slug, last), known.index(slug) if slug in known else len(known), found_at
+
+    return {
+        name: [slug for _, slug in sorted((rank(name, slug, found_at), slug) for found_at, slug in enumerate(slugs))][
+            :MAX_SLUGS_PER_ALIAS
+        ]
+        for name, slugs in claims.items()
+        if slugs
+    }

@@ -1,0 +1,238 @@
+"""MemoryWriterScheduler: when memory is written. After so many turns, after so long a quiet, or on demand.
+
+No reply waits for it. One pass at a time; triggers that overlap collapse into one. A batch that failed
+is left alone for a growing while, however many turns arrive. Built outside any event loop and usable
+from one after another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from typing import Any
+
+from familiar_connect.history.store import HistoryStore
+from familiar_connect.memory.writer import MemoryWriterResult
+from familiar_connect.support.aio import Background, off_loop
+from familiar_connect.support.clock import Clock, SystemClock
+
+DEFAULT_TURN_THRESHOLD = 50
+DEFAULT_IDLE_TIMEOUT_S = 1800.0
+MAX_PASSES = 1_000
+"""Passes of one trigger: a year's backlog, worked off at one go."""
+FIRST_PAUSE_S = 60.0
+MAX_PAUSE_S = 1800.0
+
+logger = logging.getLogger(__name__)
+
+
+class MemoryWriterScheduler:
+    """Runs *writer* for one familiar. `writer` may be replaced at run time."""
+
+    def __init__(
+        self,
+        *,
+        writer: Any,
+        history_store: HistoryStore,
+        familiar_id: str,
+        turn_threshold: int = DEFAULT_TURN_THRESHOLD,
+        idle_timeout: float = DEFAULT_IDLE_TIMEOUT_S,
+        clock: Clock | None = None,
+    ) -> None:
+        self.writer = writer
+        self.history_store = history_store
+        self.familiar_id = familiar_id
+        self.turn_threshold = turn_threshold
+        self.idle_timeout = idle_timeout
+        self._clock = clock or SystemClock()
+        self._background = Background("memory")
+        self._started = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._lock: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
+        self._watching: asyncio.Task[None] | None = None
+        self._heard = 0
+        self._failures = 0
+        self._not_before = 0.0
+        self._offered = 0
+        """Newest turn there was when the latest pass began."""
+
+    # Starting and stopping
+
+    def start(self) -> None:
+        """Arm the idle timer and catch up with what was left from before."""
+        self._started = True
+        if _running_loop() is not None:
+            self._arm(self.idle_timeout)
+            self._background.start(self._sweep(), name="sweep")
+
+    def stop(self) -> None:
+        """Disarm the idle timer. A pass under way goes on; `aclose` ends it."""
+        self._started = False
+        self._disarm()
+
+    @property
+    def is_started(self) -> bool:
+        return self._started
+
+    async def aclose(self) -> None:
+        """Stop, and end what is under way; a plan half carried out is finished first."""
+        self.stop()
+        await self._background.aclose()
+
+    async def settled(self) -> None:
+        """Wait until nothing is under way."""
+        await self._background.settled()
+
+    # Triggers
+
+    async def notify_turn(self) -> None:
+        """A turn was stored. Returns at once; whatever it starts goes on in the background."""
+        if self._started:
+            self._arm(self.idle_timeout)
+        self._heard += 1
+        watching = self._watching
+        if watching is None or watching.done() or watching.get_loop() is not asyncio.get_running_loop():
+            self._watching = self._background.start(self._watch(), name="threshold")
+
+    async def flush(self) -> MemoryWriterResult | None:
+        """Wait for a pass under way, then write what remains; None when nothing did or it failed."""
+        latest = await off_loop(self._latest_id)
+        lock = self._own_lock()
+        waited = lock.locked()
+        async with lock:
+            if waited and latest <= self._offered:
+                return None  # the pass we waited for was given all of it
+            if await self._waiting(1) == 0:
+                return None
+            return await self._run_up_to(latest)
+
+    async def _watch(self) -> None:
+        """Count, and run at the threshold, until no turn came in meanwhile."""
+        seen = -1
+        while seen != self._heard:
+            seen = self._heard
+            if self._clock.monotonic() < self._not_before or self._own_lock().locked():
+                return
+            if await self._waiting(self.turn_threshold) >= self.turn_threshold:
+                await self._run_in_background()
+
+    async def _on_idle(self) -> None:
+        if await self._waiting(1):
+            await self._run_in_background()
+
+    async def _sweep(self) -> None:
+        """Finish a pass that was cut short, and catch up if that many turns wait."""
+        try:
+            async with self._own_lock():
+                left = getattr(self.writer, "recover", None)
+                pending = left() if callable(left) else None
+                if inspect.isawaitable(pending):
+                    await pending
+        except Exception:  # isolation: whatever a pass dies of, the familiar goes on
+            logger.exception("a memory pass that was cut short could not be finished")
+        if await self._waiting(self.turn_threshold) >= self.turn_threshold:
+            await self._run_in_background()
+
+    # Running
+
+    async def _run_in_background(self) -> None:
+        lock = self._own_lock()
+        if lock.locked():
+            return  # a pass is under way already
+        async with lock:
+            await self._run_up_to(await off_loop(self._latest_id))
+
+    async def _run_up_to(self, latest: int) -> MemoryWriterResult | None:
+        """Pass after pass until turn *latest* is written up or one brings nothing; their results as one."""
+        results: list[MemoryWriterResult] = []
+        self._offered = max(latest, self._offered)
+        for _ in range(MAX_PASSES):
+            before = await off_loop(self._watermark)
+            try:
+                result = await self.writer.run()
+            except Exception as error:  # isolation: whatever a pass dies of, the familiar goes on
+                logger.error("memory pass failed", exc_info=error)
+                self._pause(0.0)
+                break
+            results.append(result)
+            after = await off_loop(self._watermark)
+            if after <= before:
+                self._pause(float(getattr(result, "retry_after_s", 0.0) or 0.0))
+                break
+            self._failures = 0
+            self._not_before = 0.0
+            if after >= latest:
+                break
+        return _joined(results)
+
+    def _pause(self, asked_s: float) -> None:
+        """Leave the batch alone for a while, longer each time, then try again."""
+        growing = min(FIRST_PAUSE_S * 2.0**self._failures, MAX_PAUSE_S)
+        pause = max(asked_s, growing)
+        self._failures = min(self._failures + 1, 20)
+        self._not_before = self._clock.monotonic() + pause
+        if self._started:
+            self._arm(pause)
+
+    # Counting
+
+    async def _waiting(self, most: int) -> int:
+        """How many turns lie past the watermark, counted up to *most*."""
+        turns = await off_loop(self.history_store.turns_since_watermark, familiar_id=self.familiar_id, limit=most)
+        return len(turns)
+
+    def _latest_id(self) -> int:
+        return self.history_store.latest_id(familiar_id=self.familiar_id) or 0
+
+    def _watermark(self) -> int:
+        mark = self.history_store.get_writer_watermark(familiar_id=self.familiar_id)
+        return mark.last_written_id if mark is not None else 0
+
+    # Timer and lock, each of the loop that runs
+
+    def _arm(self, seconds: float) -> None:
+        self._disarm()
+        loop = _running_loop()
+        if loop is not None:
+            self._timer = loop.call_later(seconds, self._expired)
+
+    def _disarm(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _expired(self) -> None:
+        self._timer = None
+        if self._started:
+            self._background.start(self._on_idle(), name="idle")
+
+    def _own_lock(self) -> asyncio.Lock:
+        loop = asyncio.get_running_loop()
+        if self._lock is None or self._lock[0] is not loop:
+            self._lock = (loop, asyncio.Lock())
+        return self._lock[1]
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+def _joined(results: list[MemoryWriterResult]) -> MemoryWriterResult | None:
+    """Several passes told as one; a single one as it is."""
+    if len(results) <= 1:
+        return results[0] if results else None
+    return MemoryWriterResult(
+        session_file=next((result.session_file for result in reversed(results) if result.session_file), None),
+        people_files=list(dict.fromkeys(path for result in results for path in result.people_files)),
+        topic_files=list(dict.fromkeys(path for result in results for path in result.topic_files)),
+        turns_summarized=sum(result.turns_summarized for result in results),
+        watermark_id=max(result.watermark_id for result in results),
+        run_id=results[-1].run_id,
+        refused=[edit for result in results for edit in result.refused],
+        state=results[-1].state,
+        retry_after_s=results[-1].retry_after_s,
+    )

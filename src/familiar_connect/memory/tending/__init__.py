@@ -1,0 +1,1 @@
+"""Looking after memory: review, links, housekeeping, export and erasure."""

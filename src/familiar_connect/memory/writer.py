@@ -1,0 +1,364 @@
+"""MemoryWriter: what was said becomes what is remembered.
+
+One pass reads a bounded batch of turns past the watermark, asks the side model once, and lets code
+decide what of the answer is written. The plan is on disk before the first file changes and until the
+watermark has moved, so a process killed anywhere leaves work that the next one finishes, once. An answer
+that cannot be understood is tried again by later passes; when attempts are spent the batch is put aside
+under `sessions/.pending/`, reported, and the world goes on. A model too small to write gets no call:
+its memory is made of quotes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import secrets
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, tzinfo
+from typing import Any, Protocol
+from zoneinfo import ZoneInfo
+
+from familiar_connect.errors import MemoryStoreError, ModelError
+from familiar_connect.history.store import HistoryStore
+from familiar_connect.history.types import HistoryTurn
+from familiar_connect.identity import Author, PrivacyLevel
+from familiar_connect.llm.types import Message
+from familiar_connect.memory.people import rebuild_aliases
+from familiar_connect.memory.store import MemoryStore
+from familiar_connect.memory.writing.apply import Applied, apply_plan, no_step
+from familiar_connect.memory.writing.batch import Batch, Bounds, authors_of, cut_batch
+from familiar_connect.memory.writing.decide import Run, plan_from_answer, plan_from_transcript, understand
+from familiar_connect.memory.writing.journal import (
+    PENDING,
+    QUARANTINE_NAME,
+    Attempts,
+    Entry,
+    Journal,
+    Runs,
+    quarantine_plan,
+    sole_writer,
+)
+from familiar_connect.memory.writing.plan import WRITER_SOURCE, Plan, RefusedEdit
+from familiar_connect.memory.writing.prompt import gather, messages
+from familiar_connect.memory.writing.provenance import Provenance
+from familiar_connect.support.aio import finish, off_loop
+from familiar_connect.support.clock import Clock, SystemClock
+
+MAX_ATTEMPTS = 3
+FIRST_PAUSE_S = 60.0
+PAUSE_GROWTH = 5.0
+MODEL_TIMEOUT_S = 300.0
+MAX_TURNS_RECALLED = 1_000
+
+logger = logging.getLogger(__name__)
+
+
+class Proposals(Protocol):
+    """Where plans wait for the owner. Proposing the same run again changes nothing."""
+
+    def propose(self, plan: Plan) -> str: ...
+
+
+@dataclass
+class MemoryWriterResult:
+    """What one pass did; all defaults when there was nothing to do."""
+
+    session_file: str | None = None
+    people_files: list[str] = field(default_factory=list)
+    topic_files: list[str] = field(default_factory=list)
+    turns_summarized: int = 0
+    watermark_id: int = 0
+    run_id: str | None = None
+    refused: list[RefusedEdit] = field(default_factory=list)
+    state: str = "nothing"
+    """`nothing`, `written`, `proposed`, `skipped` (nobody wished to be heard), `unparsed` or `quarantined`."""
+    retry_after_s: float = 0.0
+    """After an answer that could not be understood: how long to wait before the next attempt."""
+
+
+class MemoryWriter:
+    """Writes the memory of one familiar. Collaborators may be replaced at run time."""
+
+    def __init__(
+        self,
+        *,
+        memory_store: MemoryStore,
+        history_store: HistoryStore,
+        llm_client: Any,
+        familiar_id: str,
+        channel_context_lookup: Callable[[int], str] | None = None,
+        clock: Clock | None = None,
+        zone: tzinfo | str | None = None,
+        review: bool = False,
+        pending: Proposals | None = None,
+        privacy: Callable[[Author], PrivacyLevel] | None = None,
+        bounds: Bounds | None = None,
+        timeout_s: float = MODEL_TIMEOUT_S,
+        max_attempts: int = MAX_ATTEMPTS,
+        step: Callable[[str], None] = no_step,
+    ) -> None:
+        if review and pending is None:
+            raise ValueError("review mode needs `pending`, a place where proposals wait")
+        self.memory_store = memory_store
+        self.history_store = history_store
+        self.llm_client = llm_client
+        self.familiar_id = familiar_id
+        self.channel_context_lookup = channel_context_lookup
+        self.review = review
+        self.pending = pending
+        self.privacy = privacy
+        self._clock = clock or SystemClock()
+        self._zone = ZoneInfo(zone) if isinstance(zone, str) and zone != "UTC" else zone
+        self._bounds = bounds or Bounds()
+        self._timeout_s = timeout_s
+        self._max_attempts = max_attempts
+        self._step = step
+        audit = memory_store.audit
+        self._folder = audit.folder if audit is not None else None
+        self._provenance = Provenance(audit.folder) if audit is not None else None
+        self._journal = Journal(self._folder or memory_store.root / ".writing", transient=audit is None)
+        self._attempts = Attempts(self._folder)
+        self.runs = Runs(self._folder)
+        self._locks: dict[asyncio.AbstractEventLoop, asyncio.Lock] = {}
+
+    @property
+    def zone(self) -> tzinfo:
+        return self._zone if isinstance(self._zone, tzinfo) else UTC
+
+    async def run(self) -> MemoryWriterResult:
+        """Finish what an ended process left, then write up the next batch.
+
+        A failing model or disk is raised; the watermark stays where it was.
+        """
+        async with self._alone():
+            recovered = await self._recover()
+            result = await self._pass()
+        return recovered if recovered is not None and result.state == "nothing" else result
+
+    async def recover(self) -> MemoryWriterResult | None:
+        """Finish what an ended process left; None when it left nothing."""
+        async with self._alone():
+            return await self._recover()
+
+    async def replay(self, run_id: str) -> MemoryWriterResult:
+        """Try a batch that was put aside once more; on success its pages under `sessions/.pending/` go."""
+        if not run_id or "/" in run_id or run_id.startswith("."):
+            raise MemoryStoreError(f"there is no batch {run_id!r} under {PENDING}")
+        async with self._alone():
+            first, last = await off_loop(self._range_of, run_id)
+            turns = await off_loop(self._turns_between, first, last)
+            batch = self._cut(turns)
+            if batch is None or not batch.turns:
+                return MemoryWriterResult()
+            result = await self._write_up(batch, counted=False)
+            if result.state in ("written", "proposed") and batch.turn_range[1] >= last:
+                await off_loop(self._remove_quarantine, run_id)
+            return result
+
+    # One pass
+
+    async def _pass(self) -> MemoryWriterResult:
+        turns = await off_loop(
+            self.history_store.turns_since_watermark, familiar_id=self.familiar_id, limit=self._bounds.turns
+        )
+        batch = self._cut(turns)
+        self._step("turns read")
+        if batch is None:
+            return MemoryWriterResult()
+        if not batch.turns:
+            await off_loop(self._advance, batch.turn_range[1])
+            return MemoryWriterResult(watermark_id=batch.turn_range[1], state="skipped")
+        return await self._write_up(batch)
+
+    def _cut(self, turns: list[HistoryTurn]) -> Batch | None:
+        return cut_batch(
+            turns,
+            zone=self.zone,
+            bounds=self._fitting_bounds(),
+            label_of=self.channel_context_lookup,
+            privacy=self.privacy,
+        )
+
+    def _fitting_bounds(self) -> Bounds:
+        window = getattr(getattr(self.llm_client, "capabilities", None), "window", None)
+        return self._bounds.within(window if isinstance(window, int) and self._writes_prose() else None)
+
+    def _writes_prose(self) -> bool:
+        """Whether the side model is strong enough to be asked; a client that does not say so is."""
+        return getattr(getattr(self.llm_client, "capabilities", None), "side_tasks", True) is not False
+
+    async def _write_up(self, batch: Batch, *, counted: bool = True) -> MemoryWriterResult:
+        now = self._clock.now()
+        run = Run(run_id=new_run_id(self._clock), familiar_id=self.familiar_id, now=now.astimezone(self.zone))
+        if not self._writes_prose():
+            plan = await off_loop(plan_from_transcript, self.memory_store, batch, run)
+        else:
+            bounds = self._fitting_bounds()
+            material = await off_loop(gather, self.memory_store, batch, self.familiar_id, bounds)
+            reply = await self._ask(messages(batch, material, bounds))
+            self._step("model answered")
+            answer = await off_loop(understand, reply, material.name)
+            if isinstance(answer, str):
+                return await finish(off_loop(self._failed, batch, run, answer, reply or "", counted))
+            plan = await off_loop(plan_from_answer, self.memory_store, batch, material, answer, run)
+        self._step("decided")
+        entry = Entry(plan=plan, proposed=self.review, again=not counted)
+        result = await finish(off_loop(self._carry_out, entry, batch.authors))
+        result.turns_summarized = len(batch.turns)
+        return result
+
+    async def _ask(self, prompt: list[Message]) -> str | None:
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                reply = await self.llm_client.chat(prompt)
+        except TimeoutError:
+            raise ModelError("The model that writes memory was silent for too long.", retryable=True) from None
+        content: str | None = getattr(reply, "content", None)
+        return content if isinstance(content, str) else None
+
+    def _failed(self, batch: Batch, run: Run, reason: str, reply: str, counted: bool) -> MemoryWriterResult:
+        """Count an answer that was none; after the last attempt, put the batch aside."""
+        if not counted:
+            return MemoryWriterResult(run_id=run.run_id, state="unparsed")
+        failed = self._attempts.add(batch.turn_range[0], run.now, reason, reply)
+        tries = len(failed.failures)
+        facts = {"run": run.run_id, "attempt": tries, "reason": reason, "turns": batch.turn_range}
+        if tries < self._max_attempts:
+            logger.warning("memory writer got no usable answer; it will try again", extra=facts)
+            pause = FIRST_PAUSE_S * PAUSE_GROWTH ** (tries - 1)
+            return MemoryWriterResult(run_id=run.run_id, state="unparsed", retry_after_s=pause)
+        logger.error("memory writer gave up on a batch and put it aside", extra=facts)
+        plan = quarantine_plan(batch, failed, run_id=run.run_id, familiar_id=self.familiar_id, now=run.now)
+        return self._carry_out(Entry(plan=plan, quarantine=True), ())
+
+    # From a plan to files and watermark, in one thread
+
+    def _carry_out(self, entry: Entry, authors: tuple[Author, ...], *, journaled: bool = False) -> MemoryWriterResult:
+        try:
+            if not journaled:
+                self._step("journal: before")
+                self._journal.write(entry)
+                self._step("journal: written")
+            applied = Applied() if journaled and self._was_finished(entry) else self._apply(entry, authors)
+            self._attempts.clear()
+            result = self._result(entry, applied)
+            self.runs.add(entry.plan, state=result.state, written=applied.written, refused=tuple(result.refused))
+            self._step("run noted")
+            self._journal.clear()
+            self._step("journal: cleared")
+        except OSError as error:
+            why = (error.strerror or type(error).__name__).lower()
+            raise MemoryStoreError(f"a memory pass could not be finished and will be taken up again: {why}") from error
+        self._report(result)
+        return result
+
+    def _apply(self, entry: Entry, authors: tuple[Author, ...]) -> Applied:
+        """The plan in the files (or before the owner), then the watermark."""
+        plan = entry.plan
+        if entry.proposed and self.pending is not None:
+            self.pending.propose(plan)
+            self._step("proposed")
+            applied = Applied()
+        else:
+            applied = apply_plan(self.memory_store, plan, provenance=self._provenance, step=self._step)
+            if not entry.quarantine:
+                rebuild_aliases(self.memory_store, authors, run_id=plan.run_id, turn_range=plan.turn_range)
+            self._step("aliases rebuilt")
+        self._advance(plan.turn_range[1])
+        self._step("watermark moved")
+        return applied
+
+    def _was_finished(self, entry: Entry) -> bool:
+        """Whether only the journal was left to clear: the watermark moves after the last file."""
+        mark = self.history_store.get_writer_watermark(familiar_id=self.familiar_id)
+        return not entry.again and mark is not None and mark.last_written_id >= entry.plan.turn_range[1]
+
+    def _result(self, entry: Entry, applied: Applied) -> MemoryWriterResult:
+        plan = entry.plan
+        state = "quarantined" if entry.quarantine else "proposed" if entry.proposed else "written"
+        paths = [] if state != "written" else [*applied.written, *applied.unchanged]
+        return MemoryWriterResult(
+            session_file=next((path for path in paths if path.startswith("sessions/")), None),
+            people_files=[path for path in paths if path.startswith("people/")],
+            topic_files=[path for path in paths if path.startswith("topics/")],
+            watermark_id=plan.turn_range[1],
+            run_id=plan.run_id,
+            refused=[*plan.refused, *applied.conflicts],
+            state=state,
+        )
+
+    def _report(self, result: MemoryWriterResult) -> None:
+        files = len(result.people_files) + len(result.topic_files) + (result.session_file is not None)
+        facts = {"run": result.run_id, "state": result.state, "files": files, "refused": len(result.refused)}
+        logger.info("memory pass done", extra=facts)
+        for edit in result.refused:
+            logger.warning("memory edit refused", extra={"run": result.run_id, "reason": edit.reason})
+
+    def _advance(self, to: int) -> None:
+        """Move the watermark on, never back."""
+        mark = self.history_store.get_writer_watermark(familiar_id=self.familiar_id)
+        if mark is None or mark.last_written_id < to:
+            self.history_store.put_writer_watermark(familiar_id=self.familiar_id, last_written_id=to)
+
+    # What an ended process left
+
+    async def _recover(self) -> MemoryWriterResult | None:
+        return await finish(off_loop(self._finish_journal))
+
+    def _finish_journal(self) -> MemoryWriterResult | None:
+        entry = self._journal.read()
+        if entry is None:
+            return None
+        if entry.plan.familiar_id != self.familiar_id:
+            logger.error("the writer's journal belongs to another familiar; it was left out")
+            return None
+        logger.info("finishing a memory pass that was cut short", extra={"run": entry.plan.run_id})
+        turns = self._turns_between(*entry.plan.turn_range)
+        result = self._carry_out(entry, authors_of(self._heard(turns)), journaled=True)
+        result.turns_summarized = 0 if entry.quarantine else len(turns)
+        return result
+
+    def _turns_between(self, first: int, last: int) -> list[HistoryTurn]:
+        return self.history_store.turns_after(
+            familiar_id=self.familiar_id, after_id=first - 1, max_id=last, limit=MAX_TURNS_RECALLED
+        )
+
+    def _heard(self, turns: list[HistoryTurn]) -> list[HistoryTurn]:
+        allows = self.privacy
+        if allows is None:
+            return turns
+        return [turn for turn in turns if turn.author is None or allows(turn.author) is not PrivacyLevel.FULL]
+
+    def _range_of(self, run_id: str) -> tuple[int, int]:
+        try:
+            first, last = json.loads(self.memory_store.read_file(f"{PENDING}/{run_id}/{QUARANTINE_NAME}"))["turns"]
+            return int(first), int(last)
+        except (MemoryStoreError, ValueError, KeyError, TypeError):
+            raise MemoryStoreError(f"there is no batch {run_id!r} under {PENDING}") from None
+
+    def _remove_quarantine(self, run_id: str) -> None:
+        for name in (QUARANTINE_NAME, "quarantine.md"):
+            path = f"{PENDING}/{run_id}/{name}"
+            if self.memory_store.exists(path):
+                self.memory_store.delete_file(path, source=WRITER_SOURCE)
+
+    @asynccontextmanager
+    async def _alone(self) -> AsyncIterator[None]:
+        """One pass at a time, in this process and among all."""
+        loop = asyncio.get_running_loop()
+        self._locks = {known: lock for known, lock in self._locks.items() if not known.is_closed()}
+        async with self._locks.setdefault(loop, asyncio.Lock()):
+            held = sole_writer(self._folder)
+            try:
+                await finish(off_loop(held.__enter__))
+                yield
+            finally:
+                held.__exit__(None, None, None)
+
+
+def new_run_id(clock: Clock) -> str:
+    """A name for a pass: when it began, and something to tell two of one second apart."""
+    return f"{clock.now().astimezone(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"

@@ -1,0 +1,99 @@
+"""apply_plan: a plan carried out, as often as need be with one result.
+
+A file that already says what was planned is left alone; one that still says what the plan was decided
+on is replaced. One that changed in between, by the owner's hand or by approval of another plan, is never
+overwritten: the parts that are new go to its end under a dated heading. What fits nowhere (too large,
+not writable as text) comes back as a conflict, with its words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from familiar_connect.errors import (
+    MemoryStoreEncodingError,
+    MemoryStorePathError,
+    MemoryStoreSizeLimitError,
+)
+from familiar_connect.memory.audit import hash_of
+from familiar_connect.memory.store import MemoryStore
+from familiar_connect.memory.writing.plan import Plan, PlannedWrite, RefusedEdit
+from familiar_connect.memory.writing.provenance import Part, Provenance, parts_of
+from familiar_connect.memory.writing.sections import title_of, with_bullets
+
+_NEVER_FITS = (MemoryStoreSizeLimitError, MemoryStorePathError, MemoryStoreEncodingError)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Applied:
+    """What became of a plan's files."""
+
+    written: tuple[str, ...] = ()
+    unchanged: tuple[str, ...] = ()
+    conflicts: tuple[RefusedEdit, ...] = ()
+
+
+def no_step(name: str) -> None:
+    """Nobody watches."""
+
+
+def apply_plan(
+    store: MemoryStore,
+    plan: Plan,
+    *,
+    provenance: Provenance | None = None,
+    step: Callable[[str], None] = no_step,
+) -> Applied:
+    """Carry *plan* out, file by file; *step* is told before and after each.
+
+    What the disk refuses (full, no right) is raised as it is: carry the plan out again once that is mended.
+    """
+    written: list[str] = []
+    unchanged: list[str] = []
+    conflicts: list[RefusedEdit] = []
+    for number, write in enumerate(plan.writes, start=1):
+        step(f"file {number}: before")
+        try:
+            changed = _write(store, plan, write)
+        except _NEVER_FITS as error:
+            conflicts.append(RefusedEdit(name=write.rel_path, reason=str(error), text=write.content))
+            continue
+        step(f"file {number}: written")
+        if provenance is not None:
+            provenance.record(write.rel_path, write.parts, plan.run_id)
+        step(f"file {number}: sources kept")
+        (written if changed else unchanged).append(write.rel_path)
+    return Applied(written=tuple(written), unchanged=tuple(unchanged), conflicts=tuple(conflicts))
+
+
+def text_hash(text: str | None) -> str | None:
+    """What `PlannedWrite.before` holds for *text*."""
+    return None if text is None else hash_of(text.encode("utf-8"))
+
+
+def _write(store: MemoryStore, plan: Plan, write: PlannedWrite) -> bool:
+    """Bring one file to what was planned; whether that took a change."""
+    current = store.read_if_present(write.rel_path)
+    standing = text_hash(current)
+    if standing == text_hash(write.content):
+        return False
+    content = write.content
+    if standing != write.before:
+        new = {source.part for source in write.parts}
+        parts = [part for part in parts_of(write.content) if part.hash in new]
+        content = with_added_parts(current, parts, f"Added {plan.created_at[:10]}", title=title_of(write.content))
+        if content == (current or ""):
+            return False
+    store.write_file(write.rel_path, content, source=plan.source, run_id=plan.run_id, turn_range=plan.turn_range)
+    return True
+
+
+def with_added_parts(current: str | None, parts: list[Part], heading: str, *, title: str | None = None) -> str:
+    """*current* with those of *parts* it lacks, under *heading* at its end; a missing file begins with *title*."""
+    known = {part.hash for part in parts_of(current or "")}
+    lacking = [part.text for part in parts if part.hash not in known]
+    if not lacking:
+        return current or ""
+    base = current if current and current.strip() else f"# {title}\n" if title else ""
+    return with_bullets(base, heading, lacking)

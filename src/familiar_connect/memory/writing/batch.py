@@ -1,0 +1,216 @@
+"""Batch: the turns one pass reads, who took part in them, and the session file they belong to.
+
+A batch never crosses from one time of day into the next, so it has exactly one session file; it is
+bounded in turns and characters, whatever waits behind it. Whoever asked not to be heard is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, tzinfo
+
+from familiar_connect.history.types import HistoryTurn
+from familiar_connect.identity import Author, PrivacyLevel
+from familiar_connect.memory.people import people_path
+from familiar_connect.support.text import grapheme_boundary, one_line, shorten_middle
+
+MAX_LABEL_CHARS = 80
+MAX_NAMES = 8
+MAX_CONTEXT_LABELS = 40
+
+_BARE_ID = re.compile(r"#?\d+")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bounds:
+    """How much of each thing one prompt may hold, in characters unless said otherwise."""
+
+    turns: int = 200
+    """Turns."""
+    transcript: int = 24_000
+    turn: int = 4_000
+    card: int = 4_000
+    session: int = 8_000
+    person: int = 4_000
+    people: int = 20_000
+    topic: int = 2_000
+    topics: int = 8
+    """Files."""
+
+    def within(self, window: int | None) -> Bounds:
+        """These bounds, smaller where a model's window (in tokens) would not hold them and its answer."""
+        room = 1.0 if window is None else min(1.0, window / 24_000)
+        if room == 1.0:
+            return self
+        return Bounds(
+            turns=self.turns,
+            transcript=max(1_000, int(self.transcript * room)),
+            turn=max(500, int(self.turn * room)),
+            card=max(400, int(self.card * room)),
+            session=max(600, int(self.session * room)),
+            person=max(500, int(self.person * room)),
+            people=max(1_000, int(self.people * room)),
+            topic=max(300, int(self.topic * room)),
+            topics=max(2, int(self.topics * room)),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slot:
+    """A time of day on a date, in the familiar's time zone."""
+
+    day: date
+    name: str
+
+    @property
+    def title(self) -> str:
+        return f"{self.day.isoformat()} {self.name}"
+
+    @property
+    def rel_path(self) -> str:
+        return f"sessions/{self.day.isoformat()}-{self.name}.md"
+
+
+def slot_of(moment: datetime, zone: tzinfo) -> Slot:
+    here = moment.astimezone(zone)
+    name = "night" if here.hour < 6 else "morning" if here.hour < 12 else "afternoon" if here.hour < 18 else "evening"
+    return Slot(day=here.date(), name=name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Participant:
+    """Someone who spoke, under the names they used."""
+
+    slug: str
+    label: str
+    names: tuple[str, ...]
+    may_note: bool = True
+    """False when they asked for no notes about them."""
+
+    @property
+    def rel_path(self) -> str:
+        return people_path(self.slug)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batch:
+    """What one pass reads."""
+
+    turns: tuple[HistoryTurn, ...]
+    """Without those of people who asked not to be heard."""
+    turn_range: tuple[int, int]
+    slot: Slot
+    roster: tuple[Participant, ...]
+    """Everyone who spoke, in order of their first word."""
+    authors: tuple[Author, ...]
+    """Everyone who spoke, under every name, most recently active first."""
+    contexts: tuple[str, ...] = ()
+    """Labels of the channels, in order of their first turn."""
+
+    def participant(self, turn: HistoryTurn) -> Participant | None:
+        """Who said *turn*; None for the familiar itself."""
+        if turn.role != "user" or turn.author is None:
+            return None
+        return next((person for person in self.roster if person.slug == turn.author.slug), None)
+
+
+def cut_batch(
+    turns: Sequence[HistoryTurn],
+    *,
+    zone: tzinfo,
+    bounds: Bounds,
+    label_of: Callable[[int], str] | None = None,
+    privacy: Callable[[Author], PrivacyLevel] | None = None,
+) -> Batch | None:
+    """The first of *turns* that make one batch; None when there are none."""
+    if not turns:
+        return None
+    slot = slot_of(turns[0].timestamp, zone)
+    taken: list[HistoryTurn] = []
+    used = 0
+    for turn in turns[: bounds.turns]:
+        used += min(len(turn.content), bounds.turn)
+        if taken and (used > bounds.transcript or slot_of(turn.timestamp, zone) != slot):
+            break
+        taken.append(turn)
+    heard = tuple(turn for turn in taken if _level(turn, privacy) is not PrivacyLevel.FULL)
+    return Batch(
+        turns=heard,
+        turn_range=(taken[0].id, taken[-1].id),
+        slot=slot,
+        roster=_roster(heard, privacy),
+        authors=authors_of(heard),
+        contexts=_contexts(heard, label_of),
+    )
+
+
+def authors_of(turns: Sequence[HistoryTurn]) -> tuple[Author, ...]:
+    """Everyone who spoke, most recently active first; once for each set of names they went by."""
+    said = (turn.author for turn in reversed(turns) if turn.role == "user" and turn.author is not None)
+    return tuple(author for author in dict.fromkeys(said) if author.slug)
+
+
+def transcript(batch: Batch, bounds: Bounds) -> str:
+    """What was said, one turn a line; further lines of a turn are set in, so that nobody can speak for another."""
+    return "\n".join(
+        f"{speaker(batch, turn)}: {_inset(shorten_middle(turn.content, bounds.turn))}" for turn in batch.turns
+    )
+
+
+def speaker(batch: Batch, turn: HistoryTurn) -> str:
+    """`user (Alice)`, with the slug when two people go by one name, or the role of whoever else spoke."""
+    person = batch.participant(turn)
+    if person is None:
+        return turn.role
+    twins = sum(other.label.casefold() == person.label.casefold() for other in batch.roster) > 1
+    return f"user ({person.label}, {person.slug})" if twins else f"user ({person.label})"
+
+
+def _inset(text: str) -> str:
+    return "\n  ".join(line for line in text.splitlines() if line.strip()) or "(nothing)"
+
+
+def _level(turn: HistoryTurn, privacy: Callable[[Author], PrivacyLevel] | None) -> PrivacyLevel:
+    if privacy is None or turn.author is None:
+        return PrivacyLevel.MINIMAL
+    return privacy(turn.author)
+
+
+def _roster(turns: Sequence[HistoryTurn], privacy: Callable[[Author], PrivacyLevel] | None) -> tuple[Participant, ...]:
+    newest: dict[str, HistoryTurn] = {}
+    names: dict[str, dict[str, None]] = {}
+    for turn in turns:
+        if turn.role != "user" or turn.author is None or not turn.author.slug:
+            continue
+        slug = turn.author.slug
+        newest[slug] = turn
+        known = (turn.author.display_name, turn.author.username, *sorted(turn.author.aliases))
+        names.setdefault(slug, {}).update({short_name(name): None for name in known if name and name.strip()})
+    return tuple(
+        Participant(
+            slug=slug,
+            label=short_name(turn.author.label) if turn.author else slug,
+            names=tuple(names[slug])[:MAX_NAMES],
+            may_note=_level(turn, privacy) is PrivacyLevel.MINIMAL,
+        )
+        for slug, turn in ((slug, newest[slug]) for slug in names)
+    )
+
+
+def short_name(name: str) -> str:
+    """*name* on one line, without what steers a terminal or a parser, cut where it is too long."""
+    clean = "".join(character for character in one_line(name) if character.isprintable())
+    return clean[: grapheme_boundary(clean, MAX_LABEL_CHARS)] or "somebody"
+
+
+def _contexts(turns: Sequence[HistoryTurn], label_of: Callable[[int], str] | None) -> tuple[str, ...]:
+    if label_of is None:
+        return ()
+    labels: dict[str, None] = {}
+    for channel_id in dict.fromkeys(turn.channel_id for turn in turns):
+        label = one_line(label_of(channel_id) or "")[:200]
+        if label and not _BARE_ID.fullmatch(label):
+            labels[label] = None
+    return tuple(labels)[:MAX_CONTEXT_LABELS]

@@ -1,0 +1,53 @@
+"""Plan: what one writer pass will do, decided and complete before the first file changes.
+
+A plan is plain data. It can be kept in a journal and carried out again after a crash, or wait as a
+proposal until the owner approves it. Carrying it out twice changes nothing the second time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+WRITER_SOURCE = "memory_writer"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartSource:
+    """One part of a file (a bullet, a paragraph, a heading's lead) and the turns it came from."""
+
+    part: str
+    """`part_hash` of the part's text."""
+    turns: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedWrite:
+    """The text one file shall have."""
+
+    rel_path: str
+    content: str
+    before: str | None
+    """Hash of the text this was decided on; None: there was no file."""
+    parts: tuple[PartSource, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class RefusedEdit:
+    """What the model wanted and code did not allow."""
+
+    name: str
+    reason: str
+    text: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """Everything one pass will write, and up to which turn it has read."""
+
+    run_id: str
+    familiar_id: str
+    turn_range: tuple[int, int]
+    created_at: str
+    writes: tuple[PlannedWrite, ...] = ()
+    refused: tuple[RefusedEdit, ...] = ()
+    source: str = WRITER_SOURCE

@@ -1,0 +1,102 @@
+"""familiar memory forget, export, write-now."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+from familiar_connect.identity import Author
+from familiar_connect.memory.tending.erase import Order
+from familiar_connect.memory.tending.persons import Person
+from familiar_connect.support.plain import to_plain
+from tests.commands.memory.conftest import Run
+from tests.fakes.week import ALICE_FILE, history_of
+
+
+def test_forgetting_lists_and_asks_for_the_name(run: Run, root: Path) -> None:
+    """Anything else than the name erases nothing."""
+    outcome = run("forget", "alice_n", typed="yes\n")
+
+    assert outcome.code == 1
+    assert "turns          5" in outcome.out
+    assert "stay unless --also-mentions" in outcome.out
+    assert "Nothing was erased." in outcome.err
+    assert (root / "memory" / ALICE_FILE).exists()
+
+
+def test_the_name_typed_erases(run: Run, root: Path) -> None:
+    """With progress on standard error; afterwards nobody is called so."""
+    outcome = run("forget", "Alice", typed="Alice\n")
+
+    assert outcome.code == 0
+    assert "Erased 5 turns" in outcome.out
+    assert "… free pages" in outcome.err
+    assert not (root / "memory" / ALICE_FILE).exists()
+    assert "nobody called 'Alice'" in run("forget", "Alice", "--yes").err
+
+
+def test_scripts_forget_too(run: Run, root: Path) -> None:
+    """A dry run changes nothing; --yes does not ask; the terminal's own lines go with its user."""
+    history = history_of(root)
+    history.append_turn(
+        familiar_id="mira", channel_id=1, role="user", content="hi", author=Author("terminal", "sam", "sam", "Sam")
+    )
+    history.close()
+    lines = root.parent.parent / "cache" / "chat-lines"
+    lines.parent.mkdir(exist_ok=True)
+    lines.write_text("hi")
+    dry = run("forget", "Sam", "--dry-run", "--json").json
+    run("forget", "twitch-77", "--yes", "--json")
+    assert lines.exists()
+    done = run("forget", "terminal:sam", "--yes", "--json").json
+
+    assert (dry["turns"], dry["person"]) == (1, "terminal:sam")
+    assert done["erased"]["turns"] == 1
+    assert not lines.exists()
+
+
+def test_a_run_that_was_cut_is_finished_first(run: Run, root: Path) -> None:
+    """Whoever is asked for next."""
+    order = Order(person=Person(author=Author("discord", "1001", "alice_n", "Alice")))
+    (root / "audit" / "forgetting.json").write_text(json.dumps(to_plain(order)))
+    outcome = run("forget", "Bob", typed="no\n")
+
+    assert "finishing an earlier run that was cut: discord:1001" in outcome.err
+    assert not (root / "memory" / ALICE_FILE).exists()
+    assert (root / "memory" / "people" / "discord-1002.md").exists()
+
+
+def test_a_person_is_exported(run: Run, tmp_path: Path) -> None:
+    """To a zip that did not exist before."""
+    target = tmp_path / "alice.zip"
+
+    assert run("export", "Alice", "--to", str(target), "--json").json["turns"] == 5
+    assert "turns.jsonl" in zipfile.ZipFile(target).namelist()
+    assert "exists already" in run("export", "Alice", "--to", str(target)).err
+
+
+def test_writing_now_writes_what_was_said(run: Run, root: Path) -> None:
+    """With the embedded model by quotes, without a call; once."""
+    history = history_of(root)
+    history.append_turn(
+        familiar_id="mira",
+        channel_id=10,
+        role="user",
+        content="I moved to Graz and I play the cello now.",
+        author=Author("discord", "1002", "bobby", "Bob"),
+    )
+    history.close()
+    outcome = run("write-now", "--json")
+
+    assert [result["state"] for result in outcome.json] == ["written"]
+    assert outcome.json[0]["people"] == ["people/discord-1002.md"]
+    assert "Nothing new was said" in run("write-now").out
+
+
+def test_retrying_an_unknown_batch_is_told(run: Run) -> None:
+    """By its id."""
+    outcome = run("write-now", "--retry", "nope")
+
+    assert outcome.code == 1
+    assert "there is no batch 'nope'" in outcome.err
