@@ -169,7 +169,8 @@ async def _talk(root: Path, setting: Setting, script: Sequence[Said]) -> tuple[l
         await familiar.aclose()
     assert not place.notices, place.notices
     recent = familiar.path.collector.recent_traces(familiar_id=familiar.id, limit=len(script))
-    traces = [float(trace.fact("prefix_ratio")) for trace in sorted(recent, key=lambda trace: trace.timestamp)]
+    in_order = sorted(recent, key=lambda trace: trace.timestamp)
+    traces = [float(trace.fact("prefix_ratio") or 0.0) for trace in in_order]  # the first has none before it
     return clients["main_prose"].calls, traces
 
 

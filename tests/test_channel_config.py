@@ -116,6 +116,19 @@ def test_a_change_keeps_every_other_key_and_comment_in_the_promised_order(tmp_pa
     ]
 
 
+def test_a_change_does_not_hide_a_key_nobody_knows(tmp_path: Path) -> None:
+    """It is kept, and told after the change as it was before, and as it would be after a restart."""
+    (tmp_path / "7.toml").write_text('mode = "full_rp"\nextra = 1\n', encoding="utf-8")
+    channels = store(tmp_path)
+
+    with pytest.raises(ConfigError, match="extra"):
+        channels.get(7)
+    channels.set_backdrop(7, "a tavern")
+    for after in (channels, store(tmp_path)):
+        with pytest.raises(ConfigError, match="extra"):
+            after.get(7)
+
+
 def test_a_sidecar_of_dotted_keys_and_scattered_tables_survives_a_change(tmp_path: Path) -> None:
     """Whatever its form, it says the same afterwards."""
     (tmp_path / "7.toml").write_text(

@@ -105,3 +105,13 @@ def test_a_stricter_wish_holds_even_when_it_cannot_be_written(tmp_path: Path) ->
             registry.set(ADA, level)
 
     assert PrivacyLevel.FULL is registry.get(ADA)
+
+
+def test_those_who_are_not_heard_are_named(tmp_path: Path) -> None:
+    """By canonical key; one by one too."""
+    registry = PrivacyRegistry(tmp_path / "privacy.toml")
+    registry.set(ADA, PrivacyLevel.FULL)
+    registry.set(BOB, PrivacyLevel.PARTIAL)
+
+    assert registry.full() == {"discord:1"}
+    assert (registry.is_full(ADA), registry.is_full(BOB)) == (True, False)

@@ -109,6 +109,7 @@ def start(venv: str, arguments: Sequence[str]) -> int:
     """Become `familiar ARGUMENTS`: signals and the terminal go straight to it."""
     python = python_of(venv)
     command = [python, "-P", "-m", "familiar_connect", *arguments]
+    os.environ["FAMILIAR_COMMAND"] = "python3 run.py"  # so that advice names what the person types
     sys.stdout.flush()
     sys.stderr.flush()
     if os.name != "nt":

@@ -20,6 +20,7 @@ from familiar_connect.config.load import channel_config_from, load_channel_confi
 from familiar_connect.config.modes import channel_config_for_mode
 from familiar_connect.config.toml import parse_toml, read_text, write_text
 from familiar_connect.config.types import ChannelMode
+from familiar_connect.errors import ConfigError
 
 CACHED_CHANNELS = 4096
 """More channels than one familiar lives in; beyond it the longest unused is read anew."""
@@ -89,6 +90,11 @@ class ChannelConfigStore:
                     wanted.pop(name, None)
             config = channel_config_from(wanted, path, character_overrides=self._overrides, strict=False)
             write_text(path, _rewritten(text, wanted))
+            try:
+                channel_config_from(wanted, path, character_overrides=self._overrides)
+            except ConfigError:  # a key nobody knows: kept, and told at the next look as it was before
+                self._known.pop(channel_id, None)
+                return config
             return self._remember(channel_id, config)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import sys
+from contextlib import suppress
 from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
@@ -28,6 +29,13 @@ VERBS: dict[str, tuple[str, str]] = {
 }
 """Verb → `module:command` in `commands/`, and its line in the help."""
 
+BEFORE_THE_VERB = {
+    "--home": "familiar --home DIR VERB",
+    "--verbose": "familiar --verbose VERB",
+    "-v": "familiar -v VERB",
+}
+"""Options of the program itself, and how to write them."""
+
 
 class Verbs(click.Group):
     """Loads a verb's module only when the verb is used."""
@@ -49,11 +57,34 @@ class Verbs(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] == "help":
+            return "help", _help(args[1:]), []
         if args and args[0] not in VERBS and not args[0].startswith("-"):
             near = difflib.get_close_matches(args[0], VERBS, n=1, cutoff=0.4)
             hint = f" Did you mean `familiar {near[0]}`?" if near else " `familiar --help` lists the verbs."
             ctx.fail(f"there is no verb {args[0]!r}.{hint}")
         return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            outcome = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            raise ReaderLeft from None  # told apart here, because click would end every such run as a failure
+        return outcome
+
+
+class ReaderLeft(Exception):
+    """Whoever read our output, such as `head`, has seen enough."""
+
+
+def _help(words: list[str]) -> click.Command:
+    """`help`, or `help VERB`, as people type it."""
+
+    def show() -> None:
+        cli.main([*words[:1], "--help"], prog_name="familiar", standalone_mode=False)
+
+    return click.Command("help", callback=show)
 
 
 EPILOG = """\b
@@ -88,6 +119,7 @@ def cli(ctx: click.Context, verbose: int, home: Path | None) -> None:
 def main() -> int:
     """Run the command line; every mistake ends in one sentence and a meaningful exit code."""
     from familiar_connect.errors import FamiliarError
+    from familiar_connect.support.text import printable
 
     _bear_with_any_text()
     try:
@@ -98,20 +130,28 @@ def main() -> int:
         click.echo("Stopped.", err=True)
         return 130
     except click.ClickException as mistake:
+        if isinstance(mistake, click.NoSuchOption) and (right := BEFORE_THE_VERB.get(mistake.option_name)):
+            mistake = click.UsageError(f"{mistake.option_name} stands before the verb: {right}", ctx=mistake.ctx)
         mistake.show()
         return mistake.exit_code
     except FamiliarError as error:
-        click.echo(f"familiar: {error}", err=True)
+        click.echo(f"familiar: {printable(str(error))}", err=True)
         return 1
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:
-        sys.stderr.close()  # whoever read our output has left; there is nobody to tell
-        return 141
+    except (ReaderLeft, BrokenPipeError):
+        _talk_to_nobody()
+        return 0
     except OSError as error:
-        click.echo(f"familiar: {_disk_sentence(error)}", err=True)
+        click.echo(f"familiar: {printable(_disk_sentence(error))}", err=True)
         return 1
     return outcome if isinstance(outcome, int) else 0
+
+
+def _talk_to_nobody() -> None:
+    """Let what is still to be written go nowhere, so that the end is quiet too."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _bear_with_any_text() -> None:

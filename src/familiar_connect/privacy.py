@@ -35,6 +35,13 @@ class PrivacyRegistry:
     def get(self, author: Author) -> PrivacyLevel:
         return self._levels.get(_key(author.platform, author.user_id), PrivacyLevel.MINIMAL)
 
+    def is_full(self, author: Author) -> bool:
+        return self.get(author) is PrivacyLevel.FULL
+
+    def full(self) -> frozenset[str]:
+        """Everyone who is not to be heard, by canonical key."""
+        return frozenset(key for key, level in self.all().items() if level is PrivacyLevel.FULL)
+
     def set(self, author: Author, level: PrivacyLevel) -> None:
         """Write down what *author* allows. A stricter level holds at once, even if it cannot be written."""
         person = _key(author.platform, author.user_id)

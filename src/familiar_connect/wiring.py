@@ -105,6 +105,8 @@ def build_providers(
             refresh_every_turns=config.history_refresh_every_turns,
             max_turns_per_refresh=config.history_max_turns_per_refresh,
             max_chars_per_refresh=config.history_max_chars_per_refresh,
+            is_private=stores.privacy.is_full,
+            private_people=stores.privacy.full,
         ),
     }
 
@@ -147,7 +149,9 @@ def build_scheduler(
 
 def build_pre_processors(stores: Stores, llm_clients: Mapping[str, Any]) -> dict[str, PreProcessor]:
     thinking = SteppedThinkingPreProcessor(
-        llm_client=SlotModel(llm_clients, "reasoning_context"), history_store=stores.history
+        llm_client=SlotModel(llm_clients, "reasoning_context"),
+        history_store=stores.history,
+        is_private=stores.privacy.is_full,
     )
     return {thinking.id: thinking}
 
@@ -220,7 +224,7 @@ def build_reply_path(
 ) -> ReplyPath:
     deliveries = TextDeliveryRegistry()
     last_context = LastContextCache(channels_root=root / "channels", clock=clock)
-    collector = SQLiteCollector(root / "metrics.db")
+    collector = SQLiteCollector(root / "metrics.db", flush_interval=1)  # other programs look at a turn once it is over
     replays = ReplayStore(root / "traces")
     witness = Witness(last_context=last_context, collector=collector, replays=replays, options=render_options(config))
     runner = ReplyRunner(

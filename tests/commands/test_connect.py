@@ -100,6 +100,97 @@ def test_an_address_that_is_none_is_refused(tmp_path: Path) -> None:
     assert "http://" in one_sentence(done)
 
 
+@pytest.mark.parametrize(
+    "address", ["http://user:{key}@127.0.0.1:{port}/v1", "http://127.0.0.1:{port}/v1?key={key}"], ids=["user", "query"]
+)
+def test_an_address_with_a_secret_in_it_is_refused_before_anything_is_sent(tmp_path: Path, address: str) -> None:
+    """And never repeated."""
+    root = a_home(tmp_path)
+    with served(whole("Hi")) as server:
+        port = server.base_url.rsplit(":", 1)[-1].removesuffix("/v1")
+        done = familiar(tmp_path, "connect", "--url", address.format(key=KEY, port=port), "--model", "m")
+
+    assert done.returncode == 1
+    assert "without user name, password or ?query. Nothing was written." in one_sentence(done)
+    assert KEY not in done.stdout + done.stderr
+    assert (server.requests, default_slot(root)) == ([], {})
+
+
+@pytest.mark.parametrize("address", ["http://[::1", "http://127.0.0.1:99999/v1", "http://", "ftp://x/v1"])
+def test_an_address_nobody_can_call_is_one_sentence(tmp_path: Path, address: str) -> None:
+    """Whatever is wrong with it."""
+    a_home(tmp_path)
+    done = familiar(tmp_path, "connect", "--url", address, "--model", "m")
+
+    assert done.returncode == 1
+    assert "The base URL must be" in one_sentence(done)
+
+
+def test_an_address_copied_with_its_end_is_shortened(tmp_path: Path) -> None:
+    """The end every call adds is left off, and that is said."""
+    root = a_home(tmp_path)
+    with served(whole("Hi")) as server:
+        done = familiar(tmp_path, "connect", "--url", f"{server.base_url}/chat/completions", "--model", "m")
+
+    assert done.returncode == 0, done.stderr
+    assert "/chat/completions is left off" in done.stdout
+    assert server.requests[0].path == "/v1/chat/completions"
+    assert default_slot(root)["base_url"] == server.base_url
+
+
+def test_two_addresses_at_once_are_refused(tmp_path: Path) -> None:
+    """It does not guess which one is meant."""
+    root = a_home(tmp_path)
+    done = familiar(tmp_path, "connect", "--to", "ollama", "--url", "http://127.0.0.1:9/v1", "--model", "m")
+
+    assert done.returncode == 1
+    assert "--to ollama and --url each name an address: give one of them" in one_sentence(done)
+    assert default_slot(root) == {}
+
+
+def test_a_failure_says_that_nothing_was_written(tmp_path: Path) -> None:
+    """So nobody has to look."""
+    a_home(tmp_path)
+    done = familiar(tmp_path, "connect", "--url", "http://127.0.0.1:9/v1", "--model", "m")
+
+    assert one_sentence(done).endswith(". Nothing was written.")
+
+
+def test_it_says_what_else_the_model_will_be_asked_for(tmp_path: Path) -> None:
+    """Whoever pays by the call knows of the thinking before a reply."""
+    a_home(tmp_path)
+    with served(whole("Hi")) as server:
+        done = familiar(tmp_path, "connect", "--url", server.base_url, "--model", "m")
+
+    assert "In full_rp and text_conversation_rp each message also makes a short thinking call" in done.stdout
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are Unix's")
+def test_an_answer_that_cannot_be_used_is_asked_for_again(tmp_path: Path) -> None:
+    """Someone at a terminal need not begin anew for an address, a name or a key that is none."""
+    from tests.fakes.terminal import TerminalSession
+
+    root = a_home(tmp_path)
+    with served(whole("Hi")) as server, TerminalSession(tmp_path, "connect") as session:
+        session.shows("Which endpoint")
+        session.enter("other")
+        for times, address in enumerate(("localhost", server.base_url), start=1):
+            session.shows("Base URL, such as", times=times)
+            session.enter(address)
+        for times, name in enumerate(("my key", "MY_KEY"), start=1):
+            session.shows("Name for its key", times=times)
+            session.enter(name)
+        session.shows("Model id")
+        session.enter("m")
+        for times, key in enumerate(("   ", KEY), start=1):
+            session.shows("Key for", times=times)
+            session.enter(key)
+        assert session.ends() == 0, session.text
+
+    assert default_slot(root) == {"model": "m", "base_url": server.base_url, "api_key_env": "MY_KEY"}
+    assert Secrets(tmp_path).get("MY_KEY") == KEY
+
+
 def test_it_asks_for_what_it_was_not_told(tmp_path: Path) -> None:
     """Kind, address, key and model, one after another."""
     root = a_home(tmp_path)

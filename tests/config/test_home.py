@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -128,3 +129,14 @@ def test_a_valid_name_is_one_folder(name: str) -> None:
     """Whatever is typed, what is valid stays inside."""
     if valid_familiar_id(name):
         assert Path("home") / "familiars" == familiar_root(Path("home"), name).parent
+
+
+def test_of_several_the_one_talked_with_last_is_meant(tmp_path: Path) -> None:
+    """Nobody has to name a familiar to go on where they left off."""
+    for name, when in (("aria", 100), ("mira", 300), ("zoe", 200)):
+        root = tmp_path / "familiars" / name
+        root.mkdir(parents=True)
+        (root / "history.db").touch()
+        os.utime(root / "history.db", (when, when))
+
+    assert pick_familiar(tmp_path, environ={}) == "mira"

@@ -109,6 +109,13 @@ def test_named_layers_restrict_and_order_the_fill() -> None:
     assert [(n.layer, n.reason) for n in result.dropped] == [(Layer.content, "dropped")]
 
 
+def test_a_layer_named_twice_counts_once() -> None:
+    """Its contributions are kept once."""
+    piece = a_piece("words", layer=Layer.core)
+
+    assert Budgeter().fill([piece], {Layer.core: 10}, layers=[Layer.core, Layer.core]).kept == [piece]
+
+
 def test_unnamed_means_every_layer_in_its_own_order() -> None:
     """Whatever order they came in."""
     result = Budgeter().fill([a_piece(layer.value, layer) for layer in reversed(Layer)], PLENTY)

@@ -147,8 +147,66 @@ async def test_a_model_that_can_count_is_asked_when_it_may_be_close() -> None:
     await written(Generation(PROMPT, [near]))
     await written(Generation(PROMPT, [far]))
 
-    assert (near.counted, far.counted) == (1, 0)
+    assert (near.counted > 0, far.counted) == (True, 0)
     assert contents(near.calls[0]) == ["top", "c"]
+
+
+class Dense(ScriptedModel):
+    """A model to which every letter outside ASCII is two tokens, and every four others one."""
+
+    async def tokenize_count(self, text: str) -> int:
+        plain = sum(char.isascii() for char in text)
+        return plain // 4 + 2 * (len(text) - plain)
+
+
+DENSE = Capabilities(window=4096, max_output=96)
+
+
+async def sent_tokens(model: Dense) -> int:
+    return sum([await model.tokenize_count(text) for text in contents(model.calls[-1])])
+
+
+@pytest.mark.parametrize("words", ["数" * 2500, "a" * 2000 + "数" * 2000, "数" * 2000 + "a" * 2000, "<数>" * 9000])
+async def test_a_dense_message_is_shortened_to_what_the_model_counts(words: str) -> None:
+    """However its density changes within it; both its ends are still there."""
+    model = Dense(["fine"], capabilities=DENSE)
+    await written(Generation(Prompt(items=(ContextItem.of("system", "top"), said("user", words))), [model]))
+    shown = contents(model.calls[0])[-1]
+
+    assert await sent_tokens(model) <= 3600
+    assert len(shown) > 1000
+    assert (shown[0], shown[-1]) == (words[0], words[-1])
+
+
+async def test_a_dense_message_goes_from_the_window_before_thin_ones() -> None:
+    """Each exchange counts for what it is: the old dense one goes, the plain ones after it stay."""
+    model = Dense(["fine"], capabilities=DENSE)
+    turns = [said("user", "数" * 1900), said("assistant", "b"), said("user", "c" * 400), said("assistant", "d")]
+    await written(Generation(Prompt(items=(*turns, said("user", "e"))), [model]))
+
+    assert contents(model.calls[0]) == ["c" * 400, "d", "e"]
+
+
+async def test_a_counted_prompt_is_not_far_over_what_suits_the_model() -> None:
+    """Its window would hold it, but the reply would come too late."""
+    model = Dense(["fine"], capabilities=Capabilities(window=4096, max_output=96, budget_tokens=1000))
+    turns = [said("user", "数" * 600), said("assistant", "b"), said("user", "数" * 600)]
+    await written(Generation(Prompt(items=tuple(turns)), [model]))
+
+    assert contents(model.calls[0]) == ["数" * 600]
+
+
+async def test_a_model_that_cannot_count_just_now_is_sent_what_was_estimated() -> None:
+    """Counting is a help, not a condition."""
+
+    class Sulking(Dense):
+        async def tokenize_count(self, text: str) -> int:
+            raise ModelError("not now")
+
+    model = Sulking(["fine"], capabilities=Capabilities(window=200, max_output=20))
+
+    assert await written(Generation(PROMPT, [model])) == ["fine"]
+    assert contents(model.calls[0]) == ["top", "a" * 400, "b", "c"]
 
 
 async def test_a_bare_client_works_too() -> None:

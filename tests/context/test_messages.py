@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from familiar_connect.chat.types import Sender
-from familiar_connect.context.messages import alternating, to_messages
+from familiar_connect.context.messages import alternating, message_places, to_messages
 from familiar_connect.context.types import ContextItem, ItemTag
 from familiar_connect.llm.types import Capabilities, ImagePart, Message, TextPart
 from tests.fakes.context import contents, said
@@ -121,3 +121,21 @@ def test_names_stay_where_several_people_speak() -> None:
     messages = to_messages(items, Capabilities(bare_single_speaker=True))
 
     assert [m.content for m in messages] == ["Sam: hi", "Bo: hello"]
+
+
+def test_each_item_knows_the_message_it_is_sent_in() -> None:
+    """What is joined on top is one message; what is blank is in none; merged turns share theirs."""
+    items = [system("a"), system("b"), said("user", "c"), said("user", " "), said("user", "d"), said("assistant", "e")]
+
+    assert message_places(items, None) == [0, 0, 1, None, 2, 3]
+    assert message_places(items, STRICT) == [0, 0, 1, None, 1, 2]
+
+
+def test_places_point_at_messages_that_hold_the_words() -> None:
+    """Also where a strict model is given an opening that nobody said."""
+    items = [system("top"), said("assistant", "first"), system("note", apart=True), said("user", "hi")]
+    messages = to_messages(items, STRICT)
+
+    for item, place in zip(items, message_places(items, STRICT), strict=True):
+        assert place is not None
+        assert item.text in messages[place].content

@@ -15,6 +15,7 @@ from familiar_connect.context.protocols import PreProcessorError
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, PendingTurn, Prompt
 from familiar_connect.errors import ModelError
 from familiar_connect.llm.scripted import ScriptedModel
+from familiar_connect.llm.types import Capabilities
 from familiar_connect.observe.trace import TraceBuilder
 from tests.fakes.context import (
     ADA,
@@ -422,3 +423,15 @@ async def test_every_stage_leaves_its_mark_on_the_trace() -> None:
     assert [b["source"] for b in done.fact("tokens_by_block")] == ["preamble", "test", "pending"]
     assert [n["source"] for n in done.stages[1].metadata["dropped"]] == ["diary"]
     assert "secret" not in str(done)
+
+
+async def test_the_trace_tells_what_the_answering_model_was_sent() -> None:
+    """A small model is spared the preamble; nothing is counted that it never saw."""
+    trace = TraceBuilder(familiar_id="wren", channel_id=7, guild_id=None, modality="text")
+    model = ScriptedModel(["Hi."], capabilities=Capabilities(bare_single_speaker=True))
+    pipeline = ContextPipeline([Giving(a_piece("here"))], model=model, budget_by_layer={Layer.content: 99})
+    reply = await pipeline.run(a_request(), trace=trace)
+
+    blocks = trace.finalize().fact("tokens_by_block")
+    assert [(block["source"], block["message"]) for block in blocks] == [("test", 0), ("pending", 1)]
+    assert len(reply.messages) == 2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +16,7 @@ from familiar_connect.familiar import Familiar
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import Author
 from familiar_connect.llm.scripted import Answer, ScriptedModel
-from familiar_connect.llm.types import Capabilities
+from familiar_connect.llm.types import Capabilities, Message
 from familiar_connect.subscriptions import SubscriptionKind
 from tests.fakes.place import ListeningPlace
 
@@ -74,7 +74,7 @@ def slots(main: ScriptedModel) -> dict[str, Any]:
 @asynccontextmanager
 async def a_house(
     home: Path,
-    replies: Iterable[Answer] = ("Hello, Ana.",),
+    replies: Iterable[Answer] | Callable[[list[Message]], str] = ("Hello, Ana.",),
     *,
     streams: bool = False,
     subscribed: bool = True,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -169,3 +170,61 @@ def test_a_fold_that_fails_does_not_fail_the_append(store: HistoryStore, caplog:
         hear(store, FOLD_EVERY)
     assert store.count(familiar_id="sage") == FOLD_EVERY
     assert "side tables of the history could not be folded" in caplog.messages
+
+
+@pytest.mark.parametrize("reopened", [False, True])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "DELETE FROM side_tables",
+        "UPDATE side_tables SET folded_to = 'x'",
+        "UPDATE side_tables SET folded_to = NULL",
+        "UPDATE side_tables SET folded_to = 1000000",
+        "DROP TABLE side_tables",
+        "DROP TABLE channel_stats",
+        "ALTER TABLE channel_stats RENAME COLUMN turn_count TO turns",
+    ],
+)
+def test_damaged_caches_are_made_anew(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, damage: str, reopened: bool
+) -> None:
+    """Whatever was done to them: the answers are right, and one line tells of it."""
+    store = HistoryStore(tmp_path / "history.db")
+    hear(store, FOLD_EVERY + 1)
+    store.database.write(damage)
+    if reopened:
+        store.close()
+        store = HistoryStore(tmp_path / "history.db")
+    for _ in range(2):
+        assert store.count(familiar_id="sage") == FOLD_EVERY + 1
+        assert [who.user_id for who in store.recent_distinct_authors(familiar_id="sage", channel_id=1, limit=5)] == [
+            "1"
+        ]
+        assert [
+            other.channel_id for other in store.distinct_other_channels(familiar_id="sage", exclude_channel_id=2)
+        ] == [1]
+    store.close()
+
+    assert caplog.messages == ["side tables of the history were damaged and are made anew"]
+
+
+def test_numbers_that_are_none_are_counted_anew_at_the_next_start(tmp_path: Path) -> None:
+    """Nobody compares an id with a word."""
+    store = HistoryStore(tmp_path / "history.db")
+    hear(store, FOLD_EVERY)
+    store.database.write("UPDATE channel_stats SET last_id = 'x'")
+    store.close()
+    store = HistoryStore(tmp_path / "history.db")
+    others = store.distinct_other_channels(familiar_id="sage", exclude_channel_id=2)
+    store.close()
+
+    assert [other.latest_id for other in others] == [FOLD_EVERY]
+
+
+def test_a_turn_is_stored_beside_damaged_caches(store: HistoryStore) -> None:
+    """The fold that falls due with it makes them anew."""
+    hear(store, FOLD_EVERY - 1)
+    store.database.write("DELETE FROM side_tables")
+    hear(store, 1)
+
+    assert folded_to(store) == FOLD_EVERY

@@ -331,3 +331,77 @@ def test_an_unreadable_timestamp_does_not_hide_a_turn(store: HistoryStore) -> No
     store.database.write("UPDATE turns SET timestamp = 'yesterday'")
 
     assert store.recent(familiar_id=ME, channel_id=HERE, limit=1)[0].timestamp == datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("stored", "shown"),
+    [
+        ("0001-01-01T00:00:00+14:00", datetime(2, 1, 1, tzinfo=UTC)),
+        ("9999-12-31T23:59:59-14:00", datetime(9998, 12, 31, tzinfo=UTC)),
+    ],
+)
+def test_a_moment_no_zone_can_show_is_moved_to_one_that_can(store: HistoryStore, stored: str, shown: datetime) -> None:
+    """The nearest, and it can be told in every zone."""
+    say(store)
+    store.database.write("UPDATE turns SET timestamp = ?", (stored,))
+    (turn,) = store.recent(familiar_id=ME, channel_id=HERE, limit=1)
+
+    assert turn.timestamp == shown
+    assert {turn.timestamp.astimezone(timezone(timedelta(hours=hours))) for hours in (-12, 14)} == {shown}
+
+
+def test_bytes_in_place_of_text_are_read_as_text(store: HistoryStore) -> None:
+    """What cannot be decoded shows as a mark; the row is told to whoever asks what is wrong."""
+    say(store, mode="full_rp", message_id="1")
+    assert store.check() == []
+    store.database.write(
+        "UPDATE turns SET content = x'ff41', author_display_name = x'ff', author_user_id = x'31', mode = x'41',"
+        " platform_message_id = x'42'"
+    )
+    (turn,) = store.recent(familiar_id=ME, channel_id=HERE, limit=1)
+
+    assert (turn.content, turn.author, turn.mode, turn.platform_message_id) == (
+        "\ufffdA",
+        Author("discord", "1", "ada", "\ufffd"),
+        "A",
+        "B",
+    )
+    assert store.check() == ["1 of the turns hold bytes for text or an impossible time, first the one with id 1"]
+
+
+@pytest.mark.parametrize("stored", ["yesterday", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])
+def test_an_impossible_time_is_found_by_a_check(store: HistoryStore, stored: str) -> None:
+    """Ours are not, with and without an offset or parts of a second."""
+    for when in (NOON, NOON.replace(microsecond=7), NOON.astimezone(timezone(timedelta(hours=5.5)))):
+        store.append_turn(familiar_id=ME, channel_id=HERE, role="user", content="x", timestamp=when)
+    assert store.check() == []
+    store.database.write("UPDATE turns SET timestamp = ? WHERE id = 2", (stored,))
+
+    assert ["id 2" in told for told in store.check()] == [True]
+
+
+def test_a_summary_that_is_none_counts_as_absent(store: HistoryStore) -> None:
+    """A check finds it, the next summary takes its place."""
+    store.database.write("INSERT INTO summaries VALUES (?, 0, 'x', x'00ff', 'zz')", (ME,))
+    store.database.write("INSERT INTO cross_context_summaries VALUES (?, 'full_rp', 1, 1, x'00ff', 'zz')", (ME,))
+
+    assert store.get_summary(familiar_id=ME) is None
+    assert store.get_cross_context(familiar_id=ME, viewer_mode="full_rp", source_channel_id=1) is None
+    assert [told.split(" of ")[1].split()[0] for told in store.check()] == ["summaries", "cross_context_summaries"]
+    store.put_summary(familiar_id=ME, last_summarised_id=1, summary_text="fine")
+    assert store.get_summary(familiar_id=ME) is not None
+
+
+def test_summaries_go_when_somebody_new_is_left_out(tmp_path: Path) -> None:
+    """Only then: not when the same people are, not when one comes back; and it is remembered."""
+    kept = []
+    for people in (set(), {"a:1"}, {"a:1"}, set(), {"a:1"}, {"a:1", "b:2"}, {"b:2"}):
+        store = HistoryStore(tmp_path / "history.db")
+        store.put_summary(familiar_id=ME, last_summarised_id=1, summary_text="so far")
+        store.put_summary(familiar_id="other", last_summarised_id=1, summary_text="so far")
+        store.leave_out_of_summaries(familiar_id=ME, people=people)
+        kept.append(store.count_summaries(familiar_id=ME))
+        assert store.count_summaries(familiar_id="other") == 1
+        store.close()
+
+    assert kept == [1, 0, 1, 1, 0, 0, 1]

@@ -158,6 +158,28 @@ class TestAnswers:
             with pytest.raises(ModelError, match="no chat completion"):
                 await read(client_of(server).start(ASKED))
 
+    async def test_a_character_split_over_two_events_comes_whole(self, client_of: Make) -> None:
+        """Its halves, written as escapes, are joined; one that stays alone is marked."""
+        halves = [
+            b'data: {"choices":[{"delta":{"content":"%s"}}]}\n\n' % half for half in (b"\\ud83d", b"\\ude00 ok\\ud83d")
+        ]
+        async with ModelServer([raw(head(), *halves, event(finish="stop"), DONE)]) as server:
+            stream = client_of(server).start(ASKED)
+            text = await read(stream)
+
+        assert (text, stream.completion.text) == ("😀 ok\ufffd",) * 2
+
+    async def test_a_whole_answer_holds_no_half_characters(self, client_of: Make) -> None:
+        """It can be stored and shown."""
+        async with ModelServer([whole("ok \ud83d")]) as server:
+            assert (await client_of(server).chat(ASKED)).content == "ok \ufffd"
+
+    async def test_an_answer_nested_without_end_is_an_error(self, client_of: Make) -> None:
+        """One sentence, as for any other page that is no answer."""
+        async with ModelServer([raw(head(200, "application/json"), b"[" * 200_000)]) as server:
+            with pytest.raises(ModelError, match="no chat completion"):
+                await client_of(server).chat(ASKED)
+
     async def test_a_page_instead_of_an_answer_is_an_error(self, client_of: Make) -> None:
         """HTML with status 200 is no answer."""
         async with ModelServer([raw(head(kind="text/html") + b"<html></html>")]) as server:

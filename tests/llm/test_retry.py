@@ -16,7 +16,14 @@ from familiar_connect.errors import ModelError, ModelSetupError
 from familiar_connect.llm.connection import shown_url
 from familiar_connect.llm.gate import request_gate
 from familiar_connect.llm.openai_compatible import LLMClient
-from familiar_connect.llm.retry import Endpoint, RetryPolicy, error_of_status, read_retry_after, safe_detail
+from familiar_connect.llm.retry import (
+    Endpoint,
+    RetryPolicy,
+    error_of_object,
+    error_of_status,
+    read_retry_after,
+    safe_detail,
+)
 from familiar_connect.llm.types import Message
 from tests.fakes.model_server import Answer, ModelServer, cut, event, failed, head, raw, stall, streamed, whole
 
@@ -173,3 +180,56 @@ def test_the_servers_words_are_shortened() -> None:
 
     assert "\n" not in str(error)
     assert len(str(error)) < 300
+
+
+@pytest.mark.parametrize("shown", ["q9secretkeyABCDEF", "ZQ9SECRETKEYABCDEF", "secretke"])
+def test_a_piece_of_the_key_is_as_secret_as_the_key(shown: str) -> None:
+    """Eight characters of it in a row, in capitals or not, are enough to keep a server's words back."""
+    endpoint = Endpoint(base_url="http://x", model="m", api_key="Zq9secretkeyABCDEF")
+
+    assert safe_detail(f"invalid key {shown}…", endpoint) == ""
+    assert safe_detail("no such secret", endpoint) == "no such secret"
+
+
+@given(key=st.text(min_size=8, max_size=40), at=st.integers(0, 32), around=st.text(max_size=20))
+def test_no_eight_characters_of_a_key_are_shown(key: str, at: int, around: str) -> None:
+    """Wherever in the key they stand."""
+    piece = key[min(at, len(key) - 8) :][:8]
+
+    assert piece not in safe_detail(around + piece + around, Endpoint(base_url="http://x", model="m", api_key=key))
+
+
+DEEP = b"[" * 200_000
+
+
+async def test_an_error_body_nobody_can_read_leaves_the_status_in_force(client_of: Make, waits: list[float]) -> None:
+    """Brackets without end are no words; the call is tried again as the status asks."""
+    async with ModelServer([raw(head(500, "application/json"), DEEP), whole("at last")]) as server:
+        answer = await client_of(server).chat(ASKED)
+
+    assert (answer.content, len(waits)) == ("at last", 1)
+
+
+async def test_an_error_body_that_breaks_off_leaves_the_status_in_force(client_of: Make, waits: list[float]) -> None:
+    """A refused key stays refused, whatever became of the words about it."""
+    broken = raw(head(401, "application/json", Content_Length="1000"), b'{"err', then=cut)
+    async with ModelServer([broken]) as server:
+        with pytest.raises(ModelSetupError, match="401"):
+            await client_of(server).chat(ASKED)
+
+    assert waits == []
+
+
+@pytest.mark.parametrize("code", ["5000000000" * 500, "²²²", 10**30, True, {}])
+def test_no_code_of_an_error_breaks_the_reading_of_it(code: object) -> None:
+    """What is no status is none."""
+    error = error_of_object(Endpoint(base_url="http://x", model="m"), {"code": code, "message": "odd"})
+
+    assert (error.status, "odd" in str(error)) == (None, True)
+
+
+@pytest.mark.parametrize("zone", ["+99999999999999999999", "-9999"])
+def test_a_date_beyond_every_calendar_is_no_wish(zone: str) -> None:
+    """The usual wait is kept instead."""
+    assert read_retry_after(f"Mon, 01 Jan 2024 00:00:00 {zone}") in (None, 0.0)
+    assert read_retry_after(f"Fri, 31 Dec 9999 23:59:59 {zone}") is None

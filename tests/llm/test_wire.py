@@ -13,7 +13,16 @@ from hypothesis import strategies as st
 
 from familiar_connect.errors import ModelError
 from familiar_connect.llm.types import Completion, Usage
-from familiar_connect.llm.wire import MAX_GARBAGE_LINES, EventReader, note_facts, read_delta, text_of
+from familiar_connect.llm.wire import (
+    MAX_GARBAGE_LINES,
+    EventReader,
+    HalfCharacters,
+    note_facts,
+    read_delta,
+    read_object,
+    text_of,
+    whole_characters,
+)
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -96,3 +105,45 @@ def test_usage_without_details_has_nothing_cached() -> None:
     note_facts(completion, {"usage": {"prompt_tokens": 5, "completion_tokens": None}})
 
     assert completion.usage == Usage(prompt_tokens=5)
+
+
+@given(text=st.text(), cuts=st.lists(st.integers(0, 60), max_size=8))
+def test_characters_are_whole_however_their_halves_are_cut(text: str, cuts: list[int]) -> None:
+    """Pieces cut between two surrogates give the text they were cut from."""
+    units = text.encode("utf-16-le")
+    marks = [0, *sorted(min(2 * cut, len(units)) for cut in cuts), len(units)]
+    halves = HalfCharacters()
+    pieces = [halves.feed(units[a:b].decode("utf-16-le", "surrogatepass")) for a, b in pairwise(marks)]
+
+    assert "".join([*pieces, halves.close()]) == text
+
+
+@given(pieces=st.lists(st.text(st.characters(min_codepoint=0xD700, max_codepoint=0xE010)), max_size=5))
+def test_every_piece_can_be_written(pieces: list[str]) -> None:
+    """Whatever halves come: nothing with half a character is handed on."""
+    halves = HalfCharacters()
+    shown = [*(halves.feed(piece) for piece in pieces), halves.close()]
+
+    "".join(shown).encode()
+    assert "".join(shown) == whole_characters("".join(pieces))
+
+
+def test_half_a_character_alone_is_marked() -> None:
+    """It costs no other character."""
+    assert whole_characters("a\ud83d b\ude00") == "a\ufffd b\ufffd"
+
+
+def test_brackets_without_end_are_no_answer() -> None:
+    """Neither as a body nor as an event."""
+    deep = b'{"a":' * 200_000
+
+    assert read_object(deep) is None
+    assert read(b"data: " + deep[:900_000] + b"\n") == []
+
+
+def test_only_numbers_one_can_count_with_are_kept() -> None:
+    """A server that divides by nothing sends NaN."""
+    completion = Completion(model="m")
+    note_facts(completion, json.loads('{"timings": {"a": NaN, "b": Infinity, "c": -Infinity, "d": 1.5, "e": "x"}}'))
+
+    assert completion.timings == {"d": 1.5}

@@ -116,6 +116,31 @@ def test_a_torn_last_line_costs_that_line_only(tmp_path: Path) -> None:
     assert audit.folder == tmp_path / "audit"
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        b"[" * 200_000,
+        b'{"withdrawn":' + b"[" * 200_000 + b"}",
+        b'{"time":"x","file":"y.md","operation":' + b"[" * 200_000 + b"}",
+        b'{"time":"x","file":"\\q.md","operation":1}',
+    ],
+    ids=["brackets", "withdrawal", "change", "name"],
+)
+def test_a_damaged_line_stops_nothing(tmp_path: Path, damage: bytes) -> None:
+    """Files are written, told, compared and erased as if it were not there."""
+    store, audit = make_store(tmp_path)
+    store.write_file("x.md", "one")
+    with (tmp_path / "audit" / "log.jsonl").open("ab") as log:
+        log.write(damage + b"\n")
+    store.write_file("x.md", "two")
+    store.write_file("z.md", "three")
+
+    assert [version.number for version in Versions(audit).log("x.md")] == [1, 2]
+    assert [entry.source for entry in audit.reconcile(store)] in ([], ["owner"])
+    assert audit.erase(["x.md"]) == 2
+    assert [entry.rel_path for entry in audit.entries() if entry.rel_path != "y.md"] == ["z.md"]
+
+
 def test_several_logs_on_one_folder_see_each_other(tmp_path: Path) -> None:
     """A change made by another process is not taken for a hand edit."""
     store, audit = make_store(tmp_path)

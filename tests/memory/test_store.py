@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from familiar_connect.memory import store as store_module
+from familiar_connect.memory.paths import Folder
 from familiar_connect.memory.store import (
     DEFAULT_MAX_FILE_BYTES,
     DEFAULT_MAX_FILES_PER_DIR,
@@ -226,6 +227,53 @@ def test_many_writers_of_one_file_lose_nothing(tmp_path: Path) -> None:
     assert sorted(store.read_file("x.md")) == sorted("abcd" * 10)
     assert store.audit is not None
     assert len(store.audit_entries) == len(store.audit.entries()) == 40
+
+
+@pytest.mark.parametrize("audited", [True, False])
+def test_several_stores_on_one_folder_lose_nothing(tmp_path: Path, audited: bool) -> None:
+    """As several processes have them: every append arrives, and none is taken for a hand edit or taken back."""
+    audit_dir = tmp_path / "audit" if audited else None
+
+    def write(mark: str) -> None:
+        store = MemoryStore(tmp_path / "memory", audit_dir=audit_dir)
+        for _ in range(10):
+            store.append_file("x.md", mark, source=mark)
+            if store.audit is not None:
+                store.audit.reconcile(store)
+
+    threads = [threading.Thread(target=write, args=(mark,)) for mark in "abcd"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    store = MemoryStore(tmp_path / "memory", audit_dir=audit_dir)
+
+    assert sorted(store.read_file("x.md")) == sorted("abcd" * 10)
+    if store.audit is not None:
+        assert "".join(entry.source for entry in store.audit.entries()) == store.read_file("x.md")
+    assert [entry.name for entry in store.list_dir()] == ["x.md"]
+
+
+def test_folders_that_cannot_be_read_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Searches pass them over; what is missing is nothing to tell."""
+    store = MemoryStore(tmp_path / "memory")
+    store.write_file("self/deep/x.md", "x")
+    store.write_file("topics", "a file")
+    assert [store.unreadable(path) for path in ("", "self", "nowhere")] == [[], [], []]
+
+    real = Folder.open_folder
+
+    def refuse(folder: Folder, name: str) -> Folder:
+        if name == "deep":
+            raise PermissionError(errno.EACCES, "refused")
+        return real(folder, name)
+
+    monkeypatch.setattr(Folder, "open_folder", refuse)
+    assert store.glob("self/**/*.md") == []
+    (told,) = store.unreadable()
+    assert "'self/deep'" in told
+    assert "no right" in told
+    assert "not a folder" in store.unreadable("topics")[0]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
+from familiar_connect.llm.types import Message
 from familiar_connect.observe.inspector import block_lines, explain_turn, turn_as_json, turn_facts, turn_line
+from familiar_connect.observe.last_context import NOTES, SEPARATOR
+from familiar_connect.observe.outline import outline_turn, turn_table
+from familiar_connect.observe.prefix import shared_prefix
 from familiar_connect.observe.trace import StageSpan
 from tests.fakes.observed import a_record, a_trace
 
@@ -69,12 +75,12 @@ def test_the_page_tells_blocks_providers_model_prefix_and_prompt() -> None:
     page = explain_turn(TRACE, a_record(), b"# header\n\n## [0] system\n\nYou are a bird.")
 
     for line in (
-        "| 1 | character | PERSONA | character | 300 | kept |",
-        "| – | search | FOUND | content | 500 | cut: layer content is full |",
-        "500 tokens in the prompt.",
+        "| 1 | – | character | PERSONA | character | 300 | kept |",
+        "| – | – | search | FOUND | content | 500 | cut: layer content is full |",
+        "500 tokens in the prompt (estimated).",
         "| search | timeout | 2.00 s | a \\| b c |",
-        "smol · by embedded · first token after 400.0 ms · 510 tokens prompt · 470 tokens cached · 30 tokens written"
-        " · ended by stop · 2 attempts",
+        "smol · by embedded · first token after 400.0 ms"
+        " · tokens by the model's own count: 510 prompt, 470 cached, 30 written · ended by stop · 2 attempts",
         "93% of the prompt repeats the start of the one before; message [4] is the first that differs.",
         "seed 42",
         "You are a bird.",
@@ -124,3 +130,60 @@ def test_one_line_tells_a_turn_without_a_word_of_what_was_said() -> None:
         1,
     )
     assert turn_line(TRACE).startswith("turn trace_id=t1 familiar_id=wren channel_id=7")
+
+
+def test_a_cut_stands_once_however_many_blocks_its_source_has() -> None:
+    """Old turns that went leave one line of their own; the turns that stayed are whole."""
+    turns = [
+        {"source": "history", "tag": "DIALOGUE", "layer": "recent_history", "tokens": 9, "message": n} for n in (1, 2)
+    ]
+    note = {
+        "layer": "recent_history",
+        "source": "history",
+        "reason": "truncated",
+        "tokens_dropped": 200,
+        "full": "layer",
+    }
+    more = {**note, "reason": "dropped", "full": "window", "tokens_dropped": 30}
+    stages = (StageSpan("render", 0, 0, {"dropped": [note]}), StageSpan("model", 0, 0, {"dropped": [more, more]}))
+    trace = a_trace(stages=(StageSpan("assemble", 0, 0, {"tokens_by_block": turns}), *stages))
+
+    assert [(line.place, line.message, line.tokens, line.fate) for line in block_lines(trace)] == [
+        (1, 1, 9, "kept"),
+        (2, 2, 9, "kept"),
+        (None, None, 200, "cut: layer recent_history is full"),
+        (None, None, 60, "cut: the model's window is full"),
+    ]
+
+
+def test_a_first_prompt_is_not_said_to_repeat_nothing() -> None:
+    """Nothing is known of the one before, and that is what the page says."""
+    facts = shared_prefix(None, [Message("user", "hi")]).facts()
+    page = explain_turn(a_trace(stages=(StageSpan("observe", 0, 0, facts),)))
+
+    assert "not known in this run" in page
+    assert "0%" not in page
+
+
+def test_times_stand_once() -> None:
+    """The notes of the page on disk repeat what the stages say; here they are left out."""
+    page = explain_turn(TRACE, None, f"# header\n\n## [0] user\n\nhi{SEPARATOR}{NOTES}\n\n- model: 1200 ms\n".encode())
+
+    assert "hi" in page
+    assert "1200 ms" not in page
+
+
+@pytest.mark.parametrize("odd", [None, 7, "text", [], {}, [1, None, {"tokens": "x", "tokens_dropped": [], "id": None}]])
+def test_facts_of_the_wrong_kind_cost_only_themselves(odd: object) -> None:
+    """Whatever a hostile ledger holds, the turn is explained."""
+    names = (
+        "tokens_by_block", "dropped", "provider_outcomes", "prefix_ratio", "first_token_s", "prompt_tokens",
+        "completion_tokens", "attempts", "model", "provider",
+    )  # fmt: skip
+    trace = a_trace(stages=(StageSpan("model", 0, 0, dict.fromkeys(names, odd)),))
+
+    assert "t1" in explain_turn(trace)
+    assert "t1" in outline_turn(trace)
+    assert "t1" in turn_table([trace])
+    assert turn_facts(trace)["trace_id"] == "t1"
+    assert json.dumps(turn_as_json(trace))

@@ -9,7 +9,7 @@ import pytest
 
 from familiar_connect.context.types import Modality
 from familiar_connect.llm.types import ImagePart, Message
-from familiar_connect.observe.last_context import LastContextCache
+from familiar_connect.observe.last_context import LastContextCache, is_of_turn
 from familiar_connect.support.clock import HandClock
 from tests.fakes.observed import NOON
 
@@ -83,3 +83,11 @@ def test_a_page_that_cannot_be_written_is_only_logged(tmp_path: Path, caplog: py
 
     assert [record.getMessage() for record in caplog.records] == ["last context not written"]
     assert cache.get(channel_id=7) is None
+
+
+def test_a_page_says_which_turn_it_shows(cache: LastContextCache) -> None:
+    """In its header alone: what people say there counts for nothing."""
+    cache.put(channel_id=7, messages=[Message("user", "# turn=t2")], modality="text", trace_id="t1")
+
+    page = cache.get(channel_id=7) or b""
+    assert (is_of_turn(page, "t1"), is_of_turn(page, "t2"), is_of_turn(b"", "t1")) == (True, False, False)

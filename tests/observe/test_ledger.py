@@ -8,6 +8,7 @@ import threading
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -167,3 +168,84 @@ def test_many_threads_may_record(path: Path) -> None:
     collector.close()
 
     assert len(collector.recent_traces(familiar_id="wren", limit=1000)) == 60
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE stages SET metadata = '[]'",
+        "UPDATE stages SET metadata = 'null'",
+        "UPDATE stages SET metadata = '{torn'",
+        "UPDATE stages SET metadata = '{\"a\": ' || replace(hex(zeroblob(100000)), '0', '[') || '}'",
+        "UPDATE stages SET metadata = '{\"a\": ' || replace(hex(zeroblob(100)), '00', '[')"
+        " || replace(hex(zeroblob(100)), '00', ']') || '}'",
+        "UPDATE stages SET duration_s = 'long'",
+        "UPDATE stages SET name = x'00ff'",
+        "UPDATE traces SET tags = '[1]'",
+        "UPDATE traces SET tags = ''",
+        "UPDATE traces SET total_duration_s = 9e999",
+        "UPDATE traces SET timestamp = 7.5, modality = x'ff'",
+    ],
+)
+def test_a_row_that_makes_no_sense_hides_no_other(path: Path, caplog: pytest.LogCaptureFixture, change: str) -> None:
+    """It is passed over with one warning, and the newest that can be read is the last."""
+    collector = SQLiteCollector(path, flush_interval=1)
+    collector.record(a_trace("bad"))
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute(change)
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("UPDATE traces SET at = at + 9")
+    collector.record(a_trace("good"))
+
+    with caplog.at_level(logging.WARNING, logger="familiar_connect"):
+        assert ids(collector.recent_traces(familiar_id="wren")) == ["good"]
+    assert [record.getMessage() for record in caplog.records] == ["past turns passed over"]
+    last = collector.last_trace("wren")
+    assert last is not None
+    assert last.trace_id == "good"
+
+
+def test_bytes_that_are_no_text_cost_only_themselves(path: Path) -> None:
+    """One bad byte does not hide a turn."""
+    collector = SQLiteCollector(path, flush_interval=1)
+    collector.record(a_trace("t1"))
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("UPDATE traces SET modality = CAST(x'74ff' AS TEXT)")
+
+    assert [trace.modality for trace in collector.recent_traces(familiar_id="wren")] == ["t\ufffd"]
+
+
+def test_a_number_no_database_can_hold_is_a_limit_like_any_other(path: Path) -> None:
+    """More than there are is all there are."""
+    collector = SQLiteCollector(path, flush_interval=1)
+    collector.record(a_trace("t1"))
+
+    assert ids(collector.recent_traces(familiar_id="wren", limit=10**20)) == ["t1"]
+
+
+@pytest.mark.parametrize("allowed", ["mode=ro", "immutable=1"])
+def test_where_nothing_can_be_written_the_past_can_be_read(
+    path: Path, monkeypatch: pytest.MonkeyPatch, allowed: str
+) -> None:
+    """A home on a read-only disk, or someone else's."""
+    SQLiteCollector(path, flush_interval=1).record(a_trace("t1"))
+    connect = sqlite3.connect
+
+    def guarded(database: str, **more: Any) -> sqlite3.Connection:
+        if allowed not in database:
+            raise sqlite3.OperationalError("unable to open database file")
+        opened: sqlite3.Connection = connect(database, **more)
+        return opened
+
+    monkeypatch.setattr(sqlite3, "connect", guarded)
+
+    assert ids(SQLiteCollector(path).recent_traces(familiar_id="wren")) == ["t1"]
+
+
+def test_a_sound_ledger_has_no_problem_and_junk_has_one(path: Path) -> None:
+    """In SQLite's own words."""
+    collector = SQLiteCollector(path, flush_interval=1)
+    collector.record(a_trace("t1"))
+    assert collector.problem() is None
+    path.write_bytes(b"junk " * 1000)
+    assert "not a database" in (collector.problem() or "")

@@ -99,3 +99,12 @@ def test_the_share_is_noted_under_fixed_names() -> None:
         "prefix_total_tokens": 11,
         "prefix_ended_by": 1,
     }
+
+
+def test_without_a_prompt_before_no_share_is_claimed() -> None:
+    """A run that has just begun knows nothing of the last one."""
+    meter = PrefixMeter()
+    first, second = meter.measure(1, [SYSTEM]).facts(), meter.measure(1, [SYSTEM]).facts()
+
+    assert (first.get("prefix_ratio"), first["prefix_compared"]) == (None, False)
+    assert second["prefix_ratio"] == 1.0

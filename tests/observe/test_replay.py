@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import zlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -180,3 +181,15 @@ def test_the_hash_of_messages_sees_every_byte_sent() -> None:
 
     assert hash_messages(prompt) == hash_messages([Message("user", "hi", name="Ana")])
     assert hash_messages(prompt) not in map(hash_messages, others)
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 900 + "1" + "}" * 900, '{"seed": Infinity}', "[]", "null"])
+def test_a_record_of_hostile_make_is_reported_by_name(tmp_path: Path, text: str) -> None:
+    """However deep it is nested; erasing takes it along, sweeping passes it over."""
+    store = ReplayStore(tmp_path)
+    store.save("t1", a_record("t1"))
+    next(tmp_path.glob("turns/*")).write_bytes(zlib.compress(text.encode()))
+
+    with pytest.raises(FamiliarError, match=r"t1\.json\.z: this turn cannot be rebuilt"):
+        store.load("t1")
+    assert store.erase_person(BEN) == 1

@@ -88,3 +88,25 @@ async def test_context_without_a_trace_still_shows_the_page(tmp_path: Path) -> N
         reply = await ask(house, "context")
 
     assert "hi there" in reply.text
+
+
+async def test_memory_finds_a_file_by_the_end_of_its_path(tmp_path: Path) -> None:
+    """Where just one ends so; of two, neither is guessed."""
+    async with a_house(tmp_path) as house:
+        assert (await ask(house, "memory", "name.md")).text == "Ember"
+        house.familiar.memory_store.write_file("people/name.md", "Ana", source="test")
+        assert (await ask(house, "memory", "name.md")).text not in ("Ember", "Ana")
+
+
+async def test_context_fits_a_screen_and_shows_all_when_asked(tmp_path: Path) -> None:
+    """The outline says how to see the prompt itself."""
+    async with a_house(tmp_path) as house:
+        await house.talk("do you know Pickle?")
+        outline = (await ask(house, "context")).text
+        whole = (await ask(house, "context", "full")).text
+
+    assert "Pickle" not in outline
+    assert len(outline.splitlines()) < 30
+    assert "/context full" in outline
+    assert "familiar inspect" in outline
+    assert "Pickle" in whole

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import logging
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -188,3 +189,18 @@ def test_a_fact_too_long_to_read_is_cut() -> None:
     event(logger, logging.DEBUG, "heard", text="x" * 10_000_000)
 
     assert len(stream.getvalue()) < 5_000
+
+
+@pytest.mark.parametrize("json_lines", [False, True])
+def test_no_line_commands_the_terminal_it_is_shown_on(json_lines: bool) -> None:
+    """Neither by its message nor by a fact, a name of a fact or an exception."""
+    stream = lines_at(2, json_lines=json_lines)
+    bad = "a\x1b]0;x\x07\x9b\x7f\u202e\rb"
+    try:
+        raise ValueError(bad)
+    except ValueError:
+        logger.exception("file %s", bad, extra={"provider": bad, "deep": {"list": [bad]}})
+
+    shown = stream.getvalue()
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", shown)
+    assert "\\u001b]0;x" in shown

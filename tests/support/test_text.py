@@ -10,9 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from familiar_connect.support.text import (
+    escaped,
     grapheme_boundary,
     last_sentence_end,
     one_line,
+    printable,
     sentences,
     shorten_middle,
     truncate,
@@ -139,3 +141,11 @@ def test_sentences_and_the_unfinished_rest() -> None:
 def test_white_space_becomes_one_space() -> None:
     """A line is a line."""
     assert one_line(" a\n\n b\tc ") == "a b c"
+
+
+def test_what_commands_a_terminal_is_taken_out_or_written_out() -> None:
+    """Escapes, bells, eight-bit controls and marks that turn the line around; tabs and line ends stay."""
+    text = "a\x1b[31mb\x07\x9bc\u202ed\te\r\nf"
+
+    assert printable(text) == "a[31mbcd\te\nf"
+    assert escaped(text) == "a\\u001b[31mb\\u0007\\u009bc\\u202ed\te\\u000d\nf"

@@ -42,11 +42,14 @@ def test_an_unknown_model_is_estimated() -> None:
     assert estimate_tokens("x" * 40, "somebody/own-model") == 10
 
 
-def test_a_very_long_text_is_estimated_even_for_a_known_model() -> None:
-    """Counting it exactly would hold the event loop."""
-    text = "x" * (EXACT_LIMIT_CHARS + 4)
+@pytest.mark.parametrize("text", ["数", "word ", "1"])
+def test_more_of_a_very_long_text_never_costs_less(text: str) -> None:
+    """Beyond what is counted the rest is taken to be as dense; counting it all would hold the event loop."""
+    within = (text * EXACT_LIMIT_CHARS)[:EXACT_LIMIT_CHARS]
+    counted = estimate_tokens(within, "gpt-4o")
 
-    assert estimate_tokens(text, "gpt-4o") == len(text) // 4
+    assert counted <= estimate_tokens(within + text, "gpt-4o") <= counted + len(text)
+    assert estimate_tokens(within * 3, "gpt-4o") == 3 * counted
 
 
 def test_the_budget_room_offers_the_same_counter() -> None:

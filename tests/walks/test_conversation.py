@@ -8,6 +8,7 @@ from pathlib import Path
 from familiar_connect.conversation.intake import Heard
 from familiar_connect.errors import ModelError
 from familiar_connect.identity import PrivacyLevel
+from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.observe.replay import hash_messages
 from familiar_connect.reply.replaying import replay_messages
 from familiar_connect.slash.command import SlashContext
@@ -111,6 +112,42 @@ async def test_someone_with_full_privacy_is_stored_nowhere(tmp_path: Path) -> No
     assert files_holding(tmp_path, "xylophone") == []
 
 
+async def test_what_someone_said_before_full_privacy_reaches_no_model_any_more(tmp_path: Path) -> None:
+    """Not the one that replies, nor those that think, summarise and look around; nor after a restart."""
+    side = ScriptedModel(lambda messages: "PLUGH" if "PLUGH" in str(messages) else "Nothing much.")
+    async with a_house(tmp_path, lambda _: "Hello.") as house:
+        clients, history = house.familiar.llm_clients, house.familiar.history_store
+        clients.update({slot: side for slot in clients if slot != "main_prose"})
+        for channel_id in (CHANNEL, CHANNEL + 1):
+            for author, words in ((ANA, "my secret is PLUGH"), *[(BEN, "I see.")] * 50, (ANA, "PLUGH, I said")):
+                history.append_turn(
+                    familiar_id="ember",
+                    channel_id=channel_id,
+                    role="user",
+                    content=words,
+                    author=author,
+                    mode="text_conversation_rp",
+                )
+        await house.talk("hi", author=BEN)
+        await until(lambda: history.count_summaries(familiar_id="ember") == 2)
+        await house.talk("hi again", author=BEN)
+        assert "PLUGH" in str(house.model.calls[-1])
+        house.familiar.stores.privacy.set(ANA, PrivacyLevel.FULL)
+        main_before, side_before = len(house.model.calls), len(side.calls)
+        await house.talk("what did Ana say?", author=BEN)
+        await until(lambda: history.count_summaries(familiar_id="ember") == 2)
+        await house.talk("and now?", author=BEN)
+    async with a_house(tmp_path, lambda _: "Hello.") as reopened:
+        clients = reopened.familiar.llm_clients
+        clients.update({slot: side for slot in clients if slot != "main_prose"})
+        await reopened.talk("and today?", author=BEN)
+
+    later = [*house.model.calls[main_before:], *side.calls[side_before:], *reopened.model.calls]
+    assert len(house.model.calls[main_before:]) == 2
+    assert len(side.calls[side_before:]) >= 4
+    assert [call for call in later if "PLUGH" in str(call)] == []
+
+
 async def test_the_same_platform_message_twice_is_stored_and_answered_once(tmp_path: Path) -> None:
     """Platforms repeat themselves after a reconnect."""
     async with a_house(tmp_path, ["Hello!"]) as house:
@@ -150,7 +187,8 @@ async def test_the_prompt_can_be_looked_at_and_explained(tmp_path: Path) -> None
         assert context is not None
         before = await context.run(SlashContext(channel_id=CHANNEL, author=ANA, is_operator=True), house.familiar)
         await house.talk("Do you like rain?")
-        after = await context.run(SlashContext(channel_id=CHANNEL, author=ANA, is_operator=True), house.familiar)
+        asked = SlashContext(channel_id=CHANNEL, author=ANA, is_operator=True, words="full")
+        after = await context.run(asked, house.familiar)
 
     assert "No context" in before.text
     assert not after.public

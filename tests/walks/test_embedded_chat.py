@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+from familiar_connect.context.generate import Generation
+from familiar_connect.context.types import ContextItem, Prompt
+from familiar_connect.llm.embedded.client import EmbeddedModel
+from familiar_connect.llm.embedded.server import EmbeddedServer
+from familiar_connect.llm.profiles import EMBEDDED
+from tests.fakes.context import said
 from tests.fakes.program import familiar
 
 pytestmark = [
@@ -39,3 +46,21 @@ def test_a_stranger_talks_with_a_familiar_that_remembers_the_first_run(tmp_path:
     page = familiar(tmp_path, "inspect").stdout
     assert "character:description" in page
     assert first.stdout.split("\n")[0].strip()[:20] in page
+
+
+async def test_a_long_message_in_any_script_gets_a_reply_and_so_does_the_next() -> None:
+    """To this model a Chinese letter is more than a token and an emoji several; its window holds 4096."""
+    suits = replace(EMBEDDED, budget_tokens=200)  # so that the walk does not take minutes
+    model = EmbeddedModel(EmbeddedServer(), temperature=0.0, max_output_tokens=4, capabilities=suits)
+    top = ContextItem.of("system", "You are Ember, a small fire sprite.")
+    try:
+        for words in ("今天下午我和朋友一起去公园散步" * 167, "😀🎉" * 1000):
+            first = Generation(Prompt(items=(top, said("user", words))), [model])
+            reply = "".join([piece async for piece in first.pieces()])
+            assert reply.strip()
+            turns = (said("user", words), said("assistant", reply), said("user", "How are you?"))
+            then = Generation(Prompt(items=(top, *turns)), [model])
+            assert "".join([piece async for piece in then.pieces()]).strip()
+            assert [note.reason for note in first.prompt.dropped + then.prompt.dropped] == ["truncated", "dropped"]
+    finally:
+        await model.close()

@@ -50,7 +50,10 @@ def make_starter(home: Path, familiar_id: str, *, name: str | None = None, user_
     An existing one is never touched.
     """
     if not valid_familiar_id(familiar_id):
-        raise HomeError(f"{familiar_id!r} cannot name a familiar: use letters, digits, - and _, at most 64 of them")
+        raise HomeError(
+            f"{familiar_id!r} cannot name a familiar: use letters, digits, - and _, at most 64 of them,"
+            " and begin with a letter or digit"
+        )
     root = familiar_root(home, familiar_id)
     if root.exists():
         raise HomeError(
@@ -76,5 +79,14 @@ def character_texts(name: str | None) -> dict[str, str]:
     return {
         "name": f"{name}\n",
         "description": f"You are {name}. You are friendly and curious. You speak in one or two short sentences.\n",
+        "mes_example": (
+            "<START>\n"
+            "{{user}}: What's your name?\n"
+            f"{{{{char}}}}: I'm {name}. And who are you?\n"
+            "{{user}}: I'm tired.\n"
+            "{{char}}: Sit down for a while. I'm listening.\n"
+            "{{user}}: Bye!\n"
+            "{{char}}: See you soon!\n"
+        ),
         "first_mes": f"Hello! I'm {name}. What's your name?\n",
     }

@@ -15,6 +15,7 @@ from familiar_connect.bootstrap.starter import STARTER_ID, STARTER_NAME, make_st
 from familiar_connect.commands.common import familiar_option, home_of, named_familiar, profile_of
 from familiar_connect.config.home import familiar_root, list_familiars, pick_familiar
 from familiar_connect.identity import Author, PrivacyLevel
+from familiar_connect.support.text import printable
 
 EPILOG = """\b
 Examples:
@@ -33,6 +34,7 @@ Exit codes: 0 fine, 1 a message got no reply or something is set up wrong.
 def chat(ctx: click.Context, familiar_id: str | None, user_name: str | None, plain: bool) -> int:
     """Talk with a familiar in this terminal."""
     from familiar_connect.platforms.terminal.screen import Screen
+    from familiar_connect.support.log import log_to_file
 
     plain = plain or not sys.stdin.isatty() or not sys.stdout.isatty()
     screen = Screen(sys.stdout, sys.stderr, plain=plain)
@@ -42,6 +44,8 @@ def chat(ctx: click.Context, familiar_id: str | None, user_name: str | None, pla
         screen.note(f"Welcome! This is your first start, so I made a familiar for you: {STARTER_NAME}.")
         screen.note(f"Its files are plain text in {root}; memory/self/description.md says who it is.")
     root = familiar_root(home, pick_familiar(home, familiar_id))
+    if not plain and not ctx.find_root().obj["verbose"]:
+        log_to_file(home / "cache" / "familiar.log")
     return asyncio.run(_chat(root, home, screen, user_name))
 
 
@@ -49,7 +53,6 @@ async def _chat(root: Path, home: Path, screen: Any, user_name: str | None) -> i
     from familiar_connect.bot import load_familiar
     from familiar_connect.platforms.terminal.adapter import TerminalPlatform
     from familiar_connect.platforms.terminal.reading import EditorReader, PipeReader
-    from familiar_connect.platforms.terminal.screen import printable
     from familiar_connect.platforms.terminal.welcome import greet, model_line, warm_up
 
     familiar, embedded = load_familiar(root, home=home, defaults_path=profile_of(home))

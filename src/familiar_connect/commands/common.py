@@ -1,7 +1,9 @@
-"""What several verbs need: the home, the familiar that is meant, and its parts."""
+"""What several verbs need: the home, the familiar that is meant, its parts, and one way to say something."""
 
 from __future__ import annotations
 
+import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +12,34 @@ import click
 from familiar_connect.config.home import familiar_root, find_home, pick_familiar, profile_path
 from familiar_connect.config.secrets import FAMILIAR_VARIABLE, Secrets
 from familiar_connect.errors import HomeError
+from familiar_connect.support.text import escaped, printable
 
 familiar_option = click.option("--familiar", "familiar_id", metavar="ID", help="Which familiar (else FAMILIAR_ID).")
+MOST_TURNS = 1_000_000
+"""More turns than a ledger holds: a larger number is a slip of the hand."""
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for a script.")
+
+
+def say(text: str = "", *, nl: bool = True, err: bool = False, fg: str | None = None, bold: bool | None = None) -> None:
+    """Print *text* for a person. Whatever it quotes, nothing in it commands the terminal."""
+    click.secho(printable(text), nl=nl, err=err, fg=fg, bold=bold)
+
+
+def say_json(value: Any) -> None:
+    """Print *value* for a script: strict JSON, in which a number that is none of JSON's is null."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, indent=2, default=str, allow_nan=False)
+    except ValueError:
+        text = json.dumps(_finite(value), ensure_ascii=False, indent=2, default=str)
+    click.echo(escaped(text))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def home_of(ctx: click.Context) -> Path:

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import platform
 import shutil
+import socket
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
 
 import click
 
-from familiar_connect.commands.common import familiar_option, home_of, json_option, profile_of
+from familiar_connect.commands.common import familiar_option, home_of, json_option, profile_of, say, say_json
 from familiar_connect.commands.setup import settings_problems
 from familiar_connect.config.home import familiar_root, list_familiars, pick_familiar
 from familiar_connect.errors import FamiliarError
 
 LEAST_FREE_BYTES = 200 * 1024 * 1024
+KNOCK_S = 1.0
+"""How long a server on this computer may take to open its door."""
+FOLDERS = ("memory", "channels", "modes")
+"""What a familiar cannot start without being able to use."""
 
 
 @dataclass(frozen=True)
@@ -41,20 +46,20 @@ def doctor(ctx: click.Context, familiar_id: str | None, ask_models: bool, as_jso
     """Check home, settings, models, keys, history, memory and disk. Exit code 1 when something is wrong."""
     findings = list(examine(home_of(ctx), familiar_id, ask_models=ask_models))
     if as_json:
-        click.echo(json.dumps([asdict(finding) for finding in findings], indent=2))
+        say_json([asdict(finding) for finding in findings])
     else:
         mark = {"ok": "✓", "warn": "!", "bad": "✗"}
         for finding in findings:
-            click.echo(f"{mark[finding.state]} {finding.area:<9} {finding.says}")
+            say(f"{mark[finding.state]} {finding.area:<9} {finding.says}")
     return 1 if any(finding.state == "bad" for finding in findings) else 0
 
 
 def examine(home: Path, familiar_id: str | None, *, ask_models: bool = False) -> Iterator[Finding]:
-    """Every finding, in the order a familiar needs the things."""
+    """Every finding, in the order a familiar needs the things; trouble with one hides none of the others."""
     yield Finding("python", "ok", f"{platform.python_version()} on {platform.machine()}")
     yield _home(home)
     yield _disk(home)
-    yield _embedded()
+    yield from _tried("embedded", lambda: [_embedded()])
     try:
         if not familiar_id and not list_familiars(home):
             yield Finding("familiar", "warn", "none yet: `familiar chat` makes one at its first start")
@@ -64,16 +69,46 @@ def examine(home: Path, familiar_id: str | None, *, ask_models: bool = False) ->
         yield Finding("familiar", "bad", str(error))
         return
     yield Finding("familiar", "ok", f"{root.name} in {root}")
+    yield from _tried("folders", lambda: _folders(root))
+    yield from _tried("settings", lambda: _settings(root, home, ask_models=ask_models))
+    yield from _tried("history", lambda: [_history(root)])
+    yield from _tried("ledger", lambda: _ledger(root))
+    yield from _tried("memory", lambda: _memory(root))
+    yield from _tried("review", lambda: _pending(root))
+    yield from _tried("index", lambda: [_index(root)])
+
+
+def _tried(area: str, look: Callable[[], Iterable[Finding]]) -> Iterator[Finding]:
+    """What *look* finds; whatever stops it is a finding too."""
+    try:
+        yield from look()
+    except FamiliarError as error:
+        yield Finding(area, "bad", str(error))
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        yield Finding(area, "bad", f"{where}{error.strerror or error}; check that you may read and write it")
+    except Exception as error:  # isolation: the checks after this one are worth having
+        yield Finding(area, "bad", f"this could not be checked ({type(error).__name__}: {error})")
+
+
+def _folders(root: Path) -> Iterator[Finding]:
+    for name in FOLDERS:
+        folder = root / name
+        if not folder.exists():
+            continue
+        if not folder.is_dir():
+            yield Finding(name, "bad", f"{folder} is a file where a folder is needed: move it away")
+        elif not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+            yield Finding(name, "bad", f"{folder} may not be read and written: give yourself the right to")
+
+
+def _settings(root: Path, home: Path, *, ask_models: bool) -> Iterator[Finding]:
     problems = settings_problems(root, profile_of(home))
     for problem in problems:
         yield Finding("settings", "bad", problem)
     if not problems:
         yield Finding("settings", "ok", "every settings file loads")
         yield from _models(root, home, ask_models=ask_models)
-    yield _history(root)
-    yield from _memory(root)
-    yield from _pending(root)
-    yield _index(root)
 
 
 def _home(home: Path) -> Finding:
@@ -123,9 +158,26 @@ def _models(root: Path, home: Path, *, ask_models: bool) -> Iterator[Finding]:
             fix = f"set {variable} or run `familiar connect`"
             yield Finding("key", "bad", f"{whose}: {model} at {address} needs a key and {variable} is not set: {fix}")
         else:
-            yield Finding("model", "ok", f"{whose}: {model} at {address}")
+            yield _reached(whose, model, address, ask_models=ask_models)
             if ask_models:
                 yield asyncio.run(_ask(model, address, secrets.get(variable) if variable else None, variable))
+
+
+def _reached(whose: str, model: str, address: str, *, ask_models: bool) -> Finding:
+    """On this computer a knock costs nothing; further away nobody is bothered unasked."""
+    says = f"{whose}: {model} at {address}"
+    parts = urlsplit(address)
+    host = parts.hostname or ""
+    if host != "localhost" and host != "::1" and not host.startswith("127."):
+        return Finding(
+            "model", "ok", says if ask_models else f"{says} (not asked: `familiar doctor --ask-models` does)"
+        )
+    try:
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        socket.create_connection((host, port), timeout=KNOCK_S).close()
+    except (OSError, ValueError):
+        return Finding("model", "bad", f"{says}: nobody listens there; start that server, or run `familiar connect`")
+    return Finding("model", "ok", f"{says} (someone listens there)")
 
 
 async def _ask(model: str, address: str, key: str | None, variable: str | None) -> Finding:
@@ -162,16 +214,31 @@ def _read_history(path: Path, familiar_id: str) -> str:
         store.close()
 
 
+def _ledger(root: Path) -> Iterator[Finding]:
+    """The past turns that `inspect` and `metrics` read; nothing is said of sound ones."""
+    from familiar_connect.observe.ledger import SQLiteCollector
+
+    path = root / "metrics.db"
+    problem = SQLiteCollector(path).problem() if path.exists() else None
+    if problem:
+        says = f"{path} cannot be read ({problem}): move it away, a new one is made; nothing said is lost with it"
+        yield Finding("ledger", "bad", says)
+
+
 def _memory(root: Path) -> Iterator[Finding]:
     from familiar_connect.memory.store import MemoryStore, MemoryStoreError
 
     folder = root / "memory"
+    if folder.exists() and not folder.is_dir():
+        return
     if not folder.is_dir():
         yield Finding("memory", "warn", f"{folder} is not there yet: it is made at the first start")
         return
     store = MemoryStore(folder)
     files = store.glob("**/*.md")
-    broken = 0
+    shut = store.unreadable()
+    yield from (Finding("memory", "bad", why) for why in shut)
+    broken = len(shut)
     for rel_path in files:
         try:
             store.read_file(rel_path)

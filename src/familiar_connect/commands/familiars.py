@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import click
 
 from familiar_connect.bootstrap.starter import STARTER_ID, make_starter
-from familiar_connect.commands.common import home_of, json_option
+from familiar_connect.commands.common import home_of, json_option, say, say_json
 from familiar_connect.config.home import list_familiars
+from familiar_connect.config.secrets import started_as
 from familiar_connect.errors import FamiliarError
 
 INIT_EPILOG = """\b
@@ -30,10 +30,11 @@ def init(ctx: click.Context, familiar_id: str | None, name: str | None, user_nam
     wanted = familiar_id or STARTER_ID
     called = name or (None if wanted == STARTER_ID else wanted[:1].upper() + wanted[1:])
     root = make_starter(home_of(ctx), wanted, name=called, user_name=user_name)
-    click.echo(f"Made {root}")
-    click.echo("  character.toml        settings, every key explained")
-    click.echo("  memory/self/*.md      the character: edit description.md to shape it")
-    click.echo(f"Talk to it:  familiar chat --familiar {wanted}")
+    say(f"Made {root}")
+    say("  character.toml               settings, every key explained")
+    say("  memory/self/description.md   who it is: edit it, the next reply knows")
+    say("  memory/self/mes_example.md   how it talks: a small model takes its voice from these lines")
+    say(f"Talk to it:  {started_as()} chat --familiar {wanted}")
 
 
 @click.command(name="list")
@@ -44,15 +45,15 @@ def list_(ctx: click.Context, as_json: bool) -> None:
     home = home_of(ctx)
     rows = [_facts(home / "familiars" / name) for name in list_familiars(home)]
     if as_json:
-        click.echo(json.dumps({"home": str(home), "familiars": rows}, ensure_ascii=False, indent=2))
+        say_json({"home": str(home), "familiars": rows})
         return
     if not rows:
-        click.echo(f"No familiar lives in {home} yet. Make one:  familiar init")
+        say(f"No familiar lives in {home} yet. Make one:  {started_as()} init")
         return
-    click.echo(f"Familiars in {home}")
+    say(f"Familiars in {home}")
     for row in rows:
         trouble = f"  ! {row['problem']}" if row["problem"] else ""
-        click.echo(f"  {row['id']:<20} {row['name']:<20} {row['model']:<28} {row['turns']:>8} turns{trouble}")
+        say(f"  {row['id']:<20} {row['name']:<20} {row['model']:<28} {row['turns']:>8} turns{trouble}")
 
 
 def _facts(root: Path) -> dict[str, Any]:
@@ -60,7 +61,6 @@ def _facts(root: Path) -> dict[str, Any]:
     from familiar_connect.config import load_character_config
     from familiar_connect.config.home import profile_path
     from familiar_connect.context.providers.character import persona_name
-    from familiar_connect.history.store import HistoryStore
     from familiar_connect.memory.store import MemoryStore
 
     facts: dict[str, Any] = {"id": root.name, "name": root.name, "model": "?", "turns": 0, "problem": None}
@@ -69,12 +69,23 @@ def _facts(root: Path) -> dict[str, Any]:
             facts["name"] = persona_name(MemoryStore(root / "memory"), root.name)
         config = load_character_config(root / "character.toml", defaults_path=profile_path(root.parent.parent))
         facts["model"] = config.llm["main_prose"].model
-        if (root / "history.db").exists():
-            store = HistoryStore(root / "history.db")
-            try:
-                facts["turns"] = store.count(familiar_id=root.name)
-            finally:
-                store.close()
     except FamiliarError as error:
         facts["problem"] = str(error)
+    try:
+        facts["turns"] = _turns(root)
+    except FamiliarError as error:
+        facts["problem"] = facts["problem"] or str(error)
     return facts
+
+
+def _turns(root: Path) -> int:
+    """How much was said, whatever ails the settings."""
+    from familiar_connect.history.store import HistoryStore
+
+    if not (root / "history.db").exists():
+        return 0
+    store = HistoryStore(root / "history.db")
+    try:
+        return store.count(familiar_id=root.name)
+    finally:
+        store.close()

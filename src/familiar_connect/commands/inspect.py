@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 
-from familiar_connect.commands.common import familiar_option, json_option, root_of
+from familiar_connect.commands.common import MOST_TURNS, familiar_option, json_option, root_of, say, say_json
 from familiar_connect.errors import HomeError
 
 EPILOG = """\b
@@ -22,36 +21,41 @@ Examples:
 @click.argument("turn", required=False)
 @familiar_option
 @click.option("--list", "list_turns", is_flag=True, help="List the latest turns instead.")
-@click.option("--last", default=20, show_default=True, help="How many turns --list shows.")
+@click.option(
+    "--last", default=20, show_default=True, type=click.IntRange(1, MOST_TURNS), help="How many turns --list shows."
+)
 @json_option
 @click.pass_context
 def inspect(
     ctx: click.Context, turn: str | None, familiar_id: str | None, list_turns: bool, last: int, as_json: bool
 ) -> None:
     """Show a turn: each block of its prompt, where it came from, what it cost, what was cut and why."""
-    from familiar_connect.observe.inspector import explain_turn, turn_as_json, turn_facts, turn_line
+    from familiar_connect.observe.inspector import explain_turn, turn_as_json, turn_facts
     from familiar_connect.observe.last_context import LastContextCache
     from familiar_connect.observe.ledger import SQLiteCollector
+    from familiar_connect.observe.outline import turn_table
     from familiar_connect.observe.replay import ReplayStore
+    from familiar_connect.reply.replaying import prompt_page
 
     root = root_of(ctx, familiar_id)
     collector = SQLiteCollector(_metrics(root))
     if list_turns:
-        traces = collector.recent_traces(familiar_id=root.name, limit=max(1, last))
-        lines = [turn_line(trace) for trace in traces]
-        click.echo(json.dumps([turn_facts(t) for t in traces], indent=2) if as_json else "\n".join(lines))
+        traces = collector.recent_traces(familiar_id=root.name, limit=last)
+        if as_json:
+            say_json([turn_facts(trace) for trace in traces])
+        else:
+            say(turn_table(traces))
         return
-    newest = collector.last_trace(root.name)
-    trace = collector.trace(turn) if turn else newest
+    trace = collector.trace(turn) if turn else collector.last_trace(root.name)
     if trace is None:
         raise HomeError(_no_turn(root, turn))
-    is_newest = newest is not None and newest.trace_id == trace.trace_id
-    page = LastContextCache(channels_root=root / "channels").get(channel_id=trace.channel_id) if is_newest else None
     record = ReplayStore(root / "traces").find(trace.trace_id)
+    latest = LastContextCache(channels_root=root / "channels").get(channel_id=trace.channel_id)
+    page = prompt_page(trace.trace_id, latest, record)
     if as_json:
-        click.echo(json.dumps(turn_as_json(trace, record, page), ensure_ascii=False, indent=2))
+        say_json(turn_as_json(trace, record, page))
     else:
-        click.echo(explain_turn(trace, record, page))
+        say(explain_turn(trace, record, page))
 
 
 @click.command()
@@ -77,11 +81,11 @@ def replay(ctx: click.Context, turn: str | None, familiar_id: str | None, as_jso
     same = hash_messages(messages) == record.messages_hash
     if as_json:
         told = {"trace_id": turn, "same": same, "messages": [message.to_dict() for message in messages]}
-        click.echo(json.dumps(told, ensure_ascii=False, indent=2))
+        say_json(told)
     else:
         for message in messages:
-            click.echo(f"[{message.role}{f' {message.name}' if message.name else ''}]\n{message.content}\n")
-        click.echo(f"{turn}: {'the same as was sent, byte for byte' if same else 'NOT the same as was sent'}", err=True)
+            say(f"[{message.role}{f' {message.name}' if message.name else ''}]\n{message.content}\n")
+        say(f"{turn}: {'the same as was sent, byte for byte' if same else 'NOT the same as was sent'}", err=True)
     return 0 if same else 1
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
-from familiar_connect.commands.common import familiar_option, json_option, root_of
+from familiar_connect.commands.common import MOST_TURNS, familiar_option, json_option, root_of, say, say_json
 from familiar_connect.errors import HomeError
 
 EPILOG = """\b
@@ -20,7 +18,9 @@ Examples:
 
 @click.command(epilog=EPILOG)
 @familiar_option
-@click.option("--last", default=100, show_default=True, type=click.IntRange(min=1), help="How many turns to look at.")
+@click.option(
+    "--last", default=100, show_default=True, type=click.IntRange(1, MOST_TURNS), help="How many turns to look at."
+)
 @click.option("--stage", help="Only this stage.")
 @click.option("--tag", "tag", metavar="K=V", help="Only turns with this tag.")
 @click.option("--compare", metavar="K", help="Compare turns by the values of a tag.")
@@ -53,16 +53,16 @@ def metrics(
     if as_json:
         stages = [{span.name: span.duration_s for span in trace.stages} for trace in traces]
         rows = [{**turn_facts(trace), "stages": times} for trace, times in zip(traces, stages, strict=True)]
-        click.echo(json.dumps(rows, indent=2))
+        say_json(rows)
     elif stage:
         times = [span.duration_s for trace in traces for span in trace.stages if span.name == stage]
         known = sorted({span.name for trace in traces for span in trace.stages})
         if not times:
             raise HomeError(f"no turn has a stage {stage!r}; there are: {', '.join(known) or 'none'}")
         p50, p95 = report.seconds(report.percentile(times, 50)), report.seconds(report.percentile(times, 95))
-        click.echo(f"{stage}: {len(times)} times, p50 {p50}, p95 {p95}")
+        say(f"{stage}: {len(times)} times, p50 {p50}, p95 {p95}")
     elif compare:
-        click.echo(report.tag_comparison(traces, compare))
+        say(report.tag_comparison(traces, compare))
     else:
         parts = (report.summary_stats, report.stage_breakdown, report.throughput_stats, report.provider_success_rates)
-        click.echo("\n\n".join(part(traces) for part in parts))
+        say("\n\n".join(part(traces) for part in parts))

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from familiar_connect.config.secrets import FAMILIAR_VARIABLE, Secrets, home_from_environment
+from familiar_connect.config.secrets import FAMILIAR_VARIABLE, Secrets, folder_named, home_from_environment
 from familiar_connect.config.toml import shown
 from familiar_connect.errors import HomeError
 
@@ -24,7 +24,7 @@ _LISTED = 20
 
 def find_home(flag: Path | None = None, *, cwd: Path | None = None, environ: Mapping[str, str] | None = None) -> Path:
     """The data home: *flag*, else `FAMILIAR_HOME`, else `./data` if it holds familiars, else the user's own."""
-    home = Path(flag).expanduser().absolute() if flag else home_from_environment(cwd=cwd, environ=environ)
+    home = folder_named(flag) if flag else home_from_environment(cwd=cwd, environ=environ)
     if home.exists() and not home.is_dir():
         raise HomeError(f"{home}: is a file; name a folder with --home or FAMILIAR_HOME")
     return home
@@ -55,7 +55,7 @@ def list_familiars(home: Path) -> list[str]:
 
 
 def pick_familiar(home: Path, wanted: str | None = None, *, environ: Mapping[str, str] | None = None) -> str:
-    """Which familiar is meant: *wanted*, else `FAMILIAR_ID`, else the only one, else the one called `default`."""
+    """Which familiar is meant: *wanted*, else `FAMILIAR_ID`, else the only one or the one talked with last."""
     there = list_familiars(home)
     name = wanted or Secrets(home, environ=environ).get(FAMILIAR_VARIABLE)
     if name:
@@ -66,11 +66,19 @@ def pick_familiar(home: Path, wanted: str | None = None, *, environ: Mapping[str
         raise HomeError(f"{home}: there is no familiar here yet; make one with: familiar init")
     if len(there) == 1:
         return there[0]
-    if DEFAULT_FAMILIAR_ID in there:
-        return DEFAULT_FAMILIAR_ID
-    raise HomeError(
-        f"{home}: several familiars live here ({_listed(there)}); say which with --familiar ID or {FAMILIAR_VARIABLE}"
-    )
+    when = {each: _last_used(familiar_root(home, each)) for each in there}
+    if DEFAULT_FAMILIAR_ID not in there and not any(when.values()):
+        raise HomeError(
+            f"{home}: several familiars live here ({_listed(there)}) and none was talked with yet; "
+            f"say which with --familiar ID or {FAMILIAR_VARIABLE}"
+        )
+    return max(there, key=lambda each: (when[each], each == DEFAULT_FAMILIAR_ID))
+
+
+def _last_used(root: Path) -> float:
+    """When the familiar last heard or said something; its folder's own time where it never did."""
+    times = [path.stat().st_mtime for path in (root / "history.db", root / "history.db-wal") if path.exists()]
+    return max(times, default=0.0)
 
 
 def valid_familiar_id(text: str) -> bool:

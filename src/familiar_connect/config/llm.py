@@ -103,6 +103,13 @@ def _web_address(value: object) -> str:
     return address
 
 
+BASE_URL = Rule(
+    "an address such as http://localhost:11434/v1, starting with http:// or https://, "
+    "without user name, password or ?query",
+    _web_address,
+    may_show=False,
+)
+
 SLOT_KEYS = (
     Key(
         name="model",
@@ -112,12 +119,7 @@ SLOT_KEYS = (
     ),
     Key(
         name="base_url",
-        rule=Rule(
-            "an address such as http://localhost:11434/v1, starting with http:// or https://, "
-            "without user name, password or ?query",
-            _web_address,
-            may_show=False,
-        ),
+        rule=BASE_URL,
         meaning="Address of an OpenAI-compatible server. None: OpenRouter.",
         example='"http://localhost:11434/v1"',
     ),

@@ -57,7 +57,15 @@ def load_character_config(path: Path, *, defaults_path: Path | None = None) -> C
 
 def explain_character_config(path: Path, *, defaults_path: Path | None = None) -> list[Setting]:
     """Every effective setting, in the order of the reference, with the place it comes from."""
-    layers = _layers(path, defaults_path)
+    return _explained(_layers(path, defaults_path))
+
+
+def default_settings() -> list[Setting]:
+    """Every setting as it is where no file says otherwise."""
+    return _explained([])
+
+
+def _explained(layers: Sequence[_FileLayer]) -> list[Setting]:
     config = _build(layers)
     settings = [
         Setting(key=key.name, value=_plain(_field(config, key.fills)), source=_source(key.path, layers))

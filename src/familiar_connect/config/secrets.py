@@ -14,8 +14,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from familiar_connect.config.toml import read_text, write_text
-from familiar_connect.errors import ConfigError
+from familiar_connect.errors import ConfigError, HomeError
 
+COMMAND_VARIABLE = "FAMILIAR_COMMAND"
+"""Set by the launcher, so that advice names the command that was typed."""
 HOME_VARIABLE = "FAMILIAR_HOME"
 FAMILIAR_VARIABLE = "FAMILIAR_ID"
 SECRETS_FILE = "secrets.env"
@@ -59,13 +61,26 @@ def home_from_environment(*, cwd: Path | None = None, environ: Mapping[str, str]
     """The data home when nobody names one: `FAMILIAR_HOME`, `./data` if it holds familiars, the user's own."""
     named = _variable(HOME_VARIABLE, environ)
     if named:
-        return Path(named).expanduser().absolute()
+        return folder_named(named)
     nearby = (cwd or Path.cwd()) / "data"
     if (nearby / "familiars").is_dir():
         return nearby.absolute()
     from platformdirs import user_data_path
 
     return user_data_path(APP_NAME, appauthor=False)
+
+
+def folder_named(name: Path | str) -> Path:
+    """The folder a person names, `~` and `~someone` understood."""
+    try:
+        return Path(name).expanduser().absolute()
+    except RuntimeError as exc:
+        raise HomeError(f"{name}: there is no such person on this computer; write the folder out") from exc
+
+
+def started_as() -> str:
+    """What a person types to start this program."""
+    return os.environ.get(COMMAND_VARIABLE) or "familiar"
 
 
 class Secrets:

@@ -43,7 +43,7 @@ class Budgeter:
         layers: Iterable[Layer] | None = None,
     ) -> BudgetResult:
         """Keep what fits each layer, best first; shorten what half fits; note the rest."""
-        wanted = list(Layer) if layers is None else list(layers)
+        wanted = list(Layer) if layers is None else list(dict.fromkeys(layers))
         by_layer: dict[Layer, list[Contribution]] = {layer: [] for layer in wanted}
         notes: list[DroppedNote] = []
         for contribution in contributions:

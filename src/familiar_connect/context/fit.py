@@ -2,7 +2,8 @@
 
 Only real turns go, never the newest thing a user said, never a note, a sample or a directive. When
 nothing more can go and the newest message alone is too long for the window, its middle is left
-out, because a model that is sent more than it can hold answers with an error.
+out, because a model that is sent more than it can hold answers with an error. A prompt the model
+has counted itself is kept from being far larger than suits that model, too.
 """
 
 from __future__ import annotations
@@ -24,6 +25,10 @@ logger = logging.getLogger(__name__)
 SAFETY = 0.9
 DEFAULT_RESERVED_OUTPUT = 4096
 LEAST_SHOWN_CHARS = 400
+GAP_CHARS = 64
+"""Room for the words that stand where the middle was."""
+FAR_OVER = 1.5
+"""A counted prompt this many times the budget that suits its model would be answered too late to be of use."""
 
 
 def safe_budget(capabilities: Capabilities) -> int | None:
@@ -38,27 +43,45 @@ def prompt_tokens(items: Sequence[ContextItem], model: str | None = None) -> int
     return sum(estimate_tokens(item.text, model) for item in items)
 
 
-def fit_to_model(prompt: Prompt, capabilities: Capabilities, *, model: str | None = None, scale: float = 1.0) -> Prompt:
-    """*prompt* within the model's window. *scale* corrects the estimate where the model counted exactly."""
-    budget = safe_budget(capabilities)
-    if budget is None:
+def counted_budget(capabilities: Capabilities) -> int | None:
+    """The same for a prompt the model has counted: within its window, and not far over what suits it."""
+    budget, suits = safe_budget(capabilities), capabilities.budget_tokens
+    return budget if budget is None or suits is None else min(budget, math.floor(suits * FAR_OVER))
+
+
+def fit_to_model(
+    prompt: Prompt,
+    capabilities: Capabilities,
+    *,
+    model: str | None = None,
+    scale: float = 1.0,
+    counted: Sequence[int] | None = None,
+) -> Prompt:
+    """*prompt* within the model's window.
+
+    *scale* corrects the estimate of every item; *counted* is what the model itself counted for each.
+    """
+    window = safe_budget(capabilities)
+    budget = window if counted is None else counted_budget(capabilities)
+    if window is None or budget is None:
         return prompt
     items = list(prompt.items)
+    estimates = (estimate_tokens(item.text, model) * scale for item in items)
+    sizes: list[float] = [*(estimates if counted is None else counted)]
     notes: list[DroppedNote] = []
-    tokens = prompt_tokens(items, model)
-    while math.ceil(tokens * scale) > budget and (oldest := _oldest_exchange(items)):
+    while math.ceil(sum(sizes)) > budget and (oldest := _oldest_exchange(items)):
         gone = [items[index] for index in sorted(oldest)]
         notes.append(
             DroppedNote(Layer.recent_history, gone[0].source or "history:recent", "dropped", _size(gone), "window")
         )
-        items = [item for index, item in enumerate(items) if index not in oldest]
-        tokens -= prompt_tokens(gone, model)
-    excess = math.ceil(tokens * scale) - budget
+        left = [index for index in range(len(items)) if index not in oldest]
+        items, sizes = [items[index] for index in left], [sizes[index] for index in left]
+    excess = math.ceil(sum(sizes)) - budget
     if excess > 0:
-        items, note = _shorten_newest(items, math.ceil(excess / scale))
+        items, note = _shorten_newest(items, sizes, excess)
         notes += [note] if note else []
-        if note is None:
-            logger.warning("prompt is larger than the model's window", extra={"tokens_over": excess})
+        if note is None and excess + budget > window:
+            logger.warning("prompt is larger than the model's window", extra={"tokens_over": excess + budget - window})
     for note in notes:
         log_cut(note)
     return replace(prompt, items=tuple(items), dropped=prompt.dropped + tuple(notes)) if notes else prompt
@@ -86,13 +109,16 @@ def _with_spacers(items: Sequence[ContextItem], gone: set[int]) -> set[int]:
     return gone | {i - 1 for i in gone if i > 0 and items[i - 1].tag is ItemTag.DATE_SPACER}
 
 
-def _shorten_newest(items: list[ContextItem], excess: int) -> tuple[list[ContextItem], DroppedNote | None]:
+def _shorten_newest(
+    items: list[ContextItem], sizes: Sequence[float], excess: int
+) -> tuple[list[ContextItem], DroppedNote | None]:
     newest = max((i for i, item in enumerate(items) if is_dialogue(item) and item.role == "user"), default=None)
     if newest is None:
         return items, None
     text = items[newest].text
-    limit = max(LEAST_SHOWN_CHARS, len(text) - excess * 4 - 64)
-    if limit >= len(text):
+    chars_per_token = len(text) / max(1, sizes[newest])
+    limit = max(LEAST_SHOWN_CHARS, len(text) - math.ceil(excess * chars_per_token) - GAP_CHARS)
+    if limit + GAP_CHARS >= len(text):
         return items, None
     shown = shorten_middle(text, limit)
     shortened = replace(items[newest], parts=(TextPart(shown),))

@@ -8,11 +8,11 @@ has already seen is never silently started again.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
-from typing import Any
 
-from familiar_connect.context.fit import fit_to_model, prompt_tokens, safe_budget
+from familiar_connect.context.budget import MESSAGE_OVERHEAD
+from familiar_connect.context.fit import counted_budget, fit_to_model
 from familiar_connect.context.messages import to_messages
 from familiar_connect.context.processors.tidy import Tidy
 from familiar_connect.context.types import Prompt
@@ -23,9 +23,10 @@ from familiar_connect.llm.types import Capabilities, Completion, Message
 
 logger = logging.getLogger(__name__)
 
-ASK_EXACT_ABOVE = 0.5
-"""A model that can count is asked only when the estimate fills this share of its window."""
+Count = Callable[[str], Awaitable[int]]
 
+COUNT_ROUNDS = 3
+"""A message is not equally dense throughout: what is left of a shortened one is counted again, so often at most."""
 
 CUT_SHORT = "…"
 """Ends a reply that the model had to leave unfinished, so that nobody takes it for whole."""
@@ -42,6 +43,8 @@ class Generation:
         self.base = prompt
         self.prompt = prompt
         self.messages: list[Message] = []
+        self.capabilities = Capabilities()
+        """What the model that was asked last says of itself."""
         self.completion: Completion | None = None
         self.failures: list[tuple[str, str]] = []
         self.text = ""
@@ -66,9 +69,8 @@ class Generation:
 
     async def _attempt(self, model: ChatModel) -> AsyncGenerator[str, None]:
         tidy = self._tidy.fresh() if self._tidy else None
-        capabilities = capabilities_of(model)
-        scale = await _scale(model, self.base, capabilities)
-        self.prompt = fit_to_model(self.base, capabilities, model=_name_of(model), scale=scale)
+        capabilities = self.capabilities = capabilities_of(model)
+        self.prompt = await _fitted(self.base, model, capabilities)
         self.messages = to_messages(self.prompt.items, capabilities)
         stream = open_stream(model, self.messages)
         self.completion = stream.completion
@@ -93,15 +95,37 @@ def generate(prompt: Prompt, models: Sequence[ChatModel], *, tidy: Tidy | None =
     return Generation(prompt, models, tidy=tidy)
 
 
-async def _scale(model: ChatModel, prompt: Prompt, capabilities: Capabilities) -> float:
-    """How much larger the prompt is to this model than estimated, where only the model can tell."""
-    budget = safe_budget(capabilities)
-    estimate = prompt_tokens(prompt.items)
-    count: Any = getattr(model, "tokenize_count", None)
-    if budget is None or count is None or estimate < budget * ASK_EXACT_ABOVE:
-        return 1.0
-    exact: int = await count("\n".join(item.text for item in prompt.items)[: budget * 16])
-    return max(0.5, min(4.0, exact / max(1, min(estimate, budget * 4))))
+async def _fitted(base: Prompt, model: ChatModel, capabilities: Capabilities) -> Prompt:
+    """*base* within the window of *model*, by its own count where it can count."""
+    count: Count | None = getattr(model, "tokenize_count", None)
+    if count is None:
+        return fit_to_model(base, capabilities, model=_name_of(model))
+    prompt = base
+    try:
+        for _ in range(COUNT_ROUNDS):
+            counted = await _counted(prompt, count, counted_budget(capabilities))
+            fitted = prompt if counted is None else fit_to_model(prompt, capabilities, counted=counted)
+            if fitted is prompt:
+                break
+            prompt = fitted
+    except ModelError as error:  # the call itself will tell, or be tried again
+        logger.debug("counting the prompt failed", extra={"error": type(error).__name__})
+        return fit_to_model(base, capabilities, model=_name_of(model))
+    return prompt
+
+
+async def _counted(prompt: Prompt, count: Count, room: int | None) -> list[int] | None:
+    """Tokens of each item as the model counts them; None when together they are surely within *room*.
+
+    No text has more tokens than bytes, so a short prompt need not be counted at all.
+    """
+    texts = [item.text for item in prompt.items]
+    around = MESSAGE_OVERHEAD * len(texts)
+    if room is None or sum(len(text.encode("utf-8", "replace")) for text in texts) + around <= room:
+        return None
+    if await count("\n".join(texts)) + around <= room:
+        return None
+    return [await count(text) + MESSAGE_OVERHEAD for text in texts]
 
 
 def capabilities_of(model: object) -> Capabilities:

@@ -12,16 +12,32 @@ from familiar_connect.support.system_line import wrap
 
 def to_messages(items: Sequence[ContextItem], capabilities: Capabilities | None = None) -> list[Message]:
     """What is sent, in order. System items that follow each other at the top are one message."""
-    if capabilities is not None and capabilities.bare_single_speaker:
-        items = bare_speech(items)
-    top = top_length(items)
-    messages: list[Message] = []
-    if top:
-        messages.append(Message(role="system", content=joined(items[:top])))
-    messages += [message for item in items[top:] if (message := _one(item)).content.strip() or message.media]
+    return _sent(shown_items(items, capabilities), capabilities)[0]
+
+
+def shown_items(items: Sequence[ContextItem], capabilities: Capabilities | None) -> Sequence[ContextItem]:
+    """Those of *items* that such a model is shown, as it is shown them."""
+    return bare_speech(items) if capabilities is not None and capabilities.bare_single_speaker else items
+
+
+def message_places(shown: Sequence[ContextItem], capabilities: Capabilities | None) -> list[int | None]:
+    """For each of the *shown* items the message it is sent in; None for one that has nothing to say."""
+    return _sent(shown, capabilities)[1]
+
+
+def _sent(shown: Sequence[ContextItem], capabilities: Capabilities | None) -> tuple[list[Message], list[int | None]]:
+    top = top_length(shown)
+    messages = [Message(role="system", content=joined(shown[:top]))] if top else []
+    places: list[int | None] = [0] * top
+    for item in shown[top:]:
+        message = _one(item)
+        says = bool(message.content.strip() or message.media)
+        places.append(len(messages) if says else None)
+        messages += [message] if says else []
     if capabilities is not None and capabilities.strict_roles:
-        return alternating(messages)
-    return messages
+        messages, moved = _alternated(messages)
+        places = [None if place is None else moved[place] for place in places]
+    return messages, places
 
 
 def bare_speech(items: Sequence[ContextItem]) -> Sequence[ContextItem]:
@@ -62,7 +78,13 @@ def alternating(messages: Sequence[Message]) -> list[Message]:
 
     A system message below the top becomes a System line of a user turn, never of the assistant's.
     """
+    return _alternated(messages)[0]
+
+
+def _alternated(messages: Sequence[Message]) -> tuple[list[Message], list[int]]:
+    """The alternating messages, and for each of *messages* which of them holds it."""
     result: list[Message] = []
+    places: list[int] = []
     for message in messages:
         role, content = message.role, message.content
         if role == "system" and result:
@@ -75,7 +97,8 @@ def alternating(messages: Sequence[Message]) -> list[Message]:
                 result.append(Message(role="user", content=wrap("the conversation begins")))
             name = message.name if role == message.role else None
             result.append(Message(role=role, content=content, name=name, media=message.media))
-    return result
+        places.append(len(result) - 1)
+    return result, places
 
 
 def is_dialogue(item: ContextItem) -> bool:

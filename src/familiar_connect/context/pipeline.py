@@ -20,7 +20,7 @@ from familiar_connect.chat.types import Directives
 from familiar_connect.context.budget import Budgeter
 from familiar_connect.context.gather import gather
 from familiar_connect.context.generate import Generation, attempts_of, capabilities_of, generate
-from familiar_connect.context.messages import to_messages
+from familiar_connect.context.messages import message_places, shown_items, to_messages
 from familiar_connect.context.processors.tidy import Tidy
 from familiar_connect.context.protocols import (
     Arranger,
@@ -87,7 +87,7 @@ class LiveReply:
                     piece = await anext(pieces, None)
             finally:
                 await pieces.aclose()
-                told.update(_model_facts(self._generation))
+                told.update(_model_facts(self._generation, self.output))
 
     @property
     def reply(self) -> PipelineReply:
@@ -179,7 +179,7 @@ class ContextPipeline:
             try:
                 await self._collect(generation, _left(request, started))
             finally:
-                told.update(_model_facts(generation))
+                told.update(_model_facts(generation, output))
         text = generation.text
         if self.post_processors:
             async with trace.span("post"):
@@ -210,7 +210,6 @@ class ContextPipeline:
             trace.add_provider_outcomes(told, output.outcomes)
         async with trace.span("render") as told:
             prompt = place_tail(self.arrange(output))
-            told["tokens_by_block"] = blocks_of(prompt, output)
             told["dropped"] = [_plain_note(note) for note in prompt.dropped]
         tidy = Tidy([self._persona], speakers_of(prompt, request))
         return output, generate(prompt, attempts_of(self._model), tidy=tidy)
@@ -265,18 +264,20 @@ def speakers_of(prompt: Prompt, request: ContextRequest) -> set[str]:
     return names
 
 
-def blocks_of(prompt: Prompt, output: PipelineOutput) -> list[dict[str, Any]]:
-    """Each item of *prompt* for the trace: where it came from and what it costs; no text."""
+def blocks_of(generation: Generation, output: PipelineOutput) -> list[dict[str, Any]]:
+    """Each item the model was shown, for the trace: where it came from, its message and what it costs; no text."""
     payers = {contribution.source: contribution.layer.value for contribution in output.budget.kept}
+    shown = shown_items(generation.prompt.items, generation.capabilities)
     return [
         {
             "source": item.source,
             "tag": item.tag.value if item.tag else None,
             "layer": payers.get(item.source, "reserved"),
             "role": item.role,
+            "message": message,
             "tokens": estimate_tokens(item.text),
         }
-        for item in prompt.items
+        for item, message in zip(shown, message_places(shown, generation.capabilities), strict=True)
     ]
 
 
@@ -290,8 +291,9 @@ def _plain_note(note: DroppedNote) -> dict[str, Any]:
     }
 
 
-def _model_facts(generation: Generation) -> dict[str, Any]:
+def _model_facts(generation: Generation, output: PipelineOutput) -> dict[str, Any]:
     facts: dict[str, Any] = {"failures": [list(pair) for pair in generation.failures]}
+    facts["tokens_by_block"] = blocks_of(generation, output)
     facts["dropped"] = [_plain_note(n) for n in generation.prompt.dropped if n not in generation.base.dropped]
     if (done := generation.completion) is not None:
         facts |= {

@@ -20,6 +20,7 @@ _PEOPLE = (
 )
 _THEIRS = "familiar_id = ? AND author_platform = ? AND author_user_id = ?"
 _SUMMARIES = ("summaries", "cross_context_summaries")
+_MADE_FROM_TURNS = (*_SUMMARIES, "summaries_without")
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,6 @@ class AuthorRows:
             gone = connection.execute(
                 f"DELETE FROM turns WHERE {_THEIRS}", (familiar_id, who.platform, who.user_id)
             ).rowcount
-            for table in _SUMMARIES:
+            for table in _MADE_FROM_TURNS:
                 connection.execute(f"DELETE FROM {table} WHERE familiar_id = ?", (familiar_id,))
         return gone

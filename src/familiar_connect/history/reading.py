@@ -1,6 +1,7 @@
 """Rows of `history.db` as values: turns, authors, moments and modes, both ways.
 
-One odd value in a row, such as a timestamp nobody can read, never hides the row.
+One odd value in a row, such as bytes for text or a timestamp nobody can read, never hides the row;
+`odd_rows` finds them.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ TURN_COLUMNS = (
 
 UNKNOWN_MOMENT = datetime.fromtimestamp(0, UTC)
 """Stands for a timestamp that cannot be read."""
+EARLIEST, LATEST = datetime(2, 1, 1, tzinfo=UTC), datetime(9998, 12, 31, tzinfo=UTC)
+"""Moments outside these cannot be shown in every zone."""
 
 
 def turn(row: Row) -> HistoryTurn:
@@ -30,35 +33,45 @@ def turn(row: Row) -> HistoryTurn:
     return HistoryTurn(
         id_,
         moment(when),
-        role,
+        text(role) or "",
         author(platform, user_id, username, display_name),
-        content,
+        text(content) or "",
         channel_id,
         guild_id=guild_id,
-        mode=mode,
-        platform_message_id=message_id,
+        mode=text(mode),
+        platform_message_id=text(message_id),
     )
 
 
-def author(platform: str | None, user_id: str | None, username: str | None, display_name: str | None) -> Author | None:
+def author(platform: object, user_id: object, username: object, display_name: object) -> Author | None:
     """Nobody, unless the row says who: a name alone is not a person."""
-    if platform is None or user_id is None:
+    where, who = text(platform), text(user_id)
+    if where is None or who is None:
         return None
-    return Author(platform, user_id, username, display_name)
+    return Author(where, who, text(username), text(display_name))
+
+
+def text(stored: object) -> str | None:
+    """A stored text; SQLite lets other programs put bytes and numbers in its place."""
+    if stored is None or isinstance(stored, str):
+        return stored
+    return stored.decode("utf-8", "replace") if isinstance(stored, bytes) else str(stored)
 
 
 def other_channel(row: Row) -> OtherChannelInfo:
     channel_id, mode, latest_id, latest_timestamp = row
-    return OtherChannelInfo(channel_id, mode or None, latest_id, moment(latest_timestamp))
+    return OtherChannelInfo(channel_id, text(mode) or None, latest_id, moment(latest_timestamp))
 
 
 def moment(stored: str) -> datetime:
-    """A stored timestamp; one without an offset is in UTC."""
+    """A stored timestamp, moved to the nearest one that can be shown; one without an offset is in UTC."""
     try:
         when = datetime.fromisoformat(stored)
     except (TypeError, ValueError):
         return UNKNOWN_MOMENT
-    return when if when.tzinfo is not None else when.replace(tzinfo=UTC)
+    if when.tzinfo is None:
+        when = when.replace(tzinfo=UTC)
+    return EARLIEST if when < EARLIEST else LATEST if when > LATEST else when
 
 
 def in_utc(when: datetime) -> datetime:

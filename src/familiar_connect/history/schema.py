@@ -58,6 +58,14 @@ CREATE TABLE IF NOT EXISTS cross_context_summaries (
 )
 """
 
+# Whose words a familiar's summaries were made without: canonical keys, a JSON list.
+_LEFT_OUT = """
+CREATE TABLE IF NOT EXISTS summaries_without (
+    familiar_id TEXT PRIMARY KEY,
+    people TEXT NOT NULL
+)
+"""
+
 _WATERMARK = """
 CREATE TABLE IF NOT EXISTS memory_writer_watermark (
     familiar_id TEXT PRIMARY KEY,
@@ -177,9 +185,20 @@ def _platform_message_ids(connection: sqlite3.Connection) -> None:
     )
 
 
+def make_side_tables_anew(connection: sqlite3.Connection) -> None:
+    """The caches, empty and as they should be, whatever stood in their place."""
+    for table in ("channel_stats", "channel_authors", "side_tables"):
+        connection.execute(f"DROP TABLE IF EXISTS {table}")
+    _side_tables(connection)
+
+
 def _side_tables(connection: sqlite3.Connection) -> None:
     for statement in (*_SIDE_TABLES, *_TRIGGERS):
         connection.execute(statement)
+
+
+def _people_left_out(connection: sqlite3.Connection) -> None:
+    connection.execute(_LEFT_OUT)
 
 
 def _columns(connection: sqlite3.Connection, table: str) -> list[str]:
@@ -194,4 +213,5 @@ MIGRATIONS = (
     Migration("summaries_by_channel", _summaries_by_channel),
     Migration("platform_message_ids", _platform_message_ids),
     Migration("side_tables", _side_tables),
+    Migration("people_left_out", _people_left_out),
 )

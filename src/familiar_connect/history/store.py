@@ -7,7 +7,7 @@ Synchronous and callable from any thread; async code calls it off the event loop
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.errors import HistoryError
 from familiar_connect.history.erase import AuthorRows, Speaker
+from familiar_connect.history.odd_rows import odd_rows
 from familiar_connect.history.reading import (
     TURN_COLUMNS,
     Mode,
@@ -287,6 +288,10 @@ class HistoryStore:
     def turn_ids_of_author(self, *, familiar_id: str, author: Author) -> list[int]:
         return self._authors.ids_of(familiar_id, author)
 
+    def leave_out_of_summaries(self, *, familiar_id: str, people: Collection[str]) -> None:
+        """Drop every summary that may hold words of *people* (canonical keys) who were not left out of it before."""
+        self._summaries.leave_out(familiar_id, people)
+
     def count_summaries(self, *, familiar_id: str) -> int:
         return self._authors.summaries(familiar_id)
 
@@ -306,7 +311,7 @@ class HistoryStore:
 
     def check(self) -> list[str]:
         """What is wrong with the file, found by reading all of it; empty when it is sound."""
-        return self.database.check()
+        return self.database.check() or odd_rows(self.database)
 
     def _turns(self, where: str, values: Sequence[Any], *, limit: int, newest: bool = False) -> list[HistoryTurn]:
         """Up to *limit* turns, ascending, counted from the start or from the newest."""

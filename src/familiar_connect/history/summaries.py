@@ -5,10 +5,13 @@ Caches of what was said, replaced as it grows; losing one costs a summariser's c
 
 from __future__ import annotations
 
+import json
+from collections.abc import Collection
+
 from familiar_connect.history.reading import Mode, in_utc, mode_value, moment
 from familiar_connect.history.types import CrossContextEntry, SummaryEntry
 from familiar_connect.support.clock import Clock
-from familiar_connect.support.sqlite import Database, storable_all
+from familiar_connect.support.sqlite import Database, Row, storable_all
 
 
 class SummaryRows:
@@ -24,7 +27,7 @@ class SummaryRows:
             " WHERE familiar_id = ? AND channel_id = ?",
             (familiar_id, channel_id),
         )
-        return SummaryEntry(rows[0][0], rows[0][1], moment(rows[0][2])) if rows else None
+        return SummaryEntry(rows[0][0], rows[0][1], moment(rows[0][2])) if _is_summary(rows) else None
 
     def put(self, familiar_id: str, channel_id: int, last_summarised_id: int, summary_text: str) -> None:
         self._database.write(
@@ -43,7 +46,7 @@ class SummaryRows:
             " WHERE familiar_id = ? AND viewer_mode = ? AND source_channel_id = ?",
             (familiar_id, mode_value(viewer_mode) or "", source_channel_id),
         )
-        return CrossContextEntry(rows[0][0], rows[0][1], moment(rows[0][2])) if rows else None
+        return CrossContextEntry(rows[0][0], rows[0][1], moment(rows[0][2])) if _is_summary(rows) else None
 
     def put_cross_context(
         self, familiar_id: str, viewer_mode: Mode, source_channel_id: int, source_last_id: int, summary_text: str
@@ -59,5 +62,31 @@ class SummaryRows:
             storable_all((familiar_id, viewer, source_channel_id, source_last_id, summary_text, self._now())),
         )
 
+    def leave_out(self, familiar_id: str, people: Collection[str]) -> None:
+        """Drop the summaries unless they were made without *people*, and note that the next ones are."""
+        with self._database.transaction() as connection:
+            known = "SELECT people FROM summaries_without WHERE familiar_id = ?"
+            without = _people(connection.execute(known, (familiar_id,)).fetchone())
+            if not without.issuperset(people):
+                for table in ("summaries", "cross_context_summaries"):
+                    connection.execute(f"DELETE FROM {table} WHERE familiar_id = ?", (familiar_id,))
+            if without != set(people):
+                connection.execute(
+                    "INSERT OR REPLACE INTO summaries_without (familiar_id, people) VALUES (?, ?)",
+                    storable_all((familiar_id, json.dumps(sorted(people)))),
+                )
+
     def _now(self) -> str:
         return in_utc(self._clock.now()).isoformat()
+
+
+def _is_summary(rows: list[Row]) -> bool:
+    """Whether there is one: a row that another program filled with something else counts as none."""
+    return bool(rows) and isinstance(rows[0][0], int) and isinstance(rows[0][1], str)
+
+
+def _people(row: Row | None) -> set[str]:
+    try:
+        return set(map(str, json.loads(row[0]))) if row else set()
+    except (TypeError, ValueError, RecursionError):
+        return set()

@@ -240,7 +240,7 @@ class LLMClient:
                 if text:
                     yield text
                 return
-            events = wire.EventReader(endpoint.shown)
+            events, halves = wire.EventReader(endpoint.shown), wire.HalfCharacters()
             async with aclosing(self._events(response, events)) as incoming:
                 async for event in incoming:
                     if event.get("error"):
@@ -250,8 +250,10 @@ class LLMClient:
                     completion.finish_reason = delta.finish_reason or completion.finish_reason
                     if len(completion.text) + len(delta.text) > wire.MAX_REPLY_CHARS:
                         raise ModelError(f"{self.model!r} did not stop talking; its reply was cut.")
-                    if delta.text:
-                        yield delta.text
+                    if text := halves.feed(delta.text):
+                        yield text
+            if text := halves.close():
+                yield text
             if not events.done and completion.finish_reason is None:
                 raise ModelError(f"{endpoint.shown} ended the reply before it was finished.", retryable=True)
 
@@ -287,6 +289,15 @@ class LLMClient:
                     break
         return bytes(body[:limit])
 
+    async def _error_body(self, response: httpx2.Response) -> bytes:
+        """The words beside a bad status, if they can be had: the status decides what happens, with or without them."""
+        import httpx2  # loaded already by the call that failed
+
+        try:
+            return await self._body(response, wire.MAX_ERROR_BYTES)
+        except (httpx2.HTTPError, httpx2.StreamError, OSError, TimeoutError):
+            return b""
+
     def _check_key(self, endpoint: Endpoint) -> None:
         """Refuse what cannot work before anything is sent."""
         if endpoint.api_key:
@@ -316,7 +327,7 @@ class LLMClient:
         try:
             async with http.stream("POST", url, headers=self.build_headers(), content=content) as response:
                 if not response.is_success:
-                    body = await self._body(response, wire.MAX_ERROR_BYTES)
+                    body = await self._error_body(response)
                     retry_after = response.headers.get("retry-after")
                     raise error_of_status(endpoint, response.status_code, body, retry_after, messages)
                 yield response
@@ -337,4 +348,4 @@ def _read_whole(completion: Completion, endpoint: Endpoint, body: bytes, message
     wire.note_facts(completion, answer)
     reason = choice.get("finish_reason")
     completion.finish_reason = reason if isinstance(reason, str) else None
-    return wire.text_of(choice.get("message"))[: wire.MAX_REPLY_CHARS]
+    return wire.whole_characters(wire.text_of(choice.get("message")))[: wire.MAX_REPLY_CHARS]

@@ -29,6 +29,8 @@ JITTER = 0.25
 MAX_DETAIL_CHARS = 200
 QUOTE_CHARS = 24
 """A server's words that share this many characters in a row with the prompt are taken to quote it."""
+KEY_CHARS = 8
+"""Words that share this many in a row with the key, in capitals or not, are taken to show it."""
 
 Sleep = Callable[[float], Awaitable[None]]
 
@@ -65,10 +67,10 @@ def read_retry_after(value: str | None, now: datetime | None = None) -> float | 
     except ValueError:
         try:
             when = parsedate_to_datetime(value)
-        except ValueError:
+            when = when if when.tzinfo else when.replace(tzinfo=UTC)
+            seconds = (when - (now or datetime.now(UTC))).total_seconds()
+        except (ValueError, OverflowError):  # no date, or one beyond every calendar
             return None
-        when = when if when.tzinfo else when.replace(tzinfo=UTC)
-        seconds = (when - (now or datetime.now(UTC))).total_seconds()
     return max(0.0, seconds) if seconds == seconds else None
 
 
@@ -136,8 +138,11 @@ def error_of_status(
 def error_of_object(endpoint: Endpoint, error: Any, said: Sequence[Message] = ()) -> ModelError:
     """The error an `error` object inside an answer stands for."""
     code = error.get("code") if isinstance(error, dict) else None
-    body = json.dumps({"error": error}).encode()
-    if isinstance(code, str) and code.isdigit():
+    try:
+        body = json.dumps({"error": error}).encode()
+    except RecursionError:
+        body = b""
+    if isinstance(code, str) and len(code) == 3 and code.isdecimal():
         code = int(code)
     if isinstance(code, int) and not isinstance(code, bool) and 300 <= code < 600:
         return error_of_status(endpoint, code, body, said=said)
@@ -170,7 +175,7 @@ def detail_of(body: bytes) -> str:
     """The human words of an error body, or nothing."""
     try:
         found: Any = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return ""
     for key in ("error", "message", "detail"):
         if isinstance(found, dict) and key in found:
@@ -181,14 +186,25 @@ def detail_of(body: bytes) -> str:
 def safe_detail(detail: str, endpoint: Endpoint, said: Sequence[Message] = ()) -> str:
     """*detail* on one short line; empty when it would show a key or repeat the conversation."""
     line = " ".join(detail.split())[:MAX_DETAIL_CHARS]
-    if endpoint.api_key and (endpoint.api_key in detail or endpoint.api_key[:12] in line):
+    if endpoint.api_key and (endpoint.api_key in detail or _shows_key(line, endpoint.api_key)):
         return ""
-    runs = [line[at : at + QUOTE_CHARS] for at in range(max(0, len(line) - QUOTE_CHARS + 1))]
+    runs = _runs(line, QUOTE_CHARS)
     for message in said:
         spoken = " ".join(message.content.split())
         if (len(spoken) >= 8 and spoken in line) or any(run in spoken for run in runs):
             return ""
     return line
+
+
+def _shows_key(line: str, key: str) -> bool:
+    """Whether *line* holds *key* or enough of it in a row to be worth hiding."""
+    shown, hidden = line.casefold(), key.casefold()
+    return any(run in shown for run in _runs(hidden, min(KEY_CHARS, len(hidden))))
+
+
+def _runs(text: str, length: int) -> list[str]:
+    """Every stretch of *text* that is *length* characters long."""
+    return [text[at : at + length] for at in range(max(0, len(text) - length + 1))]
 
 
 def _in_brackets(detail: str) -> str:

@@ -80,6 +80,33 @@ class EventReader:
             raise ModelError(f"{self._source} sent lines that are no chat completion: check `base_url`.")
 
 
+class HalfCharacters:
+    """Joins characters whose two halves (UTF-16 surrogates) come in different pieces of a stream."""
+
+    def __init__(self) -> None:
+        self._held = ""
+
+    def feed(self, piece: str) -> str:
+        """What of *piece* is whole; a first half at its end waits for the next piece."""
+        text = self._held + piece
+        self._held = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
+        return whole_characters(text.removesuffix(self._held))
+
+    def close(self) -> str:
+        """What still waits, now that no second half can come."""
+        held, self._held = self._held, ""
+        return whole_characters(held)
+
+
+def whole_characters(text: str) -> str:
+    """*text* with halves joined to characters; a half that stands alone becomes U+FFFD."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
 @dataclass(frozen=True)
 class Delta:
     """What one event adds."""
@@ -131,7 +158,7 @@ def note_facts(completion: Completion, answer: Mapping[str, Any]) -> None:
         completion.provider = provider
     timings = answer.get("timings")
     if isinstance(timings, Mapping):
-        completion.timings = {str(key): value for key, value in timings.items() if isinstance(value, int | float)}
+        completion.timings = {str(key): value for key, value in timings.items() if _is_finite(value)}
 
 
 def read_object(body: bytes) -> dict[str, Any] | None:
@@ -145,6 +172,11 @@ def read_object(body: bytes) -> dict[str, Any] | None:
 
 def _count(value: Any) -> int:
     return max(0, int(value)) if isinstance(value, int | float) and value == value and abs(value) < 1e12 else 0
+
+
+def _is_finite(value: Any) -> bool:
+    """Whether *value* is a number one can count with: some servers divide by nothing and send NaN."""
+    return isinstance(value, int | float) and abs(value) < float("inf")
 
 
 def _string(value: Any) -> str | None:

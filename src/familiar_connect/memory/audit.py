@@ -10,7 +10,6 @@ by which the owner forgets a person, ever takes lines and texts away.
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import threading
@@ -34,6 +33,7 @@ from familiar_connect.memory.audit_lines import (
     last_standing,
     left_of,
     line_of,
+    name_of,
     parsed,
     withdrawal_of,
 )
@@ -45,6 +45,8 @@ from familiar_connect.support.objects import LOOSE_NAME, Objects, hash_of
 __all__ = ["AuditLog", "CurrentFiles", "hash_of"]
 
 LOG_NAME = "log.jsonl"
+LOCK_NAME = "lock"
+"""Held from the first look at a file until its change is told; the log itself is held for single lines."""
 
 _log = logging.getLogger(__name__)
 
@@ -66,10 +68,26 @@ class AuditLog:
         self.objects = Objects(folder, error=MemoryStoreError)
         self._clock = clock or SystemClock()
         self._lock = threading.RLock()
+        self._holds = 0
         self._latest: dict[bytes, bytes] = {}
         self._unfinished: set[bytes] = set()
         self._read_to = 0
         self._read_from: int | None = None
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Nobody else, in this process or another, changes files of this memory meanwhile. May be nested."""
+        with self._lock:
+            if self._holds:
+                yield
+                return
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with locked(self.folder / LOCK_NAME, os.O_RDWR | os.O_CREAT):
+                self._holds += 1
+                try:
+                    yield
+                finally:
+                    self._holds -= 1
 
     def keep(self, data: bytes) -> str:
         """Store a text, once; its hash. On disk when this returns."""
@@ -118,9 +136,10 @@ class AuditLog:
     def notice(self, rel_path: str, content_hash: str | None, size: int) -> AuditEntry | None:
         """Bring the log to what stands in the file; the entry of a hand edit, if that is what it took.
 
-        The text is kept already. An announced change that was not made is taken back.
+        The text is kept already. An announced change that was not made is taken back; one that another process
+        is just making is not met here, because both are done `alone`.
         """
-        with self._lock:
+        with self.alone():
             before = self.last_hash(rel_path)
             if before != content_hash and key_of(rel_path) in self._unfinished:
                 latest = self._latest_entry(rel_path)
@@ -151,20 +170,20 @@ class AuditLog:
             sweep_temporaries(folder)
         with self._lock:
             self._catch_up()
-            known = [name for name in map(json.loads, self._latest) if rel_path is None or name == rel_path]
+            names = [name for key in self._latest if (name := name_of(key)) is not None]
         noticed: list[AuditEntry] = []
-        for name in known:
-            try:
-                data = store.bytes_if_present(name)
-            except MemoryStoreError as error:
-                _log.warning("memory file could not be compared with its log", extra={"error": type(error).__name__})
+        for name in names if rel_path is None else [name for name in names if name == rel_path]:
+            first = _standing(store, name)
+            if first is None or first[0] == self.last_hash(name):
                 continue
-            current = None if data is None else hash_of(data)
-            if current == self.last_hash(name):
-                continue
-            if data is not None:
-                self.keep(data)
-            entry = self.notice(name, current, len(data or b""))
+            with self.alone():  # a second look: the first may have met a change half made
+                found = _standing(store, name)
+                if found is None:
+                    continue
+                current, data = found
+                if data is not None:
+                    self.keep(data)
+                entry = self.notice(name, current, len(data or b""))
             noticed += [entry] if entry else []
         return noticed
 
@@ -183,7 +202,9 @@ class AuditLog:
         """
         gone = {key_of(name) for name in rel_paths}
         kept_latest = {key_of(name) for name in but_latest} - gone
-        with self._lock, self._open_log() as fd:
+        if not (self.folder / LOG_NAME).exists():
+            return 0
+        with self.alone(), self._open_log() as fd:
             if fd is None:
                 return 0
             lines = self._whole().split(b"\n")[:-1]
@@ -286,6 +307,16 @@ class AuditLog:
         except OSError as error:
             raise MemoryStoreError(f"cannot read the audit log {self.folder / LOG_NAME}: {error.strerror}") from None
         return data[: data.rfind(b"\n") + 1]
+
+
+def _standing(store: CurrentFiles, name: str) -> tuple[str | None, bytes | None] | None:
+    """Hash and text of what stands in a file now, None twice where there is no file; None when it cannot be read."""
+    try:
+        data = store.bytes_if_present(name)
+    except MemoryStoreError as error:
+        _log.warning("memory file could not be compared with its log", extra={"error": type(error).__name__})
+        return None
+    return (None if data is None else hash_of(data)), data
 
 
 def _ends_torn(fd: int) -> bool:

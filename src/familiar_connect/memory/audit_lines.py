@@ -30,6 +30,15 @@ def key_of(rel_path: str) -> bytes:
     return json.dumps(rel_path, ensure_ascii=False).encode()
 
 
+def name_of(key: bytes) -> str | None:
+    """The path a key stands for; None for one from a damaged line."""
+    try:
+        name = json.loads(key)
+    except ValueError:
+        return None
+    return name if isinstance(name, str) else None
+
+
 def changed(raw: bytes) -> bytes | None:
     """The key of the file a line says was changed; None for other lines."""
     if not raw.startswith(CHANGE):
@@ -41,7 +50,7 @@ def changed(raw: bytes) -> bytes | None:
 def parsed(raw: bytes) -> dict[str, Any] | None:
     try:
         line = json.loads(raw)
-    except ValueError:
+    except (ValueError, RecursionError):  # the latter for brackets nested without end
         return None
     return line if isinstance(line, dict) else None
 

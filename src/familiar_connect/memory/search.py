@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from itertools import islice
 
-from familiar_connect.errors import MemoryStorePathError, MemoryStorePatternError
+from familiar_connect.errors import MemoryStoreError, MemoryStorePathError, MemoryStorePatternError
 from familiar_connect.memory.paths import Folder, Parts, Root, failure, shorten
 from familiar_connect.memory.types import GrepHit, MemoryStoreLimits
 from familiar_connect.support.patterns import LinePattern, PatternRefused
@@ -95,6 +95,26 @@ def walk(root: Root, parts: Parts) -> Iterator[tuple[Folder, str]]:
             yield from _walk(top)
     except OSError:
         return
+
+
+def unreadable(root: Root, parts: Parts) -> Iterator[MemoryStoreError]:
+    """Why the folder at *parts*, or one below it, cannot be read: what the walks above pass over in silence.
+
+    Where there is no such folder, there is nothing to tell.
+    """
+    try:
+        with root.folder(parts) as folder:
+            inner = [name for name, is_dir in _scan(folder) if is_dir and not name.startswith(".")]
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        yield failure("read", "/".join(parts), error)
+        return
+    except MemoryStoreError as error:
+        yield error
+        return
+    for name in inner if len(parts) < MAX_DEPTH else ():
+        yield from unreadable(root, (*parts, name))
 
 
 def _walk(folder: Folder) -> Iterator[tuple[Folder, str]]:

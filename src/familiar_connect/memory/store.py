@@ -13,6 +13,7 @@ import os
 import stat
 import threading
 from collections import deque
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -26,7 +27,7 @@ from familiar_connect.errors import (
 )
 from familiar_connect.memory import search
 from familiar_connect.memory.audit import AuditLog, hash_of
-from familiar_connect.memory.paths import Folder, Parts, Root, failure, shorten, split_path
+from familiar_connect.memory.paths import CAN_HOLD_FOLDERS, Folder, Parts, Root, failure, shorten, split_path
 from familiar_connect.memory.types import (
     DEFAULT_MAX_FILE_BYTES,
     DEFAULT_MAX_FILES_PER_DIR,
@@ -38,7 +39,7 @@ from familiar_connect.memory.types import (
     Operation,
 )
 from familiar_connect.support.clock import Clock, SystemClock
-from familiar_connect.support.files import temporary_name, write_new
+from familiar_connect.support.files import locked, temporary_name, write_new
 
 __all__ = [
     "DEFAULT_MAX_FILES_PER_DIR",
@@ -187,6 +188,10 @@ class MemoryStore:
         """Files whose path matches *pattern*, sorted, up to the cap; see `memory.search`."""
         return search.glob(self._tree, self.limits, pattern)
 
+    def unreadable(self, rel_path: str = "") -> list[str]:
+        """Why folders at or below *rel_path* cannot be read, a sentence for each; `glob` and `grep` pass them over."""
+        return [str(error) for error in search.unreadable(self._tree, split_path(rel_path))]
+
     def grep(self, pattern: str, rel_path: str = "", case_insensitive: bool = True) -> list[GrepHit]:
         """The first match of every matching line, up to the cap; see `memory.search`."""
         return search.grep(self._tree, self.limits, pattern, split_path(rel_path), ignore_case=case_insensitive)
@@ -221,7 +226,7 @@ class MemoryStore:
         parts = split_path(rel_path)
         verb = "delete" if operation == "delete" else "write"
         try:
-            with self._lock, self._tree.place(parts, create=operation != "delete") as (folder, name):
+            with self._lock, self._alone(), self._tree.place(parts, create=operation != "delete") as (folder, name):
                 old = _standing(folder, name, required=operation == "delete")
                 new = None if operation == "delete" else data
                 if operation == "append" and old is not None:
@@ -242,6 +247,21 @@ class MemoryStore:
                 self._entries.append(entry)
         except OSError as error:
             raise failure(verb, rel_path, error) from None
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """No other process changes this memory meanwhile.
+
+        Without an audit there is no place for a lock file, so the root itself is locked, where it can be opened.
+        """
+        if self.audit is not None:
+            with self.audit.alone():
+                yield
+        elif CAN_HOLD_FOLDERS:
+            with locked(self.root, os.O_RDONLY):
+                yield
+        else:
+            yield
 
     def _commit(self, folder: Folder, name: str, entry: AuditEntry, old: _Standing | None, new: bytes | None) -> None:
         if folder.parts not in self._swept:

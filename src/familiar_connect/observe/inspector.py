@@ -7,10 +7,13 @@ is the same turn in one log line, without a word of what was said.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from familiar_connect.observe.facts import count, mappings, number, outcomes_of
+from familiar_connect.observe.last_context import NOTES, SEPARATOR
 from familiar_connect.observe.replay import ReplayRecord
 from familiar_connect.observe.report import seconds
 from familiar_connect.observe.trace import TurnTrace
@@ -39,6 +42,8 @@ class BlockLine:
     layer: str
     tokens: int
     fate: str
+    message: int | None = None
+    """Which message of the prompt holds it, counted from 0 as the prompt itself does."""
 
 
 def explain_turn(trace: TurnTrace, record: ReplayRecord | None = None, messages: bytes | None = None) -> str:
@@ -54,8 +59,8 @@ def turn_as_json(trace: TurnTrace, record: ReplayRecord | None = None, messages:
         "trace": json.loads(json.dumps(asdict(trace), default=str)),
         "blocks": [asdict(line) for line in block_lines(trace, record)],
         "dropped": _dropped(trace, record),
-        "providers": _outcomes(trace),
-        "model": _model_facts(trace),
+        "providers": outcomes_of(trace),
+        "model": model_facts(trace),
         "prefix": {key: trace.fact(key) for key in PREFIX_FACTS},
         "replayable": record is not None,
         "messages_hash": record.messages_hash if record else None,
@@ -66,8 +71,8 @@ def turn_as_json(trace: TurnTrace, record: ReplayRecord | None = None, messages:
 
 def turn_facts(trace: TurnTrace) -> dict[str, Any]:
     """What the one INFO line of a turn says beside its message."""
-    model = _model_facts(trace)
-    outcomes = _outcomes(trace)
+    model = model_facts(trace)
+    outcomes = outcomes_of(trace)
     facts: dict[str, Any] = {
         "trace_id": trace.trace_id,
         "familiar_id": trace.familiar_id,
@@ -92,35 +97,41 @@ def turn_line(trace: TurnTrace) -> str:
 def block_lines(trace: TurnTrace, record: ReplayRecord | None = None) -> list[BlockLine]:
     """Blocks in prompt order, then those that were cut, each with what became of it."""
     blocks = _recorded_blocks(trace, record)
-    notes = _dropped(trace, record)
-    shortened = {(note["source"], note["layer"]): note for note in notes if note["reason"] == "truncated"}
+    notes = cuts(trace, record)
     kept = [block for block in blocks if block.get("kept", True)]
+    from_same = Counter(_origin(block) for block in kept)
+    shortened = {
+        _origin(note): note for note in notes if note["reason"] == "truncated" and from_same[_origin(note)] == 1
+    }
     lines = []
     for place, block in enumerate(kept, start=1):
-        note = shortened.get((block.get("source"), block.get("layer")))
-        fate = f"shortened by {note['tokens_dropped']}: {_why(note)}" if note else "kept"
-        lines.append(_line(block, place, int(block.get("tokens") or 0), fate))
+        note = shortened.get(_origin(block))
+        fate = f"shortened by {note['tokens_dropped']}: {why(note)}" if note else "kept"
+        lines.append(_line(block, place, count(block.get("tokens")), fate))
     for note in notes:
-        if note["reason"] != "truncated":
+        if note not in shortened.values():
             tag = _tag_of_cut(blocks, note)
-            lines.append(_line({**note, "tag": tag}, None, int(note["tokens_dropped"]), f"cut: {_why(note)}"))
+            lines.append(_line({**note, "tag": tag}, None, note["tokens_dropped"], f"cut: {why(note)}"))
     return lines
 
 
+def _origin(of: Mapping[str, Any]) -> tuple[str, str]:
+    return str(of.get("source")), str(of.get("layer"))
+
+
 def _line(block: Mapping[str, Any], place: int | None, tokens: int, fate: str) -> BlockLine:
-    return BlockLine(
-        place, str(block.get("source") or ""), str(block.get("tag") or ""), str(block.get("layer") or ""), tokens, fate
-    )
+    source, tag, layer = (str(block.get(key) or "") for key in ("source", "tag", "layer"))
+    message = block.get("message")
+    return BlockLine(place, source, tag, layer, tokens, fate, message if isinstance(message, int) else None)
 
 
 def _tag_of_cut(blocks: Sequence[Mapping[str, Any]], note: Mapping[str, Any]) -> str | None:
     cut = (block for block in blocks if not block.get("kept", True))
-    return next(
-        (b.get("tag") for b in cut if (b.get("source"), b.get("layer")) == (note["source"], note["layer"])), None
-    )
+    return next((block.get("tag") for block in cut if _origin(block) == _origin(note)), None)
 
 
-def _why(note: Mapping[str, Any]) -> str:
+def why(note: Mapping[str, Any]) -> str:
+    """What had no room for what was cut."""
     full = note.get("full") or "layer"
     return {
         "layer": f"layer {note.get('layer')} is full",
@@ -130,9 +141,8 @@ def _why(note: Mapping[str, Any]) -> str:
 
 
 def _recorded_blocks(trace: TurnTrace, record: ReplayRecord | None) -> list[Mapping[str, Any]]:
-    traced = trace.fact("tokens_by_block")
-    if isinstance(traced, list) and traced:
-        return [block for block in traced if isinstance(block, Mapping)]
+    if traced := mappings(trace.fact("tokens_by_block")):
+        return traced
     kept = record.kept if record else ()
     return [
         {
@@ -145,20 +155,26 @@ def _recorded_blocks(trace: TurnTrace, record: ReplayRecord | None) -> list[Mapp
     ]
 
 
+def cuts(trace: TurnTrace, record: ReplayRecord | None = None) -> list[dict[str, Any]]:
+    """Every cut once: what one source lost to one limit, whether at one go or piece by piece."""
+    found: dict[tuple[str, ...], dict[str, Any]] = {}
+    for note in _dropped(trace, record):
+        key = (*_origin(note), str(note["reason"]), str(note["full"]))
+        before = found.get(key, {"tokens_dropped": 0})
+        found[key] = {**note, "tokens_dropped": before["tokens_dropped"] + count(note["tokens_dropped"])}
+    return list(found.values())
+
+
 def _dropped(trace: TurnTrace, record: ReplayRecord | None) -> list[dict[str, Any]]:
     """Every cut: those of assembly, and those a model's window asked for later."""
-    traced = [note for span in trace.stages for note in span.metadata.get("dropped") or () if isinstance(note, Mapping)]
+    traced = [note for span in trace.stages for note in mappings(span.metadata.get("dropped"))]
     found = traced or ([{**asdict(note), "layer": note.layer.value} for note in record.dropped] if record else [])
     unknown = {"layer": "", "source": "", "reason": "dropped", "tokens_dropped": 0, "full": "layer"}
     return [{**unknown, **note} for note in found]
 
 
-def _outcomes(trace: TurnTrace) -> list[dict[str, Any]]:
-    found = trace.fact("provider_outcomes")
-    return [dict(outcome) for outcome in found if isinstance(outcome, Mapping)] if isinstance(found, list) else []
-
-
-def _model_facts(trace: TurnTrace) -> dict[str, Any]:
+def model_facts(trace: TurnTrace) -> dict[str, Any]:
+    """What is known of the model's part."""
     span = trace.stage("model")
     return {key: span.metadata[key] for key in MODEL_FACTS if key in span.metadata} if span else {}
 
@@ -176,9 +192,17 @@ def _blocks(trace: TurnTrace, record: ReplayRecord | None) -> str:
     if not lines:
         return "## Blocks\n\nNo blocks were noted for this turn."
     total = sum(line.tokens for line in lines if line.place is not None)
-    rows = [[line.place or "–", line.source, line.tag, line.layer, line.tokens, line.fate] for line in lines]
-    body = markdown_table(["place", "source", "tag", "layer", "tokens", "fate"], rows)
-    return f"## Blocks\n\n{body}\n\n{total} tokens in the prompt."
+    rows = [
+        [line.place or "–", message_mark(line), line.source, line.tag, line.layer, line.tokens, line.fate]
+        for line in lines
+    ]
+    body = markdown_table(["place", "message", "source", "tag", "layer", "tokens", "fate"], rows)
+    return f"## Blocks\n\n{body}\n\n{total} tokens in the prompt (estimated)."
+
+
+def message_mark(line: BlockLine) -> str:
+    """The message of a block as the prompt numbers it."""
+    return "–" if line.message is None else f"[{line.message}]"
 
 
 def _stages(trace: TurnTrace) -> str:
@@ -196,40 +220,53 @@ def _providers(trace: TurnTrace) -> str:
         [
             each.get("id", ""),
             each.get("status", ""),
-            seconds(float(each.get("duration_s") or 0)),
+            seconds(number(each.get("duration_s")) or 0.0),
             each.get("error") or "",
         ]
-        for each in _outcomes(trace)
+        for each in outcomes_of(trace)
     ]
     return "## Providers\n\n" + markdown_table(["provider", "status", "took", "error"], rows) if rows else ""
 
 
 def _model(trace: TurnTrace) -> str:
-    facts = _model_facts(trace)
-    if not facts:
-        return ""
+    line = model_line(trace)
+    return f"## Model\n\n{line}" if line else ""
+
+
+def model_line(trace: TurnTrace) -> str:
+    """The model's part in one line; what it counted itself is said to be its own count."""
+    facts = model_facts(trace)
     words = [str(facts["model"])] if facts.get("model") else []
     if facts.get("provider"):
         words.append(f"by {facts['provider']}")
-    if facts.get("first_token_s") is not None:
-        words.append(f"first token after {seconds(float(facts['first_token_s']))}")
-    for key, label in (("prompt_tokens", "prompt"), ("cached_tokens", "cached"), ("completion_tokens", "written")):
-        if facts.get(key) is not None:
-            words.append(f"{facts[key]} tokens {label}")
+    if (first := number(facts.get("first_token_s"))) is not None:
+        words.append(f"first token after {seconds(first)}")
+    labels = (("prompt_tokens", "prompt"), ("cached_tokens", "cached"), ("completion_tokens", "written"))
+    counts = [f"{count(facts[key])} {label}" for key, label in labels if facts.get(key) is not None]
+    if counts:
+        words.append(f"tokens by the model's own count: {', '.join(counts)}")
     if facts.get("finish_reason"):
         words.append(f"ended by {facts['finish_reason']}")
-    if int(facts.get("attempts") or 1) > 1:
-        words.append(f"{facts['attempts']} attempts")
-    return "## Model\n\n" + " · ".join(words)
+    if count(facts.get("attempts")) > 1:
+        words.append(f"{count(facts['attempts'])} attempts")
+    return " · ".join(words)
 
 
 def _prefix(trace: TurnTrace) -> str:
-    ratio = trace.fact("prefix_ratio")
+    line = prefix_line(trace)
+    return f"## Shared prefix\n\n{line}" if line else ""
+
+
+def prefix_line(trace: TurnTrace) -> str:
+    """How much of the prompt was new; a first prompt after a start has none before it to be compared with."""
+    if trace.fact("prefix_compared") is False:
+        return "The prompt before this one is not known in this run, so nothing can be said to repeat."
+    ratio = number(trace.fact("prefix_ratio"))
     if ratio is None:
         return ""
     ended_by = trace.fact("prefix_ended_by")
     end = "the whole prompt is the same" if ended_by is None else f"message [{ended_by}] is the first that differs"
-    return f"## Shared prefix\n\n{float(ratio):.0%} of the prompt repeats the start of the one before; {end}."
+    return f"{ratio:.0%} of the prompt repeats the start of the one before; {end}."
 
 
 def _replay(record: ReplayRecord | None) -> str:
@@ -243,7 +280,9 @@ def _replay(record: ReplayRecord | None) -> str:
 def _prompt(messages: bytes | None) -> str:
     if messages is None:
         return "## Prompt\n\nThe prompt of this turn is not on disk."
-    return "## Prompt\n\n" + messages.decode("utf-8", errors="replace").strip()
+    text = messages.decode("utf-8", errors="replace")
+    prompt, _, notes = text.rpartition(f"{SEPARATOR}{NOTES}")
+    return "## Prompt\n\n" + (prompt if notes and prompt else text).strip()
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

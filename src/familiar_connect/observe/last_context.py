@@ -18,6 +18,8 @@ from familiar_connect.support.files import atomic_write
 logger = logging.getLogger(__name__)
 
 SEPARATOR = "\n\n---\n\n"
+NOTES = "## Cuts and timings"
+"""How the notes after a prompt begin."""
 
 
 class LastContextCache:
@@ -28,17 +30,20 @@ class LastContextCache:
         self._clock = clock or SystemClock()
 
     def put(
-        self, *, channel_id: int, messages: Sequence[Message], modality: str | Enum, notes: str | None = None
+        self,
+        *,
+        channel_id: int,
+        messages: Sequence[Message],
+        modality: str | Enum,
+        notes: str | None = None,
+        trace_id: str | None = None,
     ) -> None:
         """Replace the channel's page with *messages*; *notes* (cuts, timings) follow them."""
         kind = modality.value if isinstance(modality, Enum) else modality
-        header = f"# {self._clock.now().isoformat()} modality={kind} {len(messages)} messages"
-        sections = [_section(index, message) for index, message in enumerate(messages)]
-        if notes:
-            sections.append(notes.strip())
-        page = f"{header}\n\n{SEPARATOR.join(sections)}\n"
+        turn = f" turn={trace_id}" if trace_id else ""
+        header = f"# {self._clock.now().isoformat()} modality={kind} {len(messages)} messages{turn}"
         try:
-            atomic_write(self._path(channel_id), page.encode("utf-8", errors="replace"))
+            atomic_write(self._path(channel_id), page_of(messages, header=header, notes=notes))
         except OSError as failure:
             logger.warning(
                 "last context not written", extra={"channel_id": channel_id, "error": type(failure).__name__}
@@ -56,6 +61,20 @@ class LastContextCache:
 
     def _path(self, channel_id: int) -> Path:
         return self._root / f"{int(channel_id)}.last-context.md"
+
+
+def page_of(messages: Sequence[Message], *, header: str, notes: str | None = None) -> bytes:
+    """*messages* as people read them, under *header*."""
+    sections = [_section(index, message) for index, message in enumerate(messages)]
+    if notes:
+        sections.append(notes.strip())
+    return f"{header}\n\n{SEPARATOR.join(sections)}\n".encode("utf-8", errors="replace")
+
+
+def is_of_turn(page: bytes, trace_id: str) -> bool:
+    """Whether *page* says of itself that it shows the prompt of that turn."""
+    header = page.partition(b"\n")[0].decode("utf-8", errors="replace")
+    return header.endswith(f" turn={trace_id}")
 
 
 def _section(index: int, message: Message) -> str:

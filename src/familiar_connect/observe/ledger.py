@@ -1,7 +1,8 @@
 """The ledger of past turns: traces → SQLite.
 
 Writing is buffered; reading sees what is flushed. The ledger observes: a database that is missing,
-locked, corrupt or on a full disk costs one warning and the traces themselves, never a turn. Each
+locked, corrupt or on a full disk costs one warning and the traces themselves, never a turn. A row that
+makes no sense is passed over and the others are shown; a home that cannot be written can be read. Each
 operation opens and closes the database, so nothing is tied to a thread or an event loop; callers on
 a loop run it in a thread.
 """
@@ -10,10 +11,11 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import sqlite3
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import RLock
@@ -28,6 +30,10 @@ DEFAULT_KEEP = 20_000
 MAX_BUFFERED = 1_000
 """Traces held while the database cannot be written."""
 BUSY_TIMEOUT_S = 5.0
+MAX_NESTING = 32
+"""Facts nested deeper were not written by us."""
+_READ_ONLY = ("mode=ro", "mode=ro&immutable=1")
+"""Ways to read where nothing may be written; the last for a folder that cannot even hold a lock."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS traces (
@@ -114,7 +120,7 @@ class SQLiteCollector:
 
     def recent_traces(self, *, familiar_id: str, limit: int = 100) -> list[TurnTrace]:
         """The newest flushed traces, newest first."""
-        return self._traces(f"WHERE familiar_id = ? {_NEWEST_FIRST} LIMIT ?", (familiar_id, limit))
+        return self._traces(f"WHERE familiar_id = ? {_NEWEST_FIRST}", (familiar_id,), limit)
 
     def traces_in_range(self, *, familiar_id: str, start: str | datetime, end: str | datetime) -> list[TurnTrace]:
         """Flushed traces from *start* to *end*, both included, oldest first."""
@@ -131,7 +137,7 @@ class SQLiteCollector:
         )
 
         def durations(db: sqlite3.Connection) -> list[float]:
-            return [row[0] for row in db.execute(query, (familiar_id, stage_name, limit))]
+            return [row[0] for row in db.execute(query, (familiar_id, stage_name, limit)) if _is_number(row[0])]
 
         return self._read(durations, [])
 
@@ -143,18 +149,39 @@ class SQLiteCollector:
     def trace(self, trace_id: str) -> TurnTrace | None:
         """One trace by its id, flushed first when it is still buffered."""
         self.flush()
-        return next(iter(self._traces("WHERE trace_id = ? ORDER BY id DESC LIMIT 1", (trace_id,))), None)
+        return next(iter(self._traces("WHERE trace_id = ? ORDER BY id DESC", (trace_id,), 1)), None)
 
-    def _traces(self, condition: str, values: Sequence[Any]) -> list[TurnTrace]:
+    def problem(self) -> str | None:
+        """What keeps the database from being read, if anything does."""
+        try:
+            with self._open_to_read() as db:
+                found = db.execute("PRAGMA quick_check(1)").fetchone()
+        except (sqlite3.Error, OSError) as failure:
+            return str(failure)
+        return None if found == ("ok",) else str(found[0] if found else "it is empty")
+
+    def _traces(self, condition: str, values: Sequence[Any], limit: int | None = None) -> list[TurnTrace]:
+        """At most *limit* traces that can be read; one warning counts those that cannot."""
+
         def query(db: sqlite3.Connection) -> list[TurnTrace]:
-            rows = db.execute(f"SELECT {_TRACE_COLUMNS} FROM traces {condition}", values).fetchall()
-            return [_to_trace(row, _stages_of(db, row[0])) for row in rows]
+            found: list[TurnTrace] = []
+            unreadable = 0
+            for row in db.execute(f"SELECT {_TRACE_COLUMNS} FROM traces {condition}", values):
+                if limit is not None and len(found) >= limit:
+                    break
+                try:
+                    found.append(_to_trace(row, _stages_of(db, row[0])))
+                except (ValueError, TypeError, RecursionError):
+                    unreadable += 1
+            if unreadable:
+                logger.warning("past turns passed over", extra={"file": str(self._path), "unreadable": unreadable})
+            return found
 
         return self._read(query, [])
 
     def _read(self, query: Callable[[sqlite3.Connection], T], otherwise: T) -> T:
         def opened() -> T:
-            with self._open() as db:
+            with self._open_to_read() as db:
                 return query(db)
 
         with self._lock:
@@ -175,11 +202,34 @@ class SQLiteCollector:
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
         with closing(sqlite3.connect(self._path, timeout=BUSY_TIMEOUT_S)) as db:
-            db.execute("PRAGMA journal_mode = WAL")
-            db.execute("PRAGMA synchronous = NORMAL")
-            db.execute("PRAGMA foreign_keys = ON")
-            db.executescript(_SCHEMA)
+            _make_ready(db)
             yield db
+
+    @contextmanager
+    def _open_to_read(self) -> Iterator[sqlite3.Connection]:
+        with closing(self._connected_to_read()) as db:
+            db.text_factory = lambda raw: raw.decode("utf-8", "replace")
+            yield db
+
+    def _connected_to_read(self) -> sqlite3.Connection:
+        """As for writing, so that an older file is brought up to date; else, where that is forbidden, as it is."""
+        try:
+            return self._connected("mode=rwc", _make_ready)
+        except sqlite3.OperationalError as refused:
+            for access in _READ_ONLY:
+                with suppress(sqlite3.OperationalError):
+                    return self._connected(access, lambda db: db.execute("SELECT 1 FROM traces LIMIT 1"))
+            raise refused
+
+    def _connected(self, access: str, look: Callable[[sqlite3.Connection], object]) -> sqlite3.Connection:
+        address = f"{self._path.absolute().as_uri()}?{access}"
+        db = sqlite3.connect(address, uri=True, timeout=BUSY_TIMEOUT_S)
+        try:
+            look(db)
+        except BaseException:
+            db.close()
+            raise
+        return db
 
     def _guarded(self, action: Callable[[], T], otherwise: T) -> T:
         """*action*, or *otherwise* and one warning until writing works again."""
@@ -193,6 +243,13 @@ class SQLiteCollector:
                 )
             self._warned = True
             return otherwise
+
+
+def _make_ready(db: sqlite3.Connection) -> None:
+    db.execute("PRAGMA journal_mode = WAL")
+    db.execute("PRAGMA synchronous = NORMAL")
+    db.execute("PRAGMA foreign_keys = ON")
+    db.executescript(_SCHEMA)
 
 
 def _insert(db: sqlite3.Connection, trace: TurnTrace) -> None:
@@ -224,22 +281,53 @@ def _stages_of(db: sqlite3.Connection, row_id: int) -> tuple[StageSpan, ...]:
     rows = db.execute(
         "SELECT name, start_s, duration_s, metadata FROM stages WHERE trace = ? ORDER BY place", (row_id,)
     )
-    return tuple(StageSpan(name, start, duration, json.loads(metadata)) for name, start, duration, metadata in rows)
+    return tuple(
+        StageSpan(_text(n), _number(start), _number(took), _facts(metadata)) for n, start, took, metadata in rows
+    )
 
 
 def _to_trace(row: Sequence[Any], stages: tuple[StageSpan, ...]) -> TurnTrace:
     _, trace_id, familiar_id, channel_id, guild_id, modality, timestamp, total_duration_s, tags = row
     return TurnTrace(
-        trace_id=trace_id,
-        familiar_id=familiar_id,
-        channel_id=channel_id,
-        guild_id=guild_id,
-        modality=modality,
-        timestamp=timestamp,
-        total_duration_s=total_duration_s,
+        trace_id=_text(trace_id),
+        familiar_id=_text(familiar_id),
+        channel_id=int(_number(channel_id)),
+        guild_id=None if guild_id is None else int(_number(guild_id)),
+        modality=_text(modality),
+        timestamp=_text(timestamp),
+        total_duration_s=_number(total_duration_s),
         stages=stages,
-        tags=json.loads(tags),
+        tags={key: str(value) for key, value in _facts(tags).items()},
     )
+
+
+def _facts(text: Any) -> dict[str, Any]:
+    """Facts as they were written; a number that JSON does not know is nothing."""
+    found = json.loads(text, parse_constant=lambda _: None)
+    if not isinstance(found, dict) or not _is_shallow(found, MAX_NESTING):
+        raise ValueError("no facts")
+    return found
+
+
+def _is_shallow(value: Any, levels: int) -> bool:
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return levels > 0 and all(_is_shallow(each, levels - 1) for each in inside)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
+
+
+def _number(value: Any) -> Any:
+    if not _is_number(value):
+        raise ValueError("no number")
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("no text")
+    return value
 
 
 def _to_json(facts: Any) -> str:

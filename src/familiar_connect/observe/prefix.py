@@ -27,9 +27,13 @@ class PrefixShare:
     total_tokens: int
     ended_by: int | None
     """Index of the message where the sharing ends; None when the whole prompt is shared."""
+    compared: bool = True
+    """Whether there was a prompt to compare with: nothing is known of those of an earlier run."""
 
     def facts(self) -> dict[str, Any]:
         """The share as a trace keeps it."""
+        if not self.compared:
+            return {"prefix_compared": False, "prefix_total_tokens": self.total_tokens}
         return {
             "prefix_ratio": round(self.ratio, 4),
             "prefix_shared_tokens": self.shared_tokens,
@@ -53,7 +57,7 @@ def shared_prefix(previous: Sequence[Message] | None, current: Sequence[Message]
             shared += estimate_tokens(text[: common_length(text, _as_read(before[index]))])
         ended_by = index
         break
-    return PrefixShare(shared / total if total else 0.0, shared, total, ended_by)
+    return PrefixShare(shared / total if total else 0.0, shared, total, ended_by, previous is not None)
 
 
 class PrefixMeter:

@@ -39,6 +39,8 @@ GRACE_S = 3_600.0
 MAX_BYTES = 64 * 1024 * 1024
 """Nothing larger is unpacked."""
 
+_UNREADABLE = (OSError, zlib.error, KeyError, TypeError, ValueError, OverflowError, RecursionError)
+"""What reading a damaged or hostile file may end in."""
 _SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _SUFFIX = ".json.z"
 
@@ -120,7 +122,7 @@ class ReplayStore:
                 settings=_read(self._object_path(plain["settings"])),
                 kept=tuple(from_plain(Contribution, _read(self._object_path(name))) for name in plain["kept"]),
             )
-        except (OSError, zlib.error, PlainDataError, KeyError, TypeError, ValueError) as failure:
+        except (*_UNREADABLE, PlainDataError) as failure:
             raise FamiliarError(
                 f"{path}: this turn cannot be rebuilt ({type(failure).__name__}); the file, or a part in"
                 f" {self._objects}, is damaged or of another version. Delete the file; other turns are not touched."
@@ -164,7 +166,7 @@ class ReplayStore:
                     verdicts[name] = mentions(_read(self._object_path(name)), author)
                 if verdicts[name]:
                     return True
-        except (OSError, zlib.error, KeyError, TypeError, ValueError, FamiliarError):
+        except (*_UNREADABLE, FamiliarError):
             return True
         return False
 
@@ -197,7 +199,7 @@ class ReplayStore:
             try:
                 plain = _read(path)
                 named.update(plain["kept"], [plain["settings"]])
-            except (OSError, zlib.error, KeyError, TypeError, ValueError):
+            except _UNREADABLE:
                 logger.debug("torn record passed over", extra={"file": path.name})
         limit = self._clock.now().timestamp() - grace_s
         for path in self._parts():

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from familiar_connect.observe.facts import mappings, number
 from familiar_connect.observe.trace import TurnTrace
 
 NOTHING = "No turns recorded yet."
@@ -70,7 +71,7 @@ def provider_success_rates(traces: Sequence[TurnTrace]) -> str:
     outcomes: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for trace in traces:
         for span in trace.stages:
-            for outcome in span.metadata.get("provider_outcomes") or ():
+            for outcome in mappings(span.metadata.get("provider_outcomes")):
                 outcomes[str(outcome.get("id", "?"))].append(outcome)
     if not outcomes:
         return "Providers\nNo provider outcomes recorded."
@@ -131,15 +132,7 @@ def _fact(trace: TurnTrace, stage: str, key: str) -> Any:
 
 def _numbers(values: Iterable[Any]) -> list[float]:
     """Those of *values* that are numbers, written as text or not."""
-    found: list[float] = []
-    for value in values:
-        try:
-            number = float(value)
-        except (TypeError, ValueError):
-            continue
-        if math.isfinite(number):
-            found.append(number)
-    return found
+    return [found for value in values if (found := number(value)) is not None]
 
 
 def _seconds(timestamp: str) -> float:

@@ -16,7 +16,8 @@ from familiar_connect.context.render import RenderOptions, native_prompt
 from familiar_connect.context.types import BudgetResult, ContextItem, PipelineOutput
 from familiar_connect.errors import FamiliarError
 from familiar_connect.llm.types import Capabilities, Message, TextPart
-from familiar_connect.observe.replay import ReplayRecord
+from familiar_connect.observe.last_context import is_of_turn, page_of
+from familiar_connect.observe.replay import ReplayRecord, hash_messages
 from familiar_connect.support.plain import PlainDataError, from_plain
 
 
@@ -77,7 +78,7 @@ def replay_messages(record: ReplayRecord) -> list[Message]:
     try:
         options = from_plain(RenderOptions, record.settings["render"])
         fitting = from_plain(Fitting, record.settings["fitting"])
-    except (KeyError, PlainDataError) as failure:
+    except (KeyError, TypeError, PlainDataError) as failure:
         raise FamiliarError(
             f"turn {record.trace_id} was kept by another version of the program and cannot be replayed;"
             " newer turns can: `familiar inspect --list`"
@@ -85,3 +86,18 @@ def replay_messages(record: ReplayRecord) -> list[Message]:
     budget = BudgetResult(dropped=list(record.dropped), kept=list(record.kept))
     output = PipelineOutput(record.request, budget, [], record.directives)
     return fitting.apply(full_prompt(output, options))
+
+
+def prompt_page(trace_id: str, page: bytes | None, record: ReplayRecord | None) -> bytes | None:
+    """The prompt of one turn as a page: *page* where it is that turn's, else made anew from what was kept."""
+    if page is not None and is_of_turn(page, trace_id):
+        return page
+    if record is None:
+        return None
+    try:
+        messages = replay_messages(record)
+    except FamiliarError:
+        return None
+    same = hash_messages(messages) == record.messages_hash
+    how = "the same as was sent, byte for byte" if same else "NOT the same as was sent"
+    return page_of(messages, header=f"# made anew from the replay record, {how}; {len(messages)} messages")

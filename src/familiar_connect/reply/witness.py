@@ -15,7 +15,7 @@ from familiar_connect.context.pipeline import PipelineReply
 from familiar_connect.context.render import RenderOptions
 from familiar_connect.context.types import ContextRequest
 from familiar_connect.observe.inspector import turn_facts
-from familiar_connect.observe.last_context import LastContextCache
+from familiar_connect.observe.last_context import NOTES, LastContextCache
 from familiar_connect.observe.ledger import MetricsCollector
 from familiar_connect.observe.prefix import PrefixMeter
 from familiar_connect.observe.replay import ReplayRecord, ReplayStore, hash_messages
@@ -87,19 +87,24 @@ class Witness:
 
     def _keep(self, seen: Seen, trace: TurnTrace, channel: ChannelConfig) -> None:
         try:
-            self.collector.record(trace)
-            if seen.reply is None:
-                return
-            if seen.reply.messages:
-                self._last_context.put(
-                    channel_id=trace.channel_id,
-                    messages=seen.reply.messages,
-                    modality=seen.request.modality,
-                    notes=cuts_and_timings(trace),
-                )
-            self._replays.save(trace.trace_id, self._record(seen, seen.reply, trace, channel))
+            try:
+                if seen.reply is not None:
+                    self._keep_prompt(seen, seen.reply, trace, channel)
+            finally:
+                self.collector.record(trace)  # last: whoever finds the trace finds its prompt too
         except Exception:  # isolation: observing never fails a turn
             logger.exception("turn could not be kept for inspection", extra={"trace_id": trace.trace_id})
+
+    def _keep_prompt(self, seen: Seen, reply: PipelineReply, trace: TurnTrace, channel: ChannelConfig) -> None:
+        if reply.messages:
+            self._last_context.put(
+                channel_id=trace.channel_id,
+                messages=reply.messages,
+                modality=seen.request.modality,
+                notes=cuts_and_timings(trace),
+                trace_id=trace.trace_id,
+            )
+        self._replays.save(trace.trace_id, self._record(seen, reply, trace, channel))
 
     def _record(self, seen: Seen, reply: PipelineReply, trace: TurnTrace, channel: ChannelConfig) -> ReplayRecord:
         whole = full_prompt(reply.output, self._options)
@@ -135,7 +140,7 @@ def cuts_and_timings(trace: TurnTrace) -> str:
     dropped = [note for span in trace.stages for note in span.metadata.get("dropped") or ()]
     lines = [f"- cut: {_cut(note)}" for note in dropped] or ["- nothing was cut"]
     lines += [f"- {span.name}: {span.duration_s * 1000:.0f} ms" for span in trace.stages if span.name != "observe"]
-    return "## Cuts and timings\n\n" + "\n".join(lines)
+    return f"{NOTES}\n\n" + "\n".join(lines)
 
 
 def _cut(note: Mapping[str, Any]) -> str:

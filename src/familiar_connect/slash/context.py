@@ -1,11 +1,19 @@
-"""/context: what the model was last shown in this channel, where each block came from and what was cut."""
+"""/context: what the model was last shown in this channel, where each block came from and what was cut.
+
+On its own it fits a screen; `/context full` shows the prompt itself as well.
+"""
 
 from __future__ import annotations
 
 from familiar_connect.familiar import Familiar
 from familiar_connect.observe.inspector import explain_turn
+from familiar_connect.observe.outline import outline_turn
+from familiar_connect.reply.replaying import prompt_page
 from familiar_connect.slash.command import SlashCommand, SlashContext, SlashReply
 from familiar_connect.support.aio import off_loop
+
+FULL = "full"
+MORE = f"`/context {FULL}` shows the prompt itself; so does `familiar inspect`."
 
 
 async def context(ctx: SlashContext, familiar: Familiar) -> SlashReply:
@@ -17,12 +25,15 @@ async def context(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     if trace is None or trace.channel_id != ctx.channel_id:
         return SlashReply(text=page.decode("utf-8", errors="replace"))
     record = await off_loop(familiar.path.replays.find, trace.trace_id)
+    if ctx.words.strip().lower() != FULL:
+        return SlashReply(text=f"{outline_turn(trace, record)}\n\n{MORE}")
+    page = await off_loop(prompt_page, trace.trace_id, page, record)
     return SlashReply(text=explain_turn(trace, record, page))
 
 
 CONTEXT = SlashCommand(
     name="context",
-    description="Show the last prompt: every block, where it came from, what it cost, what was cut.",
+    description="Show what the last prompt was made of and what was cut; /context full shows all of it.",
     run=context,
     operator_only=True,
 )

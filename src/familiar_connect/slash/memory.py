@@ -18,11 +18,19 @@ async def memory(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     return SlashReply(text=await off_loop(_listing, store))
 
 
-def _one(store: MemoryStore, rel_path: str) -> str:
+def _one(store: MemoryStore, wanted: str) -> str:
+    rel_path = _meant(store, wanted)
     try:
         return store.read_file(rel_path).strip() or f"{rel_path} is empty."
     except MemoryStoreError as error:
         return str(error)
+
+
+def _meant(store: MemoryStore, wanted: str) -> str:
+    """The one file whose name ends in *wanted*, where there is just one; else *wanted* itself."""
+    files = store.glob("**/*.md")
+    found = [path for path in files if path.endswith(f"/{wanted}")]
+    return found[0] if wanted not in files and len(found) == 1 else wanted
 
 
 def _listing(store: MemoryStore) -> str:

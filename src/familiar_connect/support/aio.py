@@ -1,8 +1,7 @@
 """Owned tasks and work off the event loop.
 
 Every task belongs to a `Background`, which keeps it, names it, logs its failure and cancels it on
-close. Blocking work goes through `off_loop`, whose threads are ours alone: a guest that blocks the
-interpreter's default pool cannot starve the stores.
+close. Blocking work goes through `off_loop`; work of one module never waits for the threads of another.
 """
 
 from __future__ import annotations
@@ -10,26 +9,20 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Hashable
-from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, ParamSpec, TypeVar
+
+from familiar_connect.support.workers import workers_of
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
-MAX_THREADS = 16
-
 
 async def off_loop(work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run blocking *work* in one of our threads; a deadline around this await is a real one."""
-    return await asyncio.get_running_loop().run_in_executor(_threads(), partial(work, *args, **kwargs))
-
-
-@lru_cache(maxsize=1)
-def _threads() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(max_workers=MAX_THREADS, thread_name_prefix="familiar")
+    """Run blocking *work* in a thread; a deadline around this await is a real one."""
+    return await asyncio.wrap_future(workers_of(work).submit(partial(work, *args, **kwargs)))
 
 
 async def cancel_and_wait(task: asyncio.Task[Any]) -> None:

@@ -77,7 +77,7 @@ def locked(path: Path, flags: int) -> Iterator[int]:
     The file may be replaced while we wait; what is handed out is the one that stands there now.
     """
     while True:
-        fd = os.open(path, flags | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0))
+        fd = os.open(path, flags | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0), 0o666)
         try:
             if fcntl is not None:
                 fcntl.flock(fd, fcntl.LOCK_EX)

@@ -13,9 +13,13 @@ import re
 import sys
 import traceback
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, TextIO
 
+from familiar_connect.support.text import escaped
+
 ROOT = "familiar_connect"
+LOG_FILE_BYTES = 1_000_000
 
 PRIVATE_KEYS = frozenset(
     {
@@ -75,6 +79,23 @@ def set_up_logging(verbosity: int, *, stream: TextIO | None = None, json_lines: 
     return handler
 
 
+def log_to_file(path: Path) -> None:
+    """Send warnings to a small file instead of the screen, where they would stand in the middle of a conversation."""
+    from logging.handlers import RotatingFileHandler  # brings the network with it: only where it is used
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handler = RotatingFileHandler(path, maxBytes=LOG_FILE_BYTES, backupCount=1, encoding="utf-8", delay=True)
+    except OSError:
+        return
+    handler.setFormatter(LineFormatter())
+    root = logging.getLogger(ROOT)
+    for earlier in [one for one in root.handlers if isinstance(one, _LineHandler)]:
+        root.removeHandler(earlier)
+    root.addHandler(handler)
+    root.propagate = False
+
+
 def event(logger: logging.Logger, level: int, message: str, /, **facts: Any) -> None:
     """Log *message* with *facts* beside it; a fact may bear any name, `name` and `message` too."""
     if logger.isEnabledFor(level):
@@ -106,9 +127,9 @@ class LineFormatter(logging.Formatter):
             line = {"at": at, "level": record.levelname, "logger": record.name, "message": message}
             line |= {"exception": failure} if failure else {}
             beside = {f"{key}_" if key in line else key: value for key, value in facts.items()}
-            return json.dumps(line | beside, default=str, ensure_ascii=False)
+            return escaped(json.dumps(line | beside, default=str, ensure_ascii=False))
         words = [at, record.levelname, record.name, _one_line(message), *(f"{k}={_shown(v)}" for k, v in facts.items())]
-        return " ".join(words) + (f"\n{failure}" if failure else "")
+        return escaped(" ".join(words) + (f"\n{failure}" if failure else ""))
 
     def _facts(self, record: logging.LogRecord) -> dict[str, Any]:
         found = {key.removesuffix("_"): value for key, value in vars(record).items() if key not in _BUILT_IN}

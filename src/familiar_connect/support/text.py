@@ -1,4 +1,4 @@
-"""Cutting text where it hurts least: at a sentence, else a word, else between graphemes."""
+"""Text for people: cut where it hurts least, and without characters that command a terminal."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ _SENTENCE_END = re.compile(r"""(?<![.!?…])[.!?…]+["'”’)\]*_]*(?=\s|$)|[�
 """Looks back once, so that a page of dots costs no more than a page of words."""
 _LOOK_AHEAD = 64
 """Characters read past a limit, to see whether a mark there ends a sentence."""
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+"""Moves the cursor, recolours the screen or turns the line around; tabs and line ends do not count."""
 _JOINERS = {"\u200d", "\ufe0e", "\ufe0f", "\u20e3"}
 
 
@@ -75,6 +77,16 @@ def shorten_middle(text: str, limit: int) -> str:
     head = grapheme_boundary(text, limit * 2 // 3)
     tail = grapheme_boundary(text, len(text) - (limit - limit * 2 // 3))
     return f"{text[:head]}\n[… {tail - head:,} characters left out …]\n{text[tail:]}"
+
+
+def printable(text: str) -> str:
+    """*text* without characters that command a terminal."""
+    return _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def escaped(text: str) -> str:
+    """*text* with characters that command a terminal written out, as JSON writes them."""
+    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def one_line(text: str) -> str:

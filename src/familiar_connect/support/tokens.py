@@ -12,7 +12,7 @@ from typing import Any
 
 CHARS_PER_TOKEN = 4
 EXACT_LIMIT_CHARS = 40_000
-"""Longer texts are estimated: counting them exactly would hold the event loop."""
+"""Of a longer text only the beginning is counted: counting all of it would hold the event loop."""
 
 _VOCABULARIES = (
     ("o200k_base", ("gpt-4o", "gpt-4.1", "gpt-5", "o1", "o3", "o4", "chatgpt-4o", "gpt-oss")),
@@ -21,14 +21,18 @@ _VOCABULARIES = (
 
 
 def estimate_tokens(text: str, model: str | None = None) -> int:
-    """Tokens of *text*: exact for a *model* whose vocabulary is bundled, else a quarter of its characters."""
+    """Tokens of *text*: exact for a *model* whose vocabulary is bundled, else a quarter of its characters.
+
+    The rest of a text beyond the limit is taken to be as dense as its beginning.
+    """
     if not text:
         return 0
     vocabulary = vocabulary_of(model) if model else None
     encoder = _encoder(vocabulary) if vocabulary else None
-    if encoder is None or len(text) > EXACT_LIMIT_CHARS:
+    if encoder is None:
         return max(1, math.ceil(len(text) / CHARS_PER_TOKEN))
-    return len(encoder(text))
+    counted = len(encoder(text[:EXACT_LIMIT_CHARS]))
+    return math.ceil(counted * max(1.0, len(text) / EXACT_LIMIT_CHARS))
 
 
 def vocabulary_of(model: str) -> str | None:

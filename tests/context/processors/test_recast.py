@@ -24,6 +24,13 @@ class Null(ScriptedModel):
         return Message("assistant", None)  # type: ignore[arg-type]
 
 
+class Nothing(ScriptedModel):
+    """A model that does not even answer with a message."""
+
+    async def chat(self, messages: list[Message]) -> Message:
+        return None  # type: ignore[return-value]
+
+
 class Mute(ScriptedModel):
     """A model that never answers."""
 
@@ -54,10 +61,11 @@ async def test_the_models_text_goes_out_stripped() -> None:
         ScriptedModel([ModelError("down")]),
         ScriptedModel(["  "]),
         Null(),
+        Nothing(),
         Mute(),
         ScriptedModel(capabilities=Capabilities(side_tasks=False)),
     ],
-    ids=["error", "blank", "null", "silent", "too small"],
+    ids=["error", "blank", "null", "nothing", "silent", "too small"],
 )
 async def test_its_failure_costs_nothing(model: ScriptedModel) -> None:
     """The original goes out."""

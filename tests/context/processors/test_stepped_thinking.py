@@ -31,6 +31,13 @@ class Null(ScriptedModel):
         return Message("assistant", None)  # type: ignore[arg-type]
 
 
+class Nothing(ScriptedModel):
+    """A model that does not even answer with a message."""
+
+    async def chat(self, messages: list[Message]) -> Message:
+        return None  # type: ignore[return-value]
+
+
 class Mute(ScriptedModel):
     """A model that never answers."""
 
@@ -53,6 +60,7 @@ def test_names_and_defaults_are_as_promised() -> None:
         ("history_store", None),
         ("history_window", 20),
         ("processor_timeout_s", 9.0),
+        ("is_private", None),
     ]
     assert SteppedThinkingPreProcessor(llm_client=ScriptedModel()).id == "stepped_thinking"
 
@@ -77,10 +85,11 @@ async def test_the_thought_goes_in_as_a_hidden_note_after_what_is_there() -> Non
         ScriptedModel([RuntimeError("odd")]),
         ScriptedModel([" \n"]),
         Null(),
+        Nothing(),
         Mute(),
         ScriptedModel(capabilities=Capabilities(side_tasks=False)),
     ],
-    ids=["error", "bug", "blank", "null", "silent", "too small"],
+    ids=["error", "bug", "blank", "null", "nothing", "silent", "too small"],
 )
 async def test_without_a_thought_the_request_goes_on_as_it_was(model: ScriptedModel) -> None:
     """It never raises for that; a model too small for it is not asked."""
@@ -118,6 +127,20 @@ async def test_it_is_told_what_was_said_before_and_what_is_new() -> None:
         assert prompt.index("my own words") < prompt.index("Bo: new one")
         assert "256 tokens" in prompt
     store.close()
+
+
+async def test_it_is_not_told_what_private_people_said() -> None:
+    """The familiar's own words stay."""
+    store = HistoryStore(":memory:")
+    store.append_turn(familiar_id="wren", channel_id=7, role="user", content="my secret", author=ADA)
+    store.append_turn(familiar_id="wren", channel_id=7, role="assistant", content="my own words")
+    store.append_turn(familiar_id="wren", channel_id=7, role="user", content="a question", author=BO)
+    model = ScriptedModel(["thought"])
+    processor = SteppedThinkingPreProcessor(llm_client=model, history_store=store, is_private=lambda who: who == ADA)
+    await processor.process(a_request(author=BO, utterance="new"))
+    store.close()
+
+    assert [words in asked(model) for words in ("my secret", "my own words", "a question")] == [False, True, True]
 
 
 async def test_the_window_bounds_what_it_is_told() -> None:

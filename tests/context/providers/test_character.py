@@ -86,6 +86,19 @@ async def test_one_bad_file_costs_that_file_only(
     assert [r.getMessage() for r in caplog.records] == ["character file skipped: self/personality.md"]
 
 
+async def test_a_folder_that_is_none_is_told(
+    store: MemoryStore, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A file where the character's folder should be costs the whole character, so a warning names it."""
+    (tmp_path / "memory/self").write_text("Small.", encoding="utf-8")
+    with caplog.at_level(logging.WARNING):
+        assert await CharacterProvider(store).contribute(a_request()) == []
+
+    assert [r.getMessage() for r in caplog.records] == [
+        "the character is left out: cannot read memory file 'self': a part of it is a file, not a folder"
+    ]
+
+
 async def test_an_edit_shows_at_the_next_turn(store: MemoryStore) -> None:
     """Files are read on each call."""
     provider = CharacterProvider(store)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import logging
 import os
 import signal
+import socket
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,11 +43,12 @@ class Clock:
         return self.now
 
 
-def served(script: str, tmp_path: Path, clock: Clock | None = None) -> EmbeddedServer:
+def served(script: str, tmp_path: Path, clock: Clock | None = None, cache_dir: Path | None = None) -> EmbeddedServer:
     """A server whose child runs *script* instead of a model."""
     file = tmp_path / "model.gguf"
     file.write_bytes(b"weights")
     return EmbeddedServer(
+        cache_dir=cache_dir,
         find=lambda: Weights(path=file, runtime_version="1"),
         command=(sys.executable, "-c", script),
         clock=clock or Clock(),
@@ -146,6 +151,46 @@ async def test_closing_while_it_starts_ends_the_child(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="closed"):
         await waiting
     assert server.pid is None
+
+
+async def test_nobody_hears_of_a_start_they_no_longer_wait_for(tmp_path: Path) -> None:
+    """Leaving while it starts is no failure: nothing is left for the event loop to complain about."""
+    complaints: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context))
+    server = served(NEVER_READY, tmp_path)
+    leaving, staying = asyncio.create_task(server.ready()), asyncio.create_task(server.ready())
+    await asyncio.sleep(0)
+    leaving.cancel()
+    await asyncio.wait({leaving})
+    await server.aclose()
+    await asyncio.wait({staying})
+    told = str(staying.exception())
+    del leaving, staying  # the last to hold what came of the start
+    gc.collect()
+
+    assert (told, complaints) == ("The embedded model was closed while it started.", [])
+
+
+async def test_closing_while_the_saved_cache_is_taken_up_keeps_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nothing is wrong with the file, and nothing is said."""
+    loop = asyncio.get_running_loop()
+    with socket.create_server(("127.0.0.1", 0)) as slots:
+        slots.setblocking(False)
+        address = f"http://127.0.0.1:{slots.getsockname()[1]}"
+        server = served(READY.replace("http://127.0.0.1:1", address), tmp_path, cache_dir=tmp_path)
+        saved = tmp_path / Weights(path=tmp_path / "model.gguf", runtime_version="1").cache_name("")
+        saved.write_bytes(b"worked")
+        waiting = asyncio.create_task(server.ready())
+        asked, _ = await loop.sock_accept(slots)
+        await server.aclose()
+        asked.close()
+        with pytest.raises(ModelError, match="closed"):
+            await waiting
+
+    assert saved.read_bytes() == b"worked"
+    assert [record.message for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
 async def test_the_last_client_to_close_ends_it(tmp_path: Path) -> None:

@@ -172,10 +172,12 @@ async def test_greeting_happens_once_and_only_where_someone_sees_it(tmp_path: Pa
     await greet(pipe.familiar, pipe.screen)
     assert pipe.familiar.history_store.count(familiar_id="ember") == 0
     await pipe.familiar.aclose()
-    for expected in ("Ember: Oh, hello! I'm Ember, the little flame in this kettle. What's your name?\n", ""):
+    greeting = "Ember: Oh, hello! I'm Ember, the little flame in this kettle. What's your name?\n"
+    for is_first in (True, False):
         chat = Chat(tmp_path, plain=False)
         await greet(chat.familiar, chat.screen)
-        assert chat.out.getvalue() == expected
+        shown = chat.out.getvalue()
+        assert shown == greeting if is_first else shown.startswith("Last time, ") and shown.endswith(f"  {greeting}")
         assert chat.familiar.history_store.count(familiar_id="ember") == 1
         await chat.familiar.aclose()
 

@@ -14,8 +14,9 @@ from familiar_connect.history.recent import StoredRecent
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.platforms.terminal.place import TerminalPlace
 from familiar_connect.platforms.terminal.reading import MAX_HISTORY_BYTES, PipeReader, made_ready
-from familiar_connect.platforms.terminal.screen import Screen, printable
+from familiar_connect.platforms.terminal.screen import Screen
 from familiar_connect.reply.protocols import Place
+from familiar_connect.support.text import printable
 from tests.fakes.house import ANA
 
 

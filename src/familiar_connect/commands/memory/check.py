@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 
 import click
 
-from familiar_connect.commands.common import familiar_option, json_option
+from familiar_connect.commands.common import familiar_option, json_option, say, say_json
 from familiar_connect.commands.memory.opened import opened
 
 EPILOG = """\b
@@ -42,16 +41,16 @@ def check(ctx: click.Context, propose: bool, familiar_id: str | None, as_json: b
         pending = waiting.list()
     if as_json:
         rows = [{"kind": f.kind, "files": f.files, "says": f.says, "suggests": bool(f.edits)} for f in findings]
-        click.echo(json.dumps({"findings": rows, "proposal": run_id, "pending": len(pending)}, indent=2))
+        say_json({"findings": rows, "proposal": run_id, "pending": len(pending)})
     else:
         for finding in findings:
-            click.echo(f"{finding.kind:<16} {finding.says}")
+            say(f"{finding.kind:<16} {finding.says}")
         suggested = sum(bool(finding.edits) for finding in findings)
-        click.echo(f"{len(findings)} findings" if findings else "All is well.")
+        say(f"{len(findings)} findings" if findings else "All is well.")
         if run_id:
-            click.echo(f"Suggested edits wait as {run_id}: familiar memory review")
+            say(f"Suggested edits wait as {run_id}: familiar memory review")
         elif suggested:
-            click.echo(f"{suggested} come with a suggested edit: familiar memory check --propose")
+            say(f"{suggested} come with a suggested edit: familiar memory check --propose")
         if pending:
-            click.echo(f"{len(pending)} proposals and batches wait: familiar memory review")
+            say(f"{len(pending)} proposals and batches wait: familiar memory review")
     return 1 if any(finding.kind in BROKEN for finding in findings) else 0

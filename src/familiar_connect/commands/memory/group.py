@@ -7,6 +7,8 @@ from importlib import import_module
 
 import click
 
+from familiar_connect.commands.common import say
+
 VERBS: dict[str, tuple[str, str]] = {
     "list": ("reading:list_", "List the memory files."),
     "show": ("reading:show", "Print a file, or an earlier version of it."),
@@ -69,4 +71,4 @@ def memory(ctx: click.Context) -> None:
     Memory is plain Markdown: any editor will do, and edits by hand are noticed and kept as versions too.
     """
     if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
+        say(ctx.get_help())

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import click
 
-from familiar_connect.commands.common import familiar_option, home_of, json_option
+from familiar_connect.commands.common import familiar_option, home_of, json_option, say, say_json
 from familiar_connect.commands.memory.opened import Opened, opened
 from familiar_connect.memory.tending.persons import Person, find_person
+from familiar_connect.support.text import printable
 
 FORGET_EPILOG = """\b
 Examples:
@@ -51,35 +51,38 @@ def forget(
 
     with opened(ctx, familiar_id) as memory:
         cache = home_of(ctx) / "cache"
-        say = _quiet if as_json else _progress
+        tell = _quiet if as_json else _progress
         forgetting = Forgetting(
             memory.root,
             store=memory.store,
             history=memory.history,
             caches=lambda who: (cache / "embedded", *_typed_lines(cache, who)),
-            progress=say,
+            progress=tell,
         )
         cut = forgetting.unfinished()
         if cut is not None and not dry_run:
-            say(f"finishing an earlier run that was cut: {cut.person.author.canonical_key}")
+            tell(f"finishing an earlier run that was cut: {cut.person.author.canonical_key}")
             forgetting.forget(cut.person, also_mentions=cut.also_mentions)
         who = cut.person if cut is not None and _is_meant(cut.person, person) else _person(memory, person)
         found = forgetting.look_up(who)
         if not as_json or dry_run:
-            click.echo(json.dumps(_facts(found), ensure_ascii=False, indent=2) if as_json else _listing(found))
+            if as_json:
+                say_json(_facts(found))
+            else:
+                say(_listing(found))
         if dry_run:
             return 0
         if not yes and not _confirmed(who):
-            click.echo("Nothing was erased.", err=True)
+            say("Nothing was erased.", err=True)
             return 1
         gone = forgetting.forget(who, also_mentions=also_mentions)
         if as_json:
             result = {"turns": gone.turns, "versions": gone.versions, "edited": gone.edited, "complete": gone.complete}
-            click.echo(json.dumps({**_facts(found), "erased": result}, ensure_ascii=False, indent=2))
+            say_json({**_facts(found), "erased": result})
         else:
-            click.echo(f"Erased {gone.turns:,} turns, {gone.versions:,} texts and {gone.replays:,} traces of {who}.")
+            say(f"Erased {gone.turns:,} turns, {gone.versions:,} texts and {gone.replays:,} traces of {who}.")
         if not gone.complete:
-            click.echo("Another program still holds old pages: stop it, then run this again.", err=True)
+            say("Another program still holds old pages: stop it, then run this again.", err=True)
         return 0 if gone.complete else 2
 
 
@@ -105,9 +108,9 @@ def export(ctx: click.Context, person: str, target: Path, familiar_id: str | Non
         )
     if as_json:
         facts = {"file": str(done.path), "turns": done.turns, "versions": done.versions, "mentions": done.mentions}
-        click.echo(json.dumps(facts))
+        say_json(facts)
     else:
-        click.echo(f"{done.path}: {done.turns:,} turns, {done.versions} versions, {done.mentions} mentions elsewhere")
+        say(f"{done.path}: {done.turns:,} turns, {done.versions} versions, {done.mentions} mentions elsewhere")
 
 
 def _person(memory: Opened, words: str) -> Person:
@@ -125,13 +128,13 @@ def _is_meant(person: Person, words: str) -> bool:
 
 
 def _confirmed(person: Person) -> bool:
-    label = person.author.label
+    label = printable(person.author.label)
     typed: str = click.prompt(f"This cannot be undone. Type {label} to erase it", default="", show_default=False)
     return typed.strip() == label
 
 
 def _progress(what: str) -> None:
-    click.echo(f"… {what}", err=True)
+    say(f"… {what}", err=True)
 
 
 def _quiet(_: str) -> None:

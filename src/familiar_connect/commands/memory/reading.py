@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
-from familiar_connect.commands.common import familiar_option, json_option
+from familiar_connect.commands.common import familiar_option, json_option, say, say_json
 from familiar_connect.commands.memory.opened import moment, opened
 from familiar_connect.memory.tending.links import follow_links, markdown_files
 
@@ -51,13 +49,13 @@ def list_(ctx: click.Context, folder: str, familiar_id: str | None, as_json: boo
             entry = entries[place][name]
             rows.append({"file": path, "bytes": entry.size_bytes, "modified": entry.modified.isoformat()})
             if not as_json:
-                click.echo(f"{moment(entry.modified)}  {entry.size_bytes:>8,}  {path}")
+                say(f"{moment(entry.modified)}  {entry.size_bytes:>8,}  {path}")
         if as_json:
-            click.echo(json.dumps({"root": str(memory.store.root), "files": rows}, ensure_ascii=False, indent=2))
+            say_json({"root": str(memory.store.root), "files": rows})
         elif rows:
-            click.echo(f"{len(rows)} files in {memory.store.root}")
+            say(f"{len(rows)} files in {memory.store.root}")
         else:
-            click.echo(f"No memory files{f' in {wanted}' if wanted else ''} yet in {memory.store.root}")
+            say(f"No memory files{f' in {wanted}' if wanted else ''} yet in {memory.store.root}")
 
 
 @click.command(epilog=SHOW_EPILOG)
@@ -75,16 +73,19 @@ def show(
         path = memory.file(file)
         if links:
             found = follow_links(memory.store, path)
-            click.echo(json.dumps(found) if as_json else "\n".join(found) or f"{path} links to no file")
+            if as_json:
+                say_json(found)
+            else:
+                say("\n".join(found) or f"{path} links to no file")
             return
         if version is None:
             text = memory.store.read_bytes(path).decode("utf-8", "replace")
         else:
             text = memory.versions.show(path, version_named(version))
         if as_json:
-            click.echo(json.dumps({"file": path, "version": version, "text": text}, ensure_ascii=False))
+            say_json({"file": path, "version": version, "text": text})
         else:
-            click.echo(text, nl=not text.endswith("\n"))
+            say(text, nl=not text.endswith("\n"))
 
 
 @click.command(epilog=GREP_EPILOG)
@@ -100,11 +101,12 @@ def grep(ctx: click.Context, pattern: str, place: str, case: bool, familiar_id: 
         hits = memory.store.grep(pattern, place, case_insensitive=not case)
         if as_json:
             rows = [{"file": hit.rel_path, "line": hit.line_number, "text": hit.line_text} for hit in hits]
-            click.echo(json.dumps(rows, ensure_ascii=False, indent=2))
+            say_json(rows)
         for hit in () if as_json else hits:
             start, end = hit.match_start, hit.match_end
-            found = click.style(hit.line_text[start:end], bold=True, fg="red")
-            click.echo(f"{hit.rel_path}:{hit.line_number}: {hit.line_text[:start]}{found}{hit.line_text[end:]}")
+            say(f"{hit.rel_path}:{hit.line_number}: {hit.line_text[:start]}", nl=False)
+            say(hit.line_text[start:end], nl=False, fg="red", bold=True)
+            say(hit.line_text[end:])
         return 0 if hits else 1
 
 

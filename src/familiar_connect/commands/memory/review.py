@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable
 from typing import Any
 
 import click
 
-from familiar_connect.commands.common import familiar_option, json_option
+from familiar_connect.commands.common import familiar_option, json_option, say, say_json
 from familiar_connect.commands.memory.opened import Opened, opened
-from familiar_connect.commands.memory.versions import coloured
+from familiar_connect.commands.memory.versions import say_changes
 from familiar_connect.errors import FamiliarError
 from familiar_connect.identity import Author
 from familiar_connect.memory.tending.review import Pending, Review
@@ -63,7 +62,10 @@ def review(
             return _told([_approve(memory, waiting, waiting.show(approve), files)], as_json)
         if reject:
             waiting.reject(reject, reason, files=files or None)
-            click.echo(json.dumps({"rejected": reject}) if as_json else f"{reject} is rejected")
+            if as_json:
+                say_json({"rejected": reject})
+            else:
+                say(f"{reject} is rejected")
             return 0
         if approve_all:
             chosen = [pending for pending in waiting.list() if pending.kind == "proposal"]
@@ -80,10 +82,10 @@ def review(
 def walk(memory: Opened, waiting: Review, *, ask: Ask, edit: Edit) -> int:
     """Every file of every proposal, with a question each; what the owner does not decide goes on waiting."""
     todo = waiting.list()
-    click.echo(f"{len(todo)} wait." if todo else "Nothing waits.")
+    say(f"{len(todo)} wait." if todo else "Nothing waits.")
     troubles = 0
     for pending in todo:
-        click.echo(click.style(_line(pending), bold=True))
+        say(_line(pending), bold=True)
         for path in pending.files:
             answer = _decide(memory, waiting, pending, path, ask, edit)
             if answer == "q":
@@ -96,7 +98,7 @@ def walk(memory: Opened, waiting: Review, *, ask: Ask, edit: Edit) -> int:
                 troubles += _told([_approve(memory, waiting, pending, (path,))], False)
         if pending.kind != "proposal" and ask(f"{pending.reason}\n[r]eject  [s]kip") == "r":
             waiting.reject(pending.id)
-            click.echo("rejected")
+            say("rejected")
     return 1 if troubles else 0
 
 
@@ -105,7 +107,7 @@ def _decide(memory: Opened, waiting: Review, pending: Pending, path: str, ask: A
     assert pending.plan is not None
     text = next(write.content for write in pending.plan.writes if write.rel_path == path)
     while True:
-        click.echo(coloured(waiting.diff(pending.id, path)))
+        say_changes(waiting.diff(pending.id, path))
         answer = ask(f"{path}: {QUESTION}")
         if answer == "e":
             changed = edit(text)
@@ -114,7 +116,7 @@ def _decide(memory: Opened, waiting: Review, pending: Pending, path: str, ask: A
                 text = changed
         elif answer == "r":
             waiting.reject(pending.id, files=(path,))
-            click.echo(f"{path} stays as it is")
+            say(f"{path} stays as it is")
             return answer
         elif answer in ("a", "A", "s", "q"):
             return answer
@@ -156,40 +158,40 @@ def _roster(memory: Opened, pending: Pending) -> tuple[Author, ...]:
 
 def _told(results: list[dict[str, Any]], as_json: bool) -> int:
     if as_json:
-        click.echo(json.dumps(results, ensure_ascii=False, indent=2))
+        say_json(results)
     for result in () if as_json else results:
         for path in result["written"]:
-            click.echo(f"written    {path}")
+            say(f"written    {path}")
         for path in result["unchanged"]:
-            click.echo(f"unchanged  {path}")
+            say(f"unchanged  {path}")
         for conflict in result["conflicts"]:
-            click.echo(f"waits      {conflict['file'] or result['id']}: {conflict['reason']}")
+            say(f"waits      {conflict['file'] or result['id']}: {conflict['reason']}")
     if not results and not as_json:
-        click.echo("Nothing waits.")
+        say("Nothing waits.")
     return 1 if any(result["conflicts"] for result in results) else 0
 
 
 def _list(waiting: Review, as_json: bool) -> None:
     found = waiting.list()
     if as_json:
-        click.echo(json.dumps([_facts(pending) for pending in found], ensure_ascii=False, indent=2))
+        say_json([_facts(pending) for pending in found])
         return
     for pending in found:
-        click.echo(_line(pending))
+        say(_line(pending))
         for path in pending.files:
-            click.echo(f"    {path}")
+            say(f"    {path}")
     if not found:
-        click.echo("Nothing waits.")
+        say("Nothing waits.")
 
 
 def _show(waiting: Review, pending: Pending, as_json: bool) -> None:
     diffs = {path: waiting.diff(pending.id, path) for path in pending.files}
     if as_json:
-        click.echo(json.dumps({**_facts(pending), "diffs": diffs}, ensure_ascii=False, indent=2))
+        say_json({**_facts(pending), "diffs": diffs})
         return
-    click.echo(_line(pending))
+    say(_line(pending))
     for changes in diffs.values():
-        click.echo(coloured(changes))
+        say_changes(changes)
 
 
 def _line(pending: Pending) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
 
-from familiar_connect.commands.common import familiar_option, json_option
+from familiar_connect.commands.common import familiar_option, json_option, say, say_json
 from familiar_connect.commands.memory.opened import Opened, moment, opened, told_by
 from familiar_connect.commands.memory.reading import version_named
 from familiar_connect.errors import MemoryStoreError
@@ -51,13 +50,13 @@ def log(ctx: click.Context, file: str | None, last: int, familiar_id: str | None
         memory.notice_hand_edits(path)
         found = memory.versions.log(path, last=last)
         if as_json:
-            click.echo(json.dumps([_facts(memory, version) for version in found], ensure_ascii=False, indent=2))
+            say_json([_facts(memory, version) for version in found])
             return
         for version in found:
             name = "" if path else f"  {version.rel_path}"
-            click.echo(_line(memory, version) + name)
+            say(_line(memory, version) + name)
         if not found:
-            click.echo(f"{path} is not in the log yet: it was never changed by the program" if path else "No changes.")
+            say(f"{path} is not in the log yet: it was never changed by the program" if path else "No changes.")
 
 
 @click.command(epilog=DIFF_EPILOG)
@@ -85,9 +84,9 @@ def diff(
         else:
             changes = memory.versions.diff(path, first, last)
         if as_json:
-            click.echo(json.dumps({"file": path, "diff": changes}, ensure_ascii=False))
+            say_json({"file": path, "diff": changes})
         else:
-            click.echo(coloured(changes) or f"{path} says the same in both")
+            say_changes(changes or f"{path} says the same in both")
 
 
 @click.command(epilog="\b\nExamples:\n  familiar memory blame Alice\n")
@@ -105,11 +104,11 @@ def blame(ctx: click.Context, file: str, familiar_id: str | None, as_json: bool)
         lines = blame_lines(memory.versions, path, memory.store.read_file(path))
         if as_json:
             rows = [{"line": line.number, "text": line.text, **_origin(line.version)} for line in lines]
-            click.echo(json.dumps(rows, ensure_ascii=False, indent=2))
+            say_json(rows)
             return
         width = max((len(told_by(line.version)) for line in lines), default=0)
         for line in lines:
-            click.echo(f"{told_by(line.version):<{width}}  {line.number:>4}  {line.text}")
+            say(f"{told_by(line.version):<{width}}  {line.number:>4}  {line.text}")
 
 
 @click.command(epilog=WHY_EPILOG)
@@ -133,21 +132,21 @@ def why(ctx: click.Context, file: str, familiar_id: str | None, as_json: bool) -
             versions=memory.versions,
         )
         if as_json:
-            click.echo(json.dumps([_reason_facts(reason) for reason in reasons], ensure_ascii=False, indent=2))
+            say_json([_reason_facts(reason) for reason in reasons])
             return
         heading = None
         for reason in reasons:
             if reason.part.heading != heading:
                 heading = reason.part.heading
-                click.echo(click.style(heading or path, bold=True))
-            click.echo(f"  {one_line(reason.part.text)}")
+                say(heading or path, bold=True)
+            say(f"  {one_line(reason.part.text)}")
             for quote in reason.quotes:
                 said = truncate_chars(one_line(quote.text), QUOTE_CHARS)
-                click.echo(f"      ← {moment(quote.when)} {quote.who}: “{said}” (turn {quote.turn_id})")
+                say(f"      ← {moment(quote.when)} {quote.who}: “{said}” (turn {quote.turn_id})")
             if len(reason.turns) > len(reason.quotes):
-                click.echo(f"      ← {len(reason.turns) - len(reason.quotes)} more turns")
+                say(f"      ← {len(reason.turns) - len(reason.quotes)} more turns")
             if not reason.turns:
-                click.echo(f"      ← {told_by(reason.version)}")
+                say(f"      ← {told_by(reason.version)}")
 
 
 @click.command(epilog=RESTORE_EPILOG)
@@ -164,17 +163,16 @@ def restore(ctx: click.Context, file: str, version: str, familiar_id: str | None
         chosen = memory.versions.restore(memory.store, path, version_named(version))
         now = memory.versions.log(path, last=1)[0]
         if as_json:
-            click.echo(json.dumps({"file": path, "restored": chosen.number, "version": now.number}))
+            say_json({"file": path, "restored": chosen.number, "version": now.number})
         else:
-            click.echo(f"{path} is as it was in version {chosen.number} again; this is version {now.number}")
+            say(f"{path} is as it was in version {chosen.number} again; this is version {now.number}")
 
 
-def coloured(changes: str) -> str:
+def say_changes(changes: str) -> None:
     """A diff with its colours; click leaves them out where nobody sees them."""
     colours = {"+": "green", "-": "red", "@": "cyan"}
-    return "\n".join(
-        click.style(line, fg=colours[line[0]]) if line[:1] in colours else line for line in changes.splitlines()
-    )
+    for line in changes.splitlines():
+        say(line, fg=colours.get(line[:1]))
 
 
 def _line(memory: Opened, version: Version) -> str:

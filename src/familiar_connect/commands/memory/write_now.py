@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from pathlib import Path
 from typing import Any
 
 import click
 
-from familiar_connect.commands.common import familiar_option, home_of, json_option, profile_of, root_of
+from familiar_connect.commands.common import familiar_option, home_of, json_option, profile_of, root_of, say, say_json
 
 EPILOG = """\b
 Examples:
@@ -30,9 +29,9 @@ def write_now(ctx: click.Context, retry: str | None, familiar_id: str | None, as
     home = home_of(ctx)
     results = asyncio.run(_write(root_of(ctx, familiar_id), home, retry, quiet=as_json))
     if as_json:
-        click.echo(json.dumps([_facts(result) for result in results], ensure_ascii=False, indent=2))
+        say_json([_facts(result) for result in results])
     else:
-        click.echo(_summary(results))
+        say(_summary(results))
     return 1 if any(result.state in ("unparsed", "quarantined") for result in results) else 0
 
 
@@ -52,7 +51,7 @@ async def _write(root: Path, home: Path, retry: str | None, *, quiet: bool) -> l
                 break
             results.append(result)
             if not quiet:
-                click.echo(f"… {result.state}, up to turn {result.watermark_id}", err=True)
+                say(f"… {result.state}, up to turn {result.watermark_id}", err=True)
             if result.state == "unparsed":
                 break
         return results

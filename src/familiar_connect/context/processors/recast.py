@@ -37,7 +37,7 @@ class RecastPostProcessor:
         except Exception as error:  # isolation: the reply is worth more than its polish
             logger.warning("recast failed", extra={"error": type(error).__name__})
             return reply_text
-        return (reply.content or "").strip() or reply_text
+        return (getattr(reply, "content", None) or "").strip() or reply_text
 
 
 def recast_prompt(reply_text: str, modality: Modality) -> str:

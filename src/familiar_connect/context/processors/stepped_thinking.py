@@ -12,6 +12,7 @@ from typing import Any
 
 from familiar_connect.context.generate import capabilities_of
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
+from familiar_connect.history.heard import IsPrivate, heard
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import format_turn_for_transcript
 from familiar_connect.llm.types import Message
@@ -40,11 +41,13 @@ class SteppedThinkingPreProcessor:
         history_store: HistoryStore | None = None,
         history_window: int = DEFAULT_HISTORY_WINDOW,
         processor_timeout_s: float = DEFAULT_PROCESSOR_TIMEOUT_S,
+        is_private: IsPrivate | None = None,
     ) -> None:
         self.llm_client = llm_client
         self._history = history_store
         self._window = history_window
         self._timeout_s = processor_timeout_s
+        self._is_private = is_private
 
     async def process(self, request: ContextRequest) -> ContextRequest:
         if not capabilities_of(self.llm_client).side_tasks:
@@ -56,7 +59,7 @@ class SteppedThinkingPreProcessor:
         except Exception as error:  # isolation: a thought is never worth a reply
             logger.warning("stepped thinking failed", extra={"error": type(error).__name__})
             return request
-        thought = (reply.content or "").strip()
+        thought = (getattr(reply, "content", None) or "").strip()
         if not thought:
             return request
         text = f"[Hidden note to yourself, never mention it: {thought}]"
@@ -82,7 +85,8 @@ class SteppedThinkingPreProcessor:
             before_id=_exchange_start(request),
         )
         return [
-            format_turn_for_transcript(t.role, t.author, shorten_middle(t.content, MAX_MESSAGE_CHARS)) for t in turns
+            format_turn_for_transcript(t.role, t.author, shorten_middle(t.content, MAX_MESSAGE_CHARS))
+            for t in heard(turns, self._is_private)
         ]
 
 

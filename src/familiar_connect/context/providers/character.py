@@ -1,7 +1,7 @@
 """CharacterProvider: the familiar's own character, from `self/*.md`.
 
-No model, a plain read. One unreadable file costs that file only. Notes meant for people (creator's
-notes, tags, greetings, version) never reach a prompt by this road.
+No model, a plain read. One unreadable file costs that file only; an unreadable folder is told. Notes meant
+for people (creator's notes, tags, greetings, version) never reach a prompt by this road.
 """
 
 from __future__ import annotations
@@ -49,7 +49,10 @@ class CharacterProvider:
 
     def _read(self) -> list[tuple[str, str]]:
         found = []
-        for path in self._store.glob("self/*.md"):
+        paths = self._store.glob("self/*.md")
+        for reason in self._store.unreadable("self") if not paths else ():
+            logger.warning("the character is left out: %s", reason)
+        for path in paths:
             stem = PurePosixPath(path).stem
             if stem in NEVER_SHOWN:
                 continue

@@ -72,6 +72,9 @@ def _note(root: Path | None, mode: ChannelMode) -> str | None:
     if root is None:
         return None
     path = root / f"{mode.value}.md"
+    if path.exists() and not path.is_file():
+        logger.warning("mode note skipped: %s", path.name, extra={"reason": "not a file"})
+        return None
     try:
         with path.open("rb") as file:
             start = file.read(MAX_NOTE_BYTES)

@@ -84,7 +84,7 @@ class EmbeddedModel(LLMClient):
 
     def build_payload(self, messages: Sequence[Message]) -> dict[str, Any]:
         payload = super().build_payload(
-            [replace(message, media=(), content=_MARK.sub(r"< |\1| >", message.content)) for message in messages]
+            [replace(message, media=(), content=_without_marks(message.content)) for message in messages]
         )
         return {**payload, **SAMPLING, "cache_prompt": True}
 
@@ -97,8 +97,8 @@ class EmbeddedModel(LLMClient):
             return False
 
     async def tokenize_count(self, text: str) -> int:
-        """How many tokens *text* is, exactly."""
-        return await self.server.tokenize_count(text)
+        """How many tokens *text* is as it is sent, exactly."""
+        return await self.server.tokenize_count(_without_marks(text).encode("utf-8", "replace").decode())
 
     async def close(self) -> None:
         await super().close()
@@ -139,3 +139,7 @@ class EmbeddedModel(LLMClient):
 
     def _new_completion(self) -> Completion:
         return Completion(model=self.model, provider=EMBEDDED_MODEL)
+
+
+def _without_marks(text: str) -> str:
+    return _MARK.sub(r"< |\1| >", text)

@@ -98,8 +98,8 @@ class EmbeddedServer:
         boot = self._boot
         if boot is None:
             raise _closed()
-        child = await asyncio.shield(asyncio.wrap_future(boot))
-        return child.address
+        await _until_done(boot)
+        return boot.result().address
 
     def _is_lost(self, boot: Future[ChildProcess]) -> bool:
         """Whether *boot* came to nothing or its child has died since."""
@@ -148,7 +148,7 @@ class EmbeddedServer:
             if not wanted:
                 raise _closed()
             child.wait_ready(START_TIMEOUT_S)
-            self._take_up_slot(child, weights)
+            self._take_up_slot(child, weights, boot)
             if not child.is_alive:
                 raise ModelError("The embedded model stopped while it started.", retryable=True)
         except Exception as error:
@@ -179,7 +179,7 @@ class EmbeddedServer:
 
     # The prompt cache between runs
 
-    def _take_up_slot(self, child: ChildProcess, weights: Weights) -> None:
+    def _take_up_slot(self, child: ChildProcess, weights: Weights, boot: Future[ChildProcess]) -> None:
         self.restored_tokens, self._worked = 0, False
         if self._cache_dir is None:
             return
@@ -190,6 +190,9 @@ class EmbeddedServer:
             answer = child.post("/slots/0?action=restore", {"filename": self._slot_file.name}, SLOT_TIMEOUT_S)
             self.restored_tokens = int(answer.get("n_restored", 0))
         except ModelError:
+            with self._lock:
+                if self._boot is not boot:
+                    raise  # closed meanwhile: nothing is wrong with the file
             logger.warning("The saved prompt cache could not be read and was dropped")
             with suppress(OSError):
                 self._slot_file.unlink()
@@ -299,6 +302,19 @@ class EmbeddedServer:
         if boot is not None and boot.done() and boot.exception() is None:
             self._save_slot(child)
         child.end()
+
+
+async def _until_done(boot: Future[ChildProcess]) -> None:
+    """Wait for *boot* to end. Whoever gives up neither ends it nor hears how it ended."""
+    loop, over = asyncio.get_running_loop(), asyncio.Event()
+
+    def wake(_: Future[ChildProcess]) -> None:
+        with suppress(RuntimeError):  # the loop has closed: nobody waits any more
+            loop.call_soon_threadsafe(over.set)
+
+    if not boot.done():
+        boot.add_done_callback(wake)
+        await over.wait()
 
 
 def _closed() -> ModelError:

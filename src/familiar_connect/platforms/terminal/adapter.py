@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -18,12 +19,13 @@ from familiar_connect.familiar import Familiar
 from familiar_connect.history.recent import StoredRecent
 from familiar_connect.identity import Author
 from familiar_connect.platforms.terminal.place import CHANNEL_ID, TerminalPlace
-from familiar_connect.platforms.terminal.reading import Interrupted, Reader
-from familiar_connect.platforms.terminal.screen import Screen, printable
+from familiar_connect.platforms.terminal.reading import Interrupted, Reader, unechoed
+from familiar_connect.platforms.terminal.screen import Screen
 from familiar_connect.slash.command import SlashContext
 from familiar_connect.slash.registry import COMMANDS, command
 from familiar_connect.support.aio import Background, cancel_and_wait
 from familiar_connect.support.clock import Clock, SystemClock
+from familiar_connect.support.text import printable
 
 EXIT_OK, EXIT_FAILED = 0, 1
 LEAVING = "Ctrl-C again, Ctrl-D or /quit to leave."
@@ -111,7 +113,8 @@ class TerminalPlatform:
         before = self._place.notices
         heard = await self._familiar.intake.receive(message, self._place)
         if heard is Heard.answering:
-            await self._familiar.path.queue.idle(CHANNEL_ID)
+            with unechoed(sys.stdin):
+                await self._familiar.path.queue.idle(CHANNEL_ID)
         elif heard is Heard.private:
             self._screen.note("Your privacy level is FULL, so that was not heard. `privacy.toml` says so.")
         if self._place.end():

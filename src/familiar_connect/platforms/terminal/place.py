@@ -9,7 +9,9 @@ from familiar_connect.chat.scene import ChannelContext, ChannelKind, Scene
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.history.recent import StoredRecent
 from familiar_connect.identity import Author
-from familiar_connect.platforms.terminal.screen import Screen, printable
+from familiar_connect.platforms.terminal.screen import Screen
+from familiar_connect.platforms.terminal.wrap import WordWrap, cells
+from familiar_connect.support.text import printable
 
 CHANNEL_ID = 1
 """The terminal is one channel; the history tells it apart by this number."""
@@ -30,7 +32,7 @@ class TerminalPlace:
         self._listener = listener
         self._recent = recent
         self._busy_with = busy_with
-        self._speaking = False
+        self._speaking: WordWrap | None = None
         self.notices = 0
 
     @asynccontextmanager
@@ -39,11 +41,11 @@ class TerminalPlace:
             yield
 
     async def send(self, text: str) -> None:
-        if not self._speaking:
-            self._speaking = True
-            if not self._screen.plain:
-                self._screen.write(self._screen.paint(f"{printable(self._name)}: ", "name"))
-        self._screen.write(printable(text))
+        if self._speaking is None:
+            label = "" if self._screen.plain else f"{printable(self._name)}: "
+            self._speaking = WordWrap(self._screen.width, cells(label))
+            self._screen.write(self._screen.paint(label, "name") if label else "")
+        self._screen.write(self._speaking.feed(printable(text)))
 
     async def notice(self, text: str) -> None:
         self.notices += 1
@@ -52,10 +54,11 @@ class TerminalPlace:
 
     def end(self) -> bool:
         """Close the line of a reply, if there was one; says whether anything was said."""
-        spoke, self._speaking = self._speaking, False
-        if spoke:
-            self._screen.line()
-        return spoke
+        speaking, self._speaking = self._speaking, None
+        if speaking is None:
+            return False
+        self._screen.line(speaking.close())
+        return True
 
     async def recent(self, limit: int) -> Sequence[InboundMessage]:
         return await self._recent.recent(limit)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol, TextIO
 
@@ -29,6 +32,24 @@ class Reader(Protocol):
         """The next line, or None at the end. Raises Interrupted when Ctrl-C was typed."""
 
     def close(self) -> None: ...
+
+
+@contextmanager
+def unechoed(stream: TextIO) -> Iterator[None]:
+    """What is typed meanwhile waits unseen for the next prompt, instead of standing in the middle of a reply."""
+    if sys.platform == "win32" or not stream.isatty():
+        yield
+        return
+    import termios
+
+    descriptor = stream.fileno()
+    before = termios.tcgetattr(descriptor)
+    quiet = [*before[:3], before[3] & ~termios.ECHO, *before[4:]]
+    termios.tcsetattr(descriptor, termios.TCSADRAIN, quiet)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
 
 
 class PipeReader:

@@ -9,22 +9,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import re
+import shutil
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import TextIO
 
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+from familiar_connect.platforms.terminal.wrap import WordWrap
+from familiar_connect.support.text import printable
+
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _FRAME_S = 0.1
 _COLOURS = {"name": "\x1b[1;36m", "you": "\x1b[1;32m", "dim": "\x1b[2m", "warn": "\x1b[33m"}
 _RESET = "\x1b[0m"
 _CLEAR_LINE = "\r\x1b[2K"
-
-
-def printable(text: str) -> str:
-    """*text* without characters that command a terminal."""
-    return _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def _wants_no_colour() -> bool:
@@ -40,6 +38,12 @@ class Screen:
         self.plain = plain
         self.coloured = not plain and out.isatty() and not _wants_no_colour()
         self._spinning: asyncio.Task[None] | None = None
+
+    def width(self) -> int:
+        """Columns of the terminal; endless where there is none."""
+        if self.plain or not self._out.isatty():
+            return sys.maxsize
+        return shutil.get_terminal_size().columns
 
     def paint(self, text: str, colour: str) -> str:
         return f"{_COLOURS[colour]}{text}{_RESET}" if self.coloured else text
@@ -57,7 +61,8 @@ class Screen:
         """Something said about the conversation; kept out of a pipe."""
         self.still()
         stream = self._aside if self.plain else self._out
-        stream.write(self.paint(printable(text), colour) + "\n")
+        wrap = WordWrap(self.width)
+        stream.write(self.paint(wrap.feed(printable(text)) + wrap.close(), colour) + "\n")
         stream.flush()
 
     @asynccontextmanager

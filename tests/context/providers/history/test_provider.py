@@ -380,3 +380,96 @@ async def test_in_a_scene_a_short_pause_tells_nothing(world: World) -> None:
     await provider.refresher.background.settled()
 
     assert len((await told(provider, mode=scene))["history:recent"].items) == 2
+
+
+# Private people
+
+
+class Privacy:
+    """Who is private; changed as a story goes."""
+
+    def __init__(self) -> None:
+        self.people: frozenset[str] = frozenset()
+
+    def is_private(self, who: Author) -> bool:
+        return who.canonical_key in self.people
+
+    def given(self) -> dict[str, Any]:
+        return {"is_private": self.is_private, "private_people": lambda: self.people}
+
+
+async def test_private_people_are_neither_shown_nor_summarised(world: World) -> None:
+    """Not in the dialogue, the summary or the news; the familiar's own words stay."""
+    privacy = Privacy()
+    privacy.people = frozenset({ADA.canonical_key})
+    for channel in (7, 8):
+        for number in range(6):
+            world.say(f"secret {number}", channel, ADA, CHAT)
+            world.say(f"plain {number}", channel, BO, CHAT)
+        world.say("my own", channel, None, CHAT)
+    provider, model = world.provider("the summary", "the news", window_size=3, **privacy.given())
+    first = await told(provider, mode=CHAT)
+    await provider.refresher.background.settled()
+
+    assert [item.words for item in first["history:recent"].items] == ["plain 5", "my own"]
+    assert len(model.calls) == 2
+    prompts = [asked(model, call) for call in (0, 1)]
+    assert [("secret" in prompt, "plain" in prompt, "my own" in prompt) for prompt in prompts] == [
+        (False, True, True)
+    ] * 2
+
+
+async def test_where_only_private_people_spoke_no_model_is_asked(world: World) -> None:
+    """And nothing is told; the next look does not begin again."""
+    privacy = Privacy()
+    privacy.people = frozenset({ADA.canonical_key})
+    for channel in (7, 8):
+        for number in range(12):
+            world.say(f"secret {number}", channel, ADA, CHAT)
+    provider, model = world.provider(window_size=2, **privacy.given())
+    for _ in range(2):
+        assert await told(provider, mode=CHAT) == {}
+        await provider.refresher.background.settled()
+    summary = world.store.get_summary(familiar_id="wren")
+
+    assert model.calls == []
+    assert summary is not None
+    assert (summary.summary_text, summary.last_summarised_id) == ("", 22)
+
+
+async def test_what_was_summarised_before_someone_became_private_is_gone_at_once(world: World) -> None:
+    """The next summary is made from the rest, not from the one before."""
+    privacy = Privacy()
+    for number in range(12):
+        world.say(f"secret {number}", author=ADA)
+        world.say(f"plain {number}", author=BO)
+    provider, model = world.provider("Ada's secret", "Bo was plain", window_size=4, **privacy.given())
+    await told(provider)
+    await provider.refresher.background.settled()
+    assert (await told(provider))["history:summary"].text == "Ada's secret"
+    privacy.people = frozenset({ADA.canonical_key})
+    after = await told(provider)
+    await provider.refresher.background.settled()
+
+    assert "history:summary" not in after
+    assert "secret" not in asked(model)
+    assert (await told(provider))["history:summary"].text == "Bo was plain"
+
+
+async def test_a_summary_under_way_when_someone_becomes_private_is_thrown_away(world: World) -> None:
+    """It holds their words."""
+    privacy = Privacy()
+    world.fill(12)
+
+    class Overtaken(ScriptedModel):
+        async def chat(self, messages: list[Message]) -> Message:
+            privacy.people = frozenset({ADA.canonical_key})
+            return await super().chat(messages)
+
+    model = Overtaken(["Ada's secret"])
+    provider = HistoryProvider(store=world.store, llm_client=model, window_size=2, **privacy.given())
+    await told(provider)
+    await provider.refresher.background.settled()
+
+    assert len(model.calls) == 1
+    assert world.store.get_summary(familiar_id="wren") is None

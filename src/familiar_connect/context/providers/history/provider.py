@@ -14,8 +14,10 @@ from typing import Any
 from familiar_connect.chat.window import window_start
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.context.providers.history.dialogue import SOURCE, dialogue_items, gap_holds
+from familiar_connect.context.providers.history.private import Private, PrivatePeople
 from familiar_connect.context.providers.history.refresh import Refresher
 from familiar_connect.context.types import ContextItem, ContextRequest, Contribution, ItemTag, Layer, Priority
+from familiar_connect.history.heard import IsPrivate
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import HistoryTurn, OtherChannelInfo, SummaryEntry
 from familiar_connect.identity import format_turn_for_transcript
@@ -70,6 +72,8 @@ class HistoryProvider:
         refresh_every_turns: int = 10,
         max_turns_per_refresh: int = 200,
         max_chars_per_refresh: int = 24_000,
+        is_private: IsPrivate | None = None,
+        private_people: PrivatePeople | None = None,
     ) -> None:
         if window_size <= 0:
             raise ValueError(f"window_size must be greater than 0, not {window_size}")
@@ -80,12 +84,14 @@ class HistoryProvider:
         self._zone = display_zone
         self._step = step
         self._refresh_every = refresh_every_turns
+        self._private = Private(store, is_private, private_people)
         self.refresher = Refresher(
             store=store,
             llm_client=llm_client,
             timeout_s=summary_timeout_s,
             max_turns=max_turns_per_refresh,
             max_chars=max_chars_per_refresh,
+            private=self._private,
         )
 
     async def contribute(self, request: ContextRequest) -> list[Contribution]:
@@ -109,6 +115,7 @@ class HistoryProvider:
     # Reading
 
     def _read(self, request: ContextRequest, mode: ChannelMode | None) -> _Facts:
+        self._private.settle(request.familiar_id)
         turns, first = self._window(request, mode)
         summary, target = self._summary_state(request.familiar_id)
         return _Facts(turns, first, summary, target, self._other_channels(request, mode))
@@ -125,7 +132,7 @@ class HistoryProvider:
             mode=mode,
             before_id=request.before_id,
         )
-        return turns, first
+        return self._private.heard(turns), first
 
     def _summary_state(self, familiar_id: str) -> tuple[SummaryEntry | None, int | None]:
         """The cached summary, and the turn it should be brought up to, if that is due."""
@@ -185,9 +192,9 @@ class HistoryProvider:
 
 
 def _summary(facts: _Facts) -> list[Contribution]:
-    if facts.summary is None:
+    text = facts.summary.summary_text if facts.summary else ""
+    if not text:
         return []
-    text = facts.summary.summary_text
     return [
         Contribution(
             Layer.history_summary,

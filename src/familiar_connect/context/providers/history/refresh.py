@@ -1,7 +1,8 @@
 """Background refresh of what history tells in short: the rolling summary and news from elsewhere.
 
 A reply never waits for it. One flight at a time for each summary; a long backlog is worked off in
-bounded steps, each of which moves the watermark, so a crash costs one step.
+bounded steps, each of which moves the watermark, so a crash costs one step. Private people are left out;
+what was under way while somebody became private is thrown away.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.context.generate import capabilities_of
 from familiar_connect.context.providers.history.extract import extract_summary, latest_words
+from familiar_connect.context.providers.history.private import Private
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import HistoryTurn, OtherChannelInfo
 from familiar_connect.identity import format_turn_for_transcript
@@ -45,8 +47,10 @@ class Refresher:
         timeout_s: float,
         max_turns: int,
         max_chars: int,
+        private: Private,
     ) -> None:
         self._store = store
+        self._private = private
         self.llm_client = llm_client
         self._timeout_s = timeout_s
         self._max_turns = max_turns
@@ -64,6 +68,7 @@ class Refresher:
 
     async def _summarise(self, familiar_id: str, target_id: int) -> None:
         for _ in range(MAX_STEPS):
+            people = await off_loop(self._private.settle, familiar_id)
             entry = await off_loop(self._store.get_summary, familiar_id=familiar_id)
             done = entry.last_summarised_id if entry else 0
             turns = await off_loop(
@@ -76,8 +81,8 @@ class Refresher:
             turns = self._bounded(turns)
             if not turns:
                 return
-            text = await self._shortened(entry.summary_text if entry else "", turns)
-            if not text:
+            text = await self._shortened(entry.summary_text if entry else "", self._private.heard(turns))
+            if text is None or people != self._private.people():
                 return
             await off_loop(
                 self._store.put_summary,
@@ -86,12 +91,16 @@ class Refresher:
                 summary_text=text,
             )
 
-    async def _shortened(self, previous: str, turns: Sequence[HistoryTurn]) -> str:
+    async def _shortened(self, previous: str, turns: Sequence[HistoryTurn]) -> str | None:
+        """The summary brought up to date; *previous* where nobody was heard, None where the model failed."""
+        if not turns:
+            return previous
         if not capabilities_of(self.llm_client).side_tasks:
             return await off_loop(extract_summary, previous, turns) or previous or "Small talk."
-        return await self._ask(summary_prompt(previous, turns), "history summary")
+        return await self._ask(summary_prompt(previous, turns), "history summary") or None
 
     async def _look_elsewhere(self, familiar_id: str, viewer: ChannelMode, other: OtherChannelInfo) -> None:
+        people = await off_loop(self._private.settle, familiar_id)
         entry = await off_loop(
             self._store.get_cross_context,
             familiar_id=familiar_id,
@@ -105,12 +114,8 @@ class Refresher:
         new = list(reversed(self._bounded(list(reversed(new)))))
         if not new:
             return
-        if capabilities_of(self.llm_client).side_tasks:
-            before = entry.summary_text if entry else ""
-            text = await self._ask(elsewhere_prompt(viewer, other, new, before), "cross-channel summary")
-        else:
-            text = latest_words(new)
-        if text:
+        text = await self._news(viewer, other, self._private.heard(new), entry.summary_text if entry else "")
+        if text is not None and people == self._private.people():
             await off_loop(
                 self._store.put_cross_context,
                 familiar_id=familiar_id,
@@ -119,6 +124,16 @@ class Refresher:
                 source_last_id=new[-1].id,
                 summary_text=text,
             )
+
+    async def _news(
+        self, viewer: ChannelMode, other: OtherChannelInfo, turns: Sequence[HistoryTurn], previous: str
+    ) -> str | None:
+        """What is told of another channel; *previous* where nobody was heard, None where there is nothing to keep."""
+        if not turns:
+            return previous
+        if not capabilities_of(self.llm_client).side_tasks:
+            return latest_words(turns) or None
+        return await self._ask(elsewhere_prompt(viewer, other, turns, previous), "cross-channel summary") or None
 
     def _bounded(self, turns: Sequence[HistoryTurn]) -> list[HistoryTurn]:
         """As many of *turns* as fit the character limit, from the first on; always at least one."""
@@ -139,7 +154,7 @@ class Refresher:
         except Exception as error:  # isolation: a summary is never worth a reply
             logger.warning("%s failed", what, extra={"error": type(error).__name__})
             return ""
-        text = (reply.content or "").strip()
+        text = (getattr(reply, "content", None) or "").strip()
         if not text:
             logger.warning("%s came back empty", what)
         return text

@@ -1,0 +1,59 @@
+"""Streamed text is broken at words, whatever pieces it comes in."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from familiar_connect.platforms.terminal.wrap import WordWrap, cells
+
+
+def wrapped(text: str, width: int, pieces: int = 1, column: int = 0) -> str:
+    wrap = WordWrap(lambda: width, column)
+    step = max(1, len(text) // pieces)
+    out = "".join(wrap.feed(text[i : i + step]) for i in range(0, len(text), step))
+    return out + wrap.close()
+
+
+def test_a_word_that_does_not_fit_goes_to_the_next_line() -> None:
+    """The line is broken before the word, not inside it."""
+    assert wrapped("the first time we met", 10) == "the first\ntime we\nmet"
+
+
+def test_the_name_before_the_words_counts() -> None:
+    """What stands in the line already leaves less room."""
+    assert wrapped("hello there", 12, column=7) == "hello\nthere"
+
+
+def test_a_word_longer_than_the_line_stays_whole() -> None:
+    """An address is not torn; the terminal breaks it."""
+    assert (
+        wrapped("see https://example.org/a/very/long/path now", 12).count("https://example.org/a/very/long/path") == 1
+    )
+
+
+def test_lines_of_the_text_stay() -> None:
+    """A line end in the reply is a line end on the screen."""
+    assert wrapped("one\ntwo", 80) == "one\ntwo"
+
+
+def test_where_there_is_room_a_word_is_shown_as_it_comes() -> None:
+    """Only near the edge is a word held back until it is whole."""
+    wrap = WordWrap(lambda: 40)
+
+    assert wrap.feed("Once") == "Once"
+    assert wrap.feed(" upon a time there was") == " upon a time there"
+    assert wrap.close() == " was"
+
+
+texts = st.lists(st.text(st.sampled_from("ab漢é"), max_size=9), max_size=30).map(" ".join)
+
+
+@given(texts, st.integers(24, 60), st.integers(1, 20))
+def test_pieces_make_no_difference(text: str, width: int, pieces: int) -> None:
+    """Streamed or at once, the screen looks the same; no word is lost and no line too long."""
+    streamed = wrapped(text, width, pieces)
+
+    assert streamed == wrapped(text, width)
+    assert streamed.split() == text.split()
+    assert all(cells(line) <= width for line in streamed.split("\n"))
