@@ -29,7 +29,7 @@ def cli_markdown() -> str:
     from familiar_connect.cli import VERBS, cli
 
     parts = ["# Command line\n\n`python3 run.py VERB` is the same as `familiar VERB`.\n"]
-    with click.Context(cli, info_name="familiar", terminal_width=100) as ctx:
+    with click.Context(cli, info_name="familiar", terminal_width=100, **cli.context_settings) as ctx:
         parts.append(_section("familiar", cli, ctx))
         for verb in VERBS:
             command = cli.get_command(ctx, verb)

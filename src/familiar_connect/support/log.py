@@ -93,7 +93,6 @@ def log_to_file(path: Path) -> None:
     for earlier in [one for one in root.handlers if isinstance(one, _LineHandler)]:
         root.removeHandler(earlier)
     root.addHandler(handler)
-    root.propagate = False
 
 
 def event(logger: logging.Logger, level: int, message: str, /, **facts: Any) -> None:
