@@ -1,11 +1,28 @@
-"""Settings for every test: property tests take as long as the machine needs and repeat the same way in CI."""
+"""Settings for every test: property tests take as long as the machine needs and repeat the same way in CI, and
+whatever a test does to the program's log is undone after it."""
 
 from __future__ import annotations
 
+import logging
 import os
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile("here", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("here"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
+
+
+@pytest.fixture(autouse=True)
+def _fresh_log() -> Iterator[None]:
+    """The program's logger as it is before anybody set it up."""
+    program = logging.getLogger("familiar_connect")
+    before = program.level, list(program.handlers), program.propagate
+    program.setLevel(logging.NOTSET)
+    yield
+    for handler in program.handlers:
+        if handler not in before[1]:
+            handler.close()
+    program.level, program.handlers, program.propagate = before

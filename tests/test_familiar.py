@@ -108,7 +108,7 @@ def test_a_pipeline_has_what_the_mode_enables(tmp_path: Path, mode: ChannelMode)
 
     pipeline = familiar.build_pipeline(channel)
 
-    assert [p.id for p in pipeline.providers] == ["character", "history", "mode_instructions"]
+    assert [p.id for p in pipeline.providers] == ["character", "history", "content_search", "mode_instructions"]
     assert pipeline.providers[0] is familiar.providers["character"]
     assert {p.id for p in pipeline.pre_processors} == set(channel.preprocessors_enabled)
     assert {p.id for p in pipeline.post_processors} == set(channel.postprocessors_enabled)

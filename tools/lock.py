@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -31,6 +32,8 @@ MACHINES = (
     "x86_64-apple-darwin",
     "x86_64-pc-windows-msvc",
 )
+OLDEST_MACOS = "14.0"
+"""What onnxruntime's packages ask for on Apple silicon."""
 NEVER_OURS = ("httpx2-jsfetch",)
 """Wanted only inside a web browser."""
 
@@ -115,7 +118,10 @@ def what_lacks(uv: list[str], folder: str, lock: Path, python: str, machine: str
     command = [*uv, "pip", "install", "--quiet", "--dry-run", "--target", str(Path(folder, "nowhere"))]
     command += ["--no-deps", "--only-binary", ":all:", "--require-hashes", "-r", str(lock)]
     command += ["--python-version", python, "--python-platform", machine]
-    done = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8")
+    surroundings = {**os.environ, "MACOSX_DEPLOYMENT_TARGET": OLDEST_MACOS}
+    done = subprocess.run(
+        command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", env=surroundings
+    )
     return done.stdout if done.returncode else ""
 
 

@@ -20,6 +20,7 @@ from familiar_connect.context.processors.recast import RecastPostProcessor
 from familiar_connect.context.processors.stepped_thinking import SteppedThinkingPreProcessor
 from familiar_connect.context.protocols import ContextProvider, PostProcessor, PreProcessor
 from familiar_connect.context.providers.character import CharacterProvider
+from familiar_connect.context.providers.content_search import ContentSearchProvider
 from familiar_connect.context.providers.history import HistoryProvider
 from familiar_connect.context.providers.mode_instructions import ModeInstructionProvider
 from familiar_connect.context.render import RenderOptions
@@ -107,6 +108,12 @@ def build_providers(
             max_chars_per_refresh=config.history_max_chars_per_refresh,
             is_private=stores.privacy.is_full,
             private_people=stores.privacy.full,
+        ),
+        "content_search": ContentSearchProvider(
+            store=stores.memory,
+            llm_client=SlotModel(llm_clients, "memory_search"),
+            history_store=stores.history,
+            recent_turns=config.history_window_size,
         ),
     }
 

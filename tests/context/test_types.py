@@ -59,6 +59,7 @@ def test_a_contribution_needs_five_things_in_order() -> None:
         "volatile": False,
         "items": (),
         "directives": Directives(),
+        "label": "",
     }
 
 

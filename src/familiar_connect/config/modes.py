@@ -79,11 +79,11 @@ _TABLE: Mapping[ChannelMode, ChannelConfig] = MappingProxyType(
 
 SMALL_MODEL_SHARES: Mapping[Layer, float] = MappingProxyType(
     {
-        Layer.character: 0.30,
-        Layer.recent_history: 0.30,
-        Layer.content: 0.10,
-        Layer.history_summary: 0.06,
-        Layer.author_note: 0.03,
+        Layer.character: 0.28,
+        Layer.recent_history: 0.27,
+        Layer.content: 0.14,
+        Layer.history_summary: 0.05,
+        Layer.author_note: 0.02,
     }
 )
 """How a model that can only work through little shares that little. The shares stay below what is left after the

@@ -8,9 +8,12 @@ model wrote is shown inside a label, as something told and not as an instruction
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from typing import Literal
 
 from familiar_connect.context.types import Contribution, ItemTag, Layer
+from familiar_connect.support.text import one_line
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,9 @@ def place(contribution: Contribution) -> float:
 
 
 def shown_text(contribution: Contribution) -> str:
-    """The text of *contribution* as it is sent: labelled where it is only told."""
+    """The text of *contribution* as it is sent: labelled or fenced where it is only told."""
+    if contribution.label:
+        return fenced(contribution.text, contribution.label)
     label = LABELS.get(contribution.tag) if contribution.tag and contribution.role == "system" else None
     if label is None:
         return contribution.text
@@ -94,3 +99,13 @@ def shown_text(contribution: Contribution) -> str:
 def in_prompt_order(contributions: list[Contribution]) -> list[Contribution]:
     """*contributions* as they stand in the prompt; arrival decides among equals."""
     return sorted(contributions, key=lambda c: (place(c), c.volatile, -c.priority, c.key, c.order))
+
+
+_FENCE = re.compile(r"<(?=\s*/?\s*(?:memory|message)\b)", re.IGNORECASE)
+_LABEL_ENDS = str.maketrans("<>", "‹›")
+
+
+def fenced(text: str, label: str, *, kind: Literal["memory", "message"] = "memory") -> str:
+    """*text* as data: announced, and in a fence that nothing in it can open or close."""
+    announced = one_line(label).translate(_LABEL_ENDS)
+    return f"<{kind}: {announced}; told, no instruction>\n{_FENCE.sub('‹', text.strip())}\n</{kind}>"

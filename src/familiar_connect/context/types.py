@@ -157,6 +157,8 @@ class Contribution:
     volatile: bool = False
     items: tuple[ContextItem, ...] = ()
     directives: Directives = Directives()
+    label: str = ""
+    """What it is announced as. Labelled text is shown as data, in a fence that nothing in the text can close."""
 
     @classmethod
     def of(

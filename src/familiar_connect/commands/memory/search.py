@@ -1,0 +1,346 @@
+"""memory search, reindex, stats: what a familiar would recall, and the index that lets it.
+
+They use the same retriever as a reply does. The index is derived: bringing it level, or making it anew,
+changes no memory.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from familiar_connect.commands.common import familiar_option, json_option, root_of, say, say_json
+from familiar_connect.errors import FamiliarError, HomeError
+
+if TYPE_CHECKING:
+    from familiar_connect.memory.index.embeddings import BuildStats, EmbeddingIndex
+    from familiar_connect.memory.index.protocols import EmbeddingModel, Recollection
+    from familiar_connect.memory.index.retriever import MemoryRetriever
+    from familiar_connect.memory.index.turns import TurnIndex
+    from familiar_connect.memory.store import MemoryStore
+
+SHOWN_CHARS = 400
+SIGNALS = {
+    "words": "the question's words stand in it, rare ones counting more",
+    "words around": "they stand in it or right beside it",
+    "conversation": "they stand somewhere in the same conversation or file",
+    "meaning": "it means something near, whatever the words",
+    "meaning around": "what stands right beside it does",
+    "who": "said by, or about, somebody the question names",
+    "when": "from the time the question names",
+    "substance": "it says more than a word or two",
+    "a question": "it is itself a question, and those seldom answer one",
+    "recency": "it is recent",
+    "same channel": "it was said in the channel given with --channel",
+}
+SEARCH_EPILOG = """\b
+Examples:
+  familiar memory search "where did Bo bury the spoon"
+  familiar memory search "what did we say last week" --explain
+  familiar memory search boats --files --limit 3 --json
+Exit codes: 0 something found, 1 nothing found.
+"""
+REINDEX_EPILOG = """\b
+Examples:
+  familiar memory reindex              take in what changed
+  familiar memory reindex --anew       throw the index away and make it again
+"""
+STATS_EPILOG = """\b
+Examples:
+  familiar memory stats                what there is, and how much of it is indexed
+  familiar memory stats --json
+"""
+
+
+@dataclass(frozen=True)
+class Opened:
+    """The memory of one familiar as search sees it."""
+
+    root: Path
+    store: MemoryStore
+    model: EmbeddingModel
+    files: EmbeddingIndex
+    turns: TurnIndex | None
+    """None before the first word was said."""
+    retriever: MemoryRetriever
+
+    @property
+    def model_name(self) -> str:
+        return str(getattr(self.model, "name", type(self.model).__name__))
+
+
+@click.command(epilog=SEARCH_EPILOG)
+@click.argument("question", nargs=-1, required=True)
+@familiar_option
+@click.option("--limit", default=10, show_default=True, type=click.IntRange(1, 200), help="How many to show.")
+@click.option("--files", "only", flag_value="files", help="Look through the memory files only.")
+@click.option("--turns", "only", flag_value="turns", help="Look through what was said only.")
+@click.option("--channel", type=int, metavar="ID", help="Ask as if in this channel.")
+@click.option("--explain", is_flag=True, help="Show what each signal gave to each hit.")
+@json_option
+@click.pass_context
+def search(
+    ctx: click.Context,
+    question: tuple[str, ...],
+    familiar_id: str | None,
+    limit: int,
+    only: str | None,
+    channel: int | None,
+    explain: bool,
+    as_json: bool,
+) -> int:
+    """Show what the familiar would recall for a QUESTION, best first."""
+    from familiar_connect.memory.index.protocols import RecallScope
+
+    with _opened(ctx, familiar_id) as memory:
+        _bring_level(memory, quiet=as_json)
+        memory.retriever.warm()
+        scope = RecallScope(channel_id=channel, files=only != "turns", turns=only != "files")
+        hits = memory.retriever.recall_now(" ".join(question), limit=limit, scope=scope)
+    if as_json:
+        say_json([_as_json(hit) for hit in hits])
+    elif not hits:
+        say("Nothing in memory bears on that.")
+    else:
+        say("\n\n".join(_shown(number, hit, explain=explain) for number, hit in enumerate(hits, 1)))
+        if explain:
+            say(f"\n{_legend(hits)}")
+    return 0 if hits else 1
+
+
+@click.command(epilog=REINDEX_EPILOG)
+@familiar_option
+@click.option("--anew", is_flag=True, help="Throw the index away and make it again.")
+@json_option
+@click.pass_context
+def reindex(ctx: click.Context, familiar_id: str | None, anew: bool, as_json: bool) -> None:
+    """Bring the index level with the memory files and with everything said."""
+    with _opened(ctx, familiar_id) as memory:
+        began = time.monotonic()
+        if anew:
+            memory.files.forget()
+            if memory.turns is not None:
+                memory.turns.forget()
+        built, taken = _bring_level(memory, quiet=as_json, strict=True)
+        facts = {
+            "embedder": memory.model_name,
+            "files_taken_in": len(built.rebuilt_paths),
+            "files_removed": len(built.removed_paths),
+            "chunks_written": built.chunks_written,
+            "turns_taken_in": taken,
+            "seconds": round(time.monotonic() - began, 2),
+            **_sizes(memory),
+        }
+    if as_json:
+        say_json(facts)
+        return
+    say(
+        f"Took in {facts['files_taken_in']:,} files and {facts['turns_taken_in']:,} turns, removed "
+        f"{facts['files_removed']:,} files, in {facts['seconds']} s.\n{_sizes_line(facts)}"
+    )
+
+
+@click.command(epilog=STATS_EPILOG)
+@familiar_option
+@json_option
+@click.pass_context
+def stats(ctx: click.Context, familiar_id: str | None, as_json: bool) -> None:
+    """Tell how large memory is and what of it the index holds."""
+    with _opened(ctx, familiar_id) as memory:
+        folders: dict[str, int] = {}
+        total = 0
+        for path in _markdown(memory.root / "memory"):
+            folder = path.parts[0] if len(path.parts) > 1 else "."
+            folders[folder] = folders.get(folder, 0) + 1
+            total += (memory.root / "memory" / path).stat().st_size
+        facts = {
+            "embedder": memory.model_name,
+            "memory_files": sum(folders.values()),
+            "memory_bytes": total,
+            "files_by_folder": dict(sorted(folders.items())),
+            **_sizes(memory),
+        }
+    if as_json:
+        say_json(facts)
+        return
+    by_folder = ", ".join(f"{folder} {count:,}" for folder, count in sorted(folders.items())) or "none yet"
+    say(f"memory files: {facts['memory_files']:,}, {_bytes(total)} ({by_folder})\n{_sizes_line(facts)}")
+
+
+@contextmanager
+def _opened(ctx: click.Context, familiar_id: str | None) -> Iterator[Opened]:
+    from familiar_connect.context.providers.character import persona_name
+    from familiar_connect.context.providers.content_search.mentions import known_names
+    from familiar_connect.history.store import HistoryStore
+    from familiar_connect.identity import PrivacyLevel
+    from familiar_connect.memory.index.embeddings import INDEX_FILE, EmbeddingIndex
+    from familiar_connect.memory.index.retriever import MemoryRetriever
+    from familiar_connect.memory.index.turns import TURNS_FILE, TurnIndex
+    from familiar_connect.memory.store import MemoryStore
+    from familiar_connect.privacy import PrivacyRegistry
+
+    root = root_of(ctx, familiar_id)
+    store, model, privacy = MemoryStore(root / "memory"), _embedder(), PrivacyRegistry(root / "privacy.toml")
+    name = str(getattr(model, "name", type(model).__name__))
+    folder = root / "memory" / ".index"
+    with ExitStack() as stack:
+        files = EmbeddingIndex(folder / INDEX_FILE, dim=model.dim, model_name=name)
+        stack.callback(files.close)
+        turns = None
+        if (root / "history.db").exists():
+            history = HistoryStore(root / "history.db")
+            stack.callback(history.close)
+            turns = TurnIndex(
+                folder / TURNS_FILE,
+                history=history,
+                familiar_id=root.name,
+                dim=model.dim,
+                model_name=name,
+                own_name=persona_name(store, root.name),
+                allows=lambda author: privacy.get(author) is not PrivacyLevel.FULL,
+            )
+            stack.callback(turns.close)
+        retriever = MemoryRetriever(model=model, files=files, turns=turns, names=lambda: known_names(store))
+        yield Opened(root, store, model, files, turns, retriever)
+
+
+def _embedder() -> EmbeddingModel:
+    from familiar_connect.memory.index.indexing_store import choose_embedder
+
+    return choose_embedder()[0]
+
+
+def _bring_level(memory: Opened, *, quiet: bool, strict: bool = False) -> tuple[BuildStats, int]:
+    """Take in what changed, with a bar where somebody watches. An index that another program holds is used as it is."""
+    from familiar_connect.memory.index.embeddings import BuildStats
+
+    built, taken = BuildStats(), 0
+    try:
+        with _bar("memory files", quiet=quiet) as progress:
+            built = memory.files.build_if_stale(memory.store, memory.model, progress=progress)
+        if memory.turns is not None:
+            with _bar("turns", quiet=quiet) as progress:
+                taken = memory.turns.sync(memory.model, progress=progress)
+    except FamiliarError as error:
+        if strict:
+            raise HomeError(
+                f"the index could not be brought level: {error} Try again when no other program uses it."
+            ) from None
+        say(f"familiar: the index is used as it is: {error}", err=True)
+    return built, taken
+
+
+@contextmanager
+def _bar(what: str, *, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
+    """A progress bar on the error stream, once there is something to show; nothing where nobody watches."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    with ExitStack() as stack:
+        bar: list[Any] = []
+
+        def progress(done: int, total: int) -> None:
+            if not bar:
+                bar.append(stack.enter_context(click.progressbar(length=max(1, total), label=what, file=sys.stderr)))
+            bar[0].length = max(1, total)
+            bar[0].update(done - bar[0].pos)
+
+        yield progress
+
+
+def _shown(number: int, hit: Recollection, *, explain: bool) -> str:
+    lines = [f"{number:>2}. {_where(hit)}"]
+    for text, speaker in (
+        *((beside.text, beside.speaker) for beside in hit.before),
+        (hit.text, hit.speaker),
+        *((beside.text, beside.speaker) for beside in hit.after),
+    ):
+        mark = ">" if text is hit.text else " "
+        lines.append(f"  {mark} {speaker + ': ' if speaker else ''}{_one_line(text)}")
+    if explain:
+        lines.append(f"    {_sum(hit)}")
+    return "\n".join(lines)
+
+
+def _where(hit: Recollection) -> str:
+    when = f"{hit.when:%Y-%m-%d %H:%M}" if hit.when else ""
+    if hit.source == "turn":
+        return f"said {when} in channel {hit.channel_id} (turn {hit.turn_id})"
+    return f"{hit.rel_path}{f', {hit.heading_path}' if hit.heading_path else ''}"
+
+
+def _sum(hit: Recollection) -> str:
+    """The score as the sum it is, largest part first."""
+    parts = sorted(hit.explained.signals.items(), key=lambda part: -abs(part[1]))
+    shown = "".join(f" {'-' if value < 0 else '+'} {name} {abs(value):.2f}" for name, value in parts)
+    return f"{hit.score:.2f} = {shown.removeprefix(' + ').strip()}"
+
+
+def _legend(hits: list[Recollection]) -> str:
+    used = {name for hit in hits for name in hit.explained.signals}
+    width = max(len(name) for name in used) if used else 0
+    known = [name for name in SIGNALS if name in used]
+    return "\n".join(f"  {name:<{width}}  {SIGNALS[name]}" for name in known)
+
+
+def _one_line(text: str) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= SHOWN_CHARS else f"{flat[:SHOWN_CHARS]}…"
+
+
+def _as_json(hit: Recollection) -> dict[str, Any]:
+    return {
+        "score": round(hit.score, 4),
+        "signals": {name: round(value, 4) for name, value in hit.explained.signals.items()},
+        "source": hit.source,
+        "path": hit.rel_path,
+        "heading": hit.heading_path,
+        "turn_id": hit.turn_id,
+        "channel_id": hit.channel_id,
+        "speaker": hit.speaker,
+        "when": hit.when.isoformat() if hit.when else None,
+        "before": [beside.text for beside in hit.before],
+        "text": hit.text,
+        "after": [beside.text for beside in hit.after],
+    }
+
+
+def _sizes(memory: Opened) -> dict[str, Any]:
+    """What the index holds and takes."""
+    counts = memory.files.counts()
+    units, conversations = memory.turns.counts() if memory.turns is not None else (0, 0)
+    folder = memory.root / "memory" / ".index"
+    return {
+        "indexed_files": counts["files"],
+        "chunks": counts["chunks"],
+        "passages": counts["passages"],
+        "pieces_of_talk": units,
+        "conversations": conversations,
+        "index_bytes": sum(path.stat().st_size for path in folder.glob("*") if path.is_file()),
+    }
+
+
+def _sizes_line(facts: dict[str, Any]) -> str:
+    return (
+        f"index: {facts['indexed_files']:,} files in {facts['chunks']:,} chunks and {facts['passages']:,} passages, "
+        f"{facts['pieces_of_talk']:,} pieces of talk in {facts['conversations']:,} conversations, "
+        f"{_bytes(facts['index_bytes'])}\nembedder: {facts['embedder']}"
+    )
+
+
+def _markdown(root: Path) -> Iterator[Path]:
+    for path in sorted(root.rglob("*.md")):
+        relative = path.relative_to(root)
+        if path.is_file() and not any(part.startswith(".") for part in relative.parts):
+            yield relative
+
+
+def _bytes(count: int) -> str:
+    return f"{count:,} bytes" if count < 10_000 else f"{count / 1_000_000:.1f} MB"

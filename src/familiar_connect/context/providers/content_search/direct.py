@@ -1,0 +1,84 @@
+"""Memory without a filter: the best-ranked pieces go in as they are, within what room there is.
+
+For side models that cannot judge, for a filter that fails or is late. Every piece says when or where it
+comes from; all of it is recalled material, shown in a fence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from familiar_connect.config.modes import SMALL_MODEL_SHARES, channel_config_for_mode
+from familiar_connect.config.types import ChannelMode
+from familiar_connect.context.providers.content_search.filter import MAX_SNIPPET_TOKENS, found_contribution
+from familiar_connect.context.types import ContextRequest, Contribution, Layer
+from familiar_connect.memory.index.protocols import Recollection, RetrievedChunk
+from familiar_connect.support.text import truncate
+from familiar_connect.support.tokens import estimate_tokens
+
+MAX_DIRECT_TOKENS = 1_500
+LEAST_TOKENS = 24
+"""Less room than this holds nothing worth reading."""
+MOST_PER_CHUNK = 3
+"""Of small pieces the filter gets at most so many times as of large ones."""
+
+Hit = Recollection | RetrievedChunk
+
+
+def direct(hits: Sequence[Hit], *, max_tokens: int) -> list[Contribution]:
+    """The best of *hits*, which stand best first, as one contribution of at most *max_tokens*, or nothing."""
+    from familiar_connect.memory.index.reading.recalled import recalled_text  # brings numpy
+
+    room = min(max_tokens, MAX_DIRECT_TOKENS)
+    if room < LEAST_TOKENS:
+        return []
+    text = truncate(recalled_text(_distinct(hits), room), room)
+    return [found_contribution(text)] if text.strip() else []
+
+
+def _distinct(hits: Iterable[Hit]) -> list[Hit]:
+    """Each text once, a long chunk by its beginning."""
+    found: dict[str, Hit] = {}
+    for hit in hits:
+        text = truncate(hit.text.strip(), MAX_SNIPPET_TOKENS)
+        if text:
+            found.setdefault(text, replace(hit, text=text))
+    return list(found.values())
+
+
+def as_chunks(hits: Iterable[Hit], *, top_k: int) -> list[RetrievedChunk]:
+    """*hits* for the filter: as many as *top_k* full snippets would take, for what was found may be one sentence."""
+    room = top_k * MAX_SNIPPET_TOKENS
+    chunks: list[RetrievedChunk] = []
+    for hit in hits:
+        chunk = _as_chunk(hit)
+        room -= min(MAX_SNIPPET_TOKENS, estimate_tokens(chunk.text))
+        if room < 0 or len(chunks) == top_k * MOST_PER_CHUNK:
+            break
+        chunks.append(chunk)
+    return chunks
+
+
+def _as_chunk(hit: Hit) -> RetrievedChunk:
+    if isinstance(hit, RetrievedChunk):
+        return hit
+    from familiar_connect.memory.index.retriever import as_chunk  # brings numpy; whoever recalls has it loaded
+
+    return as_chunk(hit)
+
+
+def content_room(request: ContextRequest) -> int:
+    """Tokens that the content layer has in this request's mode; less where a small model answers."""
+    channel = channel_config_for_mode(request.mode or ChannelMode.text_conversation_rp)
+    room = channel.budget_by_layer.get(Layer.content, 0)
+    if answered_by_small_model(request):
+        room = min(room, int(request.budget_tokens * SMALL_MODEL_SHARES[Layer.content]))
+    return room
+
+
+def answered_by_small_model(request: ContextRequest) -> bool:
+    """Whether the prompt must stay smaller than the mode would have it."""
+    if request.mode is None:
+        return False
+    return 0 < request.budget_tokens < channel_config_for_mode(request.mode).budget_tokens

@@ -1,0 +1,180 @@
+"""Who is mentioned: names in an utterance, resolved through the alias index.
+
+`people/_aliases.json` maps a lower-cased name to a slug or to several. It may be missing, torn or edited
+by hand: then nobody is mentioned, and nothing fails. Words of everyday speech never resolve, even if
+the file holds them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from familiar_connect.errors import MemoryStoreError
+from familiar_connect.memory.store import MemoryStore
+
+ALIASES_PATH = "people/_aliases.json"
+MAX_SCANNED_CHARS = 16_000
+"""Of a longer utterance the beginning and the end are looked at."""
+MAX_SLUGS_PER_NAME = 3
+"""A name several people go by brings the most recently active of them."""
+
+STOP_WORDS = frozenset(
+    """
+    a about above actually after again against ago ah ain't all almost alone along already also although always am
+    among an and another any anybody anyone anything anyway are aren't around as ask at away back bad be because
+    been before behind being below best better between big both boy bro but by bye call came can can't cannot come
+    coming cool could couldn't dad day dear did didn't do does doesn't doing don't done down dude during each either
+    else enough even ever every everybody everyone everything except far few fine first for friend from fun game get
+    gets getting girl give go god goes going gone good got great guy guys had hadn't haha hahaha half happy hard has
+    hasn't have haven't having he he'd he'll he's hello help her here hers herself hey hi him himself his hm hmm
+    home how however i i'd i'll i'm i've if in instead into is isn't it it's its itself just keep kind knew know
+    last late later least leave left less let let's life like little lmao lol long look looking lot love made make
+    makes man many may maybe me mean might mine mom moment more morning most mother much mum must my myself name
+    near need never new next nice night no nobody none noon nope nor not nothing now of off often oh ok okay old omg
+    on once one ones only onto or other others our ours ourselves out over own people perhaps person play please
+    pretty probably put quite rather read ready real really right said same saw say says see seem seen self several
+    shall she she'd she'll she's should shouldn't since sir sister so some somebody someone something sometimes soon
+    sorry still stop such sure take talk tell than thank thanks that that's the their theirs them themselves then
+    there there's these they they'd they'll they're they've thing things think this those though thought three
+    through till time to today together tomorrow tonight too took toward try two uh um under unless until up upon us
+    use used user very wait want was wasn't way we we'd we'll we're we've well went were weren't what what's when
+    where whether which while who who's whoever whole whom whose why will with without woman won't word words work
+    world would wouldn't wow yeah year yep yes yesterday yet you you'd you'll you're you've your yours yourself
+    yourselves admin anonymous assistant bot channel chat group mod moderator null server system unknown
+    der die das und ich du er sie es wir ihr nicht ist ein eine ja nein mit auf für von zu el la los las y yo tú él
+    ella nosotros sí un una de en que por con para le les et je tu il elle nous vous non oui une des dans pour avec
+    est ce pas lo gli io noi voi loro si di che per sono è
+    """.split()  # noqa: SIM905
+)
+
+_ASCII_WORD = re.compile(r"\w+")
+_SENTENCE_END = ".!?…。！？"
+_BETWEEN = " \t\n\"'“”‘’«»([{*_-—"
+_RUN_TOGETHER = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+"""Scripts that put no spaces between words, or hang particles on names."""
+
+
+@dataclass(frozen=True)
+class _Word:
+    start: int
+    text: str
+
+
+def known_names(store: MemoryStore) -> dict[str, tuple[str, ...]]:
+    """Lower-cased name → slugs, most recently active first; {} when the file is missing or malformed."""
+    try:
+        data = json.loads(store.read_file(ALIASES_PATH))
+    except (MemoryStoreError, ValueError, RecursionError):
+        return {}
+    if not isinstance(data, dict):
+        return {}
+    found: dict[str, tuple[str, ...]] = {}
+    for name, value in data.items():
+        listed = value if isinstance(value, list) else [value]
+        slugs = tuple(slug for slug in listed if isinstance(slug, str) and slug)
+        key = _normal(name)
+        if slugs and len(key) > 1 and key not in STOP_WORDS:
+            found[key] = slugs
+    return found
+
+
+def mentioned(utterance: str, names: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
+    """Slug → name of those *utterance* speaks of: surest first, then in the order they are named."""
+    if not names:
+        return {}
+    text = _scanned(utterance)
+    words = list(_words(text))
+    found = [*_by_word(text, words, names), *_by_phrase(text, words, names)]
+    people: dict[str, str] = {}
+    for _, name in sorted(set(found)):
+        for slug in names[name][:MAX_SLUGS_PER_NAME]:
+            people.setdefault(slug, name)
+    return people
+
+
+_Place = tuple[int, int]
+"""0 for what is surely a name, 1 for what may be a plain word; and where it stands."""
+
+
+def _by_word(text: str, words: list[_Word], names: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[_Place, str]]:
+    for word in words:
+        name = word.text.lower()
+        if name in names and name not in STOP_WORDS:
+            sure = word.text[0].isupper() and not _opens_sentence(text, word.start)
+            yield (0 if sure else 1, word.start), name
+
+
+def _by_phrase(text: str, words: list[_Word], names: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[_Place, str]]:
+    """Names with something between their words, at word boundaries, and names in scripts without spaces."""
+    low = text.lower()
+    present = {word.text.lower() for word in words}
+    runs_together = _RUN_TOGETHER.search(low) is not None
+    for name in names:
+        if name in STOP_WORDS:
+            continue
+        if runs_together and _RUN_TOGETHER.match(name):
+            at = low.find(name)
+        elif all(map(_is_word, name)) or not _begins_with_one_of(name, present):
+            continue
+        else:
+            at = _find_whole(low, name)
+        if at >= 0:
+            yield (0, at), name
+
+
+def _begins_with_one_of(name: str, present: set[str]) -> bool:
+    first = next(_words(name), None)
+    return first is None or first.text in present
+
+
+def _find_whole(text: str, name: str) -> int:
+    at = text.find(name)
+    while at >= 0:
+        end = at + len(name)
+        clear_before = at == 0 or not (_is_word(text[at - 1]) and _is_word(name[0]))
+        clear_after = end == len(text) or not (_is_word(text[end]) and _is_word(name[-1]))
+        if clear_before and clear_after:
+            return at
+        at = text.find(name, at + 1)
+    return -1
+
+
+def _opens_sentence(text: str, start: int) -> bool:
+    before = text[max(0, start - 16) : start].rstrip(_BETWEEN)
+    return (not before and start <= 16) or before.endswith(tuple(_SENTENCE_END))
+
+
+def _scanned(utterance: str) -> str:
+    if len(utterance) > MAX_SCANNED_CHARS:
+        half = MAX_SCANNED_CHARS // 2
+        utterance = f"{utterance[:half]} {utterance[-half:]}"
+    return " ".join(unicodedata.normalize("NFC", utterance).split())
+
+
+def _normal(name: str) -> str:
+    return " ".join(unicodedata.normalize("NFC", name).lower().split())
+
+
+def _words(text: str) -> Iterator[_Word]:
+    """Runs of letters and digits of any script, marks that belong to them included."""
+    if text.isascii():
+        for match in _ASCII_WORD.finditer(text):
+            yield _Word(match.start(), match[0])
+        return
+    start = -1
+    for at, char in enumerate(text):
+        if _is_word(char):
+            start = at if start < 0 else start
+        elif start >= 0:
+            yield _Word(start, text[start:at])
+            start = -1
+    if start >= 0:
+        yield _Word(start, text[start:])
+
+
+def _is_word(char: str) -> bool:
+    return char.isalnum() or char == "_" or unicodedata.category(char).startswith("M")

@@ -1,0 +1,222 @@
+"""Deterministic people lookup: the floor of content search.
+
+Loads the notes on everyone in the exchange, speaker first: no model, no index, nothing that can be
+offline. Each file is cut to a token cap; when the total grows too large the tail is dropped, never the
+speaker. Everything found so far is there at any moment, so a deadline costs only what comes later.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from familiar_connect.context.providers.content_search.mentions import known_names, mentioned
+from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
+from familiar_connect.errors import MemoryStoreEncodingError, MemoryStoreError, MemoryStoreSizeLimitError
+from familiar_connect.identity import Author
+from familiar_connect.memory.store import DEFAULT_MAX_RESULTS_PER_OP, MemoryStore
+from familiar_connect.support.text import one_line, truncate, truncate_chars
+from familiar_connect.support.tokens import CHARS_PER_TOKEN, estimate_tokens
+
+logger = logging.getLogger(__name__)
+
+PEOPLE_LOOKUP_PRIORITY = int(Priority.PEOPLE)
+PEOPLE_LOOKUP_SOURCE = "content_search.people"
+DEFAULT_MAX_TOKENS_PER_FILE = 800
+"""Enough for a page of notes; the rest of the file is reachable by search."""
+MAX_PEOPLE = 64
+"""Files looked for in one turn, whoever is in the room."""
+LEFT_OUT = "\n[… the rest of these notes is left out]"
+
+_HEADING = re.compile(r"^#\s+(\S.*)$", re.MULTILINE)
+_NAME_CHARS = 64
+
+
+@dataclass
+class LookupResult:
+    """What the lookup found: one contribution for each file, and the files."""
+
+    contributions: list[Contribution] = field(default_factory=list)
+    rel_paths: list[str] = field(default_factory=list)
+
+    def snapshot(self) -> LookupResult:
+        """What is here now; a lookup still under way in another thread no longer changes it."""
+        paths = self.rel_paths.copy()
+        return LookupResult(self.contributions[: len(paths)], paths)
+
+
+def lookup(
+    store: MemoryStore,
+    request: ContextRequest,
+    *,
+    recent_authors: Sequence[Author] = (),
+    content_cap_tokens: int | None = None,
+    max_tokens_per_file: int = DEFAULT_MAX_TOKENS_PER_FILE,
+) -> list[Contribution]:
+    """The notes on everyone this exchange is about, most concerned first."""
+    return lookup_with_paths(
+        store,
+        request,
+        recent_authors=recent_authors,
+        content_cap_tokens=content_cap_tokens,
+        max_tokens_per_file=max_tokens_per_file,
+    ).contributions
+
+
+def lookup_with_paths(
+    store: MemoryStore,
+    request: ContextRequest,
+    *,
+    recent_authors: Sequence[Author] = (),
+    content_cap_tokens: int | None = None,
+    max_tokens_per_file: int = DEFAULT_MAX_TOKENS_PER_FILE,
+    into: LookupResult | None = None,
+) -> LookupResult:
+    """As `lookup`, with the paths; *into* is filled file by file, for whoever cannot wait for the end."""
+    result = LookupResult() if into is None else into
+    files = _PeopleFiles(store)
+    used = 0
+    for person in _people(store, request, recent_authors):
+        notes = files.read(person.slug)
+        if notes is None or not notes.text.strip():
+            continue
+        found = _contribution(person, notes, max_tokens_per_file)
+        too_much = content_cap_tokens is not None and used + found.estimated_tokens > content_cap_tokens
+        if too_much and not person.speaks:
+            break
+        used += found.estimated_tokens
+        result.contributions.append(found)
+        result.rel_paths.append(notes.rel_path)
+    return result
+
+
+@dataclass(frozen=True)
+class _Person:
+    """Somebody whose notes may matter, and how much: the speaker has rank 0."""
+
+    slug: str
+    rank: int
+    name: str = ""
+    mentioned: bool = False
+
+    @property
+    def speaks(self) -> bool:
+        return self.rank == 0
+
+
+@dataclass(frozen=True)
+class _Notes:
+    rel_path: str
+    text: str
+
+
+def _people(store: MemoryStore, request: ContextRequest, recent_authors: Sequence[Author]) -> Iterator[_Person]:
+    """Each person once, most concerned first. The alias index is read only when everyone present has been named."""
+    seen: set[str] = set()
+    if request.author is not None:
+        seen.add(request.author.slug)
+        yield _Person(request.author.slug, 0, request.author.label)
+    present = [turn.author for turn in request.pending_turns if turn.author is not None]
+    for author in (*present, *recent_authors):
+        if author.slug not in seen and len(seen) < MAX_PEOPLE:
+            seen.add(author.slug)
+            yield _Person(author.slug, len(seen), author.label)
+    utterances = dict.fromkeys((request.utterance, *(turn.text for turn in request.pending_turns)))
+    for written, name in mentioned("\n".join(utterances), known_names(store)).items():
+        slug = written.lower()
+        if _is_plain_name(slug) and slug not in seen and len(seen) < MAX_PEOPLE:
+            seen.add(slug)
+            yield _Person(slug, len(seen), name, mentioned=True)
+
+
+def _is_plain_name(slug: str) -> bool:
+    """Whether *slug* can only be a file of the people folder, whatever a hand wrote into the index."""
+    return not slug.startswith((".", "_")) and not any(char in slug for char in "/\\\0")
+
+
+class _PeopleFiles:
+    """The people folder as one lookup sees it."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        self._store = store
+        self._listed: dict[str, str] | None = None
+
+    def read(self, slug: str) -> _Notes | None:
+        """The notes on *slug*; a file whose name differs in letter case only is found too."""
+        path = f"people/{slug}.md"
+        text = self._text(path)
+        if text is None and (variant := self._variant(path)) is not None:
+            path, text = variant, self._text(variant)
+        return None if text is None else _Notes(path, text)
+
+    def _text(self, path: str) -> str | None:
+        try:
+            return self._store.read_file(path)
+        except (MemoryStoreEncodingError, MemoryStoreSizeLimitError) as error:
+            logger.warning("people file is not as it should be", extra={"path": path, "error": type(error).__name__})
+            return self._salvaged(path)
+        except MemoryStoreError:
+            return None
+
+    def _salvaged(self, path: str) -> str | None:
+        """The text of a file that is too long or has bad bytes: better read with a scar than not at all."""
+        read = getattr(self._store, "read_bytes", None)
+        if read is None:
+            return None
+        try:
+            data: bytes = read(path)
+        except MemoryStoreError:
+            return None
+        return None if b"\0" in data[:4096] else data[:65_536].decode("utf-8", "replace")
+
+    def _variant(self, path: str) -> str | None:
+        if self._listed is None:
+            self._listed = {found.casefold(): found for found in self._glob("people/*.md")}
+        found = self._listed.get(path.casefold())
+        if found is None and len(self._listed) >= DEFAULT_MAX_RESULTS_PER_OP:  # the listing was cut short
+            pattern = "".join(f"[{c.lower()}{c.upper()}]" if c.isascii() and c.isalpha() else c for c in path)
+            found = next(iter(self._glob(pattern)), None)
+        return found
+
+    def _glob(self, pattern: str) -> list[str]:
+        try:
+            return self._store.glob(pattern)
+        except MemoryStoreError:
+            return []
+
+
+def _contribution(person: _Person, notes: _Notes, max_tokens: int) -> Contribution:
+    text = cut_near_line_end(notes.text, max_tokens)
+    return Contribution(
+        Layer.content,
+        PEOPLE_LOOKUP_PRIORITY,
+        text,
+        estimate_tokens(text),
+        PEOPLE_LOOKUP_SOURCE,
+        tag=ItemTag.PEOPLE,
+        order=person.rank,
+        key=person.slug,
+        volatile=person.mentioned,
+        label=f"notes on {_shown_name(person, notes)} ({notes.rel_path})",
+    )
+
+
+def _shown_name(person: _Person, notes: _Notes) -> str:
+    """What people call them; for somebody merely mentioned, what their file does."""
+    heading = _HEADING.search(notes.text[:1000]) if person.mentioned else None
+    name = heading[1] if heading else person.name
+    return one_line(name)[:_NAME_CHARS].strip() or person.slug
+
+
+def cut_near_line_end(text: str, max_tokens: int) -> str:
+    """*text* within *max_tokens*: up to a line end where one is near, and saying that something is missing."""
+    if estimate_tokens(text) <= max_tokens:
+        return text
+    room = max_tokens * CHARS_PER_TOKEN - len(LEFT_OUT)
+    if room < len(LEFT_OUT):
+        return truncate(text, max_tokens)
+    line_end = text.rfind("\n", 0, room + 1)
+    kept = text[:line_end] if line_end > room * 2 // 3 else truncate_chars(text, room)
+    return kept.rstrip() + LEFT_OUT

@@ -1,0 +1,301 @@
+"""ContentSearchProvider: the three tiers of finding what memory holds for a message.
+
+Tier 1, the people floor, needs no model and no index and lands in every turn: it has a deadline and
+threads of its own. Tiers 2 and 3 (retrieval, filter) share what time is left and end before the
+provider must; whatever they do (hang, fail, ignore being cancelled), the floor is returned. On voice and
+in `imitate_voice` there is the floor alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache, partial
+from typing import Any, TypeVar
+
+from familiar_connect.config.types import ChannelMode
+from familiar_connect.context.generate import capabilities_of
+from familiar_connect.context.pipeline import ASSEMBLY_SHARE
+from familiar_connect.context.providers.content_search import filter as filter_tier
+from familiar_connect.context.providers.content_search import people_lookup
+from familiar_connect.context.providers.content_search.direct import (
+    Hit,
+    answered_by_small_model,
+    as_chunks,
+    content_room,
+    direct,
+)
+from familiar_connect.context.providers.content_search.people_lookup import DEFAULT_MAX_TOKENS_PER_FILE, LookupResult
+from familiar_connect.context.types import ContextRequest, Contribution, Modality
+from familiar_connect.errors import MemoryStoreError
+from familiar_connect.history.store import HistoryStore
+from familiar_connect.identity import Author
+from familiar_connect.memory.index.protocols import RecallScope, Retriever
+from familiar_connect.memory.store import MemoryStore
+from familiar_connect.support.aio import Background, off_loop
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+DEFAULT_DEADLINE_S = 15.0
+DEFAULT_TOP_K = 8
+DEFAULT_RECENT_AUTHORS = 5
+DEFAULT_RECENT_TURNS = 20
+RECALLED_PER_CHUNK = 5
+"""What a recalling retriever finds is a sentence or a turn, so small that so many of them make a chunk."""
+CHARACTER_FOLDER = "self/"
+FLOOR_DEADLINE_S = 1.0
+RETRIEVAL_DEADLINE_S = 2.0
+LEAST_FILTER_S = 0.3
+"""With less time than this no model is asked."""
+SPARE_S = 0.1
+"""So long, or a tenth, before the granted time is up, the later tiers are over: the floor is never late with them."""
+SMALL_FILE_TOKENS = 150
+"""Length of each people file in `imitate_voice`."""
+LEAST_FILE_TOKENS = 48
+
+
+class ContentSearchProvider:
+    """Long-lived: one instance serves every channel of a familiar."""
+
+    id = "content_search"
+    deadline_s = DEFAULT_DEADLINE_S
+
+    def __init__(
+        self,
+        *,
+        store: MemoryStore,
+        llm_client: Any,
+        history_store: HistoryStore | None = None,
+        retriever: Retriever | None = None,
+        index_build: Callable[[], Awaitable[None]] | None = None,
+        top_k: int = DEFAULT_TOP_K,
+        content_cap_tokens: int | None = None,
+        max_tokens_per_file: int = DEFAULT_MAX_TOKENS_PER_FILE,
+        recent_author_limit: int = DEFAULT_RECENT_AUTHORS,
+        recent_turns: int = DEFAULT_RECENT_TURNS,
+    ) -> None:
+        self.llm_client = llm_client
+        self.retriever = retriever
+        self._store = store
+        self._history = history_store
+        self._index_build = index_build
+        self._top_k = top_k
+        self._content_cap = content_cap_tokens
+        self._max_tokens_per_file = max_tokens_per_file
+        self._recent_author_limit = recent_author_limit
+        self._recent_turns = recent_turns
+        self._build_started = False
+        self._background = Background(self.id)
+        self._left_behind: set[asyncio.Task[Any]] = set()
+
+    async def contribute(self, request: ContextRequest) -> list[Contribution]:
+        now = asyncio.get_running_loop().time
+        ends = now() + usable_s(granted_s(request, self.deadline_s))
+        people = await self._floor(request, min(FLOOR_DEADLINE_S, ends - now()))
+        self._start_index_build()
+        if request.modality is Modality.voice or request.mode is ChannelMode.imitate_voice:
+            return people.contributions
+        try:
+            hits = await self._retrieve(request, people, min(RETRIEVAL_DEADLINE_S, (ends - now()) / 2))
+            found = await self._choose(request, people, hits, ends - now())
+        except Exception as error:  # isolation: whatever came back from the later tiers, the floor stands
+            logger.warning("content search fell back to people", extra={"error": type(error).__name__})
+            found = []
+        return [*people.contributions, *found]
+
+    async def aclose(self) -> None:
+        """End what is still under way."""
+        await self._background.aclose()
+        for task in self._left_behind:
+            task.cancel()
+
+    # Tier 1
+
+    async def _floor(self, request: ContextRequest, seconds: float) -> LookupResult:
+        """The people files; when time runs out, those read so far, speaker first."""
+        now = asyncio.get_running_loop().time
+        ends = now() + seconds
+        recent = await self._recent_authors(request, seconds / 3)
+        found = LookupResult()
+        work = partial(
+            people_lookup.lookup_with_paths,
+            self._store,
+            request,
+            recent_authors=recent,
+            content_cap_tokens=self._content_cap,
+            max_tokens_per_file=self._tokens_per_file(request),
+            into=found,
+        )
+        await self._in_time(_off_loop_apart(work), max(0.0, ends - now()), "people")
+        return found.snapshot()
+
+    async def _recent_authors(self, request: ContextRequest, seconds: float) -> Sequence[Author]:
+        if self._history is None or self._recent_author_limit <= 0:
+            return ()
+        work = partial(
+            self._history.recent_distinct_authors,
+            familiar_id=request.familiar_id,
+            channel_id=request.channel_id,
+            limit=self._recent_author_limit,
+        )
+        return await self._in_time(_off_loop_apart(work), seconds, "recent authors") or ()
+
+    def _tokens_per_file(self, request: ContextRequest) -> int:
+        """What each file may have here: little in a small prompt, so that the speaker's stays whole in its layer."""
+        limit = self._max_tokens_per_file
+        if request.mode is ChannelMode.imitate_voice:
+            limit = min(limit, SMALL_FILE_TOKENS)
+        if answered_by_small_model(request):
+            limit = min(limit, max(LEAST_FILE_TOKENS, content_room(request) * 2 // 3))
+        return limit
+
+    # Tiers 2 and 3
+
+    async def _retrieve(self, request: ContextRequest, people: LookupResult, seconds: float) -> list[Hit]:
+        """What may bear on the message, best first, without what the prompt holds anyway."""
+        if self.retriever is None or not request.utterance.strip():
+            return []
+        work = self._recall if _recalls(self.retriever) else self._query
+        hits = await self._in_time(work(self.retriever, request, set(people.rel_paths)), seconds, "retrieval") or []
+        return [hit for hit in hits if not (hit.rel_path or "").startswith(CHARACTER_FOLDER)]
+
+    async def _query(self, retriever: Any, request: ContextRequest, known: set[str]) -> list[Hit]:
+        found = await retriever.query(request.utterance, top_k=self._top_k, exclude_paths=known)
+        return sorted(found, key=lambda hit: -hit.score)[: self._top_k]
+
+    async def _recall(self, retriever: Any, request: ContextRequest, known: set[str]) -> list[Hit]:
+        scope = RecallScope(
+            channel_id=request.channel_id,
+            before_turn_id=await off_loop(self._first_shown_turn, request),
+            exclude_paths=frozenset(known),
+        )
+        return list(await retriever.recall(request.utterance, limit=self._top_k * RECALLED_PER_CHUNK, scope=scope))
+
+    def _first_shown_turn(self, request: ContextRequest) -> int | None:
+        """Id of the oldest turn that the prompt shows of this channel: it and what follows need not be recalled."""
+        if self._history is None:
+            return request.before_id
+        shown = self._history.recent(
+            familiar_id=request.familiar_id,
+            channel_id=request.channel_id,
+            limit=self._recent_turns,
+            before_id=request.before_id,
+        )
+        return shown[0].id if shown else request.before_id
+
+    async def _choose(
+        self, request: ContextRequest, people: LookupResult, hits: list[Hit], seconds: float
+    ) -> list[Contribution]:
+        """What the side model makes of *hits*; without one that can, or in time, the best of them as they are."""
+        chosen: list[Contribution] | None = None
+        if self._can_filter(seconds):
+            if not hits and not await self._holds_more(people, seconds / 4):
+                return []
+            work = filter_tier.run(
+                llm_client=self.llm_client,
+                store=self._store,
+                request=request,
+                retrieved=as_chunks(hits, top_k=self._top_k),
+                deterministic=people.contributions,
+            )
+            chosen = await self._in_time(work, seconds, "filter")
+        if chosen is not None:
+            return chosen
+        spent = sum(piece.estimated_tokens for piece in people.contributions)
+        return direct(hits, max_tokens=content_room(request) - spent)
+
+    def _can_filter(self, seconds: float) -> bool:
+        return self.llm_client is not None and seconds >= LEAST_FILTER_S and capabilities_of(self.llm_client).side_tasks
+
+    async def _holds_more(self, people: LookupResult, seconds: float) -> bool:
+        """Whether memory holds anything besides the character and what the floor loaded; if unsure, yes."""
+        found = await self._in_time(off_loop(_holds_more, self._store, set(people.rel_paths)), seconds, "look around")
+        return found is not False
+
+    def _start_index_build(self) -> None:
+        if self._index_build is None or self._build_started:
+            return
+        self._build_started = True
+        self._background.start(_run(self._index_build), name="index build")
+
+    # Keeping time
+
+    async def _in_time(self, work: Coroutine[Any, Any, T], seconds: float, tier: str) -> T | None:
+        """What *work* gives within *seconds*; None when it is late or fails.
+
+        It runs as a task of its own: even work that ignores being cancelled is left behind and cannot hold the turn.
+        """
+        task = asyncio.get_running_loop().create_task(work, name=f"{self.id}:{tier}")
+        try:
+            await asyncio.wait({task}, timeout=max(0.0, seconds))
+        finally:
+            if not task.done():
+                self._leave_behind(task)
+        if not task.done():
+            logger.warning("content search tier was late", extra={"tier": tier, "limit_s": round(seconds, 3)})
+            return None
+        error = asyncio.CancelledError() if task.cancelled() else task.exception()
+        if error is not None:
+            logger.warning("content search tier failed", extra={"tier": tier, "error": type(error).__name__})
+            return None
+        return task.result()
+
+    def _leave_behind(self, task: asyncio.Task[Any]) -> None:
+        task.cancel()
+        self._left_behind.add(task)
+        task.add_done_callback(self._ended_late)
+
+    def _ended_late(self, task: asyncio.Task[Any]) -> None:
+        self._left_behind.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            logger.debug("content search tier failed after its deadline", extra={"error": type(error).__name__})
+
+
+def granted_s(request: ContextRequest, deadline_s: float) -> float:
+    """The time this provider really has: its own deadline, or assembly's share of the turn's if that is less."""
+    return min(deadline_s, request.deadline_s * ASSEMBLY_SHARE) if request.deadline_s > 0 else deadline_s
+
+
+def usable_s(granted: float) -> float:
+    """How much of the *granted* time the tiers may use."""
+    return min(granted * 0.9, max(granted - SPARE_S, granted / 2))
+
+
+def _recalls(retriever: Retriever) -> bool:
+    """Whether *retriever* can also recall turns, and say when and by whom."""
+    return inspect.iscoroutinefunction(getattr(type(retriever), "recall", None))
+
+
+def _holds_more(store: MemoryStore, known: set[str]) -> bool:
+    """Whether *store* holds a text besides *known*, the alias index and the character's own."""
+    for entry in store.list_dir():
+        if entry.name.startswith(".") or entry.name == "self":
+            continue
+        if not entry.is_dir:
+            return True
+        try:
+            paths = store.glob(f"{entry.name}/**/*")
+        except MemoryStoreError:
+            return True
+        if any(path not in known and not path.endswith("/_aliases.json") for path in paths):
+            return True
+    return False
+
+
+async def _run(build: Callable[[], Awaitable[None]]) -> None:
+    await build()
+
+
+async def _off_loop_apart(work: Callable[[], T]) -> T:
+    """Run *work* in a thread kept for the floor: whoever has blocked all the others cannot hold it up."""
+    return await asyncio.get_running_loop().run_in_executor(_floor_threads(), work)
+
+
+@lru_cache(maxsize=1)
+def _floor_threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(max_workers=4, thread_name_prefix="familiar-people")

@@ -1,0 +1,1 @@
+"""Finding things again: Markdown files and everything ever said, by words and by meaning."""

@@ -1,0 +1,378 @@
+"""EmbeddingIndex: the Markdown files of a memory folder, searchable by meaning and by words.
+
+Derived from the files and kept in a SQLite file that may be deleted at any time. A changed file is cut up and
+embedded again by itself, inside one transaction, and texts in it that did not change keep their vectors; nothing
+else is touched or loaded again. A file that cannot be read is passed by with a line in the log.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import sqlite3
+import stat
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from familiar_connect.errors import MemoryStoreError
+from familiar_connect.memory.index.chunking import PreparedChunk, chunk_markdown
+from familiar_connect.memory.index.passages import Passages, PreparedPassage, digest_of, prepare_passages
+from familiar_connect.memory.index.protocols import EmbeddingModel, RetrievedChunk
+from familiar_connect.memory.index.rows import DerivedFile, IndexTrouble, Vector, Vectors, from_blobs, to_blob
+from familiar_connect.memory.paths import Root, split_path
+from familiar_connect.memory.search import path_of, walk
+from familiar_connect.support.sqlite import storable
+
+INDEX_FILE = "embeddings.sqlite"
+VERSION = "1"
+EMBED_BATCH = 32
+LOAD_ROWS = 4_096
+
+_log = logging.getLogger(__name__)
+
+
+class ReadableStore(Protocol):
+    """The part of a memory store that indexing needs."""
+
+    @property
+    def root(self) -> Path: ...
+
+    def read_file(self, rel_path: str) -> str: ...
+
+
+@dataclass
+class BuildStats:
+    """What a build changed."""
+
+    rebuilt_paths: list[str] = field(default_factory=list)
+    removed_paths: list[str] = field(default_factory=list)
+    chunks_written: int = 0
+
+
+class _Stamp(NamedTuple):
+    """What tells a changed file from an unchanged one without reading it."""
+
+    mtime: float
+    ctime: float
+    size: int
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """One file cut up; no chunks when it cannot be read."""
+
+    rel_path: str
+    stamp: _Stamp
+    digest: str
+    chunks: list[PreparedChunk]
+    passages: list[PreparedPassage]
+
+    @property
+    def texts(self) -> list[str]:
+        """What is to be embedded, each text once."""
+        return list(dict.fromkeys([c.text for c in self.chunks] + [passage.embedded for passage in self.passages]))
+
+
+class EmbeddingIndex:
+    """The index at *path* for one model. Safe to use from several threads at once.
+
+    Opening it with another model or dimension empties it; the next build fills it again.
+    """
+
+    def __init__(self, path: Path | str, *, dim: int, model_name: str = "") -> None:
+        self.path = Path(path)
+        self.dim = dim
+        identity = {"version": VERSION, "model": model_name, "dim": str(dim)}
+        self._file = DerivedFile(self.path, create=_create, identity=identity)
+        self._chunks = Vectors(dim)
+        self._building = threading.RLock()
+        self._level: tuple[int, int] = (-1, -1)
+        self.passages = Passages(self._file, dim)
+        self._file.open_now()
+
+    def build_if_stale(
+        self,
+        store: ReadableStore,
+        model: EmbeddingModel,
+        *,
+        progress: Callable[[int, int], None] | None = None,
+        go_on: Callable[[], bool] = lambda: True,
+    ) -> BuildStats:
+        """Bring the index level with the files: new and changed ones in, vanished ones out.
+
+        *progress* hears how many of how many files are done. *go_on* is asked between batches; it may wait, and
+        ends the build by saying no: what is done by then is kept.
+        """
+        stats = BuildStats()
+        with self._building:
+            self._file.check_still_there()
+            self._catch_up()
+            known = {
+                row[0]: _Stamp(*row[1:])
+                for row in self._file.read("SELECT rel_path, mtime, ctime, size FROM documents")
+            }
+            present = dict(_stamps(store.root))
+            stats.removed_paths = sorted(known.keys() - present.keys())
+            for rel_path in stats.removed_paths:
+                self._write([_Prepared(rel_path, _Stamp(0, 0, -1), "", [], [])], {}, gone=True)
+            stale = [path for path, stamp in present.items() if known.get(path) != stamp]
+            done = 0
+            for batch in self._batches(store, stale, present, known):
+                if not go_on():
+                    break
+                changed = [prepared for prepared in batch if prepared is not None]
+                stats.chunks_written += self._write(changed, self._vectors_for(changed, model))
+                stats.rebuilt_paths += [prepared.rel_path for prepared in changed]
+                done += len(batch)
+                if progress is not None:
+                    progress(done, len(stale))
+        return stats
+
+    def refresh(self, store: ReadableStore, rel_path: str, model: EmbeddingModel) -> BuildStats:
+        """Bring one file level, and touch nothing else."""
+        stats = BuildStats()
+        with self._building:
+            self._file.check_still_there()
+            self._catch_up()
+            place = _locate(store.root, rel_path)
+            if place is None:
+                if self._file.read("SELECT 1 FROM documents WHERE rel_path = ?", (rel_path,)):
+                    self._write([_Prepared(rel_path, _Stamp(0, 0, -1), "", [], [])], {}, gone=True)
+                    stats.removed_paths = [rel_path]
+                return stats
+            prepared = _prepare(store, *place)
+            if prepared is not None:
+                stats.chunks_written = self._write([prepared], self._vectors_for([prepared], model))
+                stats.rebuilt_paths = [place[0]]
+        return stats
+
+    def query(self, vector: Vector, top_k: int) -> list[RetrievedChunk]:
+        """The chunks nearest to *vector*, best first."""
+        wanted = np.asarray(vector, dtype=np.float32).reshape(-1)
+        if wanted.shape[0] != self.dim:
+            raise ValueError(f"the query vector has {wanted.shape[0]} numbers, the index has {self.dim}")
+        if top_k <= 0:
+            return []
+        self._catch_up()
+        hits = self._chunks.nearest(wanted, top_k)
+        rows = self._file.read(
+            "SELECT id, rel_path, heading_path, text FROM chunks WHERE id IN (SELECT value FROM json_each(?))",
+            (json.dumps([number for number, _ in hits]),),
+        )
+        texts = {number: (path, heading, text) for number, path, heading, text in rows}
+        return [RetrievedChunk(*texts[number], score=score) for number, score in hits if number in texts]
+
+    def counts(self) -> dict[str, int]:
+        """How many files, chunks and passages there are."""
+        row = self._file.read(
+            "SELECT (SELECT COUNT(*) FROM documents), (SELECT COUNT(*) FROM chunks), (SELECT COUNT(*) FROM passages)"
+        )[0]
+        return dict(zip(("files", "chunks", "passages"), map(int, row), strict=True))
+
+    def forget(self) -> None:
+        """Throw the index away; the next build makes it again."""
+        with self._building:
+            self._file.begin_anew("asked for")
+
+    def warm(self) -> None:
+        """Read the vectors into memory, so that no question waits for it."""
+        self._catch_up()
+        self.passages.catch_up()
+
+    def close(self) -> None:
+        self._file.close()
+
+    def __enter__(self) -> EmbeddingIndex:
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self.close()
+
+    def _batches(
+        self, store: ReadableStore, stale: list[str], present: dict[str, _Stamp], known: dict[str, _Stamp]
+    ) -> Iterator[list[_Prepared | None]]:
+        """Files cut up, in handfuls worth an embedder's while; None for one that turned out unchanged or gone."""
+        batch: list[_Prepared | None] = []
+        texts = 0
+        for rel_path in stale:
+            prepared = _prepare(store, rel_path, present[rel_path])
+            before = known.get(rel_path)
+            touched_only = before is not None and before.mtime == present[rel_path].mtime
+            if prepared is not None and touched_only and self._is_same(prepared):
+                prepared = None
+            batch.append(prepared)
+            texts += len(prepared.texts) if prepared is not None else 0
+            if texts >= EMBED_BATCH:
+                yield batch
+                batch, texts = [], 0
+        if batch:
+            yield batch
+
+    def _is_same(self, prepared: _Prepared) -> bool:
+        """Whether the text is the one we know, whatever else about the file changed; then only the stamp is kept."""
+        row = self._file.read("SELECT digest FROM documents WHERE rel_path = ?", (prepared.rel_path,))
+        if not row or row[0][0] != prepared.digest:
+            return False
+        with self._file.transaction() as connection:
+            connection.execute(
+                "UPDATE documents SET mtime = ?, ctime = ?, size = ? WHERE rel_path = ?",
+                (*prepared.stamp, prepared.rel_path),
+            )
+        return True
+
+    def _vectors_for(self, files: list[_Prepared], model: EmbeddingModel) -> dict[str, bytes]:
+        """The vector of every text in *files*: taken over where the same file held the same text, else made."""
+        wanted = dict.fromkeys(text for prepared in files for text in prepared.texts)
+        kept: dict[bytes, bytes] = {}
+        for prepared in files:
+            rows = self._file.read("SELECT text, vector FROM chunks WHERE rel_path = ?", (prepared.rel_path,))
+            kept |= {digest_of(text): vector for text, vector in rows}
+            kept |= self.passages.kept_vectors(prepared.rel_path)
+        found = {text: kept[digest] for text in wanted if (digest := digest_of(text)) in kept}
+        missing = [text for text in wanted if text not in found]
+        for start in range(0, len(missing), EMBED_BATCH):
+            batch = missing[start : start + EMBED_BATCH]
+            vectors = model.embed(batch)
+            found |= {text: to_blob(vector) for text, vector in zip(batch, vectors, strict=True)}
+        return found
+
+    def _write(self, files: Sequence[_Prepared], vectors: dict[str, bytes], *, gone: bool = False) -> int:
+        """Replace the rows of *files* in one transaction, then the vectors in memory."""
+        dropped: list[int] = []
+        added: list[tuple[int, bytes]] = []
+        if not files:
+            return 0
+        with self._file.transaction() as connection:
+            before = _generation(connection)
+            for prepared in files:
+                dropped += _delete_rows(connection, prepared.rel_path, self.passages)
+                if not gone:
+                    added += _insert_rows(connection, prepared, vectors, self.passages)
+            connection.execute("UPDATE generation SET number = number + 1")
+        self._chunks.drop(dropped)
+        if added:
+            self._chunks.put([number for number, _ in added], from_blobs([blob for _, blob in added], self.dim))
+        if self._level == (self._file.times_begun, before):
+            self._level = (self._file.times_begun, before + 1)
+        self.passages.settle(before)
+        return len(added)
+
+    def _catch_up(self) -> None:
+        """Bring the vectors in memory level with the file: at first all of them, later what another process changed."""
+        number = self._file.read("SELECT number FROM generation")[0][0]
+        level = (self._file.times_begun, number)
+        if level == self._level:
+            return
+        with self._building:
+            if self._file.times_begun != self._level[0]:
+                self._chunks.clear()
+            stored = {row[0] for row in self._file.read("SELECT id FROM chunks")}
+            held = set(self._chunks.ids())
+            self._chunks.drop(held - stored)
+            missing = sorted(stored - held)
+            for start in range(0, len(missing), LOAD_ROWS):
+                rows = self._file.read(
+                    "SELECT id, vector FROM chunks WHERE id BETWEEN ? AND ?",
+                    (missing[start], missing[min(start + LOAD_ROWS, len(missing)) - 1]),
+                )
+                self._chunks.put([row[0] for row in rows], from_blobs([row[1] for row in rows], self.dim))
+            self._level = level
+
+
+def _create(connection: sqlite3.Connection) -> None:
+    for statement in (
+        "CREATE TABLE documents (rel_path TEXT PRIMARY KEY, mtime REAL, chunk_count INTEGER, doc INTEGER,"
+        " ctime REAL, size INTEGER, digest TEXT)",
+        "CREATE TABLE chunks (id INTEGER PRIMARY KEY AUTOINCREMENT, rel_path TEXT, heading_path TEXT,"
+        " char_start INTEGER, char_end INTEGER, token_count INTEGER, text TEXT, vector BLOB)",
+        "CREATE INDEX chunks_by_path ON chunks (rel_path)",
+        "CREATE TABLE generation (only_row INTEGER PRIMARY KEY CHECK (only_row = 1), number INTEGER, last_doc INTEGER)",
+        "INSERT INTO generation VALUES (1, 0, 0)",
+        *Passages.TABLES,
+    ):
+        connection.execute(statement)
+
+
+def _generation(connection: sqlite3.Connection) -> int:
+    row = connection.execute("SELECT number FROM generation").fetchone()
+    if row is None:
+        raise IndexTrouble("the index of memory files is damaged: it lost count.")
+    return int(row[0])
+
+
+def _delete_rows(connection: sqlite3.Connection, rel_path: str, passages: Passages) -> list[int]:
+    row = connection.execute("SELECT doc FROM documents WHERE rel_path = ?", (rel_path,)).fetchone()
+    if row is None:
+        return []
+    passages.delete(connection, row[0])
+    ids = [chunk for (chunk,) in connection.execute("SELECT id FROM chunks WHERE rel_path = ?", (rel_path,))]
+    connection.execute("DELETE FROM chunks WHERE rel_path = ?", (rel_path,))
+    connection.execute("DELETE FROM documents WHERE rel_path = ?", (rel_path,))
+    return ids
+
+
+def _insert_rows(
+    connection: sqlite3.Connection, prepared: _Prepared, vectors: dict[str, bytes], passages: Passages
+) -> list[tuple[int, bytes]]:
+    # A new number each time: what was under the old one is never mistaken for what is there now.
+    doc = connection.execute("UPDATE generation SET last_doc = last_doc + 1 RETURNING last_doc").fetchone()[0]
+    connection.execute(
+        "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (prepared.rel_path, prepared.stamp.mtime, len(prepared.chunks), doc, *prepared.stamp[1:], prepared.digest),
+    )
+    added: list[tuple[int, bytes]] = []
+    for chunk in prepared.chunks:
+        values = (chunk.rel_path, chunk.heading_path, chunk.char_start, chunk.char_end, chunk.token_count, chunk.text)
+        cursor = connection.execute(
+            "INSERT INTO chunks (rel_path, heading_path, char_start, char_end, token_count, text, vector)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (*values, vectors[chunk.text]),
+        )
+        added.append((int(cursor.lastrowid or 0), vectors[chunk.text]))
+    when = datetime.fromtimestamp(max(0.0, prepared.stamp.mtime), UTC)
+    passages.insert(connection, doc, prepared.rel_path, when, prepared.passages, vectors)
+    return added
+
+
+def _prepare(store: ReadableStore, rel_path: str, stamp: _Stamp) -> _Prepared | None:
+    """A file cut up; without chunks when it cannot be read, None when it is gone."""
+    try:
+        text = storable(store.read_file(rel_path))
+    except (MemoryStoreError, OSError, UnicodeDecodeError) as exc:
+        if _locate(store.root, rel_path) is None:
+            return None
+        _log.warning("a memory file cannot be indexed", extra={"path": rel_path, "error": str(exc)})
+        return _Prepared(rel_path, stamp, "", [], [])
+    chunks = chunk_markdown(text, rel_path=rel_path, mtime=stamp.mtime)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return _Prepared(rel_path, stamp, digest, chunks, prepare_passages(text, rel_path, chunks))
+
+
+def _stamps(root: Path) -> Iterator[tuple[str, _Stamp]]:
+    """Every Markdown file outside dot folders, in path order."""
+    for folder, name in walk(Root(root), ()):
+        if name.endswith(".md"):
+            try:
+                facts = folder.lstat(name)
+            except OSError:
+                continue
+            yield path_of(folder, name), _Stamp(facts.st_mtime, facts.st_ctime, facts.st_size)
+
+
+def _locate(root: Path, rel_path: str) -> tuple[str, _Stamp] | None:
+    """The true path and the stamp of a Markdown file of the index; None when there is none to index."""
+    try:
+        with Root(root).place(split_path(rel_path)) as (folder, name):
+            facts, path = folder.lstat(name), path_of(folder, name)
+    except (OSError, MemoryStoreError):
+        return None
+    if not stat.S_ISREG(facts.st_mode) or not name.endswith(".md") or any(p.startswith(".") for p in folder.parts):
+        return None
+    return path, _Stamp(facts.st_mtime, facts.st_ctime, facts.st_size)

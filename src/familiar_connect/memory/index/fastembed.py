@@ -1,0 +1,108 @@
+"""FastEmbedModel: BAAI/bge-small-en-v1.5 through fastembed, when that extra is installed.
+
+Building one loads nothing and fetches nothing; the first `embed` does, in whichever thread calls it. Weights are
+kept in FASTEMBED_CACHE_PATH, or in the user's cache folder; with `offline` nothing is ever fetched.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from familiar_connect.config.secrets import read_secret
+from familiar_connect.errors import FamiliarError
+
+DEFAULT_EMBEDDING_MODEL = "BAAI/bge-small-en-v1.5"
+DEFAULT_EMBEDDING_DIM = 384
+BATCH_TEXTS = 8
+
+
+class FastEmbedUnavailable(FamiliarError):
+    """fastembed or its weights are missing; the sentence says how to get them."""
+
+
+class FastEmbedModel:
+    """The embedder that fastembed knows as *model_name*."""
+
+    def __init__(
+        self,
+        model_name: str = DEFAULT_EMBEDDING_MODEL,
+        *,
+        dim: int = DEFAULT_EMBEDDING_DIM,
+        cache_path: Path | None = None,
+        offline: bool = False,
+    ) -> None:
+        self.name = model_name
+        self.dim = dim
+        self._cache_path = cache_path
+        self._offline = offline
+        self._loading = threading.Lock()
+        self._model: Any = None
+
+    def embed(self, texts: list[str]) -> NDArray[np.float32]:
+        """One unit row for each text."""
+        if not texts:
+            return np.zeros((0, self.dim), dtype=np.float32)
+        found = np.asarray(list(self._ready().embed(texts, batch_size=BATCH_TEXTS)), dtype=np.float32)
+        if found.shape != (len(texts), self.dim):
+            raise FastEmbedUnavailable(
+                f"the embedding model {self.name} gives {found.shape[-1]} numbers per text, not {self.dim}: "
+                "set its true dimension."
+            )
+        lengths = np.linalg.norm(found, axis=1, keepdims=True)
+        return np.asarray(found / np.maximum(lengths, 1e-12), dtype=np.float32)
+
+    def _ready(self) -> Any:
+        with self._loading:
+            if self._model is None:
+                self._model = self._load()
+            return self._model
+
+    def _load(self) -> Any:
+        if importlib.util.find_spec("fastembed") is None:
+            raise FastEmbedUnavailable("fastembed is not installed: run `pip install familiar-connect[fastembed]`.")
+        from fastembed import TextEmbedding
+
+        folder = self._cache_path or default_cache_path()
+        try:
+            return TextEmbedding(self.name, cache_dir=str(folder), local_files_only=self._offline)
+        except Exception as exc:
+            raise FastEmbedUnavailable(
+                f"the weights of {self.name} are not in {folder} and could not be fetched ({type(exc).__name__}): "
+                "copy them there from a machine that has them, or use the embedder that came with the program."
+            ) from exc
+
+
+def why_unavailable(
+    model_name: str = DEFAULT_EMBEDDING_MODEL, *, cache_path: Path | None = None, may_fetch: bool = False
+) -> str | None:
+    """What is lacking for *model_name*, in a sentence with the way out; None when it can be used."""
+    if importlib.util.find_spec("fastembed") is None:
+        return f"{model_name} needs fastembed: run `pip install familiar-connect[fastembed]`."
+    if not may_fetch and not weights_are_cached(model_name, cache_path):
+        folder = cache_path or default_cache_path()
+        return f"the weights of {model_name} are not in {folder}: copy them there, or allow fetching them once."
+    return None
+
+
+def default_cache_path() -> Path:
+    """Where fastembed's weights are kept between runs."""
+    named = read_secret("FASTEMBED_CACHE_PATH")
+    return Path(named) if named else Path.home() / ".cache" / "fastembed"
+
+
+def weights_are_cached(model_name: str = DEFAULT_EMBEDDING_MODEL, cache_path: Path | None = None) -> bool:
+    """Whether weights of *model_name* seem to lie in the cache, so that nothing needs to be fetched."""
+    folder = cache_path or default_cache_path()
+    wanted = model_name.rsplit("/", 1)[-1].lower()
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return False
+    return any(wanted in name.lower() for name in names)

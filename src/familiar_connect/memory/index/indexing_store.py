@@ -1,0 +1,246 @@
+"""IndexingMemoryStore and Indexer: what is written is found again, without anybody waiting for it.
+
+The store passes everything on and remembers which files were written. The indexer builds the index in the
+background, embeds what was written, looks for the owner's own edits, follows the history, and waits while a reply
+is being made. No failure of the index ever reaches a reply.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from familiar_connect.memory.store import MemoryStore
+from familiar_connect.memory.types import AuditEntry, GrepHit, MemoryEntry
+from familiar_connect.support.aio import Background, off_loop
+
+if TYPE_CHECKING:  # numpy is loaded with the index, not with the store
+    from familiar_connect.memory.index.embeddings import BuildStats, EmbeddingIndex
+    from familiar_connect.memory.index.protocols import EmbeddingModel
+    from familiar_connect.memory.index.retriever import MemoryRetriever
+    from familiar_connect.memory.index.turns import TurnIndex
+
+LONGEST_WAIT_S = 20.0
+"""A reply that takes longer than this no longer holds the index up."""
+RESCAN_S = 60.0
+"""How often the owner's own edits are looked for."""
+MAX_PENDING = 100_000
+
+_log = logging.getLogger(__name__)
+
+
+class IndexingMemoryStore:
+    """*inner*, and a list of what was written to it. Whatever else *inner* can do, this can do too."""
+
+    def __init__(self, inner: MemoryStore) -> None:
+        self.inner = inner
+        self._lock = threading.Lock()
+        self._pending: deque[str] = deque(maxlen=MAX_PENDING)
+        self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
+
+    @property
+    def root(self) -> Path:
+        return self.inner.root
+
+    @property
+    def audit_entries(self) -> list[AuditEntry]:
+        return self.inner.audit_entries
+
+    def list_dir(self, rel_path: str = "") -> list[MemoryEntry]:
+        return self.inner.list_dir(rel_path)
+
+    def read_file(self, rel_path: str) -> str:
+        return self.inner.read_file(rel_path)
+
+    def glob(self, pattern: str) -> list[str]:
+        return self.inner.glob(pattern)
+
+    def grep(self, pattern: str, rel_path: str = "", case_insensitive: bool = True) -> list[GrepHit]:
+        return self.inner.grep(pattern, rel_path, case_insensitive)
+
+    def write_file(self, rel_path: str, content: str, *, source: str = "unknown", **facts: Any) -> None:
+        self.inner.write_file(rel_path, content, source=source, **facts)
+        self._note(rel_path)
+
+    def append_file(self, rel_path: str, content: str, *, source: str = "unknown", **facts: Any) -> None:
+        self.inner.append_file(rel_path, content, source=source, **facts)
+        self._note(rel_path)
+
+    def delete_file(self, rel_path: str, *, source: str = "unknown") -> None:
+        self.inner.delete_file(rel_path, source=source)
+        self._note(rel_path)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    def drain_pending(self) -> list[str]:
+        """Paths written since the last call, in order, as often as they were written."""
+        with self._lock:
+            found = list(self._pending)
+            self._pending.clear()
+            return found
+
+    async def wait_for_writes(self) -> None:
+        """Return once something is pending."""
+        waiter = (asyncio.get_running_loop(), asyncio.Event())
+        with self._lock:
+            if self._pending:
+                return
+            self._waiting.append(waiter)
+        try:
+            await waiter[1].wait()
+        finally:
+            with self._lock, contextlib.suppress(ValueError):
+                self._waiting.remove(waiter)
+
+    def _note(self, rel_path: str) -> None:
+        with self._lock:
+            self._pending.append(rel_path)
+            waiting, self._waiting = self._waiting, []
+        for loop, event in waiting:
+            with contextlib.suppress(RuntimeError):  # that loop was closed meanwhile
+                loop.call_soon_threadsafe(event.set)
+
+
+def choose_embedder(
+    wanted: str = "auto", *, cache_path: Path | None = None, may_fetch: bool = False
+) -> tuple[EmbeddingModel, str]:
+    """The embedder to use here, and a sentence that says which it is and why.
+
+    *wanted* is `auto` (the one that came with the program), `hashing`, or the name of a model fastembed knows.
+    """
+    from familiar_connect.memory.index import fastembed, hashing, minilm
+
+    if wanted not in ("auto", "hashing", minilm.MINILM_NAME):
+        lacking = fastembed.why_unavailable(wanted, cache_path=cache_path, may_fetch=may_fetch)
+        if lacking is None:
+            return fastembed.FastEmbedModel(
+                wanted, cache_path=cache_path, offline=not may_fetch
+            ), f"{wanted} (fastembed)."
+    else:
+        lacking = None
+    reason = minilm.why_unavailable()
+    if wanted != "hashing" and reason is None:
+        return minilm.MiniLMModel(), " ".join(filter(None, (f"{minilm.MINILM_NAME}, offline.", lacking)))
+    return hashing.HashingModel(), " ".join(filter(None, ("words and spelling only.", lacking, reason)))
+
+
+class Indexer:
+    """The owner of the index's work: one task, started with `start`, ended with `aclose`."""
+
+    def __init__(
+        self,
+        *,
+        store: IndexingMemoryStore,
+        model: EmbeddingModel,
+        files: EmbeddingIndex | None,
+        turns: TurnIndex | None = None,
+        retriever: MemoryRetriever | None = None,
+        rescan_s: float = RESCAN_S,
+    ) -> None:
+        self._store = store
+        self._model = model
+        self._files = files
+        self._turns = turns
+        self._retriever = retriever
+        self._rescan_s = rescan_s
+        self._background = Background("index")
+        self._replies = 0
+        self._counting = threading.Lock()
+        self._quiet = threading.Event()
+        self._quiet.set()
+        self._stopped = threading.Event()
+        self._working = threading.Lock()
+
+    def start(self) -> None:
+        """Build, then keep level, until `aclose`."""
+        self._stopped.clear()
+        self._background.start(self._run(), name="keep level")
+
+    async def build(self, progress: Callable[[int, int], None] | None = None) -> BuildStats | None:
+        """Bring everything level now; the first time this loads the embedder. None when the files were not reached."""
+        return await off_loop(self.build_now, progress)
+
+    def build_now(self, progress: Callable[[int, int], None] | None = None) -> BuildStats | None:
+        """`build` for plain synchronous code."""
+        with self._working:
+            self._store.drain_pending()
+            if self._retriever is not None and not self._retriever.is_warm:
+                self._retriever.warm()
+            stats: BuildStats | None = self._guarded(self._build_files, progress)
+            self._guarded(self._follow_history)
+        return stats
+
+    @contextmanager
+    def replying(self) -> Iterator[None]:
+        """While this is open a reply is being made, and the index holds still between its batches."""
+        with self._counting:
+            self._replies += 1
+            self._quiet.clear()
+        try:
+            yield
+        finally:
+            with self._counting:
+                self._replies -= 1
+                if self._replies == 0:
+                    self._quiet.set()
+
+    async def aclose(self) -> None:
+        """Stop after the batch in hand."""
+        self._stopped.set()
+        self._quiet.set()
+        await self._background.aclose()
+
+    async def _run(self) -> None:
+        await self.build()
+        while True:
+            written = await self._written_or_rescan()
+            if written:
+                await off_loop(self._refresh, self._store.drain_pending())
+            else:
+                await self.build()
+
+    async def _written_or_rescan(self) -> bool:
+        try:
+            async with asyncio.timeout(self._rescan_s):
+                await self._store.wait_for_writes()
+        except TimeoutError:
+            return False
+        return True
+
+    def _build_files(self, progress: Callable[[int, int], None] | None) -> BuildStats | None:
+        if self._files is None:
+            return None
+        stats = self._files.build_if_stale(self._store, self._model, progress=progress, go_on=self._go_on)
+        self._files.warm()
+        return stats
+
+    def _refresh(self, paths: list[str]) -> None:
+        with self._working:
+            for rel_path in dict.fromkeys(paths):
+                if self._files is not None and self._go_on():
+                    self._guarded(self._files.refresh, self._store, rel_path, self._model)
+            self._guarded(self._follow_history)
+
+    def _follow_history(self) -> None:
+        if self._turns is not None and self._go_on():
+            self._turns.sync(self._model, go_on=self._go_on)
+
+    def _guarded(self, work: Callable[..., Any], *arguments: Any) -> Any:
+        """*work*, or None with one line in the log: the index is a convenience, never a condition."""
+        try:
+            return work(*arguments)
+        except Exception as exc:  # whatever an embedder's library throws must not end the worker
+            _log.warning("memory index could not be brought level", extra={"error": f"{type(exc).__name__}: {exc}"})
+            return None
+
+    def _go_on(self) -> bool:
+        self._quiet.wait(LONGEST_WAIT_S)
+        return not self._stopped.is_set()

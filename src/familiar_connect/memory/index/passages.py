@@ -1,0 +1,269 @@
+"""Passages: lines and sentences of memory files, found by their words and by their meaning.
+
+They share the file and the transactions of the index they belong to. A passage's number holds its file and its
+place there; a file that changes gets a new number, so that nothing old is ever taken for new.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import sqlite3
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from familiar_connect.memory.index.chunking import PreparedChunk, split_passages
+from familiar_connect.memory.index.protocols import Explained, Neighbour, RecallScope, Recollection
+from familiar_connect.memory.index.ranking import MAX_PLACE, Facts, stretch_of, unit_number
+from familiar_connect.memory.index.reading.question import all_words, content_words, label_of, searchable
+from familiar_connect.memory.index.rows import DerivedFile, Vectors, from_blobs
+from familiar_connect.support.sqlite import storable
+
+WHOLE_BELOW_WORDS = 60
+"""A chunk this short is one passage: it says one thing, and is shown whole."""
+MAX_VECTORS = 150_000
+"""Passages with vectors in memory (230 MB at 384 numbers each); the newest files come first."""
+MAX_POSTINGS = 5_000
+LOAD_ROWS = 4_096
+_DATE = re.compile(r"(?<!\d)(\d{4})-(\d{2})-(\d{2})(?!\d)")
+
+
+@dataclass(frozen=True)
+class PreparedPassage:
+    """A passage and the text it is embedded by: its headings, then itself."""
+
+    heading_path: str
+    text: str
+    char_start: int
+    char_end: int
+    embedded: str
+
+
+def prepare_passages(text: str, rel_path: str, chunks: Sequence[PreparedChunk]) -> list[PreparedPassage]:
+    """The passages of a file; a short one is its own only passage."""
+    if len(chunks) == 1 and len(text.split()) < WHOLE_BELOW_WORDS:
+        whole = chunks[0]
+        return [PreparedPassage(whole.heading_path, text.strip(), 0, len(text), whole.text)]
+    return [
+        PreparedPassage(
+            piece.heading_path,
+            piece.text.strip(),
+            piece.char_start,
+            piece.char_end,
+            f"{piece.heading_path}\n{piece.text.strip()}" if piece.heading_path else piece.text.strip(),
+        )
+        for piece in split_passages(text)[:MAX_PLACE]
+    ]
+
+
+class Passages:
+    """The passages in an index. Safe to use from any thread."""
+
+    TABLES = (
+        "CREATE TABLE passages (id INTEGER PRIMARY KEY, doc INTEGER, rel_path TEXT, heading_path TEXT,"
+        " char_start INTEGER, char_end INTEGER, label TEXT, said_at REAL, word_count INTEGER, asks INTEGER,"
+        " text TEXT, digest BLOB)",
+        "CREATE INDEX passages_by_doc ON passages (doc)",
+        "CREATE INDEX passages_by_time ON passages (said_at)",
+        "CREATE TABLE passage_vectors (id INTEGER PRIMARY KEY, vector BLOB)",
+        "CREATE VIRTUAL TABLE passage_words USING"
+        " fts5(text, content='', tokenize='porter unicode61 remove_diacritics 2')",
+    )
+
+    def __init__(self, file: DerivedFile, dim: int) -> None:
+        self._file = file
+        self._lock = threading.RLock()
+        self._level: tuple[int, int] = (-1, -1)
+        self._counted: tuple[int, int] = (-2, -2)
+        self._totals = (0, 0)
+        self._dropped: list[int] = []
+        self._added: list[tuple[int, bytes]] = []
+        self.vectors = Vectors(dim)
+
+    def delete(self, connection: sqlite3.Connection, doc: int) -> None:
+        """Take out the passages of one file, inside the caller's transaction."""
+        rows = connection.execute("SELECT id, text FROM passages WHERE doc = ?", (doc,)).fetchall()
+        connection.executemany(
+            "INSERT INTO passage_words (passage_words, rowid, text) VALUES ('delete', ?, ?)",
+            [(unit, searchable(text)) for unit, text in rows],
+        )
+        connection.executemany("DELETE FROM passage_vectors WHERE id = ?", [(unit,) for unit, _ in rows])
+        connection.execute("DELETE FROM passages WHERE doc = ?", (doc,))
+        self._dropped += [unit for unit, _ in rows]
+
+    def insert(
+        self,
+        connection: sqlite3.Connection,
+        doc: int,
+        rel_path: str,
+        when: datetime,
+        passages: Sequence[PreparedPassage],
+        vectors: dict[str, bytes],
+    ) -> None:
+        """Put in the passages of one file, inside the caller's transaction."""
+        said_at = (_date_in(rel_path) or when).timestamp()
+        for place, passage in enumerate(passages, 1):
+            unit = unit_number(doc, place)
+            connection.execute(
+                "INSERT INTO passages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    unit,
+                    doc,
+                    rel_path,
+                    passage.heading_path,
+                    passage.char_start,
+                    passage.char_end,
+                    label_of(passage.text),
+                    said_at,
+                    sum(1 for _ in content_words(passage.text)),
+                    passage.text.rstrip().endswith("?"),
+                    passage.text,
+                    digest_of(passage.embedded),
+                ),
+            )
+            connection.execute("INSERT INTO passage_vectors VALUES (?, ?)", (unit, vectors[passage.embedded]))
+            connection.execute(
+                "INSERT INTO passage_words (rowid, text) VALUES (?, ?)", (unit, searchable(passage.text))
+            )
+            self._added.append((unit, vectors[passage.embedded]))
+
+    def settle(self, before: int) -> None:
+        """After the caller's transaction: the vectors in memory follow, unless they were behind anyway."""
+        with self._lock:
+            dropped, self._dropped = self._dropped, []
+            added, self._added = self._added, []
+            if self._level != (self._file.times_begun, before):
+                return
+            self.vectors.drop(dropped)
+            if added:
+                blobs = from_blobs([blob for _, blob in added], self.vectors.dim)
+                self.vectors.put([unit for unit, _ in added], blobs)
+            self._level = (self._file.times_begun, before + 1)
+
+    def kept_vectors(self, rel_path: str) -> dict[bytes, bytes]:
+        """Vectors of a file's passages by what was embedded: text that did not change needs no new one."""
+        rows = self._file.read(
+            "SELECT p.digest, v.vector FROM documents d JOIN passages p ON p.doc = d.doc"
+            " JOIN passage_vectors v ON v.id = p.id WHERE d.rel_path = ?",
+            (rel_path,),
+        )
+        return dict(rows)
+
+    def catch_up(self) -> None:
+        """Bring the vectors in memory level with the file: at first all, later what another process changed."""
+        level = (self._file.times_begun, self._file.read("SELECT number FROM generation")[0][0])
+        if level == self._level:
+            return
+        with self._lock:
+            if self._file.times_begun != self._level[0]:
+                self.vectors.clear()
+            stored = {
+                row[0] for row in self._file.read("SELECT id FROM passages ORDER BY id DESC LIMIT ?", (MAX_VECTORS,))
+            }
+            held = set(self.vectors.ids())
+            self.vectors.drop(held - stored)
+            missing = sorted(stored - held)
+            for start in range(0, len(missing), LOAD_ROWS):
+                rows = self._file.read(
+                    "SELECT id, vector FROM passage_vectors WHERE id BETWEEN ? AND ?",
+                    (missing[start], missing[min(start + LOAD_ROWS, len(missing)) - 1]),
+                )
+                self.vectors.put([row[0] for row in rows], from_blobs([row[1] for row in rows], self.vectors.dim))
+            self._level = level
+
+    def counts(self) -> tuple[int, int]:
+        """How many passages there are, and in how many files; counted once for each state of the file."""
+        self.catch_up()
+        with self._lock:
+            if self._counted != self._level:
+                row = self._file.read("SELECT (SELECT COUNT(*) FROM passages), (SELECT COUNT(*) FROM documents)")[0]
+                self._totals = int(row[0]), int(row[1])
+                self._counted = self._level
+            return self._totals
+
+    def postings(self, word: str) -> list[int]:
+        """Passages that hold *word*, newest files first."""
+        phrase = searchable(storable(word)).replace('"', " ").replace("\0", " ")
+        rows = self._file.read(
+            "SELECT rowid FROM passage_words WHERE passage_words MATCH ? ORDER BY rowid DESC LIMIT ?",
+            (f'"{phrase}"', MAX_POSTINGS),
+        )
+        return [row[0] for row in rows]
+
+    def during(self, start: float, end: float, limit: int) -> list[int]:
+        """Passages of files written, or named after days, in a stretch of time."""
+        rows = self._file.read(
+            "SELECT id FROM passages WHERE said_at >= ? AND said_at < ? ORDER BY said_at DESC LIMIT ?",
+            (start, end, limit),
+        )
+        return [row[0] for row in rows]
+
+    def facts(self, units: Sequence[int], scope: RecallScope, names: frozenset[str]) -> dict[int, Facts]:
+        """What is known of *units*; those of files that the prompt holds already are left out."""
+        rows = self._file.read(
+            "SELECT id, rel_path, label, said_at, word_count, asks, heading_path FROM passages"
+            " WHERE id IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(units)),),
+        )
+        naming = {unit for name in names for unit in self.postings(name)}
+        found: dict[int, Facts] = {}
+        for unit, rel_path, label, said_at, words, asks, heading in rows:
+            if rel_path not in scope.exclude_paths:
+                if label is not None and label in scope.names:  # a line that opens with somebody's name is theirs
+                    concerns = label in names
+                else:
+                    concerns = unit in naming or (bool(names) and not names.isdisjoint(all_words(heading)))
+                found[unit] = Facts(concerns, said_at, words, bool(asks))
+        return found
+
+    def show(self, hits: Sequence[tuple[int, Explained]], scope: RecallScope) -> list[Recollection]:
+        """*hits* with their text and what stands right before and after."""
+        wanted = sorted({unit + step for unit, _ in hits for step in (-1, 0, 1)})
+        rows = self._file.read(
+            "SELECT id, rel_path, heading_path, said_at, text FROM passages"
+            " WHERE id IN (SELECT value FROM json_each(?))",
+            (json.dumps(wanted),),
+        )
+        held = {row[0]: row[1:] for row in rows}
+        found: list[Recollection] = []
+        for unit, explained in hits:
+            if unit not in held:
+                continue
+            rel_path, heading, said_at, text = held[unit]
+            beside = {
+                step: (Neighbour(stretch_of(unit + step)[1], held[unit + step][3]),) if unit + step in held else ()
+                for step in (-1, 1)
+            }
+            found.append(
+                Recollection(
+                    source="file",
+                    key=f"{rel_path}#{stretch_of(unit)[1]}",
+                    text=text,
+                    explained=explained,
+                    when=datetime.fromtimestamp(said_at, UTC) if _date_in(rel_path) else None,
+                    rel_path=rel_path,
+                    heading_path=heading,
+                    place=(f"file:{rel_path}", stretch_of(unit)[1]),
+                    before=beside[-1],
+                    after=beside[1],
+                )
+            )
+        return found
+
+
+def digest_of(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "replace")).digest()[:16]
+
+
+def _date_in(rel_path: str) -> datetime | None:
+    """The day a file is named after, if it is."""
+    match = _DATE.search(rel_path)
+    if match is None:
+        return None
+    try:
+        return datetime(int(match[1]), int(match[2]), int(match[3]), 12, tzinfo=UTC)
+    except ValueError:
+        return None

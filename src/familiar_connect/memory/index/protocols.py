@@ -1,0 +1,104 @@
+"""What searching memory is made of: embedders, retrievers, and what they hand out.
+
+Plain values and protocols; nothing here computes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Source = Literal["file", "turn"]
+
+
+class EmbeddingModel(Protocol):
+    """Texts as unit vectors. An attribute `name` says which model it is; without one, the class's name does."""
+
+    @property
+    def dim(self) -> int: ...
+
+    def embed(self, texts: list[str]) -> NDArray[np.float32]:
+        """One row of length one for each text."""
+        ...
+
+
+@dataclass(frozen=True)
+class RetrievedChunk:
+    """A piece of a memory file that may answer, and how well; larger is better."""
+
+    rel_path: str
+    heading_path: str
+    text: str
+    score: float
+
+
+@runtime_checkable
+class Retriever(Protocol):
+    """Whatever finds pieces of memory for an utterance."""
+
+    async def query(
+        self, utterance: str, top_k: int, *, exclude_paths: set[str] | None = None
+    ) -> list[RetrievedChunk]: ...
+
+
+@dataclass(frozen=True)
+class Explained:
+    """A score and what each signal gave to it; the shares add up to the score."""
+
+    score: float
+    signals: dict[str, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recollection:
+    """One thing found again: a passage of a file, or something somebody said."""
+
+    source: Source
+    key: str
+    """`path#place` of a file's passage, the id of a turn: the same thing has the same key."""
+    text: str
+    explained: Explained
+    speaker: str | None = None
+    when: datetime | None = None
+    rel_path: str | None = None
+    heading_path: str = ""
+    turn_id: int | None = None
+    channel_id: int | None = None
+    place: tuple[str, int] = ("", 0)
+    """The stretch it stands in (a file, a conversation) and its place there: what stands next to what."""
+    before: tuple[Neighbour, ...] = ()
+    """What stands right before it, oldest first; shown with it where there is room."""
+    after: tuple[Neighbour, ...] = ()
+
+    @property
+    def score(self) -> float:
+        return self.explained.score
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """A passage or turn beside one that was found."""
+
+    place: int
+    text: str
+    speaker: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecallScope:
+    """Where a question comes from, and what need not be recalled because it is in the prompt anyway."""
+
+    channel_id: int | None = None
+    before_turn_id: int | None = None
+    """Turns of this id and later are left out, in the channel of the question."""
+    exclude_turn_ids: frozenset[int] = frozenset()
+    exclude_paths: frozenset[str] = frozenset()
+    names: frozenset[str] = field(default_factory=frozenset)
+    """Names people go by; those in the question say whose words are wanted."""
+    files: bool = True
+    turns: bool = True

@@ -1,0 +1,366 @@
+"""TurnIndex: everything ever said, found again by its words, and the newest of it by its meaning too.
+
+Derived from `history.db` and kept beside it in a file that may be deleted at any time. It follows the history by
+turn id: what is new is taken in, what was deleted goes. Nothing is handed out that the history no longer holds, or
+whose author no longer allows it.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from familiar_connect.history.reading import TURN_COLUMNS, turn
+from familiar_connect.history.store import HistoryStore
+from familiar_connect.history.types import HistoryTurn
+from familiar_connect.identity import Author
+from familiar_connect.memory.index.chunking import split_long
+from familiar_connect.memory.index.protocols import EmbeddingModel, Explained, Neighbour, RecallScope, Recollection
+from familiar_connect.memory.index.ranking import MAX_PLACE, Facts, stretch_of, unit_number
+from familiar_connect.memory.index.reading.question import STOP_WORDS, content_words, searchable
+from familiar_connect.memory.index.rows import DerivedFile, IndexTrouble, Vectors, from_blobs, to_blob
+from familiar_connect.support.sqlite import storable
+
+TURNS_FILE = "turns.sqlite"
+VERSION = "1"
+NEWEST_BY_MEANING = 50_000
+"""Units with vectors; at 384 numbers each they take 77 MB of memory."""
+STRETCH_GAP_S = 3600.0
+"""After this long a silence the next thing said in a channel begins another conversation."""
+MAX_STRETCH = 200
+PIECE_CHARS = 1_200
+"""A longer turn is several units: a page has more than one thing to say."""
+READ_TURNS = 500
+EMBED_BATCH = 32
+MAX_POSTINGS = 5_000
+"""Of a word that stands in more units than this, the newest count; it tells little anyway."""
+
+_log = logging.getLogger(__name__)
+
+
+class TurnIndex:
+    """The turns of one familiar, searchable. Safe to use from any thread."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        history: HistoryStore,
+        familiar_id: str,
+        dim: int,
+        model_name: str,
+        own_name: str = "",
+        newest_by_meaning: int = NEWEST_BY_MEANING,
+        allows: Callable[[Author], bool] | None = None,
+    ) -> None:
+        self._history = history
+        self._familiar_id = familiar_id
+        self._own_name = own_name
+        self._newest = newest_by_meaning
+        self._allows = allows or (lambda _author: True)
+        identity = {"version": VERSION, "familiar": familiar_id, "model": model_name, "dim": str(dim)}
+        self._file = DerivedFile(Path(path), create=_create, identity=identity)
+        self.vectors = Vectors(dim)
+        self._loaded = 0
+
+    def sync(
+        self,
+        model: EmbeddingModel | None,
+        *,
+        go_on: Callable[[], bool] = lambda: True,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> int:
+        """Follow the history: forget what is gone, take in what is new by words, then the newest by meaning.
+
+        *go_on* is asked between batches; it may wait, and ends the work by saying no. Returns how many turns came in.
+        """
+        self._file.check_still_there()
+        self._forget_the_deleted()
+        taken = 0
+        while go_on() and (count := self._take_in()):
+            taken += count
+        self._load()
+        if model is not None:
+            self._embed_newest(model, go_on, progress)
+        return taken
+
+    def counts(self) -> tuple[int, int]:
+        """How many units there are, and how many conversations."""
+        row = self._file.read("SELECT units, stretches FROM totals")[0]
+        return int(row[0]), int(row[1])
+
+    def names(self) -> set[str]:
+        """The names people were called when they spoke, lower-cased."""
+        return {
+            name for (names,) in self._file.read("SELECT names FROM speakers") for name in names.split("\n") if name
+        }
+
+    def postings(self, word: str) -> list[int]:
+        """Units that hold *word*, newest first."""
+        phrase = searchable(storable(word)).replace('"', " ").replace("\0", " ")
+        rows = self._file.read(
+            "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?", (f'"{phrase}"', MAX_POSTINGS)
+        )
+        return [row[0] for row in rows]
+
+    def during(self, start: float, end: float, limit: int) -> list[int]:
+        """Units said in a stretch of time, newest first."""
+        rows = self._file.read(
+            "SELECT id FROM units WHERE said_at >= ? AND said_at < ? ORDER BY said_at DESC LIMIT ?", (start, end, limit)
+        )
+        return [row[0] for row in rows]
+
+    def facts(self, units: Sequence[int], scope: RecallScope, names: frozenset[str]) -> dict[int, Facts]:
+        """What is known of *units*, those left out that the prompt holds already."""
+        rows = self._file.read(
+            "SELECT u.id, s.names, u.said_at, u.word_count, u.asks, u.channel_id, u.turn_id FROM units u"
+            " LEFT JOIN speakers s ON s.key = u.speaker WHERE u.id IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(units)),),
+        )
+        return {
+            unit: Facts(
+                not names.isdisjoint((called or "").split("\n")),
+                said_at,
+                words,
+                bool(asks),
+                channel,
+            )
+            for unit, called, said_at, words, asks, channel, turn_id in rows
+            if not _is_shown_anyway(turn_id, channel, scope)
+        }
+
+    def show(self, hits: Sequence[tuple[int, Explained]], scope: RecallScope) -> list[Recollection]:
+        """*hits* with their text and neighbours, as the history holds them now."""
+        wanted = {unit + step for unit, _ in hits for step in (-1, 0, 1)}
+        rows = self._file.read(
+            "SELECT id, turn_id, channel_id, text FROM units WHERE id IN (SELECT value FROM json_each(?))",
+            (json.dumps(sorted(wanted)),),
+        )
+        said = self._still_said({turn_id for _, turn_id, _, _ in rows})
+        shown = {unit: (text, said[turn_id]) for unit, turn_id, _, text in rows if turn_id in said}
+        hidden = {unit for unit, turn_id, channel, _ in rows if _is_shown_anyway(turn_id, channel, scope)}
+        found: list[Recollection] = []
+        for unit, explained in hits:
+            if unit not in shown:
+                continue
+            text, source = shown[unit]
+            beside = {step: self._neighbour(unit + step, shown, hidden) for step in (-1, 1)}
+            found.append(
+                Recollection(
+                    source="turn",
+                    key=f"turn:{source.id}:{unit}",
+                    text=text,
+                    explained=explained,
+                    speaker=self._label(source),
+                    when=source.timestamp,
+                    turn_id=source.id,
+                    channel_id=source.channel_id,
+                    place=(f"turns:{stretch_of(unit)[0]}", stretch_of(unit)[1]),
+                    before=beside[-1],
+                    after=beside[1],
+                )
+            )
+        return found
+
+    def forget(self) -> None:
+        """Throw the index away: it is made again without whatever was erased from the history meanwhile."""
+        self._file.begin_anew("something was erased")
+        self.vectors.clear()
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _neighbour(
+        self, unit: int, shown: dict[int, tuple[str, HistoryTurn]], hidden: set[int]
+    ) -> tuple[Neighbour, ...]:
+        if unit not in shown or unit in hidden:
+            return ()
+        text, source = shown[unit]
+        return (Neighbour(stretch_of(unit)[1], text, self._label(source)),)
+
+    def _label(self, source: HistoryTurn) -> str | None:
+        return source.author.label if source.author else self._own_name or None
+
+    def _still_said(self, turn_ids: Iterable[int]) -> dict[int, HistoryTurn]:
+        rows = self._history.database.read(
+            f"SELECT {TURN_COLUMNS} FROM turns WHERE familiar_id = ? AND id IN (SELECT value FROM json_each(?))",
+            (self._familiar_id, json.dumps(sorted(turn_ids))),
+        )
+        found = (turn(row) for row in rows)
+        return {said.id: said for said in found if said.author is None or self._allows(said.author)}
+
+    def _take_in(self) -> int:
+        """The next few hundred turns, by their words."""
+        with self._file.transaction() as connection:
+            last, _ = _progress(connection)
+            rows = self._history.database.read(
+                f"SELECT {TURN_COLUMNS} FROM turns WHERE familiar_id = ? AND id > ? ORDER BY id LIMIT ?",
+                (self._familiar_id, last, READ_TURNS),
+            )
+            for said in map(turn, rows):
+                if said.content.strip() and (said.author is None or self._allows(said.author)):
+                    self._add(connection, said)
+            if rows:
+                connection.execute(
+                    "UPDATE totals SET last_turn_id = ?, turns_seen = turns_seen + ?", (rows[-1][0], len(rows))
+                )
+        return len(rows)
+
+    def _add(self, connection: sqlite3.Connection, said: HistoryTurn) -> None:
+        key = said.author.canonical_key if said.author else ""
+        names = _names_of(said.author) if said.author else self._own_name.lower()
+        connection.execute(
+            "INSERT INTO speakers VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET names = excluded.names", (key, names)
+        )
+        for text in split_long(said.content, PIECE_CHARS):
+            unit = _next_unit(connection, said)
+            connection.execute(
+                "INSERT INTO units VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    unit,
+                    said.id,
+                    said.channel_id,
+                    key,
+                    said.timestamp.timestamp(),
+                    sum(1 for _ in content_words(text)),
+                    text.rstrip().endswith("?"),
+                    text,
+                ),
+            )
+            connection.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (unit, searchable(text)))
+
+    def _embed_newest(
+        self, model: EmbeddingModel, go_on: Callable[[], bool], progress: Callable[[int, int], None] | None
+    ) -> None:
+        newest = self._file.read("SELECT id FROM units ORDER BY id DESC LIMIT ?", (self._newest,))
+        self._drop_vectors_before(newest[-1][0] if len(newest) == self._newest else 0)
+        known = {row[0] for row in self._file.read("SELECT id FROM vectors")}
+        missing = [row[0] for row in newest if row[0] not in known]
+        for start in range(0, len(missing), EMBED_BATCH):
+            if not go_on():
+                return
+            rows = self._file.read(
+                "SELECT id, text FROM units WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id DESC",
+                (json.dumps(missing[start : start + EMBED_BATCH]),),
+            )
+            vectors = model.embed([text for _, text in rows])
+            with self._file.transaction() as connection:
+                connection.executemany(
+                    "INSERT OR REPLACE INTO vectors VALUES (?, ?)",
+                    [(unit, to_blob(vector)) for (unit, _), vector in zip(rows, vectors, strict=True)],
+                )
+            self.vectors.put([unit for unit, _ in rows], vectors)
+            if progress is not None:
+                progress(min(start + EMBED_BATCH, len(missing)), len(missing))
+
+    def _drop_vectors_before(self, oldest: int) -> None:
+        old = [row[0] for row in self._file.read("SELECT id FROM vectors WHERE id < ?", (oldest,))]
+        if old:
+            with self._file.transaction() as connection:
+                connection.execute("DELETE FROM vectors WHERE id < ?", (oldest,))
+            self.vectors.drop(old)
+
+    def _load(self) -> None:
+        """Bring the vectors in memory level with the file; another process may have added some."""
+        stored = {row[0] for row in self._file.read("SELECT id FROM vectors")}
+        if self._loaded != self._file.times_begun:
+            self.vectors.clear()
+            self._loaded = self._file.times_begun
+        held = set(self.vectors.ids())
+        self.vectors.drop(held - stored)
+        missing = sorted(stored - held)
+        for start in range(0, len(missing), READ_TURNS):
+            rows = self._file.read(
+                "SELECT id, vector FROM vectors WHERE id IN (SELECT value FROM json_each(?))",
+                (json.dumps(missing[start : start + READ_TURNS]),),
+            )
+            self.vectors.put([row[0] for row in rows], from_blobs([row[1] for row in rows], self.vectors.dim))
+
+    def _forget_the_deleted(self) -> None:
+        """Take out turns that the history no longer holds; told by their number, found by their ids."""
+        last, seen = self._file.read("SELECT last_turn_id, turns_seen FROM totals")[0]
+        held = self._history.database.read(
+            "SELECT COUNT(*) FROM turns WHERE familiar_id = ? AND id <= ?", (self._familiar_id, last)
+        )[0][0]
+        if held == seen:
+            return
+        there = {
+            row[0]
+            for row in self._history.database.read("SELECT id FROM turns WHERE familiar_id = ?", (self._familiar_id,))
+        }
+        units = self._file.read("SELECT id, turn_id, text FROM units")
+        gone = [(unit, text) for unit, turn_id, text in units if turn_id not in there]
+        with self._file.transaction() as connection:
+            connection.executemany(
+                "INSERT INTO words (words, rowid, text) VALUES ('delete', ?, ?)",
+                [(unit, searchable(text)) for unit, text in gone],
+            )
+            for table in ("units", "vectors"):
+                connection.executemany(f"DELETE FROM {table} WHERE id = ?", [(unit,) for unit, _ in gone])
+            connection.execute("UPDATE totals SET turns_seen = ?, units = units - ?", (held, len(gone)))
+        self.vectors.drop(unit for unit, _ in gone)
+        _log.info("turns left the index with the history", extra={"units": len(gone)})
+
+
+def _create(connection: sqlite3.Connection) -> None:
+    for statement in (
+        "CREATE TABLE units (id INTEGER PRIMARY KEY, turn_id INTEGER, channel_id INTEGER, speaker TEXT,"
+        " said_at REAL, word_count INTEGER, asks INTEGER, text TEXT)",
+        "CREATE INDEX units_by_time ON units (said_at)",
+        "CREATE TABLE vectors (id INTEGER PRIMARY KEY, vector BLOB)",
+        "CREATE TABLE speakers (key TEXT PRIMARY KEY, names TEXT)",
+        "CREATE TABLE stretches (channel_id INTEGER PRIMARY KEY, stretch INTEGER, next_place INTEGER, last_at REAL)",
+        "CREATE TABLE totals (only_row INTEGER PRIMARY KEY CHECK (only_row = 1), last_turn_id INTEGER,"
+        " turns_seen INTEGER, units INTEGER, stretches INTEGER)",
+        "INSERT INTO totals VALUES (1, 0, 0, 0, 0)",
+        "CREATE VIRTUAL TABLE words USING fts5(text, content='', tokenize='porter unicode61 remove_diacritics 2')",
+    ):
+        connection.execute(statement)
+
+
+def _next_unit(connection: sqlite3.Connection, said: HistoryTurn) -> int:
+    """The number after the last in the channel's conversation, or the first of a new one."""
+    at = said.timestamp.timestamp()
+    row = connection.execute(
+        "SELECT stretch, next_place, last_at FROM stretches WHERE channel_id = ?", (said.channel_id,)
+    ).fetchone()
+    if row is None or at - row[2] > STRETCH_GAP_S or row[1] >= min(MAX_STRETCH, MAX_PLACE):
+        stretch = connection.execute("UPDATE totals SET stretches = stretches + 1 RETURNING stretches").fetchone()[0]
+        place = 1  # 0 stays free: the unit before the first is nobody's
+    else:
+        stretch, place = row[0], row[1]
+    connection.execute(
+        "INSERT OR REPLACE INTO stretches VALUES (?, ?, ?, ?)", (said.channel_id, stretch, place + 1, at)
+    )
+    connection.execute("UPDATE totals SET units = units + 1")
+    return unit_number(stretch, place)
+
+
+def _progress(connection: sqlite3.Connection) -> tuple[int, int]:
+    row = connection.execute("SELECT last_turn_id, turns_seen FROM totals").fetchone()
+    if row is None:
+        raise IndexTrouble("the index of turns is damaged: it lost count.")
+    return int(row[0]), int(row[1])
+
+
+def _names_of(author: Author) -> str:
+    """What a person may be called in a question: their names, and the words of a longer one."""
+    found: dict[str, None] = {}
+    for name in (author.display_name, author.username, *sorted(author.aliases)):
+        low = (name or "").lower().strip()
+        words = [word for word in low.split() if len(word) > 2 and word not in STOP_WORDS]
+        found |= dict.fromkeys(part for part in (low, *words) if part)
+    return storable("\n".join(found))
+
+
+def _is_shown_anyway(turn_id: int, channel_id: int, scope: RecallScope) -> bool:
+    if turn_id in scope.exclude_turn_ids:
+        return True
+    return (
+        scope.before_turn_id is not None
+        and turn_id >= scope.before_turn_id
+        and (scope.channel_id is None or channel_id == scope.channel_id)
+    )

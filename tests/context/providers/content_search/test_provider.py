@@ -1,0 +1,307 @@
+"""ContentSearchProvider: three tiers in order, each in its time."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from familiar_connect.config.types import ChannelMode
+from familiar_connect.context.protocols import ContextProvider
+from familiar_connect.context.providers.content_search.provider import ContentSearchProvider, granted_s
+from familiar_connect.context.types import Modality, PendingTurn
+from familiar_connect.errors import ModelError
+from familiar_connect.history.store import HistoryStore
+from familiar_connect.llm.scripted import ScriptedModel
+from familiar_connect.llm.types import Capabilities
+from tests.fakes.searching import ADA, BO, CY, Finding, a_chunk, a_memory, a_question
+
+PEOPLE = "content_search.people"
+FOUND = "content_search.rag"
+NO_SIDE_TASKS = Capabilities(side_tasks=False)
+
+
+def a_provider(
+    tmp_path: Path, *answers: Any, files: dict[str, str] | None = None, **changes: Any
+) -> ContentSearchProvider:
+    facts: dict[str, Any] = {
+        "store": a_memory(tmp_path / "memory", files),
+        "llm_client": ScriptedModel(answers),
+        "retriever": Finding(a_chunk()),
+    }
+    return ContentSearchProvider(**facts | changes)
+
+
+def test_it_is_a_provider_with_the_promised_defaults(tmp_path: Path) -> None:
+    """Id, deadline, and every keyword with its default."""
+    parameters = inspect.signature(ContentSearchProvider).parameters
+    defaults = {name: parameter.default for name, parameter in parameters.items()}
+    provider = a_provider(tmp_path)
+
+    assert isinstance(provider, ContextProvider)
+    assert (provider.id, provider.deadline_s) == ("content_search", 15.0)
+    assert all(parameter.kind is inspect.Parameter.KEYWORD_ONLY for parameter in parameters.values())
+    assert defaults | {"store": None, "llm_client": None} == {
+        "store": None,
+        "llm_client": None,
+        "history_store": None,
+        "retriever": None,
+        "index_build": None,
+        "top_k": 8,
+        "content_cap_tokens": None,
+        "max_tokens_per_file": 800,
+        "recent_author_limit": 5,
+        "recent_turns": 20,
+    }
+
+
+async def test_people_first_then_at_most_one_from_the_filter(tmp_path: Path) -> None:
+    """The order of the result."""
+    provider = a_provider(tmp_path, "ANSWER: At dusk.")
+    request = a_question("when?", pending_turns=(PendingTurn(BO, "so"), PendingTurn(ADA, "when?")))
+
+    found = await provider.contribute(request)
+
+    assert [(c.source, c.text) for c in found] == [
+        (PEOPLE, "Ada keeps bees."),
+        (PEOPLE, "Bo paints boats."),
+        (FOUND, "At dusk."),
+    ]
+
+
+async def test_the_retriever_is_asked_without_what_tier_1_has(tmp_path: Path) -> None:
+    """By keyword, with the paths already loaded left out."""
+    retriever = Finding()
+
+    await a_provider(tmp_path, "ANSWER:", retriever=retriever, top_k=3).contribute(a_question("when?"))
+
+    assert retriever.asked == [("when?", 3, {"people/discord-1.md"})]
+
+
+async def test_the_filter_is_skipped_when_memory_holds_nothing_more(tmp_path: Path) -> None:
+    """Tier 1, the alias index and the character's own files are in the prompt anyway."""
+    files = {"people/discord-1.md": "Ada keeps bees.", "people/_aliases.json": "{}", "self/name.md": "Wren"}
+    model = ScriptedModel()
+
+    found = await a_provider(tmp_path, files=files, llm_client=model, retriever=None).contribute(a_question())
+
+    assert ([c.source for c in found], model.calls) == ([PEOPLE], [])
+
+
+@pytest.mark.parametrize("path", ["notes.md", "topics/bees.md", "people/discord-2.md", "lore/imported/x.md"])
+async def test_the_filter_is_called_once_when_memory_holds_more(path: str, tmp_path: Path) -> None:
+    """Even if nothing was retrieved: it may search by itself."""
+    files = {"people/discord-1.md": "Ada keeps bees.", path: "something"}
+    model = ScriptedModel(["ANSWER:"])
+
+    await a_provider(tmp_path, files=files, llm_client=model, retriever=None).contribute(a_question())
+
+    assert len(model.calls) == 1
+
+
+async def test_a_side_model_that_cannot_judge_is_not_asked(tmp_path: Path) -> None:
+    """The best-ranked snippets go in directly."""
+    model = ScriptedModel(capabilities=NO_SIDE_TASKS)
+
+    found = await a_provider(tmp_path, llm_client=model).contribute(a_question())
+
+    assert [c.source for c in found] == [PEOPLE, FOUND]
+    assert "The lantern was lit at dusk." in found[-1].text
+    assert model.calls == []
+
+
+async def test_without_a_side_model_snippets_go_in_directly(tmp_path: Path) -> None:
+    """None at all is as good as one that cannot judge."""
+    found = await a_provider(tmp_path, llm_client=None).contribute(a_question())
+
+    assert [c.source for c in found] == [PEOPLE, FOUND]
+
+
+async def test_a_failing_filter_leaves_the_snippets(tmp_path: Path) -> None:
+    """What was found is not lost with the model."""
+    found = await a_provider(tmp_path, ModelError("offline")).contribute(a_question())
+
+    assert [c.source for c in found] == [PEOPLE, FOUND]
+    assert "The lantern was lit at dusk." in found[-1].text
+
+
+async def test_on_a_very_tight_deadline_no_model_is_asked(tmp_path: Path) -> None:
+    """There would be no time to answer."""
+    model = ScriptedModel()
+
+    found = await a_provider(tmp_path, llm_client=model).contribute(a_question(deadline_s=0.5))
+
+    assert (model.calls, [c.source for c in found]) == ([], [PEOPLE, FOUND])
+
+
+async def test_direct_snippets_are_at_most_top_k(tmp_path: Path) -> None:
+    """Even from a retriever that gives more than it was asked for."""
+    retriever = Finding(*(a_chunk(f"Fact {n}.") for n in range(20)))
+
+    found = await a_provider(tmp_path, llm_client=None, retriever=retriever, top_k=3).contribute(a_question())
+
+    assert found[-1].text.count("Fact") == 3
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"modality": Modality.voice},
+        {"mode": ChannelMode.imitate_voice},
+        {"modality": Modality.voice, "mode": ChannelMode.full_rp},
+    ],
+)
+async def test_on_voice_and_in_imitate_voice_there_is_the_floor_alone(changes: dict[str, Any], tmp_path: Path) -> None:
+    """No side model and no search stand between a word and its answer."""
+    model, retriever = ScriptedModel(), Finding(a_chunk())
+
+    found = await a_provider(tmp_path, llm_client=model, retriever=retriever).contribute(a_question(**changes))
+
+    assert ([c.source for c in found], model.calls, retriever.asked) == ([PEOPLE], [], [])
+
+
+async def test_in_imitate_voice_files_are_cut_small(tmp_path: Path) -> None:
+    """150 tokens each."""
+    provider = a_provider(tmp_path, files={"people/discord-1.md": "word " * 2000})
+
+    [found] = await provider.contribute(a_question(mode=ChannelMode.imitate_voice, budget_tokens=2000))
+
+    assert 100 < found.estimated_tokens <= 150
+
+
+async def test_for_a_small_model_the_speakers_file_fits_its_layer(tmp_path: Path) -> None:
+    """Tier 1 shortens it, so that nothing else has to."""
+    provider = a_provider(tmp_path, files={"people/discord-1.md": "word " * 2000}, llm_client=None)
+
+    found = await provider.contribute(a_question(mode=ChannelMode.text_conversation_rp, budget_tokens=1500))
+
+    assert sum(c.estimated_tokens for c in found) <= 210
+
+
+async def test_recent_company_comes_from_the_channels_history(tmp_path: Path) -> None:
+    """The newest few who spoke here, not elsewhere."""
+    history = HistoryStore(tmp_path / "history.db")
+    for who, channel in ((BO, 7), (CY, 8)):
+        history.append_turn(familiar_id="wren", channel_id=channel, role="user", author=who, content="hi")
+
+    found = await a_provider(tmp_path, "ANSWER:", history_store=history).contribute(a_question())
+    history.close()
+
+    assert [c.key for c in found] == ["discord-1", "discord-2"]
+
+
+async def test_how_many_of_the_company_can_be_set(tmp_path: Path) -> None:
+    """None is a number too."""
+    history = HistoryStore(tmp_path / "history.db")
+    for who in (BO, CY):
+        history.append_turn(familiar_id="wren", channel_id=7, role="user", author=who, content="hi")
+    keys = {}
+    for limit in (0, 1):
+        provider = a_provider(tmp_path / str(limit), "ANSWER:", history_store=history, recent_author_limit=limit)
+        keys[limit] = [c.key for c in await provider.contribute(a_question())]
+    history.close()
+
+    assert keys == {0: ["discord-1"], 1: ["discord-1", "discord-3"]}
+
+
+async def test_caps_reach_the_floor(tmp_path: Path) -> None:
+    """Tokens for each file and for all of them."""
+    request = a_question(pending_turns=(PendingTurn(BO, "x"),))
+    provider = a_provider(
+        tmp_path,
+        "ANSWER:",
+        files={"people/discord-1.md": "word " * 99, "people/discord-2.md": "hi"},
+        max_tokens_per_file=50,
+        content_cap_tokens=50,
+    )
+
+    [found] = await provider.contribute(request)
+
+    assert (found.key, found.estimated_tokens <= 50) == ("discord-1", True)
+
+
+async def test_the_index_is_built_in_the_background_once(tmp_path: Path) -> None:
+    """The first call starts it and does not wait."""
+    started, go = [], asyncio.Event()
+
+    async def build() -> None:
+        started.append(1)
+        await go.wait()
+
+    provider = a_provider(tmp_path, "ANSWER:", "ANSWER:", index_build=build)
+
+    await provider.contribute(a_question())
+    await provider.contribute(a_question())
+    go.set()
+    await provider.aclose()
+
+    assert started == [1]
+
+
+async def test_a_failing_index_build_is_logged_and_nothing_else(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Search goes on without an index."""
+    failed = asyncio.Event()
+
+    async def build() -> None:
+        failed.set()
+        raise RuntimeError("no disk")
+
+    found = await a_provider(tmp_path, "ANSWER: yes", index_build=build).contribute(a_question())
+    await failed.wait()
+    await asyncio.sleep(0)
+
+    assert [c.source for c in found] == [PEOPLE, FOUND]
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
+
+
+@pytest.mark.parametrize(("turn_s", "granted"), [(30.0, 15.0), (24.0, 14.4), (9.0, 5.4), (0.0, 15.0), (-1.0, 15.0)])
+def test_the_time_is_the_smaller_of_its_own_and_assemblys(turn_s: float, granted: float) -> None:
+    """Assembly has three fifths of a turn."""
+    assert granted_s(a_question(deadline_s=turn_s), 15.0) == pytest.approx(granted)
+
+
+async def test_cancelling_the_turn_cancels_what_it_started(tmp_path: Path) -> None:
+    """And nothing is left running."""
+    asked, cancelled = asyncio.Event(), asyncio.Event()
+
+    class Slow:
+        async def query(self, utterance: str, top_k: int, *, exclude_paths: set[str] | None = None) -> list[Any]:
+            asked.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                cancelled.set()
+            return []
+
+    turn = asyncio.create_task(a_provider(tmp_path, retriever=Slow()).contribute(a_question()))
+    await asked.wait()
+    turn.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await turn
+    await asyncio.wait_for(cancelled.wait(), 5)
+
+
+async def test_nothing_that_was_said_stands_in_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Neither the message nor the notes, above DEBUG."""
+    caplog.set_level(logging.INFO)
+
+    await a_provider(tmp_path, ModelError("I heard: my secret")).contribute(a_question("my secret"))
+
+    assert caplog.records
+    assert not any("secret" in str(vars(record)) or "bees" in str(vars(record)) for record in caplog.records)
+
+
+def test_one_provider_serves_successive_loops(tmp_path: Path) -> None:
+    """Built outside any loop, used from several."""
+    provider = a_provider(tmp_path, "ANSWER: one", "ANSWER: two")
+
+    texts = [asyncio.run(provider.contribute(a_question()))[-1].text for _ in range(2)]
+
+    assert texts == ["one", "two"]

@@ -1,0 +1,159 @@
+"""The people floor lands whatever tiers 2 and 3 do."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from familiar_connect.context.gather import gather
+from familiar_connect.context.providers.content_search import provider as provider_module
+from familiar_connect.context.providers.content_search.provider import ContentSearchProvider
+from familiar_connect.context.types import PendingTurn
+from familiar_connect.errors import ModelError
+from familiar_connect.history.store import HistoryStore
+from familiar_connect.memory.index.protocols import RetrievedChunk
+from familiar_connect.support.aio import off_loop
+from tests.fakes.searching import (
+    BO,
+    NOTES,
+    AskedModel,
+    Deaf,
+    Doing,
+    Finding,
+    StuckThread,
+    a_chunk,
+    a_memory,
+    a_question,
+    answering,
+    hang,
+    raising,
+)
+
+TURN_S = 1.0
+SABOTAGE: dict[str, Callable[[], Any]] = {
+    "hangs": lambda: hang,
+    "raises": lambda: raising(RuntimeError("broken")),
+    "offline": lambda: raising(ModelError("no route to host")),
+    "times out": lambda: raising(TimeoutError()),
+    "cancels itself": lambda: raising(asyncio.CancelledError()),
+    "is locked": lambda: raising(sqlite3.OperationalError("database is locked")),
+    "answers rubbish": lambda: answering("\x00\udc80"),
+    "answers None": lambda: _nothing,
+    "ignores being cancelled": Deaf,
+    "blocks a thread": StuckThread,
+}
+
+
+async def _nothing() -> Any:
+    return None
+
+
+PAIRS = [
+    *((second, "answers") for second in SABOTAGE),
+    *((second, third) for second in ("finds", "is not there", "raises") for third in SABOTAGE),
+    *((way, way) for way in SABOTAGE),
+]
+
+
+@pytest.mark.parametrize(("second", "third"), PAIRS)
+async def test_the_speakers_file_lands_whatever_the_others_do(
+    second: str, third: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every way the retriever fails and every way the model fails, through the pipeline's own gathering."""
+    monkeypatch.setattr(provider_module, "LEAST_FILTER_S", 0.01)
+    searching = SABOTAGE[second]() if second in SABOTAGE else None
+    judging = SABOTAGE[third]() if third in SABOTAGE else answering("ANSWER: yes")
+    provider = ContentSearchProvider(
+        store=a_memory(tmp_path),
+        llm_client=AskedModel(judging),
+        retriever=Doing(searching) if searching else Finding(a_chunk()) if second == "finds" else None,
+        index_build=raising(OSError()),
+    )
+    request = a_question(deadline_s=TURN_S, pending_turns=(PendingTurn(BO, "so"),))
+
+    [outcome] = await gather([provider], request, time_left_s=TURN_S * 0.6)
+    for stuck in (searching, judging):
+        if isinstance(stuck, Deaf | StuckThread):
+            stuck.free.set()
+    await asyncio.sleep(0)
+
+    assert outcome.status == "ok"
+    assert [c.text for c in outcome.contributions][:2] == [NOTES["discord-1"], NOTES["discord-2"]]
+
+
+@pytest.mark.parametrize("rubbish", [[object()], [None], 7, "text", [RetrievedChunk(None, None, None, 0.1)]])  # type: ignore[arg-type]
+async def test_rubbish_from_a_retriever_costs_the_later_tiers_only(rubbish: Any, tmp_path: Path) -> None:
+    """What is found is looked at with the floor already in hand."""
+
+    async def find() -> Any:
+        return rubbish
+
+    provider = ContentSearchProvider(store=a_memory(tmp_path), llm_client=None, retriever=Doing(find))
+
+    found = await provider.contribute(a_question())
+
+    assert [c.key for c in found] == ["discord-1"]
+
+
+async def test_the_floor_needs_none_of_the_shared_threads(tmp_path: Path) -> None:
+    """Whoever has blocked every thread of the program cannot hold it up."""
+    free = threading.Event()
+    blocked = [asyncio.create_task(off_loop(free.wait)) for _ in range(40)]
+    blocked += [asyncio.create_task(asyncio.to_thread(free.wait)) for _ in range(40)]
+    await asyncio.sleep(0)
+    provider = ContentSearchProvider(store=a_memory(tmp_path), llm_client=None)
+
+    found = await provider.contribute(a_question(deadline_s=TURN_S))
+    free.set()
+    await asyncio.gather(*blocked)
+
+    assert [c.key for c in found] == ["discord-1"]
+
+
+async def test_a_history_that_does_not_answer_costs_the_company_only(tmp_path: Path) -> None:
+    """Locked or broken: the speaker is known without it."""
+    free = threading.Event()
+
+    class Locked(HistoryStore):
+        def recent_distinct_authors(self, **kwargs: Any) -> Any:
+            free.wait()
+            raise sqlite3.OperationalError("database is locked")
+
+    history = Locked(tmp_path / "history.db")
+    provider = ContentSearchProvider(store=a_memory(tmp_path / "m"), llm_client=None, history_store=history)
+
+    found = await provider.contribute(a_question(deadline_s=TURN_S))
+    free.set()
+    history.close()
+
+    assert [c.key for c in found] == ["discord-1"]
+
+
+async def test_a_file_that_does_not_come_costs_those_after_it(tmp_path: Path) -> None:
+    """A disk that hangs half-way leaves what was read before."""
+    free = threading.Event()
+    store = a_memory(tmp_path)
+
+    class Hanging:
+        def read_file(self, path: str) -> str:
+            if path == "people/discord-2.md":
+                free.wait()
+            return store.read_file(path)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(store, name)
+
+    hanging: Any = Hanging()
+    provider = ContentSearchProvider(store=hanging, llm_client=None)
+    request = a_question(deadline_s=TURN_S, pending_turns=(PendingTurn(BO, "so"),))
+
+    found = await provider.contribute(request)
+    free.set()
+
+    assert [c.key for c in found] == ["discord-1"]

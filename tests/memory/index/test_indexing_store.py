@@ -1,0 +1,164 @@
+"""What is written is found again, without anybody waiting for it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from familiar_connect.memory.index.embeddings import EmbeddingIndex
+from familiar_connect.memory.index.indexing_store import Indexer, IndexingMemoryStore
+from familiar_connect.memory.index.retriever import MemoryRetriever
+from familiar_connect.memory.store import MemoryStore, MemoryStorePathError
+from tests.fakes.embedding import BrokenModel, CountingModel
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> IndexingMemoryStore:
+    return IndexingMemoryStore(MemoryStore(tmp_path / "memory"))
+
+
+def an_index(store: IndexingMemoryStore) -> EmbeddingIndex:
+    return EmbeddingIndex(store.root / ".index/embeddings.sqlite", dim=512, model_name="counting")
+
+
+def test_everything_is_passed_on(store: IndexingMemoryStore) -> None:
+    """The store does what the one inside does."""
+    store.write_file("a.md", "bees", source="test", run_id="r1")
+    store.append_file("a.md", " and geese", source="test")
+
+    assert store.read_file("a.md") == store.inner.read_file("a.md") == "bees and geese"
+    assert store.root == store.inner.root
+    assert [entry.name for entry in store.list_dir()] == ["a.md"]
+    assert store.glob("*.md") == ["a.md"]
+    assert [hit.rel_path for hit in store.grep("GEESE")] == ["a.md"]
+    assert [entry.operation for entry in store.audit_entries] == ["write", "append"]
+    assert store.limits == store.inner.limits
+
+
+def test_what_was_written_is_pending_in_order_as_often_as_written(store: IndexingMemoryStore) -> None:
+    """Until it is taken."""
+    store.write_file("b.md", "1")
+    store.append_file("a.md", "2")
+    store.write_file("b.md", "3")
+
+    assert store.drain_pending() == ["b.md", "a.md", "b.md"]
+    assert store.drain_pending() == []
+
+
+def test_what_was_not_written_is_not_pending(store: IndexingMemoryStore) -> None:
+    """A refused write leaves nothing to do."""
+    with pytest.raises(MemoryStorePathError):
+        store.write_file("../x.md", "no")
+
+    assert store.drain_pending() == []
+
+
+async def test_waiting_ends_with_a_write_from_any_thread(store: IndexingMemoryStore) -> None:
+    """And at once when something is pending."""
+    waiting = asyncio.create_task(store.wait_for_writes())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    await asyncio.to_thread(store.write_file, "a.md", "x")
+    await waiting
+
+    await store.wait_for_writes()
+    assert store.drain_pending() == ["a.md"]
+
+
+def test_one_store_serves_one_loop_after_another(store: IndexingMemoryStore) -> None:
+    """Nothing is bound when it is made, and a loop that is gone is no trouble."""
+
+    async def give_up() -> None:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(store.wait_for_writes(), 0)
+
+    asyncio.run(give_up())
+    store.write_file("a.md", "x")
+
+    asyncio.run(store.wait_for_writes())
+
+
+async def test_the_worker_builds_then_embeds_what_is_written(store: IndexingMemoryStore) -> None:
+    """Only the written file, and the answer is there without a restart."""
+    store.write_file("old.md", "Geese bite.")
+    model = Watched()
+    index = an_index(store)
+    retriever = MemoryRetriever(model=model, files=index)
+    indexer = Indexer(store=store, model=model, files=index, retriever=retriever)
+    indexer.start()
+    await model.seen("Geese bite.")
+    store.write_file("new.md", "Bees dance.")
+    await model.seen("Bees dance.")
+    await indexer.aclose()
+    index.refresh(store, "new.md", model)
+
+    assert next(hit.text for hit in await retriever.recall("bees dance")) == "Bees dance."
+    index.close()
+
+
+async def test_the_index_holds_still_while_a_reply_is_made(store: IndexingMemoryStore) -> None:
+    """And goes on afterwards."""
+    store.write_file("a.md", "Geese bite.")
+    model = Watched()
+    index = an_index(store)
+    indexer = Indexer(store=store, model=model, files=index)
+    with indexer.replying():
+        building = asyncio.create_task(indexer.build())
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(asyncio.shield(building), 0.2)
+        assert model.texts == []
+
+    stats = await building
+    assert stats is not None
+    assert stats.rebuilt_paths == ["a.md"]
+    index.close()
+
+
+async def test_a_failing_embedder_never_ends_the_worker(
+    store: IndexingMemoryStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One line in the log, nothing else."""
+    store.write_file("a.md", "Geese bite.")
+    index = an_index(store)
+    indexer = Indexer(store=store, model=BrokenModel(), files=index)
+
+    assert await indexer.build() is None
+    assert [record.message for record in caplog.records] == ["memory index could not be brought level"]
+    index.close()
+
+
+async def test_progress_can_be_watched(store: IndexingMemoryStore) -> None:
+    """File by file."""
+    store.write_file("a.md", "Geese bite.")
+    index = an_index(store)
+    told: list[tuple[int, int]] = []
+    await Indexer(store=store, model=CountingModel(), files=index).build(lambda done, of: told.append((done, of)))
+
+    assert told == [(1, 1)]
+    index.close()
+
+
+class Watched(CountingModel):
+    """A counting embedder that can be waited for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._changed = threading.Condition()
+
+    def embed(self, texts: list[str]) -> NDArray[np.float32]:
+        found = super().embed(texts)
+        with self._changed:
+            self._changed.notify_all()
+        return found
+
+    async def seen(self, text: str) -> None:
+        def wait() -> None:
+            with self._changed:
+                assert self._changed.wait_for(lambda: text in self.texts, timeout=60)
+
+        await asyncio.to_thread(wait)

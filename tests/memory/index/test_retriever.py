@@ -1,0 +1,235 @@
+"""What retrievers promise: the right piece of memory, in order, explained, and never an error."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from familiar_connect.history.store import HistoryStore
+from familiar_connect.identity import Author
+from familiar_connect.memory.index.embeddings import EmbeddingIndex
+from familiar_connect.memory.index.protocols import EmbeddingModel, RecallScope, Retriever
+from familiar_connect.memory.index.retriever import EmbeddingRetriever, MemoryRetriever
+from familiar_connect.memory.index.turns import TurnIndex
+from familiar_connect.memory.store import MemoryStore
+from familiar_connect.support.clock import HandClock
+from tests.fakes.embedding import BrokenModel, CountingModel
+
+NOW = datetime(2026, 11, 18, 12, tzinfo=UTC)
+ADA = Author("discord", "1", "ada_l", "Ada")
+BO = Author("discord", "2", "bo", "Bo")
+SESSION = "# An evening\n\n" + "\n".join(
+    [f"- They spoke about the weather, part {n}, and about nothing much." for n in range(30)]
+    + ["- Someone asked where the spare key was.", "- It hangs behind the blue teapot.", "- Then they went to bed."]
+    + [f"- More small talk, part {n}, with tea and biscuits for everyone present." for n in range(30)]
+)
+
+
+class Home:
+    """A familiar's memory with a retriever over it."""
+
+    def __init__(self, root: Path, model: EmbeddingModel | None = None) -> None:
+        self.model = model or CountingModel()
+        self.history = HistoryStore(root / "history.db")
+        self.store = MemoryStore(root / "memory")
+        folder = self.store.root / ".index"
+        self.files = EmbeddingIndex(folder / "embeddings.sqlite", dim=512, model_name="counting")
+        self.turns = TurnIndex(
+            folder / "turns.sqlite", history=self.history, familiar_id="wren", dim=512, model_name="counting"
+        )
+        self.retriever = MemoryRetriever(model=self.model, files=self.files, turns=self.turns, clock=HandClock(NOW))
+
+    def say(self, text: str, who: Author = ADA, *, days_ago: float = 0, channel: int = 1) -> int:
+        when = NOW - timedelta(days=days_ago)
+        return self.history.append_turn(
+            familiar_id="wren", channel_id=channel, role="user", content=text, author=who, timestamp=when
+        ).id
+
+    def learn(self) -> None:
+        model = CountingModel()
+        self.files.build_if_stale(self.store, model)
+        self.turns.sync(model)
+        self.retriever.warm()
+
+    async def recall(self, utterance: str, **scope: object) -> list[str]:
+        hits = await self.retriever.recall(utterance, scope=RecallScope(**scope))  # type: ignore[arg-type]
+        return [hit.text for hit in hits]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path)
+
+
+def test_both_are_retrievers(home: Home) -> None:
+    """By the protocol that the providers know."""
+    assert isinstance(home.retriever, Retriever)
+    assert isinstance(EmbeddingRetriever(index=home.files, model=home.model), Retriever)
+
+
+async def test_chunks_are_found_by_meaning_without_the_excluded(home: Home) -> None:
+    """At most so many, best first, and more are fetched where some are left out."""
+    for number in range(12):
+        home.store.write_file(f"topics/{number}.md", f"bees bees bees number {number}")
+    retriever = EmbeddingRetriever(index=home.files, model=home.model)
+    assert await retriever.query("bees", 3) == []
+    home.learn()
+
+    excluded = {f"topics/{number}.md" for number in range(11)}
+    found = await retriever.query("bees", 3, exclude_paths=excluded)
+
+    assert [hit.rel_path for hit in found] == ["topics/11.md"]
+    assert await retriever.query("  ", 3) == await retriever.query("bees", 0) == []
+    scores = [hit.score for hit in await retriever.query("bees number 4", 5)]
+    assert len(scores) == 5
+    assert scores == sorted(scores, reverse=True)
+
+
+async def test_embedding_a_question_leaves_the_loop_free(home: Home) -> None:
+    """Other work goes on while the model thinks."""
+    entered, leave = threading.Event(), threading.Event()
+
+    class Slow(CountingModel):
+        def embed(self, texts: list[str]) -> NDArray[np.float32]:
+            entered.set()
+            assert leave.wait(30)
+            return super().embed(texts)
+
+    asking = asyncio.create_task(EmbeddingRetriever(index=home.files, model=Slow()).query("bees", 3))
+    await asyncio.to_thread(entered.wait, 30)
+    leave.set()
+
+    assert await asking == []
+
+
+async def test_nothing_is_recalled_before_everything_is_loaded(home: Home) -> None:
+    """A reply never waits for weights."""
+    home.say("I keep bees")
+
+    assert await home.recall("bees") == []
+    home.learn()
+    assert await home.recall("bees") == ["I keep bees"]
+    assert await home.recall(" ") == []
+
+
+async def test_one_sentence_in_a_long_file_is_found_and_shown_with_its_neighbours(home: Home) -> None:
+    """Not the page around it."""
+    home.store.write_file("sessions/2026-05-01-evening.md", SESSION)
+    home.learn()
+
+    [best, *_] = await home.retriever.recall("where is the spare key hanging?", limit=5)
+
+    assert best.text in ("- It hangs behind the blue teapot.", "- Someone asked where the spare key was.")
+    shown = [n.text for n in best.before] + [best.text] + [n.text for n in best.after]
+    assert "- It hangs behind the blue teapot." in shown
+    [chunk, *_] = await home.retriever.query("where is the spare key hanging?", 3)
+    assert chunk.rel_path == "sessions/2026-05-01-evening.md"
+    assert "teapot" in chunk.text
+
+
+async def test_files_and_turns_come_in_one_list_and_each_can_be_left_out(home: Home) -> None:
+    """Whatever was said or written."""
+    home.store.write_file("topics/bees.md", "# Bees\n\nBees need water in summer.")
+    home.say("My bees swarmed")
+    home.learn()
+
+    assert len(await home.recall("bees")) == 2
+    assert await home.recall("bees", turns=False) == ["# Bees\n\nBees need water in summer."]
+    assert await home.recall("bees", files=False) == ["My bees swarmed"]
+    assert await home.recall("bees", exclude_paths=frozenset({"topics/bees.md"})) == ["My bees swarmed"]
+
+
+async def test_a_named_persons_words_come_first(home: Home) -> None:
+    """The name is whose words are wanted, not a word to look for."""
+    home.say("I went to the harbour and painted", BO, days_ago=2)
+    home.say("I went to the harbour and swam", ADA, days_ago=1)
+    home.learn()
+
+    assert (await home.recall("what did Bo do at the harbour"))[0] == "I went to the harbour and painted"
+    assert (await home.recall("what did ada do at the harbour"))[0] == "I went to the harbour and swam"
+
+
+async def test_the_time_asked_for_decides_between_likes(home: Home) -> None:
+    """Seen from the clock the retriever was given."""
+    home.say("We had soup for dinner", days_ago=1)
+    home.say("We had stew for dinner", days_ago=30)
+    home.learn()
+
+    assert (await home.recall("what was for dinner yesterday"))[0] == "We had soup for dinner"
+    assert (await home.recall("what was for dinner in October"))[0] == "We had stew for dinner"
+
+
+async def test_every_hit_says_why(home: Home) -> None:
+    """The shares of its signals add up to its score."""
+    home.say("I keep bees")
+    home.learn()
+
+    [hit] = await home.retriever.recall("what does Ada keep?")
+
+    assert hit.score == pytest.approx(sum(hit.explained.signals.values()))
+    assert {"words", "meaning", "who"} <= hit.explained.signals.keys()
+
+
+async def test_without_an_embedder_words_remain(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """With one line in the log."""
+    home = Home(tmp_path, BrokenModel())
+    home.say("I keep bees")
+    home.learn()
+
+    assert await home.recall("bees") == ["I keep bees"]
+    assert [record.message for record in caplog.records] == ["memory is searched by words alone"]
+
+
+@pytest.mark.parametrize("broken", ["embeddings.sqlite", "turns.sqlite"])
+async def test_a_broken_index_costs_its_own_part_only(home: Home, broken: str) -> None:
+    """Never an error for a reply."""
+    home.store.write_file("topics/bees.md", "Bees need water in summer.")
+    home.say("My bees swarmed")
+    home.learn()
+    path = home.store.root / ".index" / broken
+    home.files.close()
+    home.turns.close()
+    path.write_bytes(b"\x13" * 5000)
+    fresh = Home(home.store.root.parent)
+    fresh.retriever.warm()
+
+    found = await fresh.recall("bees")
+
+    assert found == (["My bees swarmed"] if broken == "embeddings.sqlite" else ["Bees need water in summer."])
+
+
+@pytest.mark.parametrize(
+    "utterance", ["x" * 50_000, "(a+)+$", '" OR 1=1 --', "\ud800", "\0\0", "🐝", "***", "AND OR NOT"]
+)
+async def test_no_utterance_is_too_odd(home: Home, utterance: str) -> None:
+    """Whatever is asked is answered, if with nothing."""
+    home.say("My bees swarmed")
+    home.learn()
+
+    assert isinstance(await home.retriever.query(utterance, 3), list)
+
+
+async def test_what_was_said_long_ago_elsewhere_by_another_comes_back(tmp_path: Path) -> None:
+    """Four hundred turns and three restarts later, in another channel."""
+    home = Home(tmp_path)
+    home.say("The spare key hangs behind the blue teapot", BO, days_ago=200, channel=9)
+    home.learn()
+    for restart in range(3):
+        home.files.close()
+        home.turns.close()
+        home.history.close()
+        home = Home(tmp_path)
+        with home.history.database.transaction():
+            for number in range(140):
+                home.say(f"small talk {number} about tea and the weather", days_ago=100 - 30 * restart - number / 1440)
+        home.learn()
+
+    found = await home.recall("where did Bo say the spare key is?", channel_id=1)
+
+    assert found[0] == "The spare key hangs behind the blue teapot"

@@ -1,0 +1,244 @@
+"""What the index of turns promises: everything said is found by its words, the newest by its meaning too."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from familiar_connect.history.store import HistoryStore
+from familiar_connect.identity import Author
+from familiar_connect.memory.index.protocols import Explained, RecallScope, Recollection
+from familiar_connect.memory.index.turns import MAX_STRETCH, TurnIndex
+from tests.fakes.embedding import CountingModel
+
+ADA = Author("discord", "1", "ada_l", "Ada Lovelace")
+BO = Author("discord", "2", "bo", "Bo")
+START = datetime(2026, 5, 1, 12, tzinfo=UTC)
+ANYWHERE = RecallScope()
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> HistoryStore:
+    return HistoryStore(tmp_path / "history.db")
+
+
+@pytest.fixture
+def model() -> CountingModel:
+    return CountingModel()
+
+
+def an_index(tmp_path: Path, history: HistoryStore, **changes: object) -> TurnIndex:
+    facts = {"history": history, "familiar_id": "wren", "dim": 512, "model_name": "counting", "own_name": "Wren"}
+    return TurnIndex(tmp_path / "memory/.index/turns.sqlite", **facts | changes)  # type: ignore[arg-type]
+
+
+def say(
+    history: HistoryStore,
+    text: str,
+    who: Author | None = ADA,
+    *,
+    minutes: float = 0,
+    channel: int = 1,
+    me: str = "wren",
+) -> int:
+    return history.append_turn(
+        familiar_id=me,
+        channel_id=channel,
+        role="user" if who else "assistant",
+        content=text,
+        author=who,
+        timestamp=START + timedelta(minutes=minutes),
+    ).id
+
+
+def look_for(index: TurnIndex, word: str, scope: RecallScope = ANYWHERE) -> list[Recollection]:
+    units = list(index.facts(index.postings(word), scope, frozenset()))
+    return index.show([(unit, Explained(1.0, {})) for unit in units], scope)
+
+
+def test_what_was_said_is_found_by_its_words(tmp_path: Path, history: HistoryStore, model: CountingModel) -> None:
+    """In whatever form of the word, with who said it, when, and what stood around it."""
+    say(history, "What do you keep on the roof?", BO)
+    said = say(history, "I keep bees there.", minutes=1)
+    say(history, "How brave.", None, minutes=2)
+    index = an_index(tmp_path, history)
+    index.sync(model)
+
+    [hit] = look_for(index, "bee")
+
+    assert (hit.turn_id, hit.speaker, hit.text, hit.channel_id) == (said, "Ada Lovelace", "I keep bees there.", 1)
+    assert hit.when == START + timedelta(minutes=1)
+    assert [(n.speaker, n.text) for n in hit.before + hit.after] == [
+        ("Bo", "What do you keep on the roof?"),
+        ("Wren", "How brave."),
+    ]
+
+
+def test_only_new_turns_are_read_and_embedded(tmp_path: Path, history: HistoryStore, model: CountingModel) -> None:
+    """Also after a restart."""
+    say(history, "first thing")
+    index = an_index(tmp_path, history)
+    assert index.sync(model) == 1
+    index.close()
+    model.batches.clear()
+    say(history, "second thing", minutes=1)
+    index = an_index(tmp_path, history)
+
+    assert index.sync(model) == 1
+    assert model.texts == ["second thing"]
+    assert len(index.vectors) == 2
+    assert index.sync(model) == 0
+
+
+def test_other_familiars_are_other_people(tmp_path: Path, history: HistoryStore, model: CountingModel) -> None:
+    """Nothing said to another familiar is in the index."""
+    say(history, "secret bees", me="rook")
+    index = an_index(tmp_path, history)
+    index.sync(model)
+
+    assert index.counts() == (0, 0)
+
+
+def test_old_turns_are_found_by_words_and_the_newest_by_meaning_too(
+    tmp_path: Path, history: HistoryStore, model: CountingModel
+) -> None:
+    """Vectors are kept for so many, and go as newer ones come."""
+    for number in range(10):
+        say(history, f"thing number{number}", minutes=number)
+    index = an_index(tmp_path, history, newest_by_meaning=4)
+    index.sync(model)
+    say(history, "thing number10", minutes=11)
+    index.sync(model)
+
+    assert len(index.vectors) == 4
+    assert len(look_for(index, "number0")) == len(look_for(index, "number10")) == 1
+    [newest, *_] = index.vectors.nearest(model.embed(["thing number10"])[0], 1)
+    assert newest[1] > 0.99
+
+
+def test_deleted_turns_leave_the_index(tmp_path: Path, history: HistoryStore, model: CountingModel) -> None:
+    """At once from what is shown, with the next look from the file."""
+    gone = say(history, "embarrassing bees")
+    say(history, "harmless bees", minutes=1)
+    index = an_index(tmp_path, history)
+    index.sync(model)
+    history.database.write("DELETE FROM turns WHERE id = ?", (gone,))
+
+    assert [hit.text for hit in look_for(index, "bees")] == ["harmless bees"]
+    index.sync(model)
+    assert index.postings("embarrassing") == []
+    assert (index.counts()[0], len(index.vectors)) == (1, 1)
+
+
+def test_whoever_no_longer_allows_it_is_not_shown(tmp_path: Path, history: HistoryStore, model: CountingModel) -> None:
+    """Neither what was indexed before nor what comes."""
+    hidden: set[str] = set()
+    say(history, "bees, says Ada")
+    say(history, "bees, says Bo", BO, minutes=1)
+    index = an_index(tmp_path, history, allows=lambda author: author.canonical_key not in hidden)
+    index.sync(model)
+    hidden.add(ADA.canonical_key)
+    say(history, "more bees, says Ada", minutes=2)
+    index.sync(model)
+
+    assert [hit.text for hit in look_for(index, "bees")] == ["bees, says Bo"]
+    assert look_for(index, "bees")[0].before == ()
+    assert len(index.postings("more")) == 0
+
+
+def test_what_the_prompt_holds_already_is_left_out(tmp_path: Path, history: HistoryStore, model: CountingModel) -> None:
+    """By id, or from some turn of the same channel on."""
+    ids = [say(history, f"bees {n}", minutes=n) for n in range(4)]
+    elsewhere = say(history, "bees elsewhere", minutes=5, channel=2)
+    index = an_index(tmp_path, history)
+    index.sync(model)
+
+    scope = RecallScope(channel_id=1, before_turn_id=ids[2], exclude_turn_ids=frozenset({ids[0]}))
+    found = look_for(index, "bees", scope)
+
+    assert {hit.turn_id for hit in found} == {ids[1], elsewhere}
+    assert all(n.text not in ("bees 0", "bees 2") for hit in found for n in hit.before + hit.after)
+
+
+def test_conversations_end_after_a_silence_and_belong_to_one_channel(
+    tmp_path: Path, history: HistoryStore, model: CountingModel
+) -> None:
+    """What was said hours later or elsewhere is no neighbour."""
+    say(history, "one")
+    say(history, "elsewhere", channel=2, minutes=1)
+    say(history, "two", minutes=2)
+    say(history, "later", minutes=500)
+    index = an_index(tmp_path, history)
+    index.sync(model)
+
+    assert index.counts() == (4, 3)
+    assert [n.text for n in look_for(index, "two")[0].before] == ["one"]
+    assert look_for(index, "later")[0].before == ()
+
+
+def test_a_long_conversation_is_several_stretches(tmp_path: Path, history: HistoryStore, model: CountingModel) -> None:
+    """A channel that never sleeps does not become one endless unit."""
+    with history.database.transaction():
+        for number in range(MAX_STRETCH + 5):
+            say(history, f"word{number}", minutes=number / 60)
+    index = an_index(tmp_path, history)
+    index.sync(None)
+
+    assert index.counts()[1] == 2
+
+
+def test_a_page_long_turn_is_found_by_its_end(tmp_path: Path, history: HistoryStore, model: CountingModel) -> None:
+    """And shown by the piece."""
+    said = say(history, "Once there was a hill. " * 200 + "On it stood a lantern.")
+    index = an_index(tmp_path, history)
+    index.sync(model)
+
+    [hit] = look_for(index, "lantern")
+
+    assert hit.turn_id == said
+    assert len(hit.text) <= 1201
+
+
+def test_the_index_may_be_deleted_at_any_time(tmp_path: Path, history: HistoryStore, model: CountingModel) -> None:
+    """The next look makes it again."""
+    say(history, "bees")
+    index = an_index(tmp_path, history)
+    index.sync(model)
+    shutil.rmtree(tmp_path / "memory/.index")
+    index.sync(model)
+
+    assert len(look_for(index, "bees")) == len(index.vectors) == 1
+    index.forget()
+    assert index.postings("bees") == []
+
+
+def test_names_are_those_people_spoke_under(tmp_path: Path, history: HistoryStore, model: CountingModel) -> None:
+    """Whole, and by the words of a longer one."""
+    say(history, "hi", ADA)
+    index = an_index(tmp_path, history)
+    index.sync(model)
+
+    assert {"ada lovelace", "ada", "lovelace", "ada_l"} <= index.names()
+
+
+@pytest.mark.parametrize("word", ['"', "a b", "NEAR(", "*", "寿司", "\0", "OR", "'; DROP TABLE units; --"])
+def test_no_word_is_syntax(tmp_path: Path, history: HistoryStore, model: CountingModel, word: str) -> None:
+    """Whatever people type is looked for, never obeyed."""
+    say(history, f"say {word} twice")
+    index = an_index(tmp_path, history)
+    index.sync(model)
+
+    assert isinstance(index.postings(word), list)
+
+
+def test_blank_turns_are_passed_by(tmp_path: Path, history: HistoryStore, model: CountingModel) -> None:
+    """There is nothing in them to find."""
+    say(history, "  ")
+    index = an_index(tmp_path, history)
+
+    assert index.sync(model) == 1
+    assert index.counts() == (0, 0)
+    assert model.texts == []
