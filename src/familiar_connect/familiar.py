@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from familiar_connect.config import ChannelConfig, CharacterConfig, load_charact
 from familiar_connect.context.pipeline import ContextPipeline
 from familiar_connect.context.protocols import ContextProvider, PostProcessor, PreProcessor
 from familiar_connect.context.providers.character import persona_name
+from familiar_connect.context.providers.content_search import ContentSearchProvider
 from familiar_connect.context.types import ContextRequest, Modality
 from familiar_connect.conversation.channels import ChannelLabels
 from familiar_connect.conversation.intake import Intake
@@ -29,6 +30,7 @@ from familiar_connect.subscriptions import SubscriptionRegistry
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.wiring import (
+    Recall,
     ReplyPath,
     Stores,
     build_memory_writer,
@@ -36,6 +38,7 @@ from familiar_connect.wiring import (
     build_post_processors,
     build_pre_processors,
     build_providers,
+    build_recall,
     build_reply_path,
     build_scheduler,
     build_stores,
@@ -71,6 +74,10 @@ class Familiar:
     defaults_modes_root: Path | None = None
     tts_client: Any = None
     transcriber: Any = None
+    recall: Recall | None = None
+    """What finds memory again; there from `start` on."""
+    clock: Clock = field(default_factory=SystemClock)
+    _waking: asyncio.Task[None] | None = field(default=None, repr=False)
 
     @classmethod
     def load_from_disk(
@@ -119,6 +126,7 @@ class Familiar:
             defaults_modes_root=profile.parent / "modes" if profile else None,
             tts_client=tts_client,
             transcriber=transcriber,
+            clock=clock,
         )
         return familiar
 
@@ -163,6 +171,27 @@ class Familiar:
         if self.memory_store.audit is not None:
             await off_loop(self.memory_store.audit.reconcile, self.memory_store)
         self.memory_writer_scheduler.start()
+        self._waking = asyncio.get_running_loop().create_task(self._wake_recall(), name="wake recall")
+
+    async def _wake_recall(self) -> None:
+        """Load what finds memory again; until then, and if it fails, the people floor serves alone."""
+        try:
+            recall = await off_loop(build_recall, self.id, self.stores, self.config, self.clock)
+        except Exception as error:  # isolation: finding more is a gift, never a condition
+            logger.warning("memory is not searched", extra={"error": f"{type(error).__name__}: {error}"})
+            return
+        self.recall = recall
+        provider = self.providers.get("content_search")
+        if isinstance(provider, ContentSearchProvider):
+            provider.retriever = recall.retriever
+        self.path.runner.while_replying = recall.indexer.replying
+        recall.indexer.start()
+
+    async def _end_recall(self) -> None:
+        if self._waking is not None:
+            await asyncio.wait({self._waking}, timeout=LAST_FLUSH_S)
+        if self.recall is not None:
+            await self.recall.aclose()
 
     async def _write_up(self) -> None:
         """Write down what is left to remember, within bounds; what is not done now is caught up at the next start."""
@@ -180,6 +209,7 @@ class Familiar:
                 close = getattr(owner, "aclose", None) or getattr(owner, "close", None)
                 if close is not None:
                     closing.push_async_callback(close)
+            closing.push_async_callback(self._end_recall)
             closing.push_async_callback(self.memory_writer_scheduler.aclose)
             if self.memory_writer_scheduler.is_started:
                 closing.push_async_callback(self._write_up)

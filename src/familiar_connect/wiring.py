@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 from zoneinfo import ZoneInfo
 
 from familiar_connect.channel_config import ChannelConfigStore
@@ -19,8 +19,9 @@ from familiar_connect.context.pipeline import ContextPipeline
 from familiar_connect.context.processors.recast import RecastPostProcessor
 from familiar_connect.context.processors.stepped_thinking import SteppedThinkingPreProcessor
 from familiar_connect.context.protocols import ContextProvider, PostProcessor, PreProcessor
-from familiar_connect.context.providers.character import CharacterProvider
+from familiar_connect.context.providers.character import CharacterProvider, persona_name
 from familiar_connect.context.providers.content_search import ContentSearchProvider
+from familiar_connect.context.providers.content_search.mentions import known_names
 from familiar_connect.context.providers.history import HistoryProvider
 from familiar_connect.context.providers.mode_instructions import ModeInstructionProvider
 from familiar_connect.context.render import RenderOptions
@@ -29,6 +30,7 @@ from familiar_connect.conversation.channels import ChannelLabels
 from familiar_connect.conversation.intake import Intake
 from familiar_connect.conversation.queue import ReplyQueue
 from familiar_connect.history.store import HistoryStore
+from familiar_connect.memory.index.indexing_store import Indexer, IndexingMemoryStore, choose_embedder
 from familiar_connect.memory.scheduler import MemoryWriterScheduler
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.tending.review import Review
@@ -42,6 +44,11 @@ from familiar_connect.reply.runner import PipelineFor, ReplyRunner
 from familiar_connect.reply.witness import Witness
 from familiar_connect.subscriptions import SubscriptionRegistry
 from familiar_connect.support.clock import Clock
+
+if TYPE_CHECKING:  # numpy is loaded with the index, in the background
+    from familiar_connect.memory.index.embeddings import EmbeddingIndex
+    from familiar_connect.memory.index.retriever import MemoryRetriever
+    from familiar_connect.memory.index.turns import TurnIndex
 
 
 @dataclass(frozen=True)
@@ -60,12 +67,60 @@ def build_stores(root: Path, config: CharacterConfig, clock: Clock) -> Stores:
     for folder in ("channels", "modes"):
         (root / folder).mkdir(parents=True, exist_ok=True)
     return Stores(
-        memory=MemoryStore(root / "memory", audit_dir=root / "audit"),
+        memory=cast("MemoryStore", IndexingMemoryStore(MemoryStore(root / "memory", audit_dir=root / "audit"))),
         subscriptions=SubscriptionRegistry(root / "subscriptions.toml"),
         privacy=PrivacyRegistry(root / "privacy.toml"),
         channels=ChannelConfigStore(root=root / "channels", character=config),
         history=HistoryStore(root / "history.db", clock=clock),
     )
+
+
+@dataclass(frozen=True)
+class Recall:
+    """What finds memory again: the index of the files and of everything said, and the worker that keeps it level."""
+
+    files: EmbeddingIndex | None
+    turns: TurnIndex | None
+    retriever: MemoryRetriever
+    indexer: Indexer
+    embedder: str
+    """Which embedder is used, and why."""
+
+    async def aclose(self) -> None:
+        await self.indexer.aclose()
+        for index in (self.files, self.turns):
+            if index is not None:
+                index.close()
+
+
+def build_recall(familiar_id: str, stores: Stores, config: CharacterConfig, clock: Clock) -> Recall:
+    """Slow the first time, as it loads the index's library: called in a thread, never in a reply."""
+    from familiar_connect.memory.index.embeddings import INDEX_FILE, EmbeddingIndex
+    from familiar_connect.memory.index.retriever import MemoryRetriever
+    from familiar_connect.memory.index.turns import TURNS_FILE, TurnIndex
+
+    store = cast("IndexingMemoryStore", stores.memory)
+    model, embedder = choose_embedder(config.embedder)
+    name = str(getattr(model, "name", type(model).__name__))
+    folder = store.root / ".index"
+    files = turns = None
+    if config.search_files:
+        files = EmbeddingIndex(folder / INDEX_FILE, dim=model.dim, model_name=name)
+    if config.search_turns:
+        turns = TurnIndex(
+            folder / TURNS_FILE,
+            history=stores.history,
+            familiar_id=familiar_id,
+            dim=model.dim,
+            model_name=name,
+            own_name=persona_name(stores.memory, familiar_id),
+            allows=lambda author: not stores.privacy.is_full(author),
+        )
+    retriever = MemoryRetriever(
+        model=model, files=files, turns=turns, names=lambda: known_names(stores.memory), clock=clock
+    )
+    indexer = Indexer(store=store, model=model, files=files, turns=turns, retriever=retriever)
+    return Recall(files, turns, retriever, indexer, embedder)
 
 
 class SlotModel:

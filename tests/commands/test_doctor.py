@@ -17,7 +17,7 @@ from tests.fakes.program import a_home
 def bad(home: Path) -> dict[str, str]:
     """What is wrong in *home*, by area; the last area must have been looked at."""
     findings = list(examine(home, None))
-    assert findings[-1].area == "index"
+    assert findings[-1].area == "search"
     return {finding.area: finding.says for finding in findings if finding.state == "bad"}
 
 

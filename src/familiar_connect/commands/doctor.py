@@ -76,6 +76,7 @@ def examine(home: Path, familiar_id: str | None, *, ask_models: bool = False) ->
     yield from _tried("memory", lambda: _memory(root))
     yield from _tried("review", lambda: _pending(root))
     yield from _tried("index", lambda: [_index(root)])
+    yield from _tried("search", lambda: [_embedder(root, home)])
 
 
 def _tried(area: str, look: Callable[[], Iterable[Finding]]) -> Iterator[Finding]:
@@ -266,10 +267,19 @@ def _pending(root: Path) -> Iterator[Finding]:
         yield Finding("review", "warn", f"{says} wait: familiar memory review")
 
 
+def _embedder(root: Path, home: Path) -> Finding:
+    """Which embedder finds meaning, and how to have another."""
+    from familiar_connect.config import load_character_config
+    from familiar_connect.memory.index.indexing_store import choose_embedder
+
+    config = load_character_config(root / "character.toml", defaults_path=profile_of(home))
+    return Finding("search", "ok", choose_embedder(config.embedder)[1])
+
+
 def _index(root: Path) -> Finding:
     index = root / "memory" / ".index"
     if not index.is_dir():
-        return Finding("index", "ok", "none: memory is read directly")
+        return Finding("index", "ok", "none yet: it is made while a chat runs, or by `familiar memory reindex`")
     size = sum(file.stat().st_size for file in index.rglob("*") if file.is_file())
     return Finding("index", "ok", f"{size / 1e6:.1f} MB in {index}; safe to delete, it is rebuilt")
 

@@ -10,6 +10,7 @@ from familiar_connect.config.channel import PRESET_FIDELITIES, PRESET_FIDELITY, 
 from familiar_connect.config.llm import LLM_KEYS, LLMSlotConfig, default_slots
 from familiar_connect.config.platforms import DISCORD_KEYS, DiscordConfig
 from familiar_connect.config.toml import (
+    FILLED_TEXT,
     FLAG,
     TEXT,
     TEXT_OR_NONE,
@@ -59,6 +60,9 @@ class CharacterConfig:
     history_refresh_every_turns: int = 10
     history_max_turns_per_refresh: int = 200
     history_max_chars_per_refresh: int = 24_000
+    search_files: bool = True
+    search_turns: bool = True
+    embedder: str = "auto"
     memory_writer_review: bool = False
     prompt_order: PromptOrder = PromptOrder.stable_first
     user_name: str | None = None
@@ -143,6 +147,24 @@ SECTION_KEYS = (
         field="history_max_chars_per_refresh",
         rule=whole(least=1),
         meaning="Most characters one refresh takes in.",
+    ),
+    Key(
+        name="providers.content_search.files",
+        field="search_files",
+        rule=FLAG,
+        meaning="Whether memory files are searched for what bears on a message.",
+    ),
+    Key(
+        name="providers.content_search.turns",
+        field="search_turns",
+        rule=FLAG,
+        meaning="Whether everything ever said is searched too.",
+    ),
+    Key(
+        name="providers.content_search.embedder",
+        field="embedder",
+        rule=FILLED_TEXT,
+        meaning="What finds meaning: `auto` (comes along, offline), `hashing`, or a model that fastembed knows.",
     ),
     Key(
         name="layers.depth_inject.position",

@@ -28,30 +28,31 @@ MAX_SLUGS_PER_ALIAS = 20
 
 STOP_WORDS = frozenset(
     """
-    a about above actually after again against ago ah ain't all almost alone along already also although always am
-    among an and another any anybody anyone anything anyway are aren't around as ask at away back bad be because
-    been before behind being below best better between big both boy bro but by bye call came can can't cannot come
-    coming cool could couldn't dad day dear did didn't do does doesn't doing don't done down dude during each either
-    else enough even ever every everybody everyone everything except far few fine first for friend from fun game get
-    gets getting girl give go god goes going gone good got great guy guys had hadn't haha hahaha half happy hard has
-    hasn't have haven't having he he'd he'll he's hello help her here hers herself hey hi him himself his hm hmm
-    home how however i i'd i'll i'm i've if in instead into is isn't it it's its itself just keep kind knew know
-    last late later least leave left less let let's life like little lmao lol long look looking lot love made make
-    makes man many may maybe me mean might mine mom moment more morning most mother much mum must my myself name
-    near need never new next nice night no nobody none noon nope nor not nothing now of off often oh ok okay old omg
-    on once one ones only onto or other others our ours ourselves out over own people perhaps person play please
-    pretty probably put quite rather read ready real really right said same saw say says see seem seen self several
-    shall she she'd she'll she's should shouldn't since sir sister so some somebody someone something sometimes soon
-    sorry still stop such sure take talk tell than thank thanks that that's the their theirs them themselves then
-    there there's these they they'd they'll they're they've thing things think this those though thought three
-    through till time to today together tomorrow tonight too took toward try two uh um under unless until up upon us
-    use used user very wait want was wasn't way we we'd we'll we're we've well went were weren't what what's when
-    where whether which while who who's whoever whole whom whose why will with without woman won't word words work
-    world would wouldn't wow yeah year yep yes yesterday yet you you'd you'll you're you've your yours yourself
-    yourselves admin anonymous assistant bot chat everyone here mod moderator null none system unknown channel
-    server group der die das und ich du er sie es wir ihr nicht ist ein eine ja nein mit auf für von zu el la los
-    las y yo tú él ella nosotros no sí un una de en que por con para es le les et je tu il elle nous vous non oui
-    une des du dans pour avec est ce pas il lo gli io noi voi loro si di che per con non sono è
+    a about above actually admin after again against ago ah ain't all almost alone along already also although
+    always am among an and anonymous another any anybody anyone anything anyway are aren't around as ask
+    assistant at auf avec away back bad be because been before behind being below best better between big bot
+    both boy bro but by bye call came can can't cannot ce channel chat che come coming con cool could couldn't
+    dad dans das day de dear der des di did didn't die do does doesn't doing don't done down du dude during each
+    ein eine either el ella elle else en enough er es est et even ever every everybody everyone everything
+    except far few fine first for friend from fun game get gets getting girl give gli go god goes going gone
+    good got great group guy guys had hadn't haha hahaha half happy hard has hasn't have haven't having he he'd
+    he'll he's hello help her here hers herself hey hi him himself his hm hmm home how however i i'd i'll i'm
+    i've ich if ihr il in instead into io is isn't ist it it's its itself ja je just keep kind knew know la las
+    last late later le least leave left les less let let's life like little lmao lo lol long look looking loro
+    los lot love made make makes man many may maybe me mean might mine mit mod moderator mom moment more morning
+    most mother much mum must my myself name near need nein never new next nice nicht night no nobody noi non
+    none noon nope nor nosotros not nothing nous now null of off often oh ok okay old omg on once one ones only
+    onto or other others oui our ours ourselves out over own para pas people per perhaps person play please por
+    pour pretty probably put que quite rather read ready real really right said same saw say says see seem seen
+    self server several shall she she'd she'll she's should shouldn't si sie since sir sister so some somebody
+    someone something sometimes sono soon sorry still stop such sure system take talk tell than thank thanks
+    that that's the their theirs them themselves then there there's these they they'd they'll they're they've
+    thing things think this those though thought three through till time to today together tomorrow tonight too
+    took toward try tu two uh um un una und under une unknown unless until up upon us use used user very voi von
+    vous wait want was wasn't way we we'd we'll we're we've well went were weren't what what's when where
+    whether which while who who's whoever whole whom whose why will wir with without woman won't word words work
+    world would wouldn't wow y yeah year yep yes yesterday yet yo you you'd you'll you're you've your yours
+    yourself yourselves zu für sí tú è él
     """.split()  # noqa: SIM905
 )
 """Words so common that, as a name, they would point at somebody in every sentence."""

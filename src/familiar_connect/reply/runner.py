@@ -6,6 +6,7 @@ import asyncio
 import logging
 import random
 from collections.abc import AsyncIterable, Awaitable, Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from familiar_connect.channel_config import ChannelConfigStore
@@ -58,6 +59,8 @@ class ReplyRunner:
         self._deliveries = deliveries
         self._witness = witness
         self.notify_turn = notify_turn
+        self.while_replying: Callable[[], AbstractContextManager[None]] = nullcontext
+        """Open while a reply is made: whoever works in the background holds still."""
         self._clock = clock or SystemClock()
         self._rng = rng or random.Random()
 
@@ -80,7 +83,8 @@ class ReplyRunner:
         seen = self._witness.open(request, clock=self._clock, seed=self._rng.getrandbits(32))
         error: str | None = None
         try:
-            await self._answer(request, channel, place, tracker, seen)
+            with self.while_replying():
+                await self._answer(request, channel, place, tracker, seen)
         except DeliveryError as failure:
             error = str(failure)
             logger.error("reply could not be delivered", extra={"channel_id": exchange.channel_id, "reason": error})

@@ -197,6 +197,9 @@ class Indexer:
         self._stopped.set()
         self._quiet.set()
         await self._background.aclose()
+        # Native code that is still at work when the interpreter ends would take the process down with it.
+        if await off_loop(self._working.acquire, True, LONGEST_WAIT_S):
+            self._working.release()
 
     async def _run(self) -> None:
         await self.build()

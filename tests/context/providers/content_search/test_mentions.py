@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from familiar_connect.context.providers.content_search.mentions import STOP_WORDS, known_names, mentioned
+from familiar_connect.context.providers.content_search.mentions import known_names, mentioned
+from familiar_connect.memory.people import STOP_WORDS
 from tests.fakes.searching import a_memory
 
 NAMES = {

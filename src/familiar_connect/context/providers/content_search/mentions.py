@@ -14,42 +14,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from familiar_connect.errors import MemoryStoreError
+from familiar_connect.memory.people import ALIASES_PATH, STOP_WORDS
 from familiar_connect.memory.store import MemoryStore
 
-ALIASES_PATH = "people/_aliases.json"
 MAX_SCANNED_CHARS = 16_000
 """Of a longer utterance the beginning and the end are looked at."""
 MAX_SLUGS_PER_NAME = 3
 """A name several people go by brings the most recently active of them."""
-
-STOP_WORDS = frozenset(
-    """
-    a about above actually after again against ago ah ain't all almost alone along already also although always am
-    among an and another any anybody anyone anything anyway are aren't around as ask at away back bad be because
-    been before behind being below best better between big both boy bro but by bye call came can can't cannot come
-    coming cool could couldn't dad day dear did didn't do does doesn't doing don't done down dude during each either
-    else enough even ever every everybody everyone everything except far few fine first for friend from fun game get
-    gets getting girl give go god goes going gone good got great guy guys had hadn't haha hahaha half happy hard has
-    hasn't have haven't having he he'd he'll he's hello help her here hers herself hey hi him himself his hm hmm
-    home how however i i'd i'll i'm i've if in instead into is isn't it it's its itself just keep kind knew know
-    last late later least leave left less let let's life like little lmao lol long look looking lot love made make
-    makes man many may maybe me mean might mine mom moment more morning most mother much mum must my myself name
-    near need never new next nice night no nobody none noon nope nor not nothing now of off often oh ok okay old omg
-    on once one ones only onto or other others our ours ourselves out over own people perhaps person play please
-    pretty probably put quite rather read ready real really right said same saw say says see seem seen self several
-    shall she she'd she'll she's should shouldn't since sir sister so some somebody someone something sometimes soon
-    sorry still stop such sure take talk tell than thank thanks that that's the their theirs them themselves then
-    there there's these they they'd they'll they're they've thing things think this those though thought three
-    through till time to today together tomorrow tonight too took toward try two uh um under unless until up upon us
-    use used user very wait want was wasn't way we we'd we'll we're we've well went were weren't what what's when
-    where whether which while who who's whoever whole whom whose why will with without woman won't word words work
-    world would wouldn't wow yeah year yep yes yesterday yet you you'd you'll you're you've your yours yourself
-    yourselves admin anonymous assistant bot channel chat group mod moderator null server system unknown
-    der die das und ich du er sie es wir ihr nicht ist ein eine ja nein mit auf für von zu el la los las y yo tú él
-    ella nosotros sí un una de en que por con para le les et je tu il elle nous vous non oui une des dans pour avec
-    est ce pas lo gli io noi voi loro si di che per sono è
-    """.split()  # noqa: SIM905
-)
 
 _ASCII_WORD = re.compile(r"\w+")
 _SENTENCE_END = ".!?…。！？"

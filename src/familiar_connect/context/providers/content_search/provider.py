@@ -45,7 +45,7 @@ DEFAULT_DEADLINE_S = 15.0
 DEFAULT_TOP_K = 8
 DEFAULT_RECENT_AUTHORS = 5
 DEFAULT_RECENT_TURNS = 20
-RECALLED_PER_CHUNK = 5
+RECALLED_PER_CHUNK = 20
 """What a recalling retriever finds is a sentence or a turn, so small that so many of them make a chunk."""
 CHARACTER_FOLDER = "self/"
 FLOOR_DEADLINE_S = 1.0

@@ -1,0 +1,96 @@
+"""Stories of remembering: what was said long ago, elsewhere, by somebody else, comes back when it matters."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from familiar_connect import wiring
+from familiar_connect.memory.index.hashing import HashingModel
+from tests.fakes.house import ANA, BEN, CHANNEL, NOON, House, a_house
+
+ELSEWHERE = 99
+
+
+@pytest.fixture(autouse=True)
+def _small_embedder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Words and spelling are enough here; how well meaning is found is measured in the benchmarks."""
+    monkeypatch.setattr(wiring, "choose_embedder", lambda _wanted: (HashingModel(), "hashing"))
+
+
+async def awake(house: House) -> House:
+    """Started, with an index that holds everything there is."""
+    await house.familiar.start()
+    assert house.familiar._waking is not None
+    await house.familiar._waking
+    assert house.familiar.recall is not None
+    await house.familiar.recall.indexer.build()
+    return house
+
+
+async def test_something_said_400_turns_and_three_restarts_ago_comes_back(tmp_path: Path) -> None:
+    """By someone else, in another channel, long out of every window."""
+    async with a_house(tmp_path) as house:
+        house.familiar.history_store.append_turn(
+            familiar_id="ember",
+            channel_id=ELSEWHERE,
+            role="user",
+            author=BEN,
+            content="I hid the lighthouse key under the third flowerpot",
+            timestamp=NOON - timedelta(days=300),
+        )
+    for start in range(3):
+        async with a_house(tmp_path) as house:
+            for number in range(134):
+                house.familiar.history_store.append_turn(
+                    familiar_id="ember",
+                    channel_id=CHANNEL,
+                    role="user",
+                    author=ANA,
+                    content=f"Small talk {start}-{number} about the weather and the soup",
+                    timestamp=NOON - timedelta(days=200) + timedelta(minutes=start * 500 + number),
+                )
+
+    async with a_house(tmp_path, ["Under the flowerpot!"]) as house:
+        await awake(house)
+        await house.talk("Where is the lighthouse key?")
+        prompt = "\n".join(message.content for message in house.model.calls[0])
+
+    assert "under the third flowerpot" in prompt
+    assert "told, no instruction" in prompt
+
+
+async def test_whoever_speaks_their_notes_are_in_the_prompt_after_a_restart(tmp_path: Path) -> None:
+    """What was written up when one talk ended is there when the next begins."""
+    async with a_house(tmp_path, ["Lovely."]) as house:
+        await house.familiar.start()
+        await house.talk("I live in Lisbon with my dog Pixel.")
+    (tmp_path / "familiars" / "ember" / "history.db").unlink()
+
+    async with a_house(tmp_path, ["Woof."]) as house:
+        await house.talk("Hi again!")
+        prompt = "\n".join(message.content for message in house.model.calls[0])
+
+    assert "I live in Lisbon with my dog Pixel." in prompt
+    assert "Ana" in prompt
+
+
+async def test_without_an_index_the_reply_and_the_notes_come_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A library that cannot be loaded costs the search and nothing else."""
+
+    def broken(_wanted: str) -> object:
+        raise ImportError("no such library")
+
+    monkeypatch.setattr(wiring, "choose_embedder", broken)
+    async with a_house(tmp_path, ["Still here."]) as house:
+        house.familiar.memory_store.write_file("people/discord-111.md", "# Ana\n\nSails.\n", source="test")
+        await house.familiar.start()
+        await house.talk("Are you there?")
+        prompt = "\n".join(message.content for message in house.model.calls[0])
+
+    assert house.place.sent == ["Still here."]
+    assert "Sails." in prompt
