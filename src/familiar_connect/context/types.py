@@ -14,6 +14,7 @@ from familiar_connect.chat.types import EMPTY_MENTIONS, Directives, ListedUser, 
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.identity import Author
 from familiar_connect.llm.types import Part, Role, TextPart
+from familiar_connect.presets.types import ActivePreset, CardFields
 from familiar_connect.support.tokens import estimate_tokens
 
 
@@ -203,6 +204,12 @@ class ContextRequest:
     before_id: int | None = None
     turn: Turn | None = None
     scene: Scene | None = None
+    preset: ActivePreset | None = None
+    """The SillyTavern preset in force, and how true to it the prompt is; None: native order."""
+    card: CardFields | None = None
+    """The character's fields, for macros; None: read none."""
+    persona: str = ""
+    """Who the speaker is, in the operator's words (`user_persona`)."""
 
     @property
     def speakers_turns(self) -> tuple[PendingTurn, ...]:

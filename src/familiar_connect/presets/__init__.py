@@ -1,0 +1,1 @@
+"""SillyTavern presets: read, kept, and laid over a prompt."""

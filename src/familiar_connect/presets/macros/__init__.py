@@ -1,0 +1,1 @@
+"""The one macro engine, for presets, cards, notes and every other authored text."""
