@@ -57,6 +57,10 @@ class MacroContext:
     capabilities: frozenset[str] = frozenset()
     tool_names: frozenset[str] = frozenset()
     tool_families: frozenset[str] = frozenset()
+    dynamic: Mapping[str, str] = field(default_factory=dict)
+    """Macros of this call alone, by name in any case; they come before all others."""
+    card: bool = True
+    """Whether the card's macros have a value; without, they are empty."""
     ours: bool = True
     """Whether the macros beyond SillyTavern's own are read."""
 

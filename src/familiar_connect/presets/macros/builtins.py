@@ -1,0 +1,304 @@
+"""The known macros: names, card, chat and small conveniences, each with the number of arguments it takes.
+
+What would need a user interface (swipes, the input box, text-completion templates) is known and empty, and said to be.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from familiar_connect.presets.macros import chance, clock, conditions, variables
+from familiar_connect.presets.macros.run import MAX_OUTPUT, Called, Macro, Run
+from familiar_connect.presets.macros.types import MacroContext
+from familiar_connect.presets.types import ChatLine
+
+TRIM = "{{trim}}"
+"""Stands in the text until everything else is done, then goes and takes the line ends beside it along."""
+
+_INTEGER = re.compile(r"-?\d{1,9}", re.ASCII)
+_START = re.compile(r"<START>", re.I)
+
+UNSUPPORTED = (
+    "banned",
+    "outlet",
+    "firstIncludedMessageId",
+    "firstDisplayedMessageId",
+    "systemPrompt",
+    "defaultSystemPrompt",
+    "instructSystem",
+    "instructSystemPrompt",
+    "instructStoryStringPrefix",
+    "instructStoryStringSuffix",
+    "instructUserPrefix",
+    "instructInput",
+    "instructUserSuffix",
+    "instructAssistantPrefix",
+    "instructOutput",
+    "instructAssistantSuffix",
+    "instructSeparator",
+    "instructSystemPrefix",
+    "instructSystemSuffix",
+    "instructFirstAssistantPrefix",
+    "instructFirstOutputPrefix",
+    "instructLastAssistantPrefix",
+    "instructLastOutputPrefix",
+    "instructFirstUserPrefix",
+    "instructFirstInput",
+    "instructLastUserPrefix",
+    "instructLastInput",
+    "instructSystemInstructionPrefix",
+    "instructUserFiller",
+    "instructStop",
+    "chatSeparator",
+    "exampleSeparator",
+    "chatStart",
+)
+_ONE_ARGUMENT = ("banned", "outlet")
+
+
+def find(name: str, ctx: MacroContext) -> Macro | None:
+    """The macro of that name (any case), None when it is not known."""
+    name = name.lower()
+    if ctx.dynamic:
+        for key, value in ctx.dynamic.items():
+            if key.lower() == name:
+                return _plain(key, value)
+    known = MACROS.get(name)
+    if known is not None or not ctx.ours:
+        return known
+    tool = conditions.tool_name(name, ctx)
+    return OURS.get(name) if tool is None else _plain(name, tool)
+
+
+def _plain(name: str, value: str) -> Macro:
+    return Macro(name, lambda run, called: value)
+
+
+def _value(name: str, of: Callable[[MacroContext], str]) -> Macro:
+    return Macro(name, lambda run, called: of(run.ctx))
+
+
+def _card(name: str, of: Callable[[MacroContext], str]) -> Macro:
+    """A text of the card; a caller wants to know when it came out non-empty."""
+
+    def told(run: Run, called: Called) -> str:
+        value = of(run.ctx) if run.ctx.card else ""
+        if value:
+            run.told[name] = None
+        return value
+
+    return Macro(name, told)
+
+
+def _or_empty(name: str, of: Callable[[MacroContext], str]) -> Macro:
+    """Something only a user interface knows, unless the caller does."""
+    return Macro(name, lambda run, called: of(run.ctx) or run.empty(name))
+
+
+def _group(ctx: MacroContext) -> str:
+    return ", ".join(ctx.group) or ctx.char
+
+
+def _not_char(ctx: MacroContext) -> str:
+    return ", ".join([*(name for name in ctx.group if name != ctx.char), ctx.user])
+
+
+def _persona(run: Run, called: Called) -> str:
+    if run.ctx.persona:
+        run.told["persona"] = None
+    return run.ctx.persona
+
+
+def _examples(ctx: MacroContext) -> str:
+    """The example dialogue, each block under its own `<START>`."""
+    text = ctx.mes_example.strip()
+    if not text or text == "<START>":
+        return ""
+    blocks = _START.split(text if text.startswith("<START>") else f"<START>\n{text}")[1:]
+    return "".join(f"<START>\n{block.strip()}\n" for block in blocks)
+
+
+def _greeting(run: Run, called: Called) -> str | None:
+    place = _integer(called, 0)
+    greetings = (run.ctx.first_mes, *run.ctx.alternate_greetings) if run.ctx.card else ()
+    if place is None:
+        return None
+    return greetings[place] if 0 <= place < len(greetings) else ""
+
+
+def _last(ctx: MacroContext, wanted: Callable[[ChatLine], bool] = lambda line: True) -> int | None:
+    """Where the newest finished line that is *wanted* stands."""
+    for place in range(len(ctx.chat) - 1, -1, -1):
+        line = ctx.chat[place]
+        if (not line.swipes or line.swipe_id < len(line.swipes)) and wanted(line):
+            return place
+    return None
+
+
+def _last_text(wanted: Callable[[ChatLine], bool] = lambda line: True) -> Callable[[MacroContext], str]:
+    def text(ctx: MacroContext) -> str:
+        place = _last(ctx, wanted)
+        return "" if place is None else ctx.chat[place].text
+
+    return text
+
+
+def _last_id(ctx: MacroContext) -> str:
+    place = _last(ctx)
+    return "" if place is None else str(place)
+
+
+def _swipes(ctx: MacroContext) -> str:
+    return str(len(ctx.chat[-1].swipes)) if ctx.chat and ctx.chat[-1].swipes else ""
+
+
+def _swipe(ctx: MacroContext) -> str:
+    return str(ctx.chat[-1].swipe_id + 1) if ctx.chat and ctx.chat[-1].swipes else ""
+
+
+def _by_user(line: ChatLine) -> bool:
+    return line.is_user and not line.is_hidden
+
+
+def _by_char(line: ChatLine) -> bool:
+    return not line.is_user and not line.is_hidden
+
+
+def _integer(called: Called, default: int) -> int | None:
+    """The one optional number; None when what stands there is no number."""
+    if not called.args:
+        return default
+    return int(called.args[0]) if _INTEGER.fullmatch(called.args[0]) else None
+
+
+def _repeated(name: str, mark: str) -> Macro:
+    def repeat(run: Run, called: Called) -> str | None:
+        count = _integer(called, 1)
+        return None if count is None or count < 0 else mark * min(count, MAX_OUTPUT + 1)
+
+    return Macro(name, repeat, most=1)
+
+
+def _trim(run: Run, called: Called) -> str:
+    return called.args[0] if called.args else TRIM
+
+
+def _reverse(run: Run, called: Called) -> str:
+    return called.args[0][::-1]
+
+
+def _original(run: Run, called: Called) -> str | None:
+    """The text that is being overridden, once."""
+    value = run.original
+    if value is not None:
+        run.original = ""
+    return value
+
+
+def _nothing(run: Run, called: Called) -> str:
+    return ""
+
+
+def _count(name: str, of: Callable[[MacroContext], int]) -> Macro:
+    return _value(name, lambda ctx: str(of(ctx)) if of(ctx) else "")
+
+
+def _unsupported(name: str) -> Macro:
+    count = int(name in _ONE_ARGUMENT)
+    return Macro(name, lambda run, called: run.empty(name), least=count, most=count)
+
+
+def _table(*macros: Macro, **also: Macro) -> dict[str, Macro]:
+    return {macro.name.lower(): macro for macro in macros} | also
+
+
+_DESCRIPTION = _card("description", lambda ctx: ctx.description)
+_PERSONALITY = _card("personality", lambda ctx: ctx.personality)
+_SCENARIO = _card("scenario", lambda ctx: ctx.scenario)
+_VERSION = _card("charVersion", lambda ctx: ctx.character_version)
+_NOTES = _card("creatorNotes", lambda ctx: ctx.creator_notes)
+_INSTRUCTION = _card("charInstruction", lambda ctx: ctx.post_history_instructions)
+_GREETING = Macro("greeting", _greeting, most=1)
+_GROUP = _value("group", _group)
+_PROMPT_SIZE = _count("maxPrompt", lambda ctx: ctx.max_prompt)
+_CONTEXT_SIZE = _count("maxContext", lambda ctx: ctx.max_context)
+_RESPONSE_SIZE = _count("maxResponse", lambda ctx: ctx.max_response)
+
+MACROS: dict[str, Macro] = {
+    **_table(
+        _value("user", lambda ctx: ctx.user),
+        _value("char", lambda ctx: ctx.char),
+        _GROUP,
+        _value("groupNotMuted", _group),
+        _value("notChar", _not_char),
+        charifnotgroup=_GROUP,
+    ),
+    **_table(
+        _DESCRIPTION,
+        _PERSONALITY,
+        _SCENARIO,
+        Macro("persona", _persona),
+        _card("mesExamples", _examples),
+        _card("mesExamplesRaw", lambda ctx: ctx.mes_example),
+        _card("charPrompt", lambda ctx: ctx.system_prompt),
+        _INSTRUCTION,
+        _card("charDepthPrompt", lambda ctx: ctx.depth_prompt),
+        _VERSION,
+        _NOTES,
+        _GREETING,
+        chardescription=_DESCRIPTION,
+        charpersonality=_PERSONALITY,
+        charscenario=_SCENARIO,
+        charjailbreak=_INSTRUCTION,
+        version=_VERSION,
+        char_version=_VERSION,
+        charcreatornotes=_NOTES,
+        charfirstmessage=_GREETING,
+    ),
+    **_table(
+        _value("lastMessage", _last_text()),
+        _value("lastMessageId", _last_id),
+        _value("lastUserMessage", _last_text(_by_user)),
+        _value("lastCharMessage", _last_text(_by_char)),
+        _or_empty("lastSwipeId", _swipes),
+        _or_empty("currentSwipeId", _swipe),
+        _value("allChatRange", lambda ctx: f"0-{len(ctx.chat) - 1}" if ctx.chat else ""),
+        _or_empty("input", lambda ctx: ctx.input),
+        _value("lastGenerationType", lambda ctx: ctx.generation),
+    ),
+    **_table(
+        _repeated("newline", "\n"),
+        _repeated("space", " "),
+        Macro("noop", _nothing),
+        Macro("trim", _trim, most=1),
+        Macro("//", _nothing, most=None),
+        Macro("comment", _nothing, most=None),
+        Macro("reverse", _reverse, least=1, most=1),
+        Macro("if", _nothing, least=2, most=2),
+        Macro("else", _nothing),
+        Macro("original", _original),
+        Macro("isMobile", lambda run, called: "false"),
+        Macro("hasExtension", lambda run, called: "false", least=1, most=1),
+        _value("model", lambda ctx: ctx.model),
+        _PROMPT_SIZE,
+        _CONTEXT_SIZE,
+        _RESPONSE_SIZE,
+        maxprompttokens=_PROMPT_SIZE,
+        maxcontexttokens=_CONTEXT_SIZE,
+        maxresponsetokens=_RESPONSE_SIZE,
+    ),
+    **_table(*(_unsupported(name) for name in UNSUPPORTED)),
+    **clock.MACROS,
+    **variables.MACROS,
+    **chance.MACROS,
+}
+"""Every macro SillyTavern reads, by its name in small letters."""
+
+OURS: dict[str, Macro] = _table(
+    _value("bot", lambda ctx: ctx.char),
+    _card("summary", lambda ctx: ctx.summary),
+    _value("lastChatMessage", _last_text(_by_user)),
+    Macro("hidden_key", _nothing, least=1, most=1),
+)
+"""Those that are read beside them unless the caller wants SillyTavern's alone."""

@@ -1,0 +1,166 @@
+"""The reader of macros: text in, a tree of calls and their places out, never an error.
+
+Braces pair up the way people read them: `{{` opens, the next free `}}` closes, and what never closes is plain text. One
+pass with a stack of openings does it, so a page of nothing but braces costs no more than a page of words. Nothing is
+copied: arguments are spans of the text, and whoever walks the tree cuts out what it needs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+SPACE = " \t\n\r\v\f\u00a0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(map(chr, range(0x2000, 0x200B)))
+"""What counts as blank around a name or an argument."""
+
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+VARIABLE = re.compile(r"([.$])[ \t\r\n]*([A-Za-z](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?)")
+COMMENT = "//"
+MAX_ARGS = 4096
+"""Arguments a list is split into; what stands behind them is part of the last."""
+
+MAX_OPENINGS = 20_000
+"""Opening braces that are read in one text; far behind the last page anybody wrote, everything is plain."""
+
+_BRACES = re.compile(r"\{\{+|\}\}")
+_BLANK = re.compile(f"[{SPACE}]*")
+_PLAIN = re.compile(r"([A-Za-z][A-Za-z0-9_-]*)\}\}")
+"""The commonest call by far: a name alone."""
+_HEAD = re.compile(f"[{SPACE}]*((?:(?!//)[!?~>/#][{SPACE}]*)*)(?:(//)|({NAME.pattern})|{VARIABLE.pattern})")
+_OPERATOR = re.compile(r"\+\+|--|\|\|=|\?\?=|\|\||\?\?|==|!=|>=|<=|\+=|-=|=|>|<")
+
+
+@dataclass(slots=True)
+class Span:
+    """A stretch of the text and the calls that stand in it, in order."""
+
+    start: int
+    end: int
+    calls: Sequence[Call]
+    complete: bool = True
+    """False when reading stopped before the end."""
+
+
+@dataclass(slots=True)
+class Call:
+    """One `{{…}}`: what it names and where its arguments stand."""
+
+    start: int
+    end: int
+    name: str
+    """As it was typed; for a variable the variable's own name."""
+    flags: str
+    args: Sequence[Span]
+    closing: bool = False
+    """`{{/name}}`: the end of a block."""
+    scope: str = ""
+    """`.` for a local variable, `$` for a shared one, else nothing."""
+    operator: str = ""
+    key: str = field(init=False)
+    """The name in small letters."""
+
+    def __post_init__(self) -> None:
+        self.key = self.name.lower()
+
+
+def parse(text: str) -> Span:
+    """The calls of *text*, outermost first level."""
+    found: list[Call] = []
+    open_: list[tuple[int, int, re.Match[str] | None]] = []  # where, how many calls came before, how it begins
+    last_end = text.rfind("}}")
+    at, left = 0, MAX_OPENINGS
+    while (braces := _BRACES.search(text, at)) is not None and (start := braces.start()) <= last_end:
+        at = braces.end()
+        if text[start] == "}":
+            if open_:
+                _close(text, found, *open_.pop(), at)
+            continue
+        left -= (at - start) // 2
+        if left < 0:
+            return Span(0, len(text), found, complete=False)
+        plain = _PLAIN.match(text, at)
+        head = None if plain else _HEAD.match(text, at)
+        if at - start > 3:  # a run of braces: the last two open this call, the pairs before them may hold it
+            open_.extend((place, len(found), None) for place in range(start + (at - start) % 2, at - 2, 2))
+        if plain is not None:
+            found.append(Call(at - 2, plain.end(), plain[1], "", ()))
+            at = plain.end()
+        elif head is not None and head[2]:
+            end = text.find("}}", head.end()) + 2
+            if end == 1:  # no end anywhere behind: nothing else can close either
+                break
+            found.append(_comment(text, at - 2, head.end(), end))
+            at = end
+        else:
+            open_.append((at - 2, len(found), head))
+    return Span(0, len(text), found)
+
+
+def _comment(text: str, start: int, begin: int, end: int) -> Call:
+    """A comment ends at the first `}}`; nothing inside it is read. `{{///}}` closes a block of comment."""
+    body = trimmed(text, begin, end - 2, ())
+    closing = body.end - body.start == 1 and text[body.start] == "/"
+    args = () if closing or body.start == body.end else (body,)
+    return Call(start, end, COMMENT, "", args, closing=closing)
+
+
+def _close(text: str, found: list[Call], start: int, first: int, head: re.Match[str] | None, end: int) -> None:
+    """Puts a call in the place of its inner ones. What is not written like a call is text, and they stay."""
+    stop = end - 2
+    if head is None:
+        return
+    flags, name, scope, variable = head[1], head[3], head[4], head[5]
+    at = _skip(text, head.end(), stop)
+    closing = "/" in flags
+    if scope:
+        operator = _OPERATOR.match(text, at, stop)
+        sign = operator[0] if operator else ""
+        value = _skip(text, operator.end() if operator else at, stop)
+        alone = sign in ("", "++", "--")
+        if alone and value < stop:
+            return
+        args = () if alone else (trimmed(text, value, stop, found[first:]),)
+        call = Call(start, end, variable, flags, args, scope=scope, operator=sign)
+    elif (closing and at < stop) or (at < stop and at == head.end() and text[at] != ":"):
+        return
+    else:
+        call = Call(start, end, name, flags, _arguments(text, at, stop, found[first:]), closing=closing)
+    del found[first:]
+    found.append(call)
+
+
+def _arguments(text: str, at: int, stop: int, inner: list[Call]) -> Sequence[Span]:
+    """`::` begins a list; `:` or a space begins one argument that may hold colons."""
+    if at == stop:
+        return ()
+    if text.startswith("::", at, stop):
+        return _listed(text, at + 2, stop, inner)
+    return (trimmed(text, at + 1 if text[at] == ":" else at, stop, inner),)
+
+
+def _listed(text: str, at: int, stop: int, inner: list[Call]) -> Sequence[Span]:
+    args: list[Span] = []
+    start, first = at, 0
+    for index in range(len(inner) + 1):
+        edge = inner[index].start if index < len(inner) else stop
+        while len(args) < MAX_ARGS - 1 and (cut := text.find("::", at, edge)) >= 0:
+            args.append(trimmed(text, start, cut, inner[first:index]))
+            start, first, at = cut + 2, index, cut + 2
+        if index < len(inner):
+            at = inner[index].end
+    args.append(trimmed(text, start, stop, inner[first:]))
+    return args
+
+
+def trimmed(text: str, start: int, end: int, calls: Sequence[Call]) -> Span:
+    """The span without the blanks at its ends."""
+    start = _skip(text, start, end)
+    while end > start and text[end - 1] in SPACE:
+        end -= 1
+    return Span(start, end, calls)
+
+
+def _skip(text: str, at: int, stop: int) -> int:
+    blank = _BLANK.match(text, at, stop)
+    return blank.end() if blank else at

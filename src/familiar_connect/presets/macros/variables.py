@@ -1,0 +1,282 @@
+"""Variables: what `setvar`, `{{.name}}` and kin keep from text to text of one build.
+
+Values are text. Where a text reads as a number it is used and shown as one (`007` is 7), and a list in square brackets
+grows by what is added; both the way SillyTavern does it, so that a preset counts the same here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+from familiar_connect.presets.macros.parse import SPACE
+from familiar_connect.presets.macros.run import MAX_OUTPUT, Called, Handler, Macro, Run
+
+MAX_INDEX = 10_000
+"""The farthest place in a list that may be set; a list is filled up to it."""
+_MAX_NUMBER_CHARS = 400
+_NUMBER = re.compile(r"[+-]?(?:Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,6})?)", re.ASCII)
+_BASED = re.compile(r"0(?:[xX][0-9a-fA-F]+|[bB][01]+|[oO][0-7]+)")
+_FALSE = ("", "false", "off", "0")
+_JSON_COST = 8
+
+
+def number_of(text: str) -> float | None:
+    """*text* as a number, None when it is not one. Blank is zero, as it is in a browser."""
+    if len(text) > _MAX_NUMBER_CHARS:
+        return None
+    text = text.strip(SPACE)
+    if not text:
+        return 0.0
+    if _BASED.fullmatch(text):
+        return float(int(text, 0)) if len(text) < 250 else float("inf")
+    return float(text) if _NUMBER.fullmatch(text) else None
+
+
+def written(number: float) -> str:
+    """*number* the way a browser prints it."""
+    if number != number:
+        return "NaN"
+    if number in (float("inf"), float("-inf")):
+        return "Infinity" if number > 0 else "-Infinity"
+    if number == int(number) and abs(number) < 1e21:
+        return str(int(number))
+    digits = repr(number)
+    mantissa, _, exponent = digits.partition("e")
+    if not exponent:
+        return digits
+    power = int(exponent)
+    if -6 <= power < 0:
+        return f"{number:.{max(0, len(mantissa.replace('.', '').lstrip('-')) - 1 - power)}f}"
+    return f"{mantissa.removesuffix('.0')}e{power:+d}"
+
+
+def is_false(text: str) -> bool:
+    """Whether a condition that came to *text* does not hold."""
+    return text.strip(SPACE).lower() in _FALSE if len(text) < 64 else not text.strip(SPACE)
+
+
+def read(run: Run, scope: str, name: str) -> str:
+    """The variable's value; nothing when it was never set."""
+    value = _store(run, scope).get(name, "")
+    run.spend(len(value))
+    return normal(value)
+
+
+def normal(value: str) -> str:
+    number = None if not value.strip(SPACE) else number_of(value)
+    return value if number is None else written(number)
+
+
+def write(run: Run, scope: str, name: str, value: str) -> None:
+    """Keeps *value*, cut to what all variables together may hold."""
+    store = _store(run, scope)
+    if run.kept is None:
+        every = (run.ctx.variables.local, run.ctx.variables.shared)
+        run.kept = sum(len(key) + len(held) for store in every for key, held in store.items())
+    before = len(name) + len(store[name]) if name in store else 0
+    room = MAX_OUTPUT - (run.kept - before) - len(name)
+    if len(value) > room:
+        run.limits["output"] = None
+        if room < 0:
+            return
+        value = value[:room]
+    run.spend(len(name) + len(value))
+    store[name] = value
+    run.kept += len(name) + len(value) - before
+
+
+def add(run: Run, scope: str, name: str, value: str) -> str:
+    """Adds numbers, appends to a list, joins anything else; the new value."""
+    current = read(run, scope, name)
+    if current.lstrip(SPACE).startswith("["):
+        held = _json(run, current)
+        if isinstance(held, list):
+            grown = _dumps([*held, value])
+            write(run, scope, name, grown)
+            return grown
+    left, right = number_of(current or "0"), number_of(value)
+    if left is None or right is None:
+        joined = ("" if current == "0" else current) + value
+        write(run, scope, name, joined)
+        return joined
+    total = left + right
+    if total != total:
+        return ""
+    write(run, scope, name, written(total))
+    return written(total)
+
+
+def step(run: Run, scope: str, name: str, by: int) -> str:
+    """Counts up or down; the new value."""
+    return add(run, scope, name, str(by))
+
+
+def shorthand(run: Run, scope: str, name: str, operator: str, value: str) -> str:
+    """`{{.name op value}}`: assignments say nothing, everything else says what it came to."""
+    if operator == "":
+        return read(run, scope, name)
+    if operator == "=":
+        write(run, scope, name, value)
+        return ""
+    if operator == "+=":
+        add(run, scope, name, value)
+        return ""
+    if operator == "-=":
+        taken = number_of(value)
+        if taken is not None and number_of(read(run, scope, name) or "0") is not None:
+            add(run, scope, name, written(-taken))
+        return ""
+    if operator in ("++", "--"):
+        return step(run, scope, name, 1 if operator == "++" else -1)
+    current = read(run, scope, name)
+    if operator in _COMPARED:
+        return "true" if _COMPARED[operator](current, value) else "false"
+    exists = name in _store(run, scope)
+    keep = exists if operator.startswith("??") else not is_false(current)
+    if keep:
+        return current
+    if operator.endswith("="):
+        write(run, scope, name, value)
+    return value
+
+
+def _less(left: str, right: str) -> bool | None:
+    """None when one of the two is no number, or both are the same."""
+    one, two = number_of(left), number_of(right)
+    return None if one is None or two is None or one == two else one < two
+
+
+def _same(left: str, right: str) -> bool:
+    one = number_of(left) if left.strip(SPACE) else None
+    two = number_of(right) if right.strip(SPACE) else None
+    return left == right if one is None or two is None else one == two
+
+
+def _level(left: str, right: str) -> bool:
+    one, two = number_of(left), number_of(right)
+    return one is not None and one == two
+
+
+_COMPARED: dict[str, Callable[[str, str], bool]] = {
+    "==": _same,
+    "!=": lambda left, right: not _same(left, right),
+    "<": lambda left, right: _less(left, right) is True,
+    ">": lambda left, right: _less(left, right) is False,
+    "<=": lambda left, right: _less(left, right) is True or _level(left, right),
+    ">=": lambda left, right: _less(left, right) is False or _level(left, right),
+}
+
+
+def read_key(run: Run, scope: str, name: str, key: str) -> str:
+    """One entry of a variable that holds a list or an object."""
+    value = _store(run, scope).get(name, "")
+    held = _json(run, value)
+    if not isinstance(held, list | dict):
+        return normal(value)
+    found: Any = None
+    if isinstance(held, list):
+        number = number_of(key)
+        if number is None or number != number // 1 or not 0 <= number < len(held):
+            return ""
+        found = held[int(number)]
+    else:
+        number = number_of(key)
+        entry = written(number) if number is not None and key.strip(SPACE) else key
+        if entry not in held:
+            return ""
+        found = held[entry]
+    if isinstance(found, bool):
+        return "true" if found else ""
+    if isinstance(found, str):
+        return normal(found)
+    return written(float(found)) if isinstance(found, int | float) else _dumps(found)
+
+
+def write_key(run: Run, scope: str, name: str, key: str, value: str) -> None:
+    """Sets one entry; a variable that was never set becomes a list or an object, as the key suggests."""
+    number = number_of(key)
+    text = _store(run, scope).get(name)
+    held: Any = ({} if number is None else []) if text is None else _json(run, text)
+    if isinstance(held, dict):
+        held[key if number is None else written(number)] = value
+    elif isinstance(held, list) and number is not None and number == number // 1 and 0 <= number <= MAX_INDEX:
+        place = int(number)
+        held.extend([None] * (place + 1 - len(held)))
+        held[place] = value
+    else:
+        return
+    write(run, scope, name, _dumps(held))
+
+
+def _store(run: Run, scope: str) -> dict[str, str]:
+    return run.ctx.variables.shared if scope == "$" else run.ctx.variables.local
+
+
+def _json(run: Run, text: str) -> Any:
+    """What *text* says as JSON; None when it does not, or when it is nested beyond reading."""
+    run.spend(_JSON_COST * len(text))
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _dumps(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    except (ValueError, RecursionError):
+        return ""
+
+
+def _delete(run: Run, scope: str, name: str) -> None:
+    held = _store(run, scope).pop(name, None)
+    if held is not None and run.kept is not None:
+        run.kept -= len(name) + len(held)
+
+
+def _handlers(scope: str) -> dict[str, Macro]:
+    word = "globalvar" if scope == "$" else "var"
+
+    def macro(name: str, run: Handler, count: int) -> tuple[str, Macro]:
+        return name, Macro(name, run, least=count, most=count)
+
+    def exists(run: Run, called: Called) -> str:
+        return "true" if called.args[0] in _store(run, scope) else "false"
+
+    def delete(run: Run, called: Called) -> str:
+        _delete(run, scope, called.args[0])
+        return ""
+
+    def add_(run: Run, called: Called) -> str:
+        add(run, scope, *called.args)
+        return ""
+
+    def set_(run: Run, called: Called) -> str:
+        write(run, scope, called.args[0], called.args[1])
+        return ""
+
+    def set_key(run: Run, called: Called) -> str:
+        write_key(run, scope, *called.args)
+        return ""
+
+    return dict(
+        (
+            macro(f"set{word}", set_, 2),
+            macro(f"add{word}", add_, 2),
+            macro(f"inc{word}", lambda run, called: step(run, scope, called.args[0], 1), 1),
+            macro(f"dec{word}", lambda run, called: step(run, scope, called.args[0], -1), 1),
+            macro(f"get{word}", lambda run, called: read(run, scope, called.args[0]), 1),
+            macro(f"has{word}", exists, 1),
+            macro(f"{word}exists", exists, 1),
+            macro(f"delete{word}", delete, 1),
+            macro(f"flush{word}", delete, 1),
+            macro(f"set{word}key", set_key, 3),
+            macro(f"get{word}key", lambda run, called: read_key(run, scope, *called.args), 2),
+        )
+    )
+
+
+MACROS = _handlers(".") | _handlers("$")
