@@ -3,7 +3,11 @@
     FamiliarError                     catch this to show one sentence instead of a traceback
     ├── SetupError                    you set it up wrong: shown to the operator as it stands
     │   ├── ConfigError               a settings file: names file, section, key and the fix
-    │   └── HomeError                 the data home cannot be used (read-only, full, no such familiar)
+    │   ├── HomeError                 the data home cannot be used (read-only, full, no such familiar)
+    │   ├── LorebookImportError       a lorebook that cannot be read, or is too large
+    │   ├── PresetError               a SillyTavern preset that cannot be read, kept or found
+    │   ├── CharacterCardError        a file with no usable card in it
+    │   └── CharacterUnpackError      a card that does not go over what is there already
     ├── ModelError                    a model failed; `.retryable` says whether trying again may help
     │   ├── ModelSetupError           wrong key, unknown model, nobody listening: names the fix
     │   └── NoChoicesError            the endpoint answered without any choice (a ValueError too)
@@ -37,6 +41,22 @@ class ConfigError(SetupError):
 
 class HomeError(SetupError):
     """The data home, or a familiar in it, cannot be used."""
+
+
+class LorebookImportError(SetupError):
+    """A lorebook that cannot be read, or is more than a memory folder takes."""
+
+
+class PresetError(SetupError):
+    """A SillyTavern preset cannot be read, kept or found."""
+
+
+class CharacterCardError(SetupError):
+    """A source with no usable character card in it; the message says what is wrong with it."""
+
+
+class CharacterUnpackError(SetupError):
+    """A card that cannot be unpacked over what is there; nothing was changed."""
 
 
 class ModelError(FamiliarError):

@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
@@ -93,17 +93,30 @@ class AuditLog:
         """Store a text, once; its hash. On disk when this returns."""
         return self.objects.keep(data)
 
+    def keep_all(self, texts: Iterable[bytes]) -> None:
+        """`keep` for several texts, which wait for the disk together."""
+        self.objects.keep_all(texts)
+
     def read(self, content_hash: str) -> bytes:
         """The text stored under *content_hash*."""
         return self.objects.read(content_hash)
 
     def announce(self, entry: AuditEntry) -> None:
         """Add the line of a change about to be made, on disk when this returns. Its texts are kept already."""
-        self._append(line_of(entry))
+        self.announce_all([entry])
+
+    def announce_all(self, entries: Iterable[AuditEntry]) -> None:
+        """`announce` for several files, whose lines wait for the disk together."""
+        self._append(b"\n".join(line_of(entry) for entry in entries))
 
     def finish(self, entry: AuditEntry) -> None:
         """Say that the announced change was made."""
-        self._append(done_line(entry.rel_path), flush=False)
+        self.finish_all([entry])
+
+    def finish_all(self, entries: Sequence[AuditEntry]) -> None:
+        """`finish` for several files."""
+        if entries:
+            self._append(b"\n".join(done_line(entry.rel_path) for entry in entries), flush=False)
 
     def withdraw(self, entry: AuditEntry) -> None:
         """Take back the latest line about a file: the change it announced was not made."""

@@ -13,10 +13,10 @@ import os
 import stat
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
 
 from familiar_connect.errors import (
     MemoryStoreEncodingError,
@@ -28,6 +28,7 @@ from familiar_connect.errors import (
 from familiar_connect.memory import search
 from familiar_connect.memory.audit import AuditLog, hash_of
 from familiar_connect.memory.paths import CAN_HOLD_FOLDERS, Folder, Parts, Root, failure, shorten, split_path
+from familiar_connect.memory.together import Change, Standing, make_together
 from familiar_connect.memory.types import (
     DEFAULT_MAX_FILE_BYTES,
     DEFAULT_MAX_FILES_PER_DIR,
@@ -161,6 +162,31 @@ class MemoryStore:
         _check_size(rel_path, len(data), self.limits.max_file_bytes)
         self._change(rel_path, "write", data, source=source, run_id=run_id, turn_range=turn_range)
 
+    def write_many(self, rel_path: str, texts: Mapping[str, str], *, source: str = "unknown") -> None:
+        """Replace, or create, text files of the folder *rel_path*, by name: `write_file` for many, and far quicker.
+
+        All fit under the cap or nothing is written. Names that are links are refused.
+        """
+        folder_parts = split_path(rel_path)
+        encoded: dict[str, bytes] = {}
+        for name, text in texts.items():
+            path = "/".join((*folder_parts, name))
+            if split_path(path) != (*folder_parts, name):
+                raise MemoryStorePathError(f"{shorten(name)} is no name of a memory file")
+            encoded[name] = _encode(path, text)
+            _check_size(path, len(encoded[name]), self.limits.max_file_bytes)
+        try:
+            with self._lock, self._alone(), self._tree.folder(folder_parts, create=True) as folder:
+                self._sweep(folder)
+                changes: list[Change] = []
+                for name, data in encoded.items():
+                    old = _standing(folder, name, required=False)
+                    entry = self._told(folder, name, "write", data, old, data, source=source)
+                    changes.append(Change(name, entry, old, data))
+                make_together(folder, self.audit, changes, made=self._entries)
+        except OSError as error:
+            raise failure("write", rel_path, error) from None
+
     def append_file(
         self,
         rel_path: str,
@@ -232,17 +258,9 @@ class MemoryStore:
                 if operation == "append" and old is not None:
                     new = old.data + data
                     _check_size(rel_path, len(new), self.limits.max_file_bytes)
-                entry = AuditEntry(
-                    rel_path=search.path_of(folder, name),
-                    operation=operation,
-                    bytes_written=len(data),
-                    source=source.strip() or "unknown",
-                    timestamp=self._clock.now(),
-                    run_id=run_id,
-                    turn_range=turn_range,
-                    hash_before=None if old is None else hash_of(old.data),
-                    hash_after=None if new is None else hash_of(new),
-                )
+                entry = self._told(folder, name, operation, data, old, new, source=source)
+                entry = replace(entry, run_id=run_id, turn_range=turn_range)
+                self._sweep(folder)
                 self._commit(folder, name, entry, old, new)
                 self._entries.append(entry)
         except OSError as error:
@@ -263,10 +281,7 @@ class MemoryStore:
         else:
             yield
 
-    def _commit(self, folder: Folder, name: str, entry: AuditEntry, old: _Standing | None, new: bytes | None) -> None:
-        if folder.parts not in self._swept:
-            folder.sweep()
-            self._swept.add(folder.parts)
+    def _commit(self, folder: Folder, name: str, entry: AuditEntry, old: Standing | None, new: bytes | None) -> None:
         temporary = temporary_name()
         try:
             if new is not None:
@@ -287,7 +302,33 @@ class MemoryStore:
         folder.sync()
         self._finish(entry)
 
-    def _announce(self, entry: AuditEntry, old: _Standing | None, new: bytes | None) -> None:
+    def _told(
+        self,
+        folder: Folder,
+        name: str,
+        operation: Operation,
+        data: bytes,
+        old: Standing | None,
+        new: bytes | None,
+        *,
+        source: str,
+    ) -> AuditEntry:
+        return AuditEntry(
+            rel_path=search.path_of(folder, name),
+            operation=operation,
+            bytes_written=len(data),
+            source=source.strip() or "unknown",
+            timestamp=self._clock.now(),
+            hash_before=None if old is None else hash_of(old.data),
+            hash_after=None if new is None else hash_of(new),
+        )
+
+    def _sweep(self, folder: Folder) -> None:
+        if folder.parts not in self._swept:
+            folder.sweep()
+            self._swept.add(folder.parts)
+
+    def _announce(self, entry: AuditEntry, old: Standing | None, new: bytes | None) -> None:
         """Keep both texts and log the change, and before it whatever another hand did to the file since our last."""
         if self.audit is None:
             return
@@ -325,14 +366,7 @@ class MemoryStore:
         return MemoryEntry(name=item.name, is_dir=is_dir, size_bytes=0 if is_dir else facts.st_size, modified=modified)
 
 
-class _Standing(NamedTuple):
-    """A file as a change found it."""
-
-    data: bytes
-    mode: int
-
-
-def _standing(folder: Folder, name: str, *, required: bool) -> _Standing | None:
+def _standing(folder: Folder, name: str, *, required: bool) -> Standing | None:
     try:
         facts = folder.lstat(name)
         data = folder.read(name, MAX_BINARY_BYTES)
@@ -345,7 +379,7 @@ def _standing(folder: Folder, name: str, *, required: bool) -> _Standing | None:
             f"memory file {shorten(search.path_of(folder, name))} is larger than {MAX_BINARY_BYTES} bytes, "
             "too large to keep a copy of; move it away first"
         )
-    return _Standing(data, stat.S_IMODE(facts.st_mode))
+    return Standing(data, stat.S_IMODE(facts.st_mode))
 
 
 def _encode(rel_path: str, content: str) -> bytes:

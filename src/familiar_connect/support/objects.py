@@ -59,6 +59,12 @@ class Objects:
             )
         return name
 
+    def keep_all(self, texts: Iterable[bytes]) -> None:
+        """Store texts together. All on disk when this returns."""
+        with self._pack().transaction():
+            for data in texts:
+                self.keep(data)
+
     def read(self, name: str) -> bytes:
         """The text stored under *name*; damage is told, never handed out."""
         packed = self._packed(name)

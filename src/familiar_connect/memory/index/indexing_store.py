@@ -12,7 +12,7 @@ import contextlib
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -72,6 +72,11 @@ class IndexingMemoryStore:
     def append_file(self, rel_path: str, content: str, *, source: str = "unknown", **facts: Any) -> None:
         self.inner.append_file(rel_path, content, source=source, **facts)
         self._note(rel_path)
+
+    def write_many(self, rel_path: str, texts: Mapping[str, str], *, source: str = "unknown") -> None:
+        self.inner.write_many(rel_path, texts, source=source)
+        for name in texts:
+            self._note(f"{rel_path.strip('/')}/{name}".lstrip("/"))
 
     def delete_file(self, rel_path: str, *, source: str = "unknown") -> None:
         self.inner.delete_file(rel_path, source=source)

@@ -1,0 +1,1 @@
+"""Readers and writers of character card files, one per container."""

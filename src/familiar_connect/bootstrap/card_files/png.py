@@ -1,0 +1,93 @@
+"""PNG and APNG: the text chunks of a picture, whatever else in it is damaged.
+
+Checksums are not looked at, bytes after the end neither; a picture that is cut short still gives the chunks
+that came whole.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Collection, Iterator
+
+from familiar_connect.bootstrap.card_files.limits import MAX_CHUNKS, MAX_TEXT_BYTES, mb
+from familiar_connect.errors import CharacterCardError
+
+SIGNATURE = b"\x89PNG\r\n\x1a\n"
+CARD_KEYWORDS = ("ccv3", "chara")
+"""In the order in which they are believed."""
+
+_HEAD = struct.Struct(">I4s")
+_TEXT_KINDS = (b"tEXt", b"zTXt", b"iTXt")
+_LONGEST_KEYWORD = 80
+_MOST_TEXTS = 16
+"""Of one keyword; a card has one."""
+
+
+def chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:
+    """Kind, beginning and end of what each chunk holds, up to the end mark or the first chunk that is cut off."""
+    at = len(SIGNATURE)
+    for _ in range(MAX_CHUNKS):
+        if at + _HEAD.size > len(data):
+            return
+        length, kind = _HEAD.unpack_from(data, at)
+        start = at + _HEAD.size
+        if start + length > len(data):
+            return
+        yield kind, start, start + length
+        if kind == b"IEND":
+            return
+        at = start + length + 4
+
+
+def card_texts(data: bytes) -> list[bytes]:
+    """What the card chunks of a picture hold, the one to believe first."""
+    found = texts(data, CARD_KEYWORDS)
+    if not any(found.values()):
+        whole = any(kind == b"IEND" for kind, _, _ in chunks(data))
+        raise CharacterCardError(
+            "this picture has no character in it; take the card file itself, not a screenshot or a converted copy"
+            if whole
+            else "this PNG is cut short before its card; fetch it again"
+        )
+    return [text for keyword in CARD_KEYWORDS for text in found[keyword]]
+
+
+def texts(data: bytes, keywords: Collection[str]) -> dict[str, list[bytes]]:
+    """The text chunks of *keywords* (in lower case), in the order of the file; one that cannot be unpacked is empty."""
+    found: dict[str, list[bytes]] = {keyword: [] for keyword in keywords}
+    for kind, start, end in chunks(data):
+        if kind not in _TEXT_KINDS:
+            continue
+        stop = data.find(b"\0", start, min(end, start + _LONGEST_KEYWORD))
+        if stop < 0:
+            continue
+        texts_so_far = found.get(data[start:stop].decode("latin-1").strip().lower())
+        if texts_so_far is not None and len(texts_so_far) < _MOST_TEXTS:
+            texts_so_far.append(_text(kind, data[stop + 1 : end]))
+    return found
+
+
+def unpacked(data: bytes) -> bytes:
+    """*data* inflated, as far as it goes; far too much of it is refused."""
+    inflater = zlib.decompressobj()
+    try:
+        text = inflater.decompress(data, MAX_TEXT_BYTES + 1)
+    except zlib.error:
+        return b""
+    if len(text) > MAX_TEXT_BYTES:
+        raise CharacterCardError(
+            f"the card's text unpacks to more than {mb(MAX_TEXT_BYTES)}, more than a card may have"
+        )
+    return text
+
+
+def _text(kind: bytes, body: bytes) -> bytes:
+    if kind == b"tEXt":
+        return body
+    if kind == b"zTXt":
+        return unpacked(body[1:])
+    compressed = body[:1] == b"\1"
+    _language, _, rest = body[2:].partition(b"\0")
+    text = rest.partition(b"\0")[2]
+    return unpacked(text) if compressed else text

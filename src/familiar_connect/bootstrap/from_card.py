@@ -1,0 +1,127 @@
+"""A familiar made of a card: folder, settings, character and lore, whole or not at all.
+
+The card is read to its end before anything is made. A familiar that is there already is changed only where the card
+says something else, and only when asked to; its earlier texts stay in the memory's versions.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import unicodedata
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from familiar_connect.bootstrap.card_files.source import SUFFIXES, Kind, read_payload
+from familiar_connect.bootstrap.cards import CARD_FIELDS, CharacterCard, read_card, read_source
+from familiar_connect.bootstrap.import_silly_tavern import import_silly_tavern_lorebook
+from familiar_connect.bootstrap.unpack_character import unpack_character
+from familiar_connect.config.home import familiar_root, valid_familiar_id
+from familiar_connect.config.reference import starter_toml
+from familiar_connect.errors import CharacterCardError, HomeError, LorebookImportError
+from familiar_connect.memory.store import MAX_BINARY_BYTES, MemoryStore
+from familiar_connect.support.files import atomic_write, temporary_name
+from familiar_connect.support.text import printable
+
+FALLBACK_ID = "familiar"
+_MOST_ID = 40
+
+
+@dataclass(frozen=True)
+class CardFile:
+    """A card file, read to its end."""
+
+    path: Path
+    kind: Kind
+    data: bytes
+    card: CharacterCard
+
+
+@dataclass
+class Made:
+    """What came of a card."""
+
+    root: Path
+    is_new: bool
+    written: list[str] = field(default_factory=list)
+    """Files of `self/` that were written."""
+    lore: int = 0
+    """Lore files written."""
+    lore_there: int = 0
+    """Lore files that stood there already and were left alone."""
+    left_out: list[str] = field(default_factory=list)
+    """A sentence for everything of the card that was not taken."""
+
+
+def read_card_file(path: Path) -> CardFile:
+    """The card at *path*, or a sentence that says why there is none."""
+    data = read_source(path)
+    try:
+        payload = read_payload(data)
+    except CharacterCardError as error:
+        raise CharacterCardError(f"{printable(str(path))}: {error}") from None
+    card = read_card(payload)
+    if not any(getattr(card, each).strip() for each in CARD_FIELDS):
+        raise CharacterCardError(f"{printable(str(path))}: every text of this card is empty; there is nobody to make")
+    return CardFile(path, payload.kind, data, card)
+
+
+def id_for(card: CharacterCard, path: Path) -> str:
+    """A folder name from the character's name, else from the file's."""
+    for words in (card.name, path.stem):
+        plain = unicodedata.normalize("NFKD", words).encode("ascii", "ignore").decode()
+        slug = re.sub(r"[^a-z0-9]+", "-", plain.lower()).strip("-")[:_MOST_ID].strip("-")
+        if slug and valid_familiar_id(slug):
+            return slug
+    return FALLBACK_ID
+
+
+def make_from_card(
+    home: Path, familiar_id: str, source: CardFile, *, overwrite: bool = False, user_name: str | None = None
+) -> Made:
+    """The familiar *familiar_id* with the character of *source*."""
+    if not valid_familiar_id(familiar_id):
+        raise HomeError(
+            f"{familiar_id!r} cannot name a familiar: use letters, digits, - and _, at most 64 of them,"
+            " and begin with a letter or digit"
+        )
+    root = familiar_root(home, familiar_id)
+    if root.exists():
+        return _unpack(root, source, Made(root, is_new=False), overwrite=overwrite)
+    made = root.with_name(f".{temporary_name()}")
+    try:
+        atomic_write(made / "character.toml", starter_toml(user_name=user_name))
+        outcome = _unpack(made, source, Made(root, is_new=True), overwrite=False)
+        made.rename(root)
+    except BaseException:
+        shutil.rmtree(made, ignore_errors=True)
+        raise
+    return outcome
+
+
+def _unpack(place: Path, source: CardFile, outcome: Made, *, overwrite: bool) -> Made:
+    """Character and lore of *source* into the familiar folder at *place*."""
+    store = MemoryStore(place / "memory", audit_dir=place / "audit")
+    try:
+        original = source.data if len(source.data) <= MAX_BINARY_BYTES else None
+        if original is None:
+            outcome.left_out.append(f"the file itself is too large to keep ({len(source.data):,} bytes)")
+        outcome.written += unpack_character(
+            store, source.card, overwrite=overwrite, original=original, original_suffix=SUFFIXES[source.kind]
+        )
+        if source.card.character_book is not None:
+            _take_lore(store, source.card.character_book, outcome, overwrite=overwrite)
+    finally:
+        if store.audit is not None:
+            store.audit.close()
+    return outcome
+
+
+def _take_lore(store: MemoryStore, book: dict[str, object], outcome: Made, *, overwrite: bool) -> None:
+    try:
+        result = import_silly_tavern_lorebook(store, book, force=overwrite)
+    except LorebookImportError as error:
+        outcome.left_out.append(f"the lorebook inside: {error}")
+        return
+    outcome.lore, outcome.lore_there = len(result.written), len(result.skipped)
+    outcome.left_out += result.errors

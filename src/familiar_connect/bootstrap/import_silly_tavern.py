@@ -1,0 +1,183 @@
+"""The lorebook importer: one Markdown file for each entry, and a hidden record of all the rest.
+
+Reads every format `lorebook_files` knows. The files are what the owner reads and edits and what search finds;
+the trigger keywords in them are for people. Importing again is safe: files that exist are left alone unless
+*force* says otherwise. Nothing is written before the whole book has been read and found to fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from familiar_connect.bootstrap.lorebook_files.books import Book, read_book
+from familiar_connect.bootstrap.lorebook_files.foreign import converted
+from familiar_connect.bootstrap.lorebook_files.markdown import Names, render, title_of
+from familiar_connect.bootstrap.lorebook_files.plain_lore import tells_all
+from familiar_connect.bootstrap.lorebook_files.reading import Source
+from familiar_connect.bootstrap.lorebook_files.record import Kept, Record, encode, keep_record, read_record
+from familiar_connect.errors import LorebookImportError, MemoryStoreError, MemoryStoreSizeLimitError
+from familiar_connect.memory.paths import shorten, split_path
+from familiar_connect.memory.store import MemoryStore
+
+__all__ = ["ImportResult", "LorebookImportError", "import_book", "import_silly_tavern_lorebook"]
+
+DEFAULT_TARGET = "lore/imported"
+SOURCE = "silly_tavern_lorebook_importer"
+AT_ONCE = 100
+"""Files that wait for the disk together."""
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass
+class ImportResult:
+    """Paths written, paths that stood there already, and a sentence for every entry that could not be taken."""
+
+    written: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+
+def import_silly_tavern_lorebook(
+    store: MemoryStore, source: Source, *, target_dir: str = DEFAULT_TARGET, force: bool = False
+) -> ImportResult:
+    """Take the lorebook in *source* into *target_dir*; a text that begins `{` or `[` is JSON, any other a path."""
+    return import_book(store, read_book(source), target_dir=target_dir, force=force)
+
+
+def import_book(
+    store: MemoryStore,
+    book: Book,
+    *,
+    target_dir: str = DEFAULT_TARGET,
+    force: bool = False,
+    progress: Progress | None = None,
+) -> ImportResult:
+    """Take *book*, telling *progress* how many entries of how many are done."""
+    folder = "/".join(split_path(target_dir))
+    limit = store.limits.max_files_per_dir
+    if len(book.entries) > limit:
+        raise LorebookImportError(
+            f"{book.shown} holds {len(book.entries):,} entries, more than the {limit:,} a memory folder takes; "
+            "split it in SillyTavern and import the parts into folders of their own"
+        )
+    result = ImportResult()
+    planned = _plan(book, result)
+    standing = _standing(store, folder)
+    _check_room(book, folder, planned, standing, limit)
+    record = Record(book.name, book.top, tuple(planned))
+    encode(record)  # too large for a record is too large to begin with
+    earlier = read_record(store, _at(folder, record.file_name))
+    owners = {each.file: each for each in earlier.entries if each.file is not None} if earlier is not None else {}
+    kept: list[Kept] = []
+    for start in range(0, len(planned), AT_ONCE):
+        some = planned[start : start + AT_ONCE]
+        there = {each.file for each in some if each.file in standing} if not force else set()
+        written = _written(store, folder, [each for each in some if each.file not in there], result)
+        for each in some:
+            if each.file is not None and each.file in there:
+                result.skipped.append(_at(folder, each.file))
+                kept.append(owners.get(each.file) or _found(store, folder, each))
+            else:
+                kept.append(each if each.file in written else replace(each, file=None))
+        if progress is not None:
+            progress(start + len(some), len(planned))
+    _remember(store, folder, replace(record, entries=tuple(kept)), earlier, result, standing)
+    return result
+
+
+def _plan(book: Book, result: ImportResult) -> list[Kept]:
+    """Every entry that can be taken, with the file it is to have; disabled ones have none."""
+    planned: list[Kept] = []
+    names = Names()
+    for index, (key, raw) in enumerate(book.entries):
+        if not isinstance(raw, dict):
+            result.errors.append(f"entry {shorten(key)} is no object, so it was left out")
+            continue
+        format = book.format_of(raw)
+        entry = converted(format, raw, index)
+        if not isinstance(raw.get(format.content), str):
+            shown = f"{shorten(title_of(entry))} ({shorten(key)})"
+            result.errors.append(f"entry {shown} has no text in `{format.content}`, so it was left out")
+        else:
+            planned.append(Kept(key, None if entry.get("disable") else names.take(title_of(entry)), entry))
+    return planned
+
+
+def _standing(store: MemoryStore, folder: str) -> set[str]:
+    """Names in the target folder; none where it is still to be made."""
+    store.exists(_at(folder, "entry.md"))  # a folder that leads outside is told here, before anything is written
+    try:
+        return {entry.name for entry in store.list_dir(folder)}
+    except MemoryStoreSizeLimitError:
+        raise
+    except MemoryStoreError:
+        return set()
+
+
+def _check_room(book: Book, folder: str, planned: list[Kept], standing: set[str], limit: int) -> None:
+    new = {each.file for each in planned if each.file is not None} - standing
+    if len(standing) + len(new) >= limit:  # one more for the record
+        raise LorebookImportError(
+            f"{folder or 'the memory folder'} holds {len(standing):,} files and {book.shown} would add {len(new):,}, "
+            f"more than the {limit:,} a memory folder takes; import it into another folder"
+        )
+
+
+def _written(store: MemoryStore, folder: str, entries: list[Kept], result: ImportResult) -> set[str]:
+    """Write the files of *entries* that are to have one; the names written."""
+    texts: dict[str, str] = {}
+    for each in entries:
+        if each.file is None:
+            continue
+        text = render(each.entry)
+        size, cap = len(text.encode("utf-8")), store.limits.max_file_bytes
+        if size <= cap:
+            texts[each.file] = text
+        else:
+            shown = shorten(title_of(each.entry))
+            result.errors.append(
+                f"entry {shown} would be {size:,} bytes, more than the {cap:,} allowed; it was left out"
+            )
+    if texts:
+        store.write_many(folder, texts, source=SOURCE)
+    result.written += [_at(folder, name) for name in texts]
+    return set(texts)
+
+
+def _found(store: MemoryStore, folder: str, each: Kept) -> Kept:
+    """An entry whose file stands there already: it is the entry's own if it has its words."""
+    path = _at(folder, each.file or "")
+    return each if _says(store, path, render(each.entry)) else replace(each, file=None)
+
+
+def _says(store: MemoryStore, path: str, text: str) -> bool:
+    try:
+        return store.read_if_present(path) == text
+    except MemoryStoreError:
+        return False
+
+
+def _remember(
+    store: MemoryStore,
+    folder: str,
+    record: Record,
+    earlier: Record | None,
+    result: ImportResult,
+    standing: set[str],
+) -> None:
+    """Keep what the files do not show; a record that would say nothing new is not written."""
+    if earlier is None:
+        if not (result.written or result.skipped) or tells_all(record):
+            return
+    else:
+        written = {path.rpartition("/")[2] for path in result.written}
+        record = record.merged(earlier, standing=standing | written)
+        if record == earlier:
+            return
+    keep_record(store, _at(folder, record.file_name), encode(record), source=SOURCE)
+
+
+def _at(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder else name

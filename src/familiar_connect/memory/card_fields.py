@@ -1,0 +1,117 @@
+"""CardReader: the character as macros and presets read it, from `self/*.md` and what `self/.card.json` keeps beside.
+
+A file that is missing or cannot be read counts as empty; a broken `.card.json` costs only what it alone knows.
+Calls block: async code runs them in a thread.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from typing import Any, cast
+
+from familiar_connect.llm.types import Role
+from familiar_connect.memory.store import MemoryStore, MemoryStoreError
+from familiar_connect.presets.greetings import split_greetings
+from familiar_connect.presets.types import CardFields
+
+logger = logging.getLogger(__name__)
+
+CARD_FILE = "self/.card.json"
+TEXT_FIELDS = (
+    "description",
+    "personality",
+    "scenario",
+    "first_mes",
+    "mes_example",
+    "system_prompt",
+    "post_history_instructions",
+    "creator_notes",
+    "character_version",
+    "depth_prompt",
+    "nickname",
+)
+DEFAULT_DEPTH = 4
+MAX_DEPTH = 10_000
+ROLES = ("system", "user", "assistant")
+"""Also by number, as older cards have them."""
+
+
+class CardReader:
+    """Reads one familiar's card, and the file beside it anew only when its bytes changed."""
+
+    def __init__(self, store: MemoryStore, familiar_id: str) -> None:
+        self._store = store
+        self._familiar_id = familiar_id
+        self._known: tuple[bytes | None, Mapping[str, Any]] = (None, {})
+
+    def read(self) -> CardFields:
+        rest = self._rest()
+        texts = {stem: self._text(f"self/{stem}.md") or _text_of(rest.get(stem)) for stem in TEXT_FIELDS}
+        extensions = rest.get("extensions")
+        note = extensions.get("depth_prompt") if isinstance(extensions, Mapping) else None
+        note = note if isinstance(note, Mapping) else {}
+        texts["depth_prompt"] = texts["depth_prompt"] or _text_of(note.get("prompt"))
+        greetings = rest.get("alternate_greetings")
+        listed = tuple(filter(None, map(_text_of, greetings))) if isinstance(greetings, list) else ()
+        return CardFields(
+            name=self._text("self/name.md").strip() or self._familiar_id,
+            alternate_greetings=split_greetings(self._text("self/alternate_greetings.md")) or listed,
+            depth_prompt_depth=_depth(note.get("depth")),
+            depth_prompt_role=_role(note.get("role")),
+            **texts,
+        )
+
+    def _text(self, path: str) -> str:
+        try:
+            return self._store.read_if_present(path) or ""
+        except MemoryStoreError as error:
+            logger.debug("character file skipped", extra={"path": path, "reason": type(error).__name__})
+            return ""
+
+    def _rest(self) -> Mapping[str, Any]:
+        try:
+            data = self._store.bytes_if_present(CARD_FILE)
+        except MemoryStoreError as error:
+            logger.warning("card file skipped", extra={"path": CARD_FILE, "reason": type(error).__name__})
+            return {}
+        if data is None:
+            return {}
+        known, parsed = self._known
+        if known != data:
+            parsed = _parsed(data)
+            self._known = (data, parsed)
+        return parsed
+
+
+def _parsed(data: bytes) -> Mapping[str, Any]:
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        logger.warning("card file skipped", extra={"path": CARD_FILE, "reason": type(error).__name__})
+        return {}
+    for inner in ("data", "extras"):
+        if isinstance(found, dict) and isinstance(found.get(inner), dict):
+            found = {**found, **found[inner]}
+    return found if isinstance(found, dict) else {}
+
+
+def _text_of(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _depth(value: Any) -> int:
+    """A whole number, also as text; anything else is the usual depth."""
+    try:
+        depth = int(value)
+    except (TypeError, ValueError, OverflowError):
+        return DEFAULT_DEPTH
+    return depth if 0 <= depth <= MAX_DEPTH else DEFAULT_DEPTH
+
+
+def _role(value: Any) -> Role:
+    if isinstance(value, int) and 0 <= value < len(ROLES):
+        return cast("Role", ROLES[value])
+    role = value.lower() if isinstance(value, str) else ""
+    return cast("Role", role) if role in ROLES else "system"
