@@ -30,6 +30,7 @@ from familiar_connect.conversation.channels import ChannelLabels
 from familiar_connect.conversation.intake import Intake
 from familiar_connect.conversation.queue import ReplyQueue
 from familiar_connect.history.store import HistoryStore
+from familiar_connect.memory.card_fields import CardReader
 from familiar_connect.memory.index.indexing_store import Indexer, IndexingMemoryStore, choose_embedder
 from familiar_connect.memory.scheduler import MemoryWriterScheduler
 from familiar_connect.memory.store import MemoryStore
@@ -38,7 +39,9 @@ from familiar_connect.memory.writer import MemoryWriter
 from familiar_connect.observe.last_context import LastContextCache
 from familiar_connect.observe.ledger import SQLiteCollector
 from familiar_connect.observe.replay import ReplayStore
+from familiar_connect.presets.store import FOLDER, PresetStore
 from familiar_connect.privacy import PrivacyRegistry
+from familiar_connect.reply.brings import Brings
 from familiar_connect.reply.deliver import TextDeliveryRegistry
 from familiar_connect.reply.runner import PipelineFor, ReplyRunner
 from familiar_connect.reply.witness import Witness
@@ -273,6 +276,16 @@ class ReplyPath:
     witness: Witness
 
 
+def build_brings(familiar_id: str, root: Path, stores: Stores, config: CharacterConfig) -> Brings:
+    """What looks up a turn's preset and card."""
+    return Brings(
+        presets=PresetStore(root / FOLDER),
+        card=CardReader(stores.memory, familiar_id),
+        fidelity=config.preset_fidelity,
+        persona=config.user_persona,
+    )
+
+
 def build_reply_path(
     familiar_id: str,
     root: Path,
@@ -297,6 +310,8 @@ def build_reply_path(
         deliveries=deliveries,
         witness=witness,
         notify_turn=notify_turn,
+        brings=build_brings(familiar_id, root, stores, config).lookup,
+        zone=ZoneInfo(config.display_tz),
         clock=clock,
     )
     queue = ReplyQueue(familiar_id, runner.respond)

@@ -120,8 +120,18 @@ def test_a_sidecar_may_choose_its_own_preset_fidelity(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "preset"),
+    [("", None), ('preset = " Default "', "Default"), ('preset = ""', ""), ('preset = "None"', "")],
+)
+def test_a_sidecar_may_name_its_own_preset_or_none(tmp_path: Path, line: str, preset: str | None) -> None:
+    """Silent, it leaves the choice to the familiar."""
+    assert loaded(tmp_path, f'mode = "full_rp"\n{line}\n').preset == preset
+
+
+@pytest.mark.parametrize(
     ("text", "fragments"),
     [
+        ('mode = "full_rp"\npreset = 3', ["preset must be the name of a preset", "not 3"]),
         ('backdrop = "x"', ["mode is missing", "full_rp"]),
         ('mode = "fullrp"', ["mode", "'fullrp'", "did you mean 'full_rp'?"]),
         ('mode = "full_rp"\nbackdrop = 3', ["backdrop must be a string, not 3"]),

@@ -139,3 +139,60 @@ def test_places_point_at_messages_that_hold_the_words() -> None:
     for item, place in zip(items, message_places(items, STRICT), strict=True):
         assert place is not None
         assert item.text in messages[place].content
+
+
+def at_depth(text: str, depth: int) -> ContextItem:
+    return ContextItem.of("system", text, depth=depth, apart=True, source="preset:p:x")
+
+
+def test_squashing_joins_runs_of_system_messages_but_no_separator() -> None:
+    """C38: unnamed ones, by a newline, as the last step; a preset's separators stay alone."""
+    items = [
+        system("top"),
+        system("a", apart=True),
+        ContextItem.of("system", "[new chat]", source="preset:p:newMainChat", apart=True),
+        said("user", "hi"),
+        system("b", apart=True),
+        ContextItem.of("system", "named", name="n", apart=True),
+        system("c", apart=True),
+        system("d", apart=True),
+    ]
+
+    messages = to_messages(items, squash=True)
+
+    assert contents(messages) == ["top\na", "[new chat]", "hi", "b", "named", "c\nd"]
+    assert message_places(items, None, squash=True) == [0, 0, 1, 2, 3, 4, 5, 5]
+    assert len(to_messages(items)) == 8
+
+
+def test_depth_after_the_assistants_last_word_is_a_turn_of_its_own() -> None:
+    """C34: the assistant never says a System line."""
+    items = [said("user", "a"), said("assistant", "b"), at_depth("end", 0)]
+
+    assert [(m.role, m.content) for m in to_messages(items, STRICT)] == [
+        ("user", "a"),
+        ("assistant", "b"),
+        ("user", "[System: end]"),
+    ]
+
+
+def test_depth_with_nothing_said_is_one_line_at_the_end() -> None:
+    """C34: in the sequence of their depths."""
+    messages = to_messages([system("top"), at_depth("far", 4), at_depth("near", 0)], STRICT)
+
+    assert [(m.role, m.content) for m in messages] == [("system", "top"), ("user", "[System: near\nfar]")]
+
+
+def test_merged_texts_are_found_in_the_message_that_holds_them() -> None:
+    """C34: the inspector can say where each text went."""
+    items = [at_depth("far", 9), said("user", "a"), said("assistant", "b"), at_depth("x", 1), said("user", "c")]
+
+    assert message_places(items, STRICT) == [0, 0, 1, 2, 2]
+
+
+def test_first_words_are_sent_only_to_a_model_that_goes_on_from_them() -> None:
+    """E62: another would take them for an answer already given."""
+    items = [said("user", "hi"), ContextItem.of("assistant", "Well,", tag=ItemTag.PREFILL)]
+
+    assert contents(to_messages(items, Capabilities())) == ["hi", "Well,"]
+    assert contents(to_messages(items, Capabilities(prefill=False))) == ["hi"]

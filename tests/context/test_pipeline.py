@@ -17,6 +17,7 @@ from familiar_connect.errors import ModelError
 from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.llm.types import Capabilities
 from familiar_connect.observe.trace import TraceBuilder
+from familiar_connect.presets.types import ActivePreset, CardFields, Preset, PresetFidelity, PresetNode
 from tests.fakes.context import (
     ADA,
     BO,
@@ -435,3 +436,34 @@ async def test_the_trace_tells_what_the_answering_model_was_sent() -> None:
     blocks = trace.finalize().fact("tokens_by_block")
     assert [(block["source"], block["message"]) for block in blocks] == [("test", 0), ("pending", 1)]
     assert len(reply.messages) == 2
+
+
+def in_preset(fidelity: PresetFidelity) -> ContextRequest:
+    node = PresetNode(identifier="x", content="From the preset.")
+    active = ActivePreset(preset=Preset(name="p", prompts=(node,)), fidelity=fidelity)
+    return a_request(preset=active, card=CardFields(name="Wren"))
+
+
+async def test_as_sillytavern_only_character_and_history_are_asked() -> None:
+    """C60: and no pre-processor thinks ahead."""
+    character, history, other = Giving(id="character"), Giving(id="history"), Giving(id="content_search")
+    thinking = Adding()
+    pipeline = ContextPipeline([character, history, other], [thinking])
+
+    await pipeline.build_prompt(in_preset(PresetFidelity.sillytavern))
+    plain = [len(provider.asked) for provider in (character, history, other)], len(thinking.seen)
+    await pipeline.build_prompt(in_preset(PresetFidelity.with_memory))
+
+    assert plain == ([1, 1, 0], 0)
+    assert (len(other.asked), len(thinking.seen)) == (1, 1)
+
+
+async def test_each_is_asked_once_whether_a_preset_lays_out_the_prompt_or_not() -> None:
+    """A1, A3: the preset fetches nothing."""
+    provider = Giving(a_piece("found", tag=ItemTag.FOUND))
+    pipeline = ContextPipeline([provider], budget_by_layer=PLENTY)
+
+    prompt = await pipeline.build_prompt(in_preset(PresetFidelity.with_memory))
+
+    assert len(provider.asked) == 1
+    assert [item.text for item in prompt.items][1:3] == ["From the preset.", "found"]

@@ -60,6 +60,7 @@ def test_a_contribution_needs_five_things_in_order() -> None:
         "items": (),
         "directives": Directives(),
         "label": "",
+        "authored": False,
     }
 
 

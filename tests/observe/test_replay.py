@@ -17,6 +17,7 @@ from familiar_connect.identity import Author
 from familiar_connect.llm.types import ImagePart, Message
 from familiar_connect.observe import replay
 from familiar_connect.observe.replay import ReplayStore, hash_messages
+from familiar_connect.presets.types import ActivePreset, CardFields, Preset, PresetNode
 from tests.fakes.observed import ANA, BEN, a_record
 
 
@@ -41,6 +42,21 @@ def test_a_part_that_stays_the_same_is_on_disk_once(tmp_path: Path) -> None:
     store.save("t2", replace(first, kept=(first.kept[0], new_history)))
 
     assert len(parts(tmp_path)) == before + 1
+
+
+def test_a_preset_is_on_disk_once_and_comes_back_with_every_turn(tmp_path: Path) -> None:
+    """So does the card; and neither is swept while a turn names it."""
+    preset = ActivePreset(preset=Preset(name="tea", prompts=(PresetNode(identifier="main", content="word " * 500),)))
+    request = replace(a_record().request, preset=preset, card=CardFields(name="Wren"), seed=4)
+    store = ReplayStore(tmp_path)
+    before = a_record(request=request)
+    for trace_id in ("t1", "t2"):
+        store.save(trace_id, replace(before, trace_id=trace_id))
+    count = len(parts(tmp_path))
+    store.erase_person(BEN)
+
+    assert store.load("t2").request == request
+    assert count == len(parts(tmp_path)) == len(before.kept) + 3
 
 
 def test_only_the_newest_turns_are_kept(tmp_path: Path) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from familiar_connect.chat.types import SaidMessage, Turn
+from dataclasses import replace
+
+from familiar_connect.chat.types import SaidMessage, Turn, TurnFlags
 from familiar_connect.config import ChannelMode, channel_config_for_mode
 from familiar_connect.context.types import Layer, Modality, PendingTurn
 from familiar_connect.llm.types import Capabilities
+from familiar_connect.presets.types import ActivePreset, CardFields, Preset, PresetFidelity, PresetNode
 from familiar_connect.reply.request import suited_to, to_request
+from familiar_connect.support.tokens import estimate_tokens
 from tests.fakes.house import ANA, BEN, NOON
 
 CHANNEL = channel_config_for_mode(ChannelMode.full_rp)
@@ -55,3 +59,39 @@ def test_a_small_model_gets_small_budgets_and_the_time_it_needs() -> None:
 def test_a_large_model_changes_no_budget() -> None:
     """A window is not a reason to spend more."""
     assert suited_to(CHANNEL, Capabilities(budget_tokens=100_000, deadline_s=1.0)) == CHANNEL
+
+
+def a_preset(text: str, fidelity: PresetFidelity = PresetFidelity.with_memory) -> ActivePreset:
+    nodes = (PresetNode(identifier="a", content=text), PresetNode(identifier="b", content=text, is_enabled=False))
+    return ActivePreset(preset=Preset(name="p", prompts=nodes), fidelity=fidelity)
+
+
+def test_the_request_carries_preset_card_and_chance() -> None:
+    """A5: looked up once, before the turn."""
+    turn, preset, card = Turn(familiar_id="wren", channel_id=7, said=SAID), a_preset("x"), CardFields(name="Wren")
+
+    request = to_request(turn, CHANNEL, preset=preset, card=card, persona="A sailor.", seed=9, now=NOON)
+
+    assert (request.preset, request.card, request.persona) == (preset, card, "A sailor.")
+    assert (request.seed, request.now) == (9, NOON)
+
+
+def test_an_impersonation_leaves_the_preset_out_unless_all_is_as_in_sillytavern() -> None:
+    """A4, C64: the imitation is framed by us alone."""
+    turn = Turn(familiar_id="wren", channel_id=7, said=SAID, flags=TurnFlags(impersonation=True))
+    there = a_preset("x", PresetFidelity.sillytavern)
+
+    assert to_request(turn, CHANNEL, preset=a_preset("x")).preset is None
+    assert to_request(turn, CHANNEL, preset=there).preset == there
+
+
+def test_what_a_preset_says_is_taken_off_the_budget() -> None:
+    """What is switched on, that is; our own blocks keep their share beside a preset of any length."""
+    turn = Turn(familiar_id="wren", channel_id=7, said=SAID)
+    some, much = a_preset("word " * 1000), a_preset("word " * 100_000)
+
+    left = to_request(turn, CHANNEL, preset=some).budget_tokens
+
+    assert left == CHANNEL.budget_tokens - estimate_tokens("word " * 1000)
+    assert to_request(turn, CHANNEL, preset=much).budget_tokens == CHANNEL.budget_tokens // 2
+    assert to_request(turn, replace(CHANNEL, budget_tokens=0), preset=much).budget_tokens == 0

@@ -7,12 +7,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from familiar_connect.config.toml import FLAG, TEXT_OR_NONE, Key, choice, number, one_of, whole
+from familiar_connect.config.toml import FLAG, TEXT_OR_NONE, Key, Rule, Unfit, choice, number, one_of, whole
 from familiar_connect.config.types import DEFAULT_CHANNEL_MODE, ChannelMode
 from familiar_connect.context.types import Layer
 from familiar_connect.errors import ConfigError
 
 PRESET_FIDELITIES = ("with_memory", "sillytavern")
+NO_PRESET = "none"
+"""In a channel's settings: use no preset here, whatever the familiar's is."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,15 @@ class ChannelConfig:
     channel_name: str | None = None
     preset_fidelity: str | None = None
     """None: the familiar's."""
+    preset: str | None = None
+    """The channel's own preset; empty: none here; None: the familiar's."""
+
+
+def _preset_name(value: object) -> str:
+    if not isinstance(value, str):
+        raise Unfit
+    name = value.strip()
+    return "" if name.casefold() == NO_PRESET else name
 
 
 PRESET_FIDELITY = choice(*PRESET_FIDELITIES)
@@ -74,6 +85,11 @@ CHANNEL_KEYS = (
         meaning="Where the conversation takes place; stands in for the mode's own note.",
     ),
     Key(name="preset_fidelity", rule=PRESET_FIDELITY, meaning="Overrides the familiar's setting of the same name."),
+    Key(
+        name="preset",
+        rule=Rule('the name of a preset, or "none"', _preset_name),
+        meaning='The SillyTavern preset of this channel, in place of the familiar\'s; "none" uses no preset here.',
+    ),
     *TYPING_KEYS,
 )
 

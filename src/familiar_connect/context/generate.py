@@ -71,7 +71,7 @@ class Generation:
         tidy = self._tidy.fresh() if self._tidy else None
         capabilities = self.capabilities = capabilities_of(model)
         self.prompt = await _fitted(self.base, model, capabilities)
-        self.messages = to_messages(self.prompt.items, capabilities)
+        self.messages = to_messages(self.prompt.items, capabilities, squash=self.prompt.squash)
         stream = open_stream(model, self.messages)
         self.completion = stream.completion
         try:

@@ -1,4 +1,8 @@
-"""Prompt → model messages: one system message on top, names, and strict alternation where a model wants it."""
+"""Prompt → model messages: one system message on top, names, and strict alternation where a model wants it.
+
+A model that wants alternation gets text of a depth inside a user's turn, never as a turn of its own or as the
+assistant's words. Where a preset asks for it, system messages that follow each other are sent as one.
+"""
 
 from __future__ import annotations
 
@@ -9,35 +13,126 @@ from familiar_connect.context.types import ContextItem, ItemTag
 from familiar_connect.llm.types import Capabilities, ImagePart, Message, TextPart
 from familiar_connect.support.system_line import wrap
 
+NEVER_SQUASHED = (":newMainChat", ":newExampleChat", ":groupNudge")
+"""How the sources of a preset's separators end."""
 
-def to_messages(items: Sequence[ContextItem], capabilities: Capabilities | None = None) -> list[Message]:
+
+def to_messages(
+    items: Sequence[ContextItem], capabilities: Capabilities | None = None, *, squash: bool = False
+) -> list[Message]:
     """What is sent, in order. System items that follow each other at the top are one message."""
-    return _sent(shown_items(items, capabilities), capabilities)[0]
+    return _sent(shown_items(items, capabilities), capabilities, squash=squash)[0]
 
 
 def shown_items(items: Sequence[ContextItem], capabilities: Capabilities | None) -> Sequence[ContextItem]:
-    """Those of *items* that such a model is shown, as it is shown them."""
-    return bare_speech(items) if capabilities is not None and capabilities.bare_single_speaker else items
+    """Those of *items* that such a model is shown, as it is shown them; first words where it can go on from them."""
+    if capabilities is None:
+        return items
+    if not capabilities.prefill and any(item.tag is ItemTag.PREFILL for item in items):
+        items = [item for item in items if item.tag is not ItemTag.PREFILL]
+    return bare_speech(items) if capabilities.bare_single_speaker else items
 
 
-def message_places(shown: Sequence[ContextItem], capabilities: Capabilities | None) -> list[int | None]:
+def message_places(
+    shown: Sequence[ContextItem], capabilities: Capabilities | None, *, squash: bool = False
+) -> list[int | None]:
     """For each of the *shown* items the message it is sent in; None for one that has nothing to say."""
-    return _sent(shown, capabilities)[1]
+    return _sent(shown, capabilities, squash=squash)[1]
 
 
-def _sent(shown: Sequence[ContextItem], capabilities: Capabilities | None) -> tuple[list[Message], list[int | None]]:
-    top = top_length(shown)
-    messages = [Message(role="system", content=joined(shown[:top]))] if top else []
+def _sent(
+    shown: Sequence[ContextItem], capabilities: Capabilities | None, *, squash: bool
+) -> tuple[list[Message], list[int | None]]:
+    strict = capabilities is not None and capabilities.strict_roles
+    items, hosts = merged_by_depth(shown) if strict else (shown, range(len(shown)))
+    top = top_length(items)
+    messages = [Message(role="system", content=joined(items[:top]))] if top else []
+    fixed = [False] * len(messages)
     places: list[int | None] = [0] * top
-    for item in shown[top:]:
+    for item in items[top:]:
         message = _one(item)
         says = bool(message.content.strip() or message.media)
         places.append(len(messages) if says else None)
         messages += [message] if says else []
-    if capabilities is not None and capabilities.strict_roles:
+        fixed += [item.source.endswith(NEVER_SQUASHED)] if says else []
+    moved = list(range(len(messages)))
+    if strict:
         messages, moved = _alternated(messages)
-        places = [None if place is None else moved[place] for place in places]
-    return messages, places
+    elif squash:
+        messages, moved = _squashed(messages, fixed)
+    moved_places = [None if place is None else moved[place] for place in places]
+    return messages, [moved_places[host] for host in hosts]
+
+
+def _squashed(messages: Sequence[Message], fixed: Sequence[bool]) -> tuple[list[Message], list[int]]:
+    """Runs of unnamed system messages as one each, lines apart; a preset's separators stay as they are."""
+    result: list[Message] = []
+    places: list[int] = []
+    open_run = False
+    for message, keeps in zip(messages, fixed, strict=True):
+        joins = message.role == "system" and message.name is None and not keeps and not message.media
+        if joins and open_run:
+            result[-1] = Message(role="system", content=f"{result[-1].content}\n{message.content}")
+        else:
+            result.append(message)
+        open_run = joins
+        places.append(len(result) - 1)
+    return result, places
+
+
+def merged_by_depth(items: Sequence[ContextItem]) -> tuple[list[ContextItem], list[int]]:
+    """*items* with text of a depth inside the turns, and for each of *items* which of the result holds it.
+
+    A text of depth d joins the turn that d others follow: a user's at its end, an assistant's at the head of the
+    user's turn after it, or as a turn of its own where none comes directly.
+    """
+    deep = [index for index, item in enumerate(items) if _is_deep(item)]
+    if not deep:
+        return list(items), list(range(len(items)))
+    turns = [index for index, item in enumerate(items) if is_dialogue(item)]
+    texts: dict[tuple[int, str], list[int]] = {}
+    for index in sorted(deep, key=lambda index: items[index].depth or 0):
+        texts.setdefault(_host(items, turns, items[index].depth or 0), []).append(index)
+    result: list[ContextItem] = []
+    hosts: dict[int, int] = {}
+    for index, item in enumerate(items):
+        if index in deep:
+            continue
+        head, tail, after = (texts.get((index, where), []) for where in ("head", "tail", "after"))
+        hosts |= dict.fromkeys([index, *head, *tail], len(result))
+        if head or tail:
+            before = (TextPart(f"{_system_line(items, head)}\n"),) if head else ()
+            behind = (TextPart(f"\n{_system_line(items, tail)}"),) if tail else ()
+            item = replace(item, parts=(*before, *item.parts, *behind))
+        result.append(item)
+        if after:
+            hosts |= dict.fromkeys(after, len(result))
+            result.append(ContextItem.of("user", _system_line(items, after), source=items[after[0]].source, apart=True))
+    if last := texts.get((-1, "after")):
+        hosts |= dict.fromkeys(last, len(result))
+        result.append(ContextItem.of("user", _system_line(items, last), source=items[last[0]].source, apart=True))
+    return result, [hosts[index] for index in range(len(items))]
+
+
+def _is_deep(item: ContextItem) -> bool:
+    return item.depth is not None and (item.tag is None or item.tag is ItemTag.AUTHOR_NOTE)
+
+
+def _host(items: Sequence[ContextItem], turns: Sequence[int], depth: int) -> tuple[int, str]:
+    """The item a text of *depth* joins, and where it stands there; -1: nobody has said anything."""
+    if not turns:
+        return -1, "after"
+    place = min(max(len(turns) - 1 - depth, 0), len(turns) - 1)
+    if items[turns[place]].role == "user":
+        return turns[place], "tail"
+    following = turns[place + 1] if place + 1 < len(turns) else None
+    if following is not None and items[following].role == "user":
+        return following, "head"
+    return turns[place], "after"
+
+
+def _system_line(items: Sequence[ContextItem], indexes: Sequence[int]) -> str:
+    return wrap("\n".join(items[index].text for index in indexes))
 
 
 def bare_speech(items: Sequence[ContextItem]) -> Sequence[ContextItem]:

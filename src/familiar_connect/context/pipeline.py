@@ -44,6 +44,10 @@ from familiar_connect.errors import TurnDeadlineError
 from familiar_connect.llm.protocols import ChatModel
 from familiar_connect.llm.types import Completion, Message
 from familiar_connect.observe.trace import TraceBuilder
+from familiar_connect.presets.arranger import PresetArranger
+from familiar_connect.presets.turn.values import read_authored
+from familiar_connect.presets.types import PresetFidelity
+from familiar_connect.support.aio import off_loop
 from familiar_connect.support.text import last_sentence_end
 from familiar_connect.support.tokens import estimate_tokens
 
@@ -51,6 +55,8 @@ __all__ = ["ContextPipeline", "LiveReply", "PipelineOutput", "PipelineReply", "P
 
 logger = logging.getLogger(__name__)
 
+PLAIN_PROVIDERS = ("character", "history")
+"""Whom a prompt as in SillyTavern is made from."""
 ASSEMBLY_SHARE = 0.6
 """Part of the deadline that assembly may use, so that the model keeps its time."""
 
@@ -118,7 +124,7 @@ class ContextPipeline:
         self._model = model
         self._budget_by_layer = dict(budget_by_layer or {})
         self._options = options or RenderOptions()
-        self._arranger = arranger
+        self._arranger = arranger or PresetArranger()
         self._persona = persona
 
     # Assembly
@@ -130,18 +136,25 @@ class ContextPipeline:
     async def _assemble(
         self, request: ContextRequest, budget_by_layer: Mapping[Layer, int], limit_s: float | None
     ) -> PipelineOutput:
+        as_there = is_as_sillytavern(request)
+        providers = [p for p in self.providers if p.id in PLAIN_PROVIDERS] if as_there else self.providers
         try:
             async with asyncio.TaskGroup() as group:
-                asked = group.create_task(gather(self.providers, request, time_left_s=limit_s))
-                chain = group.create_task(self.run_pre_processors(request, time_left_s=limit_s))
+                asked = group.create_task(gather(providers, request, time_left_s=limit_s))
+                chain = group.create_task(self._prepared(request, limit_s, skip=as_there))
         except BaseExceptionGroup as several:  # only the chain can raise; its error leaves as itself
             raise several.exceptions[0] from several.exceptions[0].__cause__
         outcomes, request = asked.result(), chain.result()
         found = [*request.preprocessor_contributions, *(c for o in outcomes for c in o.contributions)]
+        if request.card is not None:
+            found = await off_loop(read_authored, found, request)
         directives = collect_directives(found, request)
         budget = self._budgeter.fill(found, budget_by_layer)
         output = PipelineOutput(request, budget, outcomes, directives)
         return within_total(output)
+
+    async def _prepared(self, request: ContextRequest, limit_s: float | None, *, skip: bool) -> ContextRequest:
+        return request if skip else await self.run_pre_processors(request, time_left_s=limit_s)
 
     async def run_pre_processors(self, request: ContextRequest, *, time_left_s: float | None = None) -> ContextRequest:
         """The chain, one after another; out of time, it ends after its last finished member."""
@@ -161,12 +174,14 @@ class ContextPipeline:
 
     async def build_prompt(self, request: ContextRequest) -> Prompt:
         """Everything but the tail: what the model will be shown, with the directives beside it."""
-        output = await self.assemble(request, self._budget_by_layer)
-        return self.arrange(output)
+        return await self._arranged(await self.assemble(request, self._budget_by_layer))
 
     def arrange(self, output: PipelineOutput) -> Prompt:
-        prompt = native_prompt(output, self._options)
-        return self._arranger.arrange(prompt, output.request) if self._arranger else prompt
+        return self._arranger.arrange(native_prompt(output, self._options), output.request)
+
+    async def _arranged(self, output: PipelineOutput) -> Prompt:
+        """A preset of hundreds of macros takes its time: in a thread."""
+        return self.arrange(output) if output.request.preset is None else await off_loop(self.arrange, output)
 
     # The whole path
 
@@ -197,9 +212,9 @@ class ContextPipeline:
     async def opening(self, request: ContextRequest) -> list[Message]:
         """The messages that stand before what *request* is about to say: what a model can work ahead."""
         output = await self._assemble(request, self._budget_by_layer, _limit(request.deadline_s))
-        prompt = self.arrange(output)
+        prompt = await self._arranged(output)
         first = next((i for i, item in enumerate(prompt.items) if item.source == "pending"), len(prompt.items))
-        return to_messages(prompt.items[:first], capabilities_of(self._model))
+        return to_messages(prompt.items[:first], capabilities_of(self._model), squash=prompt.squash)
 
     async def _prepare(self, request: ContextRequest, trace: TraceBuilder) -> tuple[PipelineOutput, Generation]:
         limit = _limit(request.deadline_s)
@@ -209,7 +224,7 @@ class ContextPipeline:
             )
             trace.add_provider_outcomes(told, output.outcomes)
         async with trace.span("render") as told:
-            prompt = place_tail(self.arrange(output))
+            prompt = place_tail(await self._arranged(output))
             told["dropped"] = [_plain_note(note) for note in prompt.dropped]
         tidy = Tidy([self._persona], speakers_of(prompt, request))
         return output, generate(prompt, attempts_of(self._model), tidy=tidy)
@@ -249,6 +264,11 @@ class ContextPipeline:
         return reply_text
 
 
+def is_as_sillytavern(request: ContextRequest) -> bool:
+    """Whether nothing but card, preset, persona and chat is to go into the prompt."""
+    return request.preset is not None and request.preset.fidelity is PresetFidelity.sillytavern
+
+
 def collect_directives(found: Iterable[Contribution], request: ContextRequest) -> Directives:
     """The last words that contributions bring, then the turn's own; a cut block keeps its directive."""
     total = Directives()
@@ -268,6 +288,7 @@ def blocks_of(generation: Generation, output: PipelineOutput) -> list[dict[str, 
     """Each item the model was shown, for the trace: where it came from, its message and what it costs; no text."""
     payers = {contribution.source: contribution.layer.value for contribution in output.budget.kept}
     shown = shown_items(generation.prompt.items, generation.capabilities)
+    places = message_places(shown, generation.capabilities, squash=generation.prompt.squash)
     return [
         {
             "source": item.source,
@@ -277,7 +298,7 @@ def blocks_of(generation: Generation, output: PipelineOutput) -> list[dict[str, 
             "message": message,
             "tokens": estimate_tokens(item.text),
         }
-        for item, message in zip(shown, message_places(shown, generation.capabilities), strict=True)
+        for item, message in zip(shown, places, strict=True)
     ]
 
 

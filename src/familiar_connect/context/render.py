@@ -9,7 +9,7 @@ many real turns follow it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from familiar_connect.chat.types import Sender
@@ -75,12 +75,8 @@ def native_prompt(output: PipelineOutput, options: RenderOptions | None = None) 
     items = _inject(items, seats[_Seat.inject], options)
     items = _place_by_depth(items, seats[_Seat.by_depth])
     turn = output.request.turn
-    return Prompt(
-        items=tuple(items),
-        directives=output.directives,
-        dropped=tuple(output.budget.dropped),
-        **({"message_ids": turn.message_ids} if turn is not None else {}),
-    )
+    prompt = Prompt(items=tuple(items), directives=output.directives, dropped=tuple(output.budget.dropped))
+    return prompt if turn is None else replace(prompt, message_ids=turn.message_ids)
 
 
 class _Seat(Enum):
@@ -129,16 +125,15 @@ def _is_system(contribution: Contribution) -> bool:
 def _items_of(contribution: Contribution, *, apart: bool = False) -> tuple[ContextItem, ...]:
     if contribution.items:
         return contribution.items
-    return (
-        ContextItem.of(
-            contribution.role,
-            shown_text(contribution),
-            tag=contribution.tag,
-            depth=contribution.depth,
-            source=contribution.source,
-            apart=apart,
-        ),
+    item = ContextItem.of(
+        contribution.role,
+        shown_text(contribution),
+        tag=contribution.tag,
+        depth=contribution.depth,
+        source=contribution.source,
+        apart=apart,
     )
+    return (replace(item, key=contribution.key) if contribution.key else item,)
 
 
 def _stream(

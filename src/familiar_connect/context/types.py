@@ -120,6 +120,8 @@ class ContextItem:
     sender: Sender | None = None
     users: tuple[ListedUser, ...] = ()
     persona_mentions: Mapping[str, str] = field(default_factory=lambda: EMPTY_MENTIONS)
+    key: str = ""
+    """Whose block it is among others of its tag: the slug of a person."""
 
     @property
     def text(self) -> str:
@@ -160,6 +162,8 @@ class Contribution:
     directives: Directives = Directives()
     label: str = ""
     """What it is announced as. Labelled text is shown as data, in a fence that nothing in the text can close."""
+    authored: bool = False
+    """Written for the familiar by whoever made it: its macros are read. What was said or found never is."""
 
     @classmethod
     def of(
@@ -210,6 +214,10 @@ class ContextRequest:
     """The character's fields, for macros; None: read none."""
     persona: str = ""
     """Who the speaker is, in the operator's words (`user_persona`)."""
+    seed: int = 0
+    """What the turn's chances are taken from: the same seed, the same choices."""
+    now: datetime | None = None
+    """When the turn began, in the familiar's zone: the clock that macros read."""
 
     @property
     def speakers_turns(self) -> tuple[PendingTurn, ...]:
@@ -271,3 +279,5 @@ class Prompt:
     directives: Directives = Directives()
     message_ids: MessageIdMap = field(default_factory=MessageIdMap, compare=False)
     dropped: tuple[DroppedNote, ...] = ()
+    squash: bool = False
+    """Whether system messages that follow each other are sent as one."""

@@ -36,6 +36,8 @@ SWEEP_AFTER = 200
 """Records pruned between two sweeps for parts nobody names any more."""
 GRACE_S = 3_600.0
 """A part this young may belong to a record another process is about to write."""
+REQUEST_PARTS = ("preset", "card")
+"""Of a request, what is kept by content."""
 MAX_BYTES = 64 * 1024 * 1024
 """Nothing larger is unpacked."""
 
@@ -89,7 +91,7 @@ class ReplayStore:
                     "clock_iso": record.clock_iso,
                     "seed": record.seed,
                     "messages_hash": record.messages_hash,
-                    "request": to_plain(record.request),
+                    "request": self._request(record.request),
                     "dropped": to_plain(record.dropped),
                     "directives": to_plain(record.directives),
                     "settings": self._put(to_plain(record.settings)),
@@ -116,7 +118,7 @@ class ReplayStore:
                 clock_iso=str(plain["clock_iso"]),
                 seed=int(plain["seed"]),
                 messages_hash=str(plain["messages_hash"]),
-                request=from_plain(ContextRequest, plain["request"]),
+                request=from_plain(ContextRequest, self._whole_request(plain["request"])),
                 dropped=tuple(from_plain(DroppedNote, note) for note in plain["dropped"]),
                 directives=from_plain(Directives, plain["directives"]),
                 settings=_read(self._object_path(plain["settings"])),
@@ -170,6 +172,18 @@ class ReplayStore:
             return True
         return False
 
+    def _request(self, request: ContextRequest) -> dict[str, Any]:
+        """The request as plain data; preset and card, the same from turn to turn, as parts of their own."""
+        plain: dict[str, Any] = to_plain(request)
+        for name in REQUEST_PARTS:
+            if plain.get(name) is not None:
+                plain[name] = self._put(plain[name])
+        return plain
+
+    def _whole_request(self, plain: dict[str, Any]) -> dict[str, Any]:
+        parts = {name: _read(self._object_path(plain[name])) for name in REQUEST_PARTS if _is_part(plain.get(name))}
+        return {**plain, **parts}
+
     def _put(self, plain: Any) -> str:
         """Store a part under its content's name, once."""
         name = content_hash(plain)
@@ -199,6 +213,7 @@ class ReplayStore:
             try:
                 plain = _read(path)
                 named.update(plain["kept"], [plain["settings"]])
+                named.update(part for name in REQUEST_PARTS if _is_part(part := plain["request"].get(name)))
             except _UNREADABLE:
                 logger.debug("torn record passed over", extra={"file": path.name})
         limit = self._clock.now().timestamp() - grace_s
@@ -222,6 +237,10 @@ class ReplayStore:
         if not re.fullmatch(r"[0-9a-f]{64}", name):
             raise ValueError("no content hash")
         return self._objects / name[:2] / f"{name}{_SUFFIX}"
+
+
+def _is_part(value: object) -> bool:
+    return isinstance(value, str)
 
 
 def _write(path: Path, plain: Any) -> None:

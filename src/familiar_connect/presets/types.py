@@ -71,7 +71,8 @@ class PresetSettings:
     group_nudge_prompt: str = "[Write the next reply only as {{char}}.]"
     impersonation_prompt: str = (
         "[Write your next reply from the point of view of {{user}}, using the chat history so far as a guideline "
-        "for the writing style of {{user}}. Don't write as {{char}} or system. Don't describe actions of {{char}}.]"
+        "for the writing style of {{user}}. Write 1 reply only in internet RP style. Don't write as {{char}} or "
+        "system. Don't describe actions of {{char}}.]"
     )
     wi_format: str = "{0}"
     scenario_format: str = "{{scenario}}"
@@ -98,6 +99,14 @@ class Preset:
     """The owner's own switches; they win over the order list."""
     legacy: bool = False
     """Made from a text-completion preset."""
+    unapplied: tuple[str, ...] = ()
+    """Settings of the file that are for the model's service and stay unused here, by name: samplers and kin."""
+    connections: tuple[str, ...] = ()
+    """Endpoints, proxies and keys the file brings, by name alone; never applied, their values never kept."""
+    regex_scripts: int = 0
+    """Scripts that would rewrite messages; they are not run."""
+    extensions: tuple[str, ...] = ()
+    """Other add-ons the file brings data or scripts for, by name; none is run."""
 
 
 @dataclass(frozen=True, kw_only=True)

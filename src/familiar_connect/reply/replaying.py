@@ -18,6 +18,7 @@ from familiar_connect.errors import FamiliarError
 from familiar_connect.llm.types import Capabilities, Message, TextPart
 from familiar_connect.observe.last_context import is_of_turn, page_of
 from familiar_connect.observe.replay import ReplayRecord, hash_messages
+from familiar_connect.presets.arranger import PresetArranger
 from familiar_connect.support.plain import PlainDataError, from_plain
 
 
@@ -35,6 +36,8 @@ class Fitting:
 
     strict_roles: bool = False
     bare: bool = False
+    squash: bool = False
+    prefill: bool = True
     gone: tuple[int, ...] = ()
     shortened: tuple[Shortened, ...] = ()
 
@@ -45,12 +48,13 @@ class Fitting:
             for place, item in enumerate(items)
             if place not in self.gone
         ]
-        return to_messages(shown, Capabilities(strict_roles=self.strict_roles, bare_single_speaker=self.bare))
+        way = Capabilities(strict_roles=self.strict_roles, bare_single_speaker=self.bare, prefill=self.prefill)
+        return to_messages(shown, way, squash=self.squash)
 
 
 def full_prompt(output: PipelineOutput, options: RenderOptions) -> tuple[ContextItem, ...]:
     """Every item of a turn's prompt, before any model's window is looked at."""
-    return place_tail(native_prompt(output, options)).items
+    return place_tail(PresetArranger().arrange(native_prompt(output, options), output.request)).items
 
 
 def fitting_between(whole: Sequence[ContextItem], shown: Sequence[ContextItem], sent: Sequence[Message]) -> Fitting:
@@ -66,9 +70,10 @@ def fitting_between(whole: Sequence[ContextItem], shown: Sequence[ContextItem], 
             shortened.append(Shortened(place=place, text=left.pop().text))
         else:
             gone.append(place)
+    left_out = Fitting(gone=tuple(reversed(gone)), shortened=tuple(shortened))
     ways = (
-        Fitting(strict_roles=strict, bare=bare, gone=tuple(reversed(gone)), shortened=tuple(shortened))
-        for strict, bare in itertools.product((False, True), repeat=2)
+        replace(left_out, prefill=prefill, squash=squash, strict_roles=strict, bare=bare)
+        for prefill, squash, strict, bare in itertools.product((True, False), *[(False, True)] * 3)
     )
     return next((way for way in ways if way.apply(whole) == list(sent)), Fitting())
 

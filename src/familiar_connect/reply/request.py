@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from datetime import datetime
 
 from familiar_connect.chat.types import Turn
 from familiar_connect.config import ChannelConfig
 from familiar_connect.config.modes import SMALL_MODEL_SHARES
 from familiar_connect.context.types import ContextRequest, Modality, PendingTurn
 from familiar_connect.llm.types import Capabilities
+from familiar_connect.presets.orders import nodes_of
+from familiar_connect.presets.types import ActivePreset, CardFields, PresetFidelity
+from familiar_connect.support.tokens import estimate_tokens
+
+LEAST_SHARE = 0.5
+"""Part of a budget that our own blocks keep beside a preset of any length."""
 
 
 def suited_to(channel: ChannelConfig, capabilities: Capabilities) -> ChannelConfig:
@@ -24,8 +32,23 @@ def suited_to(channel: ChannelConfig, capabilities: Capabilities) -> ChannelConf
     return replace(channel, deadline_s=deadline, budget_tokens=total, budget_by_layer=layers)
 
 
-def to_request(turn: Turn, channel_config: ChannelConfig) -> ContextRequest:
-    """Budget, deadline and mode from the channel; every message of the exchange, in order."""
+def to_request(
+    turn: Turn,
+    channel_config: ChannelConfig,
+    *,
+    preset: ActivePreset | None = None,
+    card: CardFields | None = None,
+    persona: str = "",
+    seed: int = 0,
+    now: datetime | None = None,
+) -> ContextRequest:
+    """Budget, deadline and mode from the channel; every message of the exchange, in order.
+
+    An impersonation speaks without the preset, unless all is to be as in SillyTavern. What a preset says itself is
+    taken off the budget that the rest shares.
+    """
+    if preset is not None and turn.flags.impersonation and preset.fidelity is PresetFidelity.with_memory:
+        preset = None
     last = turn.said[-1]
     return ContextRequest(
         familiar_id=turn.familiar_id,
@@ -34,10 +57,28 @@ def to_request(turn: Turn, channel_config: ChannelConfig) -> ContextRequest:
         author=last.author,
         utterance=last.text,
         modality=Modality.voice if turn.is_voice else Modality.text,
-        budget_tokens=channel_config.budget_tokens,
+        budget_tokens=_left_for_the_rest(channel_config.budget_tokens, preset),
         deadline_s=channel_config.deadline_s,
         pending_turns=tuple(PendingTurn(said.author, said.text, said.history_id) for said in turn.said),
         mode=channel_config.mode,
         before_id=next((said.history_id for said in turn.said if said.history_id is not None), None),
         turn=turn,
+        preset=preset,
+        card=card,
+        persona=persona,
+        seed=seed,
+        now=now,
     )
+
+
+def _left_for_the_rest(total: int, preset: ActivePreset | None) -> int:
+    """*total* without what the preset's own words take; the rest keeps a share whatever its size."""
+    if total <= 0 or preset is None or preset.fidelity is PresetFidelity.sillytavern:
+        return total
+    nodes = nodes_of(preset.preset, preset.fidelity)
+    said = sum(
+        estimate_tokens(node.content)
+        for node in nodes
+        if node.is_enabled and not node.is_marker and not node.is_comment
+    )
+    return max(total - said, math.ceil(total * LEAST_SHARE))

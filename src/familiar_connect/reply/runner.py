@@ -7,11 +7,13 @@ import logging
 import random
 from collections.abc import AsyncIterable, Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from datetime import UTC, tzinfo
 from typing import Any
 
 from familiar_connect.channel_config import ChannelConfigStore
 from familiar_connect.chat.build import build_turn
-from familiar_connect.chat.types import Turn
+from familiar_connect.chat.types import SaidMessage, Turn
 from familiar_connect.config import ChannelConfig
 from familiar_connect.context.generate import capabilities_of
 from familiar_connect.context.pipeline import ContextPipeline
@@ -20,7 +22,9 @@ from familiar_connect.context.types import ContextRequest
 from familiar_connect.conversation.types import Exchange
 from familiar_connect.errors import ConfigError, DeliveryError, FamiliarError, HistoryError, TurnDeadlineError
 from familiar_connect.history.store import HistoryStore
+from familiar_connect.identity import Author
 from familiar_connect.observe.trace import TraceBuilder
+from familiar_connect.reply.brings import Brought
 from familiar_connect.reply.deliver import TextDeliveryRegistry, TextDeliveryTracker, deliver
 from familiar_connect.reply.protocols import Place
 from familiar_connect.reply.record import record
@@ -49,6 +53,8 @@ class ReplyRunner:
         deliveries: TextDeliveryRegistry,
         witness: Witness,
         notify_turn: Callable[[], Awaitable[None]] | None = None,
+        brings: Callable[[ChannelConfig], Brought] | None = None,
+        zone: tzinfo = UTC,
         clock: Clock | None = None,
         rng: random.Random | None = None,
     ) -> None:
@@ -61,6 +67,8 @@ class ReplyRunner:
         self.notify_turn = notify_turn
         self.while_replying: Callable[[], AbstractContextManager[None]] = nullcontext
         """Open while a reply is made: whoever works in the background holds still."""
+        self._brings = brings
+        self._zone = zone
         self._clock = clock or SystemClock()
         self._rng = rng or random.Random()
 
@@ -69,18 +77,43 @@ class ReplyRunner:
         model = self._llm_clients.get("main_prose")
         return suited_to(self._channels.get(channel_id=channel_id), capabilities_of(model))
 
+    def _looked_up(self, channel_id: int) -> tuple[ChannelConfig, Brought]:
+        channel = self.channel(channel_id)
+        return channel, self._brings(channel) if self._brings else Brought()
+
+    def _request(self, turn: Turn, channel: ChannelConfig, brought: Brought) -> ContextRequest:
+        return to_request(
+            turn,
+            channel,
+            preset=brought.preset,
+            card=brought.card,
+            persona=brought.persona,
+            seed=self._rng.getrandbits(32),
+            now=self._clock.now().astimezone(self._zone),
+        )
+
+    async def ahead(self, familiar_id: str, channel_id: int, author: Author) -> tuple[ChannelConfig, ContextRequest]:
+        """The channel and the request of a turn nobody has begun yet: what a model can work ahead of."""
+        channel, brought = await off_loop(self._looked_up, channel_id)
+        blank = Turn(
+            familiar_id=familiar_id,
+            channel_id=channel_id,
+            said=(SaidMessage(author=author, text="", timestamp=self._clock.now()),),
+        )
+        return channel, replace(self._request(blank, channel, brought), turn=None)
+
     async def respond(self, exchange: Exchange, place: Place) -> ReplyOutcome | None:
         """Answer one exchange. What stands in the way is told to the place; nothing is recorded as said then."""
         try:
-            channel = await off_loop(self.channel, exchange.channel_id)
+            channel, brought = await off_loop(self._looked_up, exchange.channel_id)
         except ConfigError as broken:
             await self._apologise(broken, place)
             return None
         turn = await build_turn(exchange, place)
-        request = to_request(turn, channel)
+        request = self._request(turn, channel, brought)
         tracker = self._deliveries.get(exchange.channel_id)
         tracker.clear()
-        seen = self._witness.open(request, clock=self._clock, seed=self._rng.getrandbits(32))
+        seen = self._witness.open(request, clock=self._clock, seed=request.seed)
         error: str | None = None
         try:
             with self.while_replying():

@@ -11,6 +11,7 @@ from familiar_connect.context.budget import Budgeter
 from familiar_connect.context.providers.character import CHARACTER_PRIORITY, CharacterProvider, persona_name
 from familiar_connect.context.types import Contribution, ItemTag, Layer
 from familiar_connect.memory.store import MemoryStore
+from familiar_connect.presets.types import CardFields
 from familiar_connect.support.tokens import estimate_tokens
 from tests.fakes.context import a_request
 
@@ -157,3 +158,20 @@ def test_it_answers_to_its_name_and_quickly(store: MemoryStore) -> None:
     provider = CharacterProvider(store)
 
     assert (provider.id, provider.deadline_s) == ("character", 0.25)
+
+
+async def test_the_depth_prompt_is_a_note_among_the_turns(store: MemoryStore) -> None:
+    """B25, C35: where the card says, in the role it says."""
+    store.write_file("self/depth_prompt.md", "Stay dry.")
+    card = CardFields(depth_prompt_depth=2, depth_prompt_role="user")
+
+    (note,) = await CharacterProvider(store).contribute(a_request(card=card))
+
+    assert (note.tag, note.depth, note.role, note.text) == (ItemTag.AUTHOR_NOTE, 2, "user", "Stay dry.")
+
+
+async def test_what_is_written_of_the_character_may_hold_macros(store: MemoryStore) -> None:
+    """B4: each file is marked as authored, its text still word for word."""
+    found = await given_by(store, description="{{char}} reads.")
+
+    assert [(piece.text, piece.authored) for piece in found] == [("{{char}} reads.", True)]

@@ -37,3 +37,16 @@ def test_samples_are_tagged_and_bounded() -> None:
     items = sample_items("{{char}}: x\n" * 500, "s")
 
     assert (len(items), {item.tag for item in items}) == (MAX_ITEMS, {ItemTag.SAMPLE})
+
+
+def test_the_characters_own_name_opens_its_lines() -> None:
+    """B92: as do the short forms of the macros."""
+    text = "<START>\n{user}: Open?\nWren: Always.\n{bot}: Mind the step."
+
+    found = sample_items(text, "s", char="Wren")
+
+    assert [(item.role, item.words) for item in found] == [
+        ("user", "Open?"),
+        ("assistant", "Always."),
+        ("assistant", "Mind the step."),
+    ]

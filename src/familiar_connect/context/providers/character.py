@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 from familiar_connect.context.providers.samples import sample_items
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
 from familiar_connect.memory.store import MemoryStore, MemoryStoreError
+from familiar_connect.presets.types import CardFields
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.tokens import estimate_tokens
 
@@ -27,11 +28,14 @@ FIELDS: dict[str, tuple[ItemTag | None, int]] = {
     "personality": (ItemTag.TRAITS, 30),
     "scenario": (ItemTag.SCENARIO, 40),
     "post_history_instructions": (ItemTag.POST_HISTORY, 50),
+    "depth_prompt": (ItemTag.AUTHOR_NOTE, 60),
     "mes_example": (ItemTag.SAMPLE, 900),
 }
 """File stem → its tag and its rank among equals; other files stand between."""
 
-NEVER_SHOWN = frozenset({"creator_notes", "tags", "first_mes", "alternate_greetings", "character_version", "creator"})
+NEVER_SHOWN = frozenset(
+    {"creator_notes", "tags", "first_mes", "alternate_greetings", "character_version", "creator", "nickname"}
+)
 
 
 class CharacterProvider:
@@ -45,7 +49,8 @@ class CharacterProvider:
 
     async def contribute(self, request: ContextRequest) -> list[Contribution]:
         texts = await off_loop(self._read)
-        return [_contribution(stem, text) for stem, text in texts]
+        card = request.card or CardFields()
+        return [_contribution(stem, text, card) for stem, text in texts]
 
     def _read(self) -> list[tuple[str, str]]:
         found = []
@@ -66,8 +71,9 @@ class CharacterProvider:
         return found
 
 
-def _contribution(stem: str, text: str) -> Contribution:
+def _contribution(stem: str, text: str, card: CardFields) -> Contribution:
     tag, order = FIELDS.get(stem, (None, 100))
+    note = tag is ItemTag.AUTHOR_NOTE
     source = f"character:{stem}"
     return Contribution(
         Layer.character,
@@ -75,10 +81,12 @@ def _contribution(stem: str, text: str) -> Contribution:
         text,
         estimate_tokens(text),
         source,
-        items=sample_items(text, source) if tag is ItemTag.SAMPLE else (),
+        items=sample_items(text, source, char=card.name) if tag is ItemTag.SAMPLE else (),
         tag=tag,
         order=order,
-        depth=0 if tag is ItemTag.POST_HISTORY else None,
+        depth=0 if tag is ItemTag.POST_HISTORY else card.depth_prompt_depth if note else None,
+        role=card.depth_prompt_role if note else "system",
+        authored=True,
     )
 
 

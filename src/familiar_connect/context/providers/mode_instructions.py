@@ -50,6 +50,7 @@ class ModeInstructionProvider:
                 estimate_tokens(text),
                 f"{source}:{self._mode.value}",
                 tag=ItemTag.AUTHOR_NOTE,
+                authored=True,
             )
         ]
 

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
 import sys
+from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from familiar_connect.config.secrets import started_as
-from familiar_connect.context.types import ContextRequest, Modality
+from familiar_connect.errors import HomeError
 from familiar_connect.familiar import Familiar
 from familiar_connect.identity import Author
 from familiar_connect.memory.store import MemoryStoreError
 from familiar_connect.platforms.terminal.place import CHANNEL_ID
 from familiar_connect.platforms.terminal.screen import Screen
+from familiar_connect.presets.greetings import split_greetings
+from familiar_connect.presets.macros.engine import substitute
+from familiar_connect.presets.macros.types import MacroContext
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.text import one_line, printable, truncate_chars
 
@@ -35,20 +40,25 @@ def model_line(familiar: Familiar) -> str:
     )
 
 
-async def greet(familiar: Familiar, screen: Screen) -> None:
-    """Say the character's first words where nothing was ever said, and record them as said. A pipe is not greeted."""
-    if screen.plain:
+async def greet(familiar: Familiar, screen: Screen, user: Author | None = None, *, greeting: int | None = None) -> None:
+    """Say the character's first words where nothing was ever said, and record them as said.
+
+    *greeting* chooses among them: 0 the first message, then the alternate ones. A pipe is greeted only so.
+    """
+    if screen.plain and greeting is None:
         return
     if await off_loop(familiar.history_store.count, familiar_id=familiar.id, channel_id=CHANNEL_ID):
-        await _welcome_back(familiar, screen)
+        if greeting is not None:
+            screen.note("You have talked before, so no greeting is said.")
+        if not screen.plain:
+            await _welcome_back(familiar, screen)
         return
-    try:
-        words = (await off_loop(familiar.memory_store.read_file, "self/first_mes.md")).strip()
-    except MemoryStoreError:
-        return
+    words = _chosen(await off_loop(_greetings, familiar), greeting)
+    words = await off_loop(_expanded, words, familiar, user)
     if not words:
         return
-    screen.line(screen.paint(f"{printable(familiar.name)}: ", "name") + printable(words))
+    label = "" if screen.plain else screen.paint(f"{printable(familiar.name)}: ", "name")
+    screen.line(label + printable(words))
     await off_loop(
         familiar.history_store.append_turn,
         familiar_id=familiar.id,
@@ -57,6 +67,45 @@ async def greet(familiar: Familiar, screen: Screen) -> None:
         content=words,
         mode=familiar.channel_configs.get(channel_id=CHANNEL_ID).mode,
     )
+
+
+def _greetings(familiar: Familiar) -> list[str]:
+    """The first message, which may be empty, and the alternate ones."""
+    return [_text(familiar, "first_mes"), *split_greetings(_text(familiar, "alternate_greetings"))]
+
+
+def _text(familiar: Familiar, stem: str) -> str:
+    try:
+        return familiar.memory_store.read_file(f"self/{stem}.md").strip()
+    except MemoryStoreError:
+        return ""
+
+
+def _chosen(greetings: list[str], greeting: int | None) -> str:
+    """The greeting of that number; without one the first message, else the first there is."""
+    if greeting is None:
+        return next(filter(None, greetings), "")
+    if not 0 <= greeting < len(greetings):
+        last = len(greetings) - 1
+        there = f"choose 0 to {last}" if last else "this character has only 0, its first message"
+        raise HomeError(f"there is no greeting {greeting}: {there} (self/alternate_greetings.md holds the others)")
+    return greetings[greeting]
+
+
+def _expanded(words: str, familiar: Familiar, user: Author | None) -> str:
+    """*words* with the names in them, as SillyTavern would say them."""
+    if "{{" not in words and "<" not in words:
+        return words
+    values = MacroContext(
+        char=familiar.name,
+        user=user.label if user else "User",
+        scenario=_text(familiar, "scenario"),
+        personality=_text(familiar, "personality"),
+        description=_text(familiar, "description"),
+        now=datetime.now(ZoneInfo(familiar.config.display_tz)),
+        rng=random.Random(),
+    )
+    return substitute(words, values).strip()
 
 
 async def _welcome_back(familiar: Familiar, screen: Screen) -> None:
@@ -83,19 +132,8 @@ async def _warm_up(familiar: Familiar, user: Author) -> None:
     model: Any = familiar.llm_clients["main_prose"]
     if not hasattr(model, "prime"):
         return
-    channel = familiar.path.runner.channel(CHANNEL_ID)
-    request = ContextRequest(
-        familiar.id,
-        CHANNEL_ID,
-        None,
-        user,
-        "",
-        Modality.text,
-        channel.budget_tokens,
-        channel.deadline_s,
-        mode=channel.mode,
-    )
     try:
+        channel, request = await familiar.path.runner.ahead(familiar.id, CHANNEL_ID, user)
         messages = await familiar.build_pipeline(channel).opening(request)
         await model.prime(messages)
     except Exception as error:  # isolation: warming up is a courtesy

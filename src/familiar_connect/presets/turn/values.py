@@ -1,0 +1,183 @@
+"""What macros mean in one turn: names, card, chat, clock and chance of a request, as a `MacroContext`.
+
+Authored text is read with these values; what people said and what memory holds is only quoted by them.
+Quoted text is sealed on its way through, so that no later pass mistakes a brace somebody typed for a macro.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from familiar_connect.context.slots import in_prompt_order
+from familiar_connect.context.types import ContextItem, ContextRequest, Contribution, ItemTag, Layer
+from familiar_connect.llm.types import TextPart
+from familiar_connect.presets.macros import chance, engine, names
+from familiar_connect.presets.macros.types import MacroContext
+from familiar_connect.presets.types import CardFields, ChatLine, PresetFidelity
+from familiar_connect.support.tokens import estimate_tokens
+
+ANYONE = "User"
+"""Who is meant in blocks that stay the same whoever speaks."""
+ORIGINAL = "{{original}}"
+"""Stands in a familiar's own text until the preset's text that it replaces is known."""
+
+_SEAL = str.maketrans("{}<", "\ue000\ue001\ue002")
+_UNSEAL = str.maketrans("\ue000\ue001\ue002", "{}<")
+_OVERRIDES = (ItemTag.RULES, ItemTag.POST_HISTORY)
+
+
+def sealed(text: str) -> str:
+    """*text* with its braces out of every macro's sight."""
+    return text.translate(_SEAL)
+
+
+def unsealed(text: str) -> str:
+    return text.translate(_UNSEAL)
+
+
+def speaker_of(request: ContextRequest) -> str:
+    return request.author.label if request.author else ANYONE
+
+
+def chance_of(request: ContextRequest, part: str) -> random.Random:
+    """The dice of one part of the turn: the same turn made anew rolls the same."""
+    return random.Random(f"{request.seed}:{part}")
+
+
+def chat_lines(items: Iterable[ContextItem], char: str) -> tuple[ChatLine, ...]:
+    """The real turns among *items*, without marks and names before the words."""
+    return tuple(
+        ChatLine(
+            name=item.sender.name if item.sender else ANYONE if item.role == "user" else char,
+            text=item.words if item.words is not None else item.text,
+            is_user=item.role == "user",
+            is_narrator=item.role == "system",
+            sent_at=item.timestamp,
+        )
+        for item in items
+        if item.tag is ItemTag.DIALOGUE
+    )
+
+
+def macro_values(
+    request: ContextRequest,
+    chat: Sequence[ChatLine] = (),
+    *,
+    user: str,
+    rng: random.Random,
+    persona: str = "",
+    summary: str = "",
+) -> MacroContext:
+    """The values behind the macros of *request*; card fields have their own macros read first, in card order."""
+    card = request.card or CardFields()
+    ctx = MacroContext(
+        char=card.name or request.familiar_id,
+        user=user,
+        persona=sealed(persona),
+        creator_notes=card.creator_notes,
+        character_version=card.character_version,
+        first_mes=card.first_mes,
+        alternate_greetings=card.alternate_greetings,
+        mes_example=card.mes_example,
+        chat=tuple(map(_quoted, chat)),
+        now=request.now,
+        rng=rng,
+        chat_id=f"{request.familiar_id}/{request.channel_id}",
+        generation=generation_of(request),
+        summary=sealed(summary),
+    )
+
+    def field(text: str) -> str:
+        return read(text.replace("\r", "").strip(), ctx)
+
+    return replace(
+        ctx,
+        description=field(card.description),
+        personality=field(card.personality),
+        scenario=field(card.scenario),
+        system_prompt=field(card.system_prompt),
+        post_history_instructions=field(card.post_history_instructions),
+        depth_prompt=field(card.depth_prompt),
+    )
+
+
+def _quoted(line: ChatLine) -> ChatLine:
+    name, text = sealed(line.name), sealed(line.text)
+    return line if text == line.text and name == line.name else replace(line, name=name, text=text)
+
+
+def generation_of(request: ContextRequest) -> str:
+    return "impersonate" if request.turn is not None and request.turn.flags.impersonation else "normal"
+
+
+def read(text: str, ctx: MacroContext, *, original: str | None = None) -> str:
+    """*text* with its macros read and random choices left for the last pass; as it is where it holds none."""
+    if "{" not in text and "<" not in text:
+        return text
+    done = engine.expand(text, ctx, original=original, defer_random=True).text
+    return names.identity(done, char=ctx.char, user=ctx.user)
+
+
+# Authored contributions
+
+
+def read_authored(found: Sequence[Contribution], request: ContextRequest) -> list[Contribution]:
+    """*found* with the macros of authored text read, in the order of the prompt; the rest as it came."""
+    if request.card is None or not any(map(_is_authored, found)):
+        return list(found)
+    chat = [item for c in found if c.layer is Layer.recent_history for item in c.items]
+    card = request.card
+    own_name = card.name or request.familiar_id
+    lines = (*chat_lines(chat, own_name), *_being_said(request))
+    ctx = macro_values(request, lines, user=ANYONE, rng=chance_of(request, "authored"), persona=request.persona)
+    in_samples = replace(ctx, user=_sample_partner(chat, request))
+    with_preset = request.preset is not None and request.preset.fidelity is PresetFidelity.with_memory
+    done: dict[int, Contribution] = {}
+    for contribution in in_prompt_order([c for c in found if _is_authored(c)]):
+        if contribution.items:
+            done[id(contribution)] = _read_items(contribution, in_samples)
+        else:
+            original = (ORIGINAL if with_preset else "") if contribution.tag in _OVERRIDES else None
+            done[id(contribution)] = _read_text(contribution, ctx, original)
+    return [done.get(id(contribution), contribution) for contribution in found]
+
+
+def _is_authored(contribution: Contribution) -> bool:
+    return contribution.authored
+
+
+def _being_said(request: ContextRequest) -> tuple[ChatLine, ...]:
+    return tuple(
+        ChatLine(name=turn.author.label if turn.author else ANYONE, text=turn.text, is_user=True)
+        for turn in request.speakers_turns
+    )
+
+
+def _sample_partner(chat: Sequence[ContextItem], request: ContextRequest) -> str:
+    """Who speaks with the familiar in its samples: the speaker; in company nobody by name, so that samples stay."""
+    present = {item.sender.name for item in chat if item.sender is not None and item.role == "user"}
+    present |= {turn.author.label for turn in request.speakers_turns if turn.author}
+    return present.pop() if len(present) == 1 else ANYONE
+
+
+def _read_text(contribution: Contribution, ctx: MacroContext, original: str | None) -> Contribution:
+    text = unsealed(read(contribution.text, ctx, original=original))
+    volatile = contribution.volatile or (contribution.depth is None and chance.has_choice(text))
+    if text == contribution.text and volatile == contribution.volatile:
+        return contribution
+    return replace(contribution, text=text, estimated_tokens=estimate_tokens(text), volatile=volatile)
+
+
+def _read_items(contribution: Contribution, ctx: MacroContext) -> Contribution:
+    """A dialogue of samples, with the speaker's name before what a user says there."""
+    items = []
+    for item in contribution.items:
+        words = unsealed(read(item.words if item.words is not None else item.text, ctx))
+        shown = f"{ctx.user}: {words}" if item.role == "user" else words
+        items.append(replace(item, parts=(TextPart(shown),), words=words))
+    if all(new.parts == old.parts for new, old in zip(items, contribution.items, strict=True)):
+        return contribution
+    tokens = sum(estimate_tokens(item.text) for item in items)
+    return replace(contribution, items=tuple(items), estimated_tokens=tokens)

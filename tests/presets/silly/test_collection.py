@@ -1,0 +1,160 @@
+"""The preset's prompts in order, markers filled, the card's words in their place."""
+
+from __future__ import annotations
+
+import pytest
+
+from familiar_connect.presets.types import CardFields
+from tests.fakes.silly import CARD, bare, built, in_chat, node, said, shown, texts
+
+
+def test_relative_prompts_stand_in_the_order_of_the_preset() -> None:
+    """C60: card, preset, persona and chat are all there is, each in its place."""
+    made = built(persona="Ada maps coasts.", chat=said("Hi.", "Well?"))
+
+    assert shown(made) == [
+        "system: MAIN",
+        "system: Ada maps coasts.",
+        "system: a crow",
+        "system: wry",
+        "system: a roof",
+        "assistant: Hi.",
+        "user: Well?",
+        "system: LAST",
+    ]
+
+
+def test_each_item_says_where_it_comes_from() -> None:
+    """Sources name the preset's prompt, the card's field, the persona or the chat; lines point back into the chat."""
+    made = built(persona="Ada maps coasts.", chat=said("Hi."))
+
+    assert [item.source for item in made.items] == [
+        "preset:P:main",
+        "persona",
+        "card:description",
+        "card:personality",
+        "card:scenario",
+        "chat",
+        "preset:P:jailbreak",
+    ]
+    assert made.lines == (None, None, None, None, None, 0, None)
+
+
+def test_a_disabled_marker_suppresses_its_block() -> None:
+    """C63: what the order switches off is not sent."""
+    made = built(node("main", "MAIN"), node("charDescription", is_enabled=False), card=CardFields(description="a crow"))
+
+    assert texts(made) == ["MAIN"]
+
+
+def test_an_absent_marker_is_sent_behind_everything_else() -> None:
+    """C63: a content marker the order does not name stands at the end of the list."""
+    made = built(node("extra", "EXTRA"), node("main", "MAIN"), card=CARD)
+
+    assert texts(made) == ["EXTRA", "MAIN", "a crow", "wry", "a roof"]
+
+
+def test_without_their_markers_there_is_no_chat_and_no_example() -> None:
+    """chatHistory and dialogueExamples are the exception: absent means nothing."""
+    made = built(node("main", "MAIN"), card=CardFields(mes_example="Ada: hi\nRook: ho"), chat=said("Hi."))
+
+    assert texts(made) == ["MAIN"]
+
+
+def test_a_disabled_main_is_an_empty_anchor() -> None:
+    """C63: nothing of a disabled main is sent, nor the card's words in its place."""
+    made = built(node("main", "MAIN", is_enabled=False), node("extra", "X"), card=CardFields(system_prompt="own"))
+
+    assert texts(made) == ["X"]
+
+
+def test_a_prompt_that_does_not_say_whether_it_is_built_in_is_never_placed() -> None:
+    """A relative prompt of the author's is known by `system_prompt: false` alone."""
+    made = built(
+        node("a", "A", system_prompt=None), node("b", "B", system_prompt=True), node("c", "C"), card=CardFields()
+    )
+
+    assert texts(made) == ["C"]
+
+
+@pytest.mark.parametrize("kind", ["normal", "continue", "impersonate", "quiet", "swipe", "regenerate"])
+def test_a_prompt_takes_part_only_in_the_kinds_it_names(kind: str) -> None:
+    """C38: an empty list of triggers means every kind."""
+    made = built(node("a", "A", triggers=("quiet", "swipe")), node("b", "B"), card=CardFields(), kind=kind)
+
+    assert "B" in texts(made)
+    assert ("A" in texts(made)) == (kind in ("quiet", "swipe"))
+
+
+def test_markers_speak_and_stand_as_the_preset_says() -> None:
+    """A marker's role and depth are its prompt's."""
+    made = built(
+        node("charDescription", role="user"),
+        in_chat("charPersonality", "", depth=1, role="assistant"),
+        node("chatHistory"),
+        chat=said("Hi.", "Well?"),
+        card=CardFields(description="a crow", personality="wry"),
+    )
+
+    assert shown(made) == ["user: a crow", "assistant: Hi.", "assistant: wry", "user: Well?"]
+
+
+def test_the_cards_words_replace_the_presets() -> None:
+    """C36: system prompt for main, last words for jailbreak; `{{original}}` is what they replace, once."""
+    card = CardFields(system_prompt="Own. {{original}}{{original}}", post_history_instructions="End.")
+    made = built(node("main", "MAIN"), node("jailbreak", "LAST"), card=card)
+
+    assert texts(made) == ["Own. MAIN", "End."]
+    assert [item.source for item in made.items] == ["card:system_prompt", "card:post_history_instructions"]
+
+
+def test_a_preset_may_forbid_being_overridden() -> None:
+    """C36: then its own text stands alone."""
+    card = CardFields(system_prompt="Own.", post_history_instructions="End.")
+    made = built(node("main", "MAIN", forbid_overrides=True), node("jailbreak", "LAST", is_enabled=False), card=card)
+
+    assert texts(made) == ["MAIN"]
+
+
+def test_the_owner_may_prefer_the_presets_words() -> None:
+    """Without the preference the card's words are left out."""
+    made = built(node("main", "MAIN"), card=CardFields(system_prompt="Own."), prefers_card_prompts=False)
+
+    assert texts(made) == ["MAIN"]
+
+
+def test_formats_wrap_personality_and_scenario_when_there_are_any() -> None:
+    """An empty field gets no frame."""
+    settings = bare(personality_format="<{{char}}: {{personality}}>", scenario_format="[{{scenario}}]")
+    card = CardFields(personality="wry")
+    made = built(node("charPersonality"), node("scenario"), settings=settings, card=card)
+
+    assert texts(made) == ["<Rook: wry>"]
+
+
+def test_an_empty_format_leaves_the_field_as_it_is() -> None:
+    """No format, no frame."""
+    made = built(node("scenario"), settings=bare(scenario_format=""), card=CardFields(scenario="a roof"))
+
+    assert texts(made) == ["a roof"]
+
+
+def test_variables_are_seen_in_the_order_of_reading() -> None:
+    """Greeting, card, preset in list order, then the chat from newest to oldest."""
+    made = built(
+        node("main", "{{getvar::a}}|{{getvar::b}}{{setvar::c::3}}"),
+        node("late", "{{getvar::c}}"),
+        node("chatHistory"),
+        card=CardFields(description="{{setvar::b::2}}"),
+        chat=said("{{setvar::a::1}}Hi.", "{{getvar::d}}old", "{{setvar::d::4}}new", "{{getvar::d}}newest"),
+    )
+
+    assert texts(made) == ["1|2", "3", "Hi.", "4old", "new", "newest"]
+
+
+def test_what_fills_a_marker_is_read_once_more() -> None:
+    """A macro that the card's text brings in from elsewhere is resolved by the second reading."""
+    card = CardFields(description="{{personality}}", personality="{{char}}ish")
+    made = built(node("charDescription"), node("charPersonality", is_enabled=False), node("scenario"), card=card)
+
+    assert texts(made) == ["Rookish"]
