@@ -55,6 +55,7 @@ def test_examples_run(path: Path, tmp_path: Path) -> None:
     python = shlex.quote(sys.executable)
     shim.write_text(f'#!/bin/sh\nexec {python} -m familiar_connect "$@"\n')
     shim.chmod(0o755)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")  # pages speak from the checkout's own folder
     environment = {
         **os.environ,
         "PATH": f"{shim.parent}{os.pathsep}{os.environ['PATH']}",

@@ -56,6 +56,8 @@ def test_the_command_line_loads_nothing_heavy() -> None:
     assert {name for name in loaded if name.startswith("familiar_connect")} == {
         "familiar_connect",
         "familiar_connect.cli",
+        "familiar_connect.commands",
+        "familiar_connect.commands.lazy",
     }
 
 

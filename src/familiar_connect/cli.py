@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import sys
 from contextlib import suppress
-from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
@@ -14,21 +12,23 @@ from typing import Any
 import click
 
 from familiar_connect import __version__
+from familiar_connect.commands.lazy import LazyGroup, Table
 
-VERBS: dict[str, tuple[str, str]] = {
+VERBS: Table = {
     "chat": ("chat:chat", "Talk with a familiar in this terminal; works offline, no key needed."),
-    "init": ("familiars:init", "Make a new familiar."),
+    "init": ("familiars:init", "Make a new familiar, of its own or from a character card."),
     "list": ("familiars:list_", "List the familiars of this home."),
     "connect": ("setup:connect", "Point every model slot at an endpoint, test it and keep its key."),
     "config": ("setup:config", "Show the settings and where each comes from; check the files."),
+    "import": ("carry:import_", "Bring in a lorebook or a preset of SillyTavern's."),
+    "export": ("carry:export", "Write out the character or the lore for SillyTavern."),
+    "preset": ("presets:preset", "Import, list, use and switch SillyTavern presets."),
     "inspect": ("inspect:inspect", "Show the last prompt: each block, its source, its cost, what was cut."),
     "replay": ("inspect:replay", "Make a past turn's prompt anew from what was kept of it."),
     "memory": ("memory.group:memory", "Read, search, review, correct, undo and erase what is remembered."),
     "metrics": ("metrics:metrics", "Report times per stage over past turns."),
     "doctor": ("doctor:doctor", "Check home, settings, models, keys and disk; say what is wrong and the fix."),
 }
-"""Verb → `module:command` in `commands/`, and its line in the help."""
-
 BEFORE_THE_VERB = {
     "--home": "familiar --home DIR VERB",
     "--verbose": "familiar --verbose VERB",
@@ -37,32 +37,14 @@ BEFORE_THE_VERB = {
 """Options of the program itself, and how to write them."""
 
 
-class Verbs(click.Group):
-    """Loads a verb's module only when the verb is used."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(VERBS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in VERBS:
-            return None
-        module, _, name = VERBS[cmd_name][0].partition(":")
-        found: click.Command = getattr(import_module(f"familiar_connect.commands.{module}"), name)
-        return found
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Verbs"):
-            formatter.write_dl([(verb, line) for verb, (_, line) in VERBS.items()])
+class Verbs(LazyGroup):
+    """The verbs, `help` among them as people type it; a reader that left early is no failure."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] == "help":
             return "help", _help(args[1:]), []
-        if args and args[0] not in VERBS and not args[0].startswith("-"):
-            near = difflib.get_close_matches(args[0], VERBS, n=1, cutoff=0.4)
-            hint = f" Did you mean `familiar {near[0]}`?" if near else " `familiar --help` lists the verbs."
-            ctx.fail(f"there is no verb {args[0]!r}.{hint}")
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -91,6 +73,7 @@ EPILOG = """\b
 Examples:
   familiar chat                       talk now, on the embedded model
   familiar init mira && familiar chat --familiar mira
+  familiar init --from-card Mira.png  a familiar from a SillyTavern card
   familiar connect                    use OpenRouter, Ollama, llama.cpp or vLLM
   familiar inspect                    see what the model was shown
 """
@@ -98,6 +81,7 @@ Examples:
 
 @click.group(
     cls=Verbs,
+    table=VERBS,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=EPILOG,

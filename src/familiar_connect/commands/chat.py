@@ -21,6 +21,7 @@ EPILOG = """\b
 Examples:
   familiar chat                          talk now
   familiar chat --familiar mira --as Sam
+  familiar chat --greeting 2             begin with the second alternate greeting of the card
   echo "hi" | familiar chat --plain      one answer per line, nothing else on stdout
 Exit codes: 0 fine, 1 a message got no reply or something is set up wrong.
 """
@@ -30,8 +31,11 @@ Exit codes: 0 fine, 1 a message got no reply or something is set up wrong.
 @familiar_option
 @click.option("--as", "user_name", metavar="NAME", help="What the familiar calls you.")
 @click.option("--plain", is_flag=True, help="Replies only, no colours: for pipes and scripts.")
+@click.option(
+    "--greeting", type=click.IntRange(min=0), metavar="N", help="Begin with the Nth greeting; 0 is the first."
+)
 @click.pass_context
-def chat(ctx: click.Context, familiar_id: str | None, user_name: str | None, plain: bool) -> int:
+def chat(ctx: click.Context, familiar_id: str | None, user_name: str | None, plain: bool, greeting: int | None) -> int:
     """Talk with a familiar in this terminal."""
     from familiar_connect.platforms.terminal.screen import Screen
     from familiar_connect.support.log import log_to_file
@@ -46,10 +50,10 @@ def chat(ctx: click.Context, familiar_id: str | None, user_name: str | None, pla
     root = familiar_root(home, pick_familiar(home, familiar_id))
     if not plain and not ctx.find_root().obj["verbose"]:
         log_to_file(home / "cache" / "familiar.log")
-    return asyncio.run(_chat(root, home, screen, user_name))
+    return asyncio.run(_chat(root, home, screen, user_name, greeting))
 
 
-async def _chat(root: Path, home: Path, screen: Any, user_name: str | None) -> int:
+async def _chat(root: Path, home: Path, screen: Any, user_name: str | None, greeting: int | None) -> int:
     from familiar_connect.bot import load_familiar
     from familiar_connect.platforms.terminal.adapter import TerminalPlatform
     from familiar_connect.platforms.terminal.reading import EditorReader, PipeReader
@@ -66,7 +70,7 @@ async def _chat(root: Path, home: Path, screen: Any, user_name: str | None) -> i
             screen.note("Type and press Enter. /help lists commands, Ctrl-C stops a reply, Ctrl-D leaves.")
             reader = EditorReader(screen.paint(f"{printable(user.label)}: ", "you"), _typed_lines(familiar, user, home))
         await familiar.start()
-        await greet(familiar, screen)
+        await greet(familiar, screen, user, greeting=greeting)
         warming = warm_up(familiar, user)
         platform = TerminalPlatform(
             familiar, user=user, screen=screen, reader=reader, busy_with=lambda: _busy(embedded)

@@ -17,16 +17,37 @@ INIT_EPILOG = """\b
 Examples:
   familiar init                     make Ember, the starter character
   familiar init mira --name Mira    make a familiar called Mira; edit its files to shape it
+  familiar init --from-card Mira.png               from a SillyTavern card: PNG, JSON, CHARX, YAML
+  familiar init mira --from-card Mira2.png --overwrite    a newer card; the old one stays in `memory log`
 """
+
+MOST_SHOWN = 10
+"""Sentences about what a card could not bring."""
 
 
 @click.command(epilog=INIT_EPILOG)
 @click.argument("familiar_id", required=False, metavar="[ID]")
 @click.option("--name", help="What the character is called (else the ID, capitalised).")
 @click.option("--as", "user_name", metavar="NAME", help="What it calls you in the terminal.")
+@click.option("--from-card", "card", type=click.Path(path_type=Path), metavar="FILE", help="Make it from a card file.")
+@click.option("--overwrite", is_flag=True, help="With --from-card: replace a character that is there.")
 @click.pass_context
-def init(ctx: click.Context, familiar_id: str | None, name: str | None, user_name: str | None) -> None:
+def init(
+    ctx: click.Context,
+    familiar_id: str | None,
+    name: str | None,
+    user_name: str | None,
+    card: Path | None,
+    overwrite: bool,
+) -> None:
     """Make a new familiar: a folder with settings, a character and a memory."""
+    if card is not None:
+        if name is not None:
+            raise click.UsageError("--name does not go with --from-card: the card says it; edit memory/self/name.md")
+        _init_from_card(home_of(ctx), familiar_id, card, user_name, overwrite=overwrite)
+        return
+    if overwrite:
+        raise click.UsageError("--overwrite goes with --from-card FILE")
     wanted = familiar_id or STARTER_ID
     called = name or (None if wanted == STARTER_ID else wanted[:1].upper() + wanted[1:])
     root = make_starter(home_of(ctx), wanted, name=called, user_name=user_name)
@@ -35,6 +56,46 @@ def init(ctx: click.Context, familiar_id: str | None, name: str | None, user_nam
     say("  memory/self/description.md   who it is: edit it, the next reply knows")
     say("  memory/self/mes_example.md   how it talks: a small model takes its voice from these lines")
     say(f"Talk to it:  {started_as()} chat --familiar {wanted}")
+
+
+def _init_from_card(home: Path, wanted: str | None, path: Path, user_name: str | None, *, overwrite: bool) -> None:
+    from familiar_connect.bootstrap.from_card import id_for, make_from_card, read_card_file
+
+    source = read_card_file(path)
+    familiar_id = wanted or id_for(source.card, path)
+    made = make_from_card(home, familiar_id, source, overwrite=overwrite, user_name=user_name)
+    card = source.card
+    if made.is_new:
+        say(f"Made {made.root} from {path}")
+    elif made.written or made.lore:
+        say(f"Changed {made.root} to {path}; what was there before: {started_as()} memory log")
+    else:
+        say(f"{made.root} has this card already; nothing was changed.")
+    say(f"  name                         {card.name or familiar_id}")
+    for file in made.written:
+        say(f"  memory/{file}")
+    if made.lore or made.lore_there:
+        there = f", {made.lore_there} were there already" if made.lore_there else ""
+        say(f"  memory/lore/imported/        {made.lore} pieces of lore{there}")
+    say(f"  greetings                    {bool(card.first_mes) + len(card.alternate_greetings)}")
+    _say_left_out(made.left_out, card.extras)
+    say(f"Talk to it:  {started_as()} chat --familiar {familiar_id}")
+
+
+def _say_left_out(sentences: list[str], extras: dict[str, Any]) -> None:
+    """What of the card has no place here, or could not be taken."""
+    extensions = extras.get("extensions")
+    scripts = [key for key in ("regex_scripts", "tavern_helper", "TavernHelper_scripts") if _has(extensions, key)]
+    if scripts:
+        say(f"  kept for export, not used here: {', '.join(scripts)}")
+    for sentence in sentences[:MOST_SHOWN]:
+        say(f"  not taken: {sentence}", err=True)
+    if len(sentences) > MOST_SHOWN:
+        say(f"  … and {len(sentences) - MOST_SHOWN} more", err=True)
+
+
+def _has(extensions: Any, key: str) -> bool:
+    return isinstance(extensions, dict) and bool(extensions.get(key))
 
 
 @click.command(name="list")

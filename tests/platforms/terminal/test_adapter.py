@@ -16,6 +16,7 @@ from familiar_connect.errors import ModelError
 from familiar_connect.familiar import Familiar
 from familiar_connect.identity import Author, PrivacyLevel
 from familiar_connect.llm.scripted import Answer, ScriptedModel
+from familiar_connect.llm.types import Message
 from familiar_connect.platforms.terminal.adapter import TerminalPlatform
 from familiar_connect.platforms.terminal.place import CHANNEL_ID
 from familiar_connect.platforms.terminal.reading import Interrupted
@@ -198,8 +199,8 @@ async def test_warming_up_shows_a_model_the_start_of_the_next_prompt(tmp_path: P
     await warm_up(chat.familiar, SAM)
     seen: list[str] = []
 
-    async def prime(messages: list[object]) -> None:
-        seen.append(str(messages))
+    async def prime(messages: list[Message]) -> None:
+        seen.extend(message.content for message in messages)
         raise OSError("asleep")
 
     chat.model.prime = prime  # type: ignore[attr-defined]
@@ -207,7 +208,7 @@ async def test_warming_up_shows_a_model_the_start_of_the_next_prompt(tmp_path: P
     await chat.familiar.aclose()
 
     assert "fire spirit" in seen[0]
-    assert "Sam: " not in seen[0]
+    assert "Sam: " not in seen
 
 
 async def test_the_first_line_is_honest_about_the_model(tmp_path: Path) -> None:

@@ -1,0 +1,45 @@
+"""import_preset: a preset file from SillyTavern becomes one of the familiar's presets, byte for byte."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+from familiar_connect.errors import PresetError
+from familiar_connect.presets.load import MAX_BYTES
+from familiar_connect.presets.report import ImportReport
+from familiar_connect.presets.store import FOLDER, SUFFIX, PresetStore
+from familiar_connect.presets.types import PresetFidelity
+
+
+def import_preset(
+    path: Path,
+    familiar_root: Path,
+    *,
+    name: str | None = None,
+    overwrite: bool = False,
+    fidelity: PresetFidelity = PresetFidelity.with_memory,
+) -> ImportReport:
+    """Keep the file at *path* in the familiar's folder, called *name* or as the file is, and put it in force."""
+    if path.suffix.casefold() != SUFFIX:
+        raise PresetError(f"{path}: a preset is a .json file; export it from SillyTavern as one")
+    raw = _content(path)
+    store = PresetStore(familiar_root / FOLDER)
+    return store.import_bytes(name or path.stem, raw, overwrite=overwrite, fidelity=fidelity)
+
+
+def _content(path: Path) -> bytes:
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise PresetError(f"{path}: is not a file; name the preset's .json file")
+        with path.open("rb") as file:
+            raw = file.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        raise PresetError(f"{path}: there is no such file; check the name") from None
+    except OSError as error:
+        raise PresetError(f"{path}: cannot be read ({error.strerror or error}); check that you may read it") from None
+    except ValueError:
+        raise PresetError(f"{str(path)!r} cannot name a file; check the name") from None
+    if len(raw) > MAX_BYTES:
+        raise PresetError(f"{path}: is larger than {MAX_BYTES:,} bytes, which no preset is; choose another file")
+    return raw

@@ -1,0 +1,135 @@
+"""import lorebook, export lorebook: SillyTavern lorebooks into memory, and lore back into one."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from familiar_connect.bootstrap.export_silly_tavern import DEFAULT_FOLDER, export_silly_tavern_lorebook
+from familiar_connect.bootstrap.import_silly_tavern import DEFAULT_TARGET, ImportResult, import_book
+from familiar_connect.bootstrap.lorebook_files.books import read_book
+from familiar_connect.commands.common import familiar_option, json_option, root_of, say, say_json
+from familiar_connect.errors import HomeError
+from familiar_connect.memory.store import MemoryStore
+from familiar_connect.support.files import atomic_write
+
+IMPORT_EPILOG = """\b
+Examples:
+  familiar import lorebook Eldoria.json
+  familiar import lorebook Eldoria.json --force       replace files of an earlier import
+  familiar import lorebook story.lorebook --folder lore/story
+Reads SillyTavern world info, character books (V2, V3), NovelAI (also inside a PNG), Agnai and RisuAI.
+Exit codes: 0 all was taken or is there already; 1 something could not be taken.
+"""
+EXPORT_EPILOG = """\b
+Examples:
+  familiar export lorebook -o Eldoria.json
+  familiar export lorebook --folder lore/imported > Eldoria.json
+Exit codes: 0 all was exported; 1 nothing to export, or a file could not be read.
+"""
+MOST_SHOWN = 20
+"""Lines of one kind in a report; --json has them all."""
+
+
+@click.command(name="lorebook", epilog=IMPORT_EPILOG)
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--folder", default=DEFAULT_TARGET, show_default=True, help="Where in memory the files go.")
+@click.option("--force", is_flag=True, help="Replace files that exist; their text stays in `memory log`.")
+@familiar_option
+@json_option
+@click.pass_context
+def import_lorebook(
+    ctx: click.Context, file: Path, folder: str, force: bool, familiar_id: str | None, as_json: bool
+) -> int:
+    """Take a lorebook into memory, a Markdown file for each entry.
+
+    Disabled entries get no file but come back on export. Files that exist are left alone unless you say --force.
+    """
+    root = root_of(ctx, familiar_id)
+    book = read_book(file)
+    with _memory(root) as store, _bar("entries", quiet=as_json) as progress:
+        result = import_book(store, book, target_dir=folder, force=force, progress=progress)
+    if as_json:
+        say_json({"written": result.written, "skipped": result.skipped, "errors": result.errors})
+    else:
+        _report(result, folder, root.name)
+    return 1 if result.errors else 0
+
+
+@click.command(name="lorebook", epilog=EXPORT_EPILOG)
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write here, not to the screen.")
+@click.option("--folder", default=DEFAULT_FOLDER, show_default=True, help="The folder of memory to export.")
+@familiar_option
+@click.pass_context
+def export_lorebook(ctx: click.Context, output: Path | None, folder: str, familiar_id: str | None) -> int:
+    """Write lore as a lorebook that SillyTavern imports.
+
+    Entries that came from a lorebook keep all their settings; your edits to title, keywords and text win.
+    """
+    root = root_of(ctx, familiar_id)
+    with _memory(root) as store:
+        if not (store.root / folder).is_dir():
+            raise HomeError(
+                f"{root.name} has no {folder} in its memory: choose a folder that `familiar memory list` shows"
+            )
+        result = export_silly_tavern_lorebook(store, folder=folder)
+    for sentence in result.errors[:MOST_SHOWN]:
+        say(f"familiar: {sentence}", err=True)
+    count = len(result.book["entries"])
+    if count == 0:
+        raise HomeError(f"there is no lore in {folder} of {root.name}: write some, or `familiar import lorebook FILE`")
+    if output is None:
+        say_json(result.book)
+    else:
+        atomic_write(output, json.dumps(result.book, ensure_ascii=True, indent=4) + "\n")
+        say(f"{count} entries written to {output}")
+    return 1 if result.errors else 0
+
+
+def _report(result: ImportResult, folder: str, familiar_id: str) -> None:
+    for sentence in result.errors[:MOST_SHOWN]:
+        say(f"familiar: {sentence}", err=True)
+    if len(result.errors) > MOST_SHOWN:
+        say(f"familiar: and {len(result.errors) - MOST_SHOWN} more", err=True)
+    for path in result.written[:MOST_SHOWN]:
+        say(f"  {path}")
+    if len(result.written) > MOST_SHOWN:
+        say(f"  … and {len(result.written) - MOST_SHOWN} more")
+    say(
+        f"{len(result.written)} written to {folder} of {familiar_id}, {len(result.skipped)} there already, "
+        f"{len(result.errors)} not taken"
+    )
+    if result.skipped and not result.written:
+        say("To replace what is there: --force")
+
+
+@contextmanager
+def _memory(root: Path) -> Iterator[MemoryStore]:
+    """The memory of a familiar, made when it has none yet."""
+    store = MemoryStore(root / "memory", audit_dir=root / "audit")
+    assert store.audit is not None
+    with closing(store.audit):
+        yield store
+
+
+@contextmanager
+def _bar(what: str, *, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
+    """A progress bar on the error stream; nothing where nobody watches."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    with ExitStack() as stack:
+        bar: list[Any] = []
+
+        def progress(done: int, total: int) -> None:
+            if not bar:
+                bar.append(stack.enter_context(click.progressbar(length=max(1, total), label=what, file=sys.stderr)))
+            bar[0].update(done - bar[0].pos)
+
+        yield progress

@@ -1,0 +1,92 @@
+"""/preset: the SillyTavern preset of the familiar: which there are, which is in force, what of it is on."""
+
+from __future__ import annotations
+
+from familiar_connect.errors import FamiliarError
+from familiar_connect.familiar import Familiar
+from familiar_connect.presets.orders import find_node, nodes_of
+from familiar_connect.presets.store import FOLDER, PresetStore
+from familiar_connect.presets.types import PresetFidelity
+from familiar_connect.slash.command import SlashCommand, SlashContext, SlashReply
+from familiar_connect.support.aio import off_loop
+
+MAX_LISTED = 40
+USAGE = "Say /preset list, /preset use NAME, /preset off or /preset toggle NODE [on|off]."
+
+
+async def preset(ctx: SlashContext, familiar: Familiar) -> SlashReply:
+    """List, use, off, toggle; without words the list."""
+    return SlashReply(text=await off_loop(_answer, ctx, familiar))
+
+
+def _answer(ctx: SlashContext, familiar: Familiar) -> str:
+    store = PresetStore(familiar.root / FOLDER)
+    verb, _, rest = ctx.words.strip().partition(" ")
+    rest = rest.strip()
+    try:
+        channel = familiar.channel_configs.get(ctx.channel_id)
+        fidelity = PresetFidelity(channel.preset_fidelity or familiar.config.preset_fidelity)
+        here = _here(channel.preset)
+        match verb.lower():
+            case "" | "list":
+                return _listing(store, fidelity, channel.preset) + here
+            case "use" if rest:
+                return f"{store.use(rest)} is in force from the next reply on.{here}"
+            case "off":
+                store.off()
+                return f"No preset is in force.{here}"
+            case "toggle" if rest:
+                return _toggled(store, fidelity, channel.preset, rest)
+    except FamiliarError as error:
+        return str(error)
+    return USAGE
+
+
+def _here(own: str | None) -> str:
+    """What to know where the channel goes its own way."""
+    if own is None:
+        return ""
+    return f"\nThis channel's settings choose {own or 'no preset'} for itself, whatever the familiar's is."
+
+
+def _listing(store: PresetStore, fidelity: PresetFidelity, own: str | None) -> str:
+    names, active = store.names(), store.active()
+    if not names:
+        return "There are no presets. The operator brings one in with `familiar preset import FILE`."
+    shown = [f"  {'*' if name == active else ' '} {name}" for name in names[:MAX_LISTED]]
+    if len(names) > MAX_LISTED:
+        shown.append(f"  … and {len(names) - MAX_LISTED} more")
+    lines = ["Presets (* is in force):", *shown]
+    chosen = store.lookup(own)
+    if chosen is not None:
+        nodes = nodes_of(chosen, fidelity)
+        lines.append(f"{chosen.name}:")
+        lines += [
+            f"  {node.node_order + 1}. [{'x' if node.is_enabled else ' '}] {node.name}" for node in nodes[:MAX_LISTED]
+        ]
+        if len(nodes) > MAX_LISTED:
+            lines.append(f"  … and {len(nodes) - MAX_LISTED} more")
+        lines.append("Switch one with /preset toggle NUMBER.")
+    return "\n".join(lines)
+
+
+def _toggled(store: PresetStore, fidelity: PresetFidelity, own: str | None, words: str) -> str:
+    chosen = store.lookup(own)
+    if chosen is None:
+        return "No preset is in force here; choose one with /preset use NAME."
+    nodes = nodes_of(chosen, fidelity)
+    wanted, on = words, None
+    head, _, tail = words.rpartition(" ")
+    if head.strip() and tail.lower() in ("on", "off") and find_node(nodes, words) is None:
+        wanted, on = head.strip(), tail.lower() == "on"
+    node = find_node(nodes, wanted)
+    is_on = store.toggle(chosen.name, node.identifier if node is not None else wanted, on)
+    return f"{node.name if node is not None else wanted} is {'on' if is_on else 'off'} in {chosen.name}."
+
+
+PRESET = SlashCommand(
+    name="preset",
+    description="List the SillyTavern presets; /preset use NAME, /preset off, /preset toggle NODE.",
+    run=preset,
+    operator_only=True,
+)
