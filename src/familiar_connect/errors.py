@@ -10,6 +10,7 @@
     │   └── CharacterUnpackError      a card that does not go over what is there already
     ├── ModelError                    a model failed; `.retryable` says whether trying again may help
     │   ├── ModelSetupError           wrong key, unknown model, nobody listening: names the fix
+    │   ├── PromptTooLongError        more than the model's window holds: names what takes the room
     │   └── NoChoicesError            the endpoint answered without any choice (a ValueError too)
     ├── TurnDeadlineError             the model was silent until the turn's deadline
     ├── DeliveryError                 a place could not be written to
@@ -73,6 +74,10 @@ class ModelError(FamiliarError):
 
 class ModelSetupError(ModelError):
     """A model that cannot answer until the operator mends something: key, address, weights."""
+
+
+class PromptTooLongError(ModelError):
+    """A prompt that the model's window does not hold."""
 
 
 class NoChoicesError(ModelError, ValueError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import struct
 import time
 import zipfile
@@ -81,6 +82,10 @@ def test_the_sentence_says_what_is_wrong(tmp_path: Path) -> None:
     assert "cut.png" in refused(cut)
     assert "cut short" in refused(cut)
     assert "no such file" in refused("hello")
+    assert "import lorebook" in refused(b'{"entries": {}, "name": "A lorebook"}')
+    assert "preset import" in refused(b'{"prompts": []}')
+    assert "no file" in refused(Path(os.devnull))
+    assert "empty" in refused(b"\0\r\n")
     assert refused("a\0b")
     assert refused("x" * 5000)
 
@@ -196,12 +201,14 @@ def test_a_file_of_fifty_megabytes_is_read_and_a_larger_one_refused(tmp_path: Pa
     assert load_card(picture(text_chunk(b64(V1)), before=noise)).name == "Mira"
     assert "64 MB" in refused(large)
     assert "16 MB" in refused('{"name": "' + "x" * MAX_TEXT_BYTES + '"}')
+    assert "48 MB" in refused(b'{"name": "' + b"x" * 3 * MAX_TEXT_BYTES + b'"}')
+    assert "no card file" in refused(b"x" * 3 * MAX_TEXT_BYTES)
     assert time.perf_counter() - began < 3 * MOST_SECONDS
 
 
 def test_a_picture_of_countless_chunks_is_not_read_to_its_end() -> None:
     """Twelve bytes each."""
-    refused(picture(*[chunk(b"xxXx", b"")] * 400_000))
+    assert "100,000 pieces" in refused(picture(*[chunk(b"xxXx", b"")] * 400_000))
 
 
 SEEDS = (

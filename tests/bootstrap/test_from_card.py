@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import tomllib
 from pathlib import Path
 
 import pytest
 
+from familiar_connect.bootstrap import from_card
 from familiar_connect.bootstrap.cards import CharacterCard
 from familiar_connect.bootstrap.from_card import CardFile, id_for, make_from_card, read_card_file
+from familiar_connect.config.reference import starter_toml
 from familiar_connect.errors import CharacterCardError, CharacterUnpackError, HomeError
 from familiar_connect.memory.store import MemoryStore
+from familiar_connect.support.files import temporary_name
 from tests.fakes.cards import V2, card_picture
 
 
@@ -72,6 +77,37 @@ def test_a_failure_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(HomeError, match="letters, digits"):
         make_from_card(tmp_path, "../mira", card)
     assert list((tmp_path / "familiars").iterdir()) == []
+
+
+def test_two_at_once_make_one_familiar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who comes second finds the card there already, or is told that another is."""
+    card, other = a_card(tmp_path), a_card(tmp_path, description="Someone else.")
+
+    def while_another_works(*, user_name: str | None = None) -> str:
+        monkeypatch.setattr(from_card, "starter_toml", starter_toml)
+        make_from_card(tmp_path, "mira", card)
+        return starter_toml(user_name=user_name)
+
+    monkeypatch.setattr(from_card, "starter_toml", while_another_works)
+    second = make_from_card(tmp_path, "mira", card)
+    shutil.rmtree(second.root)
+    monkeypatch.setattr(from_card, "starter_toml", while_another_works)
+    with pytest.raises(CharacterUnpackError, match="init ID"):
+        make_from_card(tmp_path, "mira", other)
+
+    assert (second.is_new, second.written, second.lore_there) == (False, [], 2)
+    assert [path.name for path in (tmp_path / "familiars").iterdir()] == ["mira"]
+
+
+def test_what_a_killed_one_left_goes_away_with_time(tmp_path: Path) -> None:
+    """A young one may still be at work."""
+    old, young = (tmp_path / "familiars" / f".{temporary_name()}" for _ in range(2))
+    for each in (old, young):
+        (each / "memory").mkdir(parents=True)
+    os.utime(old, (1, 1))
+
+    make_from_card(tmp_path, "mira", a_card(tmp_path))
+    assert {path.name for path in (tmp_path / "familiars").iterdir()} == {"mira", young.name}
 
 
 def test_no_card_is_told_with_the_files_name(tmp_path: Path) -> None:

@@ -78,13 +78,15 @@ def test_a_character_is_exported_as_picture_json_and_archive(tmp_path: Path) -> 
         done = familiar(tmp_path, "export", "card", "-o", str(tmp_path / name))
         assert done.returncode == 0, done.stderr
         assert load_card(tmp_path / name).description == wanted.description
-    on_screen = familiar(tmp_path, "export", "card", "--format", "json", "-o", "-")
+    on_screen = familiar(tmp_path, "export", "card", "-o", "-")
     at_home = familiar(tmp_path, "export", "card", cwd=tmp_path)
 
     assert load_card(on_screen.stdout) == wanted == load_card(tmp_path / "out.png")
     assert load_card(tmp_path / "exports" / "mira.png") == wanted
     assert "exports" in at_home.stdout
-    assert "--format json" in one_sentence(familiar(tmp_path, "export", "card", "-o", "-"))
+    assert ".charx" in one_sentence(familiar(tmp_path, "export", "card", "-o", str(tmp_path / "out.webp")))
+    assert not (tmp_path / "out.webp").exists()
+    assert "--format" in one_sentence(familiar(tmp_path, "export", "card", "--format", "png", "-o", "-"))
 
 
 @pytest.mark.parametrize(

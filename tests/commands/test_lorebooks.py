@@ -70,8 +70,9 @@ def test_export_without_a_file_prints_json(home: Path) -> None:
     """For a pipe; --folder chooses what is exported."""
     call(home, import_lorebook, str(home / "book.json"), "--folder", "lore/elsewhere")
     result = call(home, export_lorebook, "--folder", "lore/elsewhere")
+    by_name = call(home, export_lorebook, "--folder", "lore/elsewhere", "-o", "-")
 
-    assert json.loads(result.output) == BOOK
+    assert json.loads(result.output) == json.loads(by_name.output) == BOOK
 
 
 @pytest.mark.parametrize("words", [(), ("--folder", "lore/none"), ("--folder", "../../..")])
@@ -88,3 +89,10 @@ def test_a_file_that_is_no_lorebook_is_told(home: Path) -> None:
 
     assert isinstance(result.exception, FamiliarError)
     assert not (home / "familiars/wren/memory/lore").exists()
+
+
+def test_a_preset_is_sent_to_its_own_door(home: Path) -> None:
+    """With the command that takes it."""
+    (home / "preset.json").write_text('{"prompts": []}')
+
+    assert "familiar preset import" in str(call(home, import_lorebook, str(home / "preset.json")).exception)

@@ -11,7 +11,7 @@ import pytest
 from familiar_connect.context.generate import Generation, attempts_of, capabilities_of
 from familiar_connect.context.processors.tidy import Tidy
 from familiar_connect.context.types import ContextItem, Prompt
-from familiar_connect.errors import ModelError
+from familiar_connect.errors import ModelError, PromptTooLongError
 from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.llm.types import Capabilities, Message
 from tests.fakes.context import contents, said
@@ -80,6 +80,20 @@ async def test_the_last_error_is_raised_when_every_model_fails() -> None:
     with pytest.raises(ModelError, match="two"):
         await written(generation)
     assert [text for _, text in generation.failures] == ["one", "two"]
+
+
+async def test_a_preset_that_a_model_cannot_hold_is_named() -> None:
+    """With what can be done about it; where other words fill the prompt, the model's own sentence stands."""
+    preset = Prompt(items=(ContextItem.of("system", "word " * 900, source="preset:Grand:main"), *PROMPT.items))
+    small = Capabilities(window=4_096)
+    too_long = PromptTooLongError("The prompt is longer than the window", status=400)
+
+    with pytest.raises(PromptTooLongError, match=r"preset .* tokens, .*'tiny', whose window holds 4,096.*preset off"):
+        await written(Generation(preset, [Breaking(error=too_long, model="tiny", capabilities=small)]))
+    with pytest.raises(PromptTooLongError, match="window is smaller"):
+        await written(Generation(preset, [Breaking(error=too_long)]))
+    with pytest.raises(PromptTooLongError, match="longer than the window"):
+        await written(Generation(PROMPT, [Breaking(error=too_long)]))
 
 
 async def test_each_attempt_is_fitted_to_its_own_window() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -12,6 +13,7 @@ from familiar_connect.observe.last_context import NOTES, SEPARATOR
 from familiar_connect.observe.outline import outline_turn, turn_table
 from familiar_connect.observe.prefix import shared_prefix
 from familiar_connect.observe.trace import StageSpan
+from familiar_connect.presets.types import ActivePreset, Preset, PresetNode
 from tests.fakes.observed import a_record, a_trace
 
 ASSEMBLE = StageSpan(
@@ -57,6 +59,22 @@ MODEL = StageSpan(
     },
 )
 TRACE = a_trace(stages=(ASSEMBLE, RENDER, MODEL))
+
+
+def test_prompts_of_a_preset_are_called_as_their_author_called_them() -> None:
+    """For people; programs get the identifiers. One without a name keeps its own."""
+    nodes = (PresetNode(identifier="3f2a-77", name="Weather"), PresetNode(identifier="bare"))
+    record = a_record()
+    active = ActivePreset(preset=Preset(name="Plain", prompts=nodes))
+    record = replace(record, request=replace(record.request, preset=active))
+    sources = ("preset:Plain:3f2a-77, preset:Plain:bare", "preset:Plain:newMainChat")
+    blocks = [{"source": source, "layer": "reserved", "tokens": 1, "kept": True} for source in sources]
+    trace = a_trace(stages=(StageSpan("assemble", 0.0, 0.02, {"tokens_by_block": blocks}),))
+
+    page = explain_turn(trace, record)
+    assert "| preset:Plain:Weather, preset:Plain:bare |" in page
+    assert "| preset:Plain:newMainChat |" in page
+    assert [line["source"] for line in turn_as_json(trace, record)["blocks"][:2]] == [*sources]
 
 
 def test_every_block_has_its_place_or_the_reason_it_has_none() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from familiar_connect.chat.types import Directives, Sender, Turn, TurnFlags
 from familiar_connect.context.protocols import Arranger
-from familiar_connect.context.types import ContextItem, ContextRequest, ItemTag, Prompt
+from familiar_connect.context.types import ContextItem, ContextRequest, DroppedNote, ItemTag, Layer, Prompt
 from familiar_connect.errors import FamiliarError
 from familiar_connect.llm.types import ImagePart, TextPart
 from familiar_connect.presets.arranger import NativeArranger, PresetArranger, choose
@@ -270,6 +270,15 @@ def test_as_sillytavern_only_card_preset_persona_and_chat_are_sent() -> None:
     assert found.directives == Directives()
     assert all(each.apart for each in found.items)
     assert found.items[-1].sender == Sender(name="Ada")
+
+
+def test_as_sillytavern_only_chat_counts_as_cut() -> None:
+    """The card goes in whole, whatever its layer would have held."""
+    notes = [DroppedNote(layer, layer.value, "truncated", 9) for layer in (Layer.character, Layer.recent_history)]
+    prompt = replace(a_prompt(by("Ada", "hi")), dropped=tuple(notes))
+    request = with_preset(a_preset(marker("chatHistory")), PresetFidelity.sillytavern)
+
+    assert PresetArranger().arrange(prompt, request).dropped == (notes[1],)
 
 
 def test_as_sillytavern_an_impersonation_uses_the_presets_own_prompt() -> None:

@@ -137,7 +137,8 @@ def read_source(path: Path) -> bytes:
     try:
         size = path.stat().st_size
         if not path.is_file():
-            raise CharacterCardError(f"{shown} is a folder; name the card file in it")
+            what = "a folder; name the card file in it" if path.is_dir() else "no file; save the card as one first"
+            raise CharacterCardError(f"{shown} is {what}")
         if size > MAX_FILE_BYTES:
             raise CharacterCardError(f"{shown} is {mb(size)}, more than the {mb(MAX_FILE_BYTES)} a card may have")
         with path.open("rb") as stream:

@@ -6,6 +6,7 @@ says something else, and only when asked to; its earlier texts stay in the memor
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shutil
 import unicodedata
@@ -20,7 +21,7 @@ from familiar_connect.config.home import familiar_root, valid_familiar_id
 from familiar_connect.config.reference import starter_toml
 from familiar_connect.errors import CharacterCardError, HomeError, LorebookImportError
 from familiar_connect.memory.store import MAX_BINARY_BYTES, MemoryStore
-from familiar_connect.support.files import atomic_write, temporary_name
+from familiar_connect.support.files import atomic_write, is_stale, is_temporary, temporary_name
 from familiar_connect.support.text import printable
 
 FALLBACK_ID = "familiar"
@@ -88,15 +89,37 @@ def make_from_card(
     root = familiar_root(home, familiar_id)
     if root.exists():
         return _unpack(root, source, Made(root, is_new=False), overwrite=overwrite)
+    _sweep(root.parent)
     made = root.with_name(f".{temporary_name()}")
     try:
         atomic_write(made / "character.toml", starter_toml(user_name=user_name))
         outcome = _unpack(made, source, Made(root, is_new=True), overwrite=False)
-        made.rename(root)
+        if _stands_as(made, root):
+            return outcome
     except BaseException:
         shutil.rmtree(made, ignore_errors=True)
         raise
-    return outcome
+    shutil.rmtree(made, ignore_errors=True)
+    return _unpack(root, source, Made(root, is_new=False), overwrite=overwrite)
+
+
+def _stands_as(made: Path, root: Path) -> bool:
+    """Give *made* its name; False when somebody else made a familiar of that name meanwhile."""
+    try:
+        made.rename(root)
+    except OSError:
+        if not root.exists():
+            raise
+        return False
+    return True
+
+
+def _sweep(familiars: Path) -> None:
+    """Remove what a killed `make_from_card` left half-made."""
+    with contextlib.suppress(OSError):
+        for each in familiars.iterdir():
+            if is_temporary(each.name.removeprefix(".")) and is_stale(each.lstat().st_mtime):
+                shutil.rmtree(each, ignore_errors=True)
 
 
 def _unpack(place: Path, source: CardFile, outcome: Made, *, overwrite: bool) -> Made:

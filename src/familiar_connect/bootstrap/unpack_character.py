@@ -103,7 +103,8 @@ def _check(
     if differing and not overwrite:
         raise CharacterUnpackError(
             f"another character is here already ({', '.join(differing)} differ{'s' if len(differing) == 1 else ''});"
-            " nothing was changed. Overwrite it with --overwrite; what is there now stays in the memory's versions"
+            " nothing was changed. Overwrite it with --overwrite, and what is there now stays in the memory's versions;"
+            " or give the new one an ID of its own: `familiar init ID --from-card FILE`"
         )
 
 

@@ -25,7 +25,7 @@ CARD_EPILOG = """\b
 Examples:
   familiar export card                       a PNG in the home's exports folder
   familiar export card -o mira.png --familiar mira
-  familiar export card --format json -o -    JSON on the screen
+  familiar export card -o -                  JSON on the screen
 """
 
 
@@ -53,13 +53,17 @@ def export_card(ctx: click.Context, familiar_id: str | None, output: Path | None
 
     root = root_of(ctx, familiar_id)
     ending = output.suffix.lower().lstrip(".") if output else ""
-    chosen: Any = form or (ending if ending in get_args(CardFormat) else "png")
+    to_screen = str(output) == "-"
+    usual = "json" if to_screen else "png"
+    chosen: Any = form or (ending if ending in get_args(CardFormat) else usual)
+    if form is None and ending and ending not in FORMATS:
+        raise click.UsageError(f"a card is not written as .{ending}: name a .png, .json or .charx file")
     if not (root / "memory" / "self").is_dir():
         raise HomeError(f"{root} has no character: memory/self is missing")
     store = MemoryStore(root / "memory")
-    if str(output) == "-":
+    if to_screen:
         if chosen != "json":
-            raise click.UsageError("only JSON goes to the screen: add --format json, or name a file")
+            raise click.UsageError("only JSON goes to the screen: leave out --format, or name a file")
         say_json(json.loads(export_card(store, root.name, "json")))
         return
     target = output or home_of(ctx) / "exports" / f"{root.name}.{chosen}"

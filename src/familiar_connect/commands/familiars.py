@@ -75,8 +75,8 @@ def _init_from_card(home: Path, wanted: str | None, path: Path, user_name: str |
     for file in made.written:
         say(f"  memory/{file}")
     if made.lore or made.lore_there:
-        there = f", {made.lore_there} were there already" if made.lore_there else ""
-        say(f"  memory/lore/imported/        {made.lore} pieces of lore{there}")
+        there = f", {made.lore_there} there already" if made.lore_there else ""
+        say(f"  memory/lore/imported/        {made.lore} {'piece' if made.lore == 1 else 'pieces'} of lore{there}")
     say(f"  greetings                    {bool(card.first_mes) + len(card.alternate_greetings)}")
     _say_left_out(made.left_out, card.extras)
     say(f"Talk to it:  {started_as()} chat --familiar {familiar_id}")

@@ -63,7 +63,9 @@ def import_lorebook(
 
 
 @click.command(name="lorebook", epilog=EXPORT_EPILOG)
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write here, not to the screen.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write here; - is the screen, as without."
+)
 @click.option("--folder", default=DEFAULT_FOLDER, show_default=True, help="The folder of memory to export.")
 @familiar_option
 @click.pass_context
@@ -84,11 +86,11 @@ def export_lorebook(ctx: click.Context, output: Path | None, folder: str, famili
     count = len(result.book["entries"])
     if count == 0:
         raise HomeError(f"there is no lore in {folder} of {root.name}: write some, or `familiar import lorebook FILE`")
-    if output is None:
+    if output is None or str(output) == "-":
         say_json(result.book)
     else:
         atomic_write(output, json.dumps(result.book, ensure_ascii=True, indent=4) + "\n")
-        say(f"{count} entries written to {output}")
+        say(f"{count} {'entry' if count == 1 else 'entries'} written to {output}")
     return 1 if result.errors else 0
 
 

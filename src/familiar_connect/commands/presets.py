@@ -15,7 +15,7 @@ from familiar_connect.config.load import load_character_config
 from familiar_connect.config.secrets import started_as
 from familiar_connect.errors import ConfigError, PresetError
 from familiar_connect.presets.orders import find_node, nodes_of
-from familiar_connect.presets.report import ImportReport, report_on
+from familiar_connect.presets.report import ImportReport, many, report_on
 from familiar_connect.presets.store import FOLDER, PresetStore
 from familiar_connect.presets.types import Preset, PresetFidelity, PresetNode
 
@@ -26,7 +26,7 @@ Examples:
   familiar preset show --text               the prompts in order, with their text
   familiar preset toggle "Post-History"     switch one on or off
   familiar preset off                       back to the familiar's own order
-A channel may have its own: preset = "NAME" or "none" in channels/<id>.toml.
+A channel may have its own: preset = "NAME" or "none", beside mode, in channels/<id>.toml.
 """
 IMPORT_EPILOG = """\b
 Examples:
@@ -127,7 +127,7 @@ def list_(ctx: click.Context, familiar_id: str | None, as_json: bool) -> None:
         return
     for row in rows:
         mark = "*" if row["active"] else " "
-        told = row["problem"] or f"{row['prompts']} prompts, {row['enabled']} of {row['toggleable']} texts on"
+        told = row["problem"] or f"{many(row['prompts'], 'prompt')}, {row['enabled']} of {row['toggleable']} texts on"
         say(f"{mark} {row['name']:<{_NAME_WIDTH}} {told}")
     say(f"* is in force; {started_as()} preset use NAME chooses another." if active else "None is in force.")
 

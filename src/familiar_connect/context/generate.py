@@ -12,11 +12,11 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 
 from familiar_connect.context.budget import MESSAGE_OVERHEAD
-from familiar_connect.context.fit import counted_budget, fit_to_model
+from familiar_connect.context.fit import counted_budget, fit_to_model, prompt_tokens
 from familiar_connect.context.messages import to_messages
 from familiar_connect.context.processors.tidy import Tidy
 from familiar_connect.context.types import Prompt
-from familiar_connect.errors import ModelError
+from familiar_connect.errors import ModelError, PromptTooLongError
 from familiar_connect.llm.protocols import ChatModel
 from familiar_connect.llm.streams import open_stream
 from familiar_connect.llm.types import Capabilities, Completion, Message
@@ -27,6 +27,9 @@ Count = Callable[[str], Awaitable[int]]
 
 COUNT_ROUNDS = 3
 """A message is not equally dense throughout: what is left of a shortened one is counted again, so often at most."""
+
+PRESET_SOURCE = "preset:"
+"""How the sources begin of what a preset brings."""
 
 CUT_SHORT = "…"
 """Ends a reply that the model had to leave unfinished, so that nobody takes it for whole."""
@@ -62,6 +65,8 @@ class Generation:
             except Exception as error:  # isolation: whatever ails one model, the next may still answer
                 self.failures.append((_name_of(model), str(error) or type(error).__name__))
                 if self.text or last:
+                    if isinstance(error, PromptTooLongError) and (words := too_much_preset(self.prompt, model)):
+                        raise PromptTooLongError(words, status=error.status) from error
                     raise
                 logger.warning(
                     "model failed, trying the next", extra={"model": _name_of(model), "error": type(error).__name__}
@@ -93,6 +98,20 @@ class Generation:
 def generate(prompt: Prompt, models: Sequence[ChatModel], *, tidy: Tidy | None = None) -> Generation:
     """A reply to *prompt* by the first of *models* that can give one; iterate its `pieces()`."""
     return Generation(prompt, models, tidy=tidy)
+
+
+def too_much_preset(prompt: Prompt, model: ChatModel) -> str | None:
+    """What to do about a prompt that *model* cannot hold, where most of it is a preset's; None where it is not."""
+    brought = prompt_tokens([item for item in prompt.items if item.source.startswith(PRESET_SOURCE)])
+    if brought * 2 < prompt_tokens(prompt.items):
+        return None
+    window = capabilities_of(model).window
+    held = f"whose window holds {window:,}" if window else "whose window is smaller"
+    return (
+        f"The preset in force brings about {brought:,} tokens, too many for {_name_of(model)!r}, {held}: switch parts "
+        "of it off (`familiar preset toggle`), leave it (`familiar preset off`) or take a model with more room "
+        "(`familiar connect`)."
+    )
 
 
 async def _fitted(base: Prompt, model: ChatModel, capabilities: Capabilities) -> Prompt:

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
-from familiar_connect.errors import ModelError, ModelSetupError
+from familiar_connect.errors import ModelError, ModelSetupError, PromptTooLongError
 from familiar_connect.llm.connection import shown_url
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def error_of_status(
             status=status,
         )
     if _is_overflow(status, body):
-        return ModelError(
+        return PromptTooLongError(
             f"The prompt is longer than the window of {model!r} at {where}{told}: "
             f"set `context_window` for it, or lower the channel's budget.",
             status=status,

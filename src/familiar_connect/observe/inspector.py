@@ -192,12 +192,30 @@ def _blocks(trace: TurnTrace, record: ReplayRecord | None) -> str:
     if not lines:
         return "## Blocks\n\nNo blocks were noted for this turn."
     total = sum(line.tokens for line in lines if line.place is not None)
+    names = _preset_names(record)
     rows = [
-        [line.place or "–", message_mark(line), line.source, line.tag, line.layer, line.tokens, line.fate]
+        [
+            line.place or "–",
+            message_mark(line),
+            ", ".join(names.get(source, source) for source in line.source.split(", ")),
+            line.tag,
+            line.layer,
+            line.tokens,
+            line.fate,
+        ]
         for line in lines
     ]
     body = markdown_table(["place", "message", "source", "tag", "layer", "tokens", "fate"], rows)
     return f"## Blocks\n\n{body}\n\n{total} tokens in the prompt (estimated)."
+
+
+def _preset_names(record: ReplayRecord | None) -> dict[str, str]:
+    """The sources of a preset's prompts, each with the name its author gave it for the identifier."""
+    active = record.request.preset if record else None
+    if active is None:
+        return {}
+    start = f"preset:{active.preset.name}:"
+    return {start + node.identifier: start + node.name for node in active.preset.prompts if node.name.strip()}
 
 
 def message_mark(line: BlockLine) -> str:

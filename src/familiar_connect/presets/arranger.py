@@ -10,7 +10,7 @@ import random
 from dataclasses import replace
 
 from familiar_connect.chat.types import Directives
-from familiar_connect.context.types import ContextItem, ContextRequest, ItemTag, Prompt
+from familiar_connect.context.types import ContextItem, ContextRequest, ItemTag, Layer, Prompt
 from familiar_connect.llm.types import Part, TextPart
 from familiar_connect.presets.macros import chance
 from familiar_connect.presets.macros.types import MacroContext
@@ -149,7 +149,8 @@ def as_sillytavern(prompt: Prompt, request: ContextRequest, preset: Preset) -> P
         else replace(item, apart=True)
         for item, line in zip(made.items, made.lines, strict=True)
     )
-    return replace(prompt, items=items, directives=Directives(), dropped=(*prompt.dropped, *made.dropped))
+    missed = tuple(note for note in prompt.dropped if note.layer is Layer.recent_history)  # the card is whole here
+    return replace(prompt, items=items, directives=Directives(), dropped=(*missed, *made.dropped))
 
 
 def _room(settings: PresetSettings) -> int | None:

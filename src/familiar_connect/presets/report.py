@@ -71,8 +71,8 @@ class ImportReport:
         aside = f"; {left} more in the file, which its order leaves out" if left > 0 else ""
         comments = f", {self.comment_only} only comments" if self.comment_only else ""
         return (
-            f"{_many(self.in_order, 'prompt')}{from_text}: {_many(self.markers, 'marker')}, "
-            f"{_many(self.toggleable, 'text')} ({self.enabled} on{comments}){aside}."
+            f"{many(self.in_order, 'prompt')}{from_text}: {many(self.markers, 'marker')}, "
+            f"{many(self.toggleable, 'text')} ({self.enabled} on{comments}){aside}."
         )
 
     def _differences(self) -> list[str]:
@@ -91,7 +91,7 @@ class ImportReport:
                 "talk elsewhere; `familiar connect` sets yours."
             )
         if self.regex_scripts:
-            found.append(f"Not run: {_many(self.regex_scripts, 'regex script')}; messages stay as they were written.")
+            found.append(f"Not run: {many(self.regex_scripts, 'regex script')}; messages stay as they were written.")
         if self.extensions:
             found.append(f"Data of add-ons is kept but not used: {_names(self.extensions)}.")
         if self.random_above_dialogue:
@@ -185,5 +185,6 @@ def _names(names: Sequence[str]) -> str:
     return f"{shown} and {len(names) - MAX_SHOWN} more" if len(names) > MAX_SHOWN else shown
 
 
-def _many(count: int, what: str) -> str:
+def many(count: int, what: str) -> str:
+    """*count* of *what*, for a sentence."""
     return f"{count} {what}" if count == 1 else f"{count} {what}s"

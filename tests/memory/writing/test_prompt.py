@@ -39,6 +39,16 @@ def test_system_and_user(tmp_path: Path) -> None:
     assert "assistant: Your secret is safe with me." in user.content
 
 
+def test_a_card_speaks_of_its_character_by_name(tmp_path: Path) -> None:
+    """Macros are for authors, not for the model that reads."""
+    table = Table(tmp_path)
+    table.memory.write_file("self/name.md", "Wren")
+    table.memory.write_file("self/description.md", "{{char}} waits for {{user}}.")
+    table.say(*TALK)
+
+    assert "Wren waits for User." in prompt_of(table)[1].content
+
+
 def test_people_are_introduced_by_slug(tmp_path: Path) -> None:
     """One line each, with the names they go by; no block when nobody spoke."""
     table = Table(tmp_path / "a")

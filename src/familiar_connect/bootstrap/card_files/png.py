@@ -44,10 +44,12 @@ def card_texts(data: bytes) -> list[bytes]:
     """What the card chunks of a picture hold, the one to believe first."""
     found = texts(data, CARD_KEYWORDS)
     if not any(found.values()):
-        whole = any(kind == b"IEND" for kind, _, _ in chunks(data))
+        kinds = [kind for kind, _, _ in chunks(data)]
+        if len(kinds) == MAX_CHUNKS:
+            raise CharacterCardError(f"this picture has no card in its first {MAX_CHUNKS:,} pieces")
         raise CharacterCardError(
             "this picture has no character in it; take the card file itself, not a screenshot or a converted copy"
-            if whole
+            if b"IEND" in kinds
             else "this PNG is cut short before its card; fetch it again"
         )
     return [text for keyword in CARD_KEYWORDS for text in found[keyword]]

@@ -24,7 +24,14 @@ SUFFIXES: dict[Kind, str] = {
     "yaml": ".yaml",
     "text": ".txt",
 }
+NO_CARD_FILE = "this is no card file: neither PNG, WEBP, CHARX, JSON, YAML nor text"
 NO_CARD = "there is no character in it: not one of the fields a card has (name, description, personality, …)"
+
+OTHER_FILES = {
+    "entries": "this is a lorebook, not a card; bring it in with `familiar import lorebook FILE`",
+    "prompts": "this is a preset, not a card; bring it in with `familiar preset import FILE`",
+}
+"""What a file is that has the key and no character."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +46,8 @@ def read_payload(data: bytes) -> Payload:
     """The card in *data*; `CharacterCardError` when there is none."""
     if len(data) > MAX_FILE_BYTES:
         raise CharacterCardError(f"the file is {mb(len(data))}, more than the {mb(MAX_FILE_BYTES)} a card may have")
+    if not data.strip(b"\0\r\n\t "):
+        raise CharacterCardError("the file is empty; fetch it again")
     if data.startswith(png.SIGNATURE):
         try:
             return Payload("png", _first_card(png.card_texts(data)))
@@ -51,7 +60,9 @@ def read_payload(data: bytes) -> Payload:
         kind, raw = zipped.read_zip(data)
         return Payload(kind, _checked(raw))
     if len(data) > MAX_TEXT_BYTES * 2:
-        raise CharacterCardError("this is no card file: neither PNG, WEBP, CHARX, JSON, YAML nor text")
+        is_json = data.lstrip(b"\xef\xbb\xbf\r\n\t ").startswith(b"{")
+        too_long = f"the card's text is {mb(len(data))}, more than the {mb(MAX_TEXT_BYTES)} a card may have"
+        raise CharacterCardError(too_long if is_json else NO_CARD_FILE)
     return _from_text(trimmed(to_text(data)))
 
 
@@ -59,7 +70,7 @@ def _from_text(text: str) -> Payload:
     if text.startswith("{"):
         return Payload("json", _checked(payload_object(text)))
     if "\0" in text or text.count("\ufffd") > len(text) // 20:
-        raise CharacterCardError("this is no card file: neither PNG, WEBP, CHARX, JSON, YAML nor text")
+        raise CharacterCardError(NO_CARD_FILE)
     if len(text) <= MAX_YAML_BYTES:
         mapping = read_yaml(text)
         if mapping is not None and has_text_field(mapping):
@@ -88,5 +99,5 @@ def _first_card(texts: Iterable[bytes]) -> dict[str, Any]:
 
 def _checked(raw: dict[str, Any]) -> dict[str, Any]:
     if not has_text_field(raw):
-        raise CharacterCardError(NO_CARD)
+        raise CharacterCardError(next((words for key, words in OTHER_FILES.items() if key in raw), NO_CARD))
     return raw

@@ -53,7 +53,9 @@ def read_book(source: Source) -> Book:
     stem = Path(shown).stem if shown != "the lorebook" else ""
     field = "data" if top.get("type") == "risu" and "entries" not in top else "entries"
     if field not in top:
-        raise LorebookImportError(f"{shown} has no `entries`, so it is no lorebook; export it again from SillyTavern")
+        preset = "prompts" in top
+        fix = "it is a preset: `familiar preset import FILE`" if preset else "export it again from SillyTavern"
+        raise LorebookImportError(f"{shown} has no `entries`, so it is no lorebook; {fix}")
     found = top[field]
     if isinstance(found, dict):
         entries = tuple(found.items())

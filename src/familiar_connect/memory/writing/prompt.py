@@ -17,6 +17,8 @@ from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.types import MemoryEntry
 from familiar_connect.memory.writing.apply import text_hash
 from familiar_connect.memory.writing.batch import Batch, Bounds, transcript
+from familiar_connect.presets.macros.engine import substitute
+from familiar_connect.presets.macros.types import MacroContext
 from familiar_connect.support.text import one_line, shorten_middle, truncate_chars
 
 INSTRUCTIONS = """\
@@ -97,7 +99,8 @@ def gather(store: MemoryStore, batch: Batch, familiar_id: str, bounds: Bounds) -
     people = "\n".join(file.text for file in shown.values())
     for rel_path in _relevant_topics(store, batch, people, bounds.topics):
         _show(store, rel_path, bounds.topic, shown)
-    return Material(name=_name(store, familiar_id), card=_card(store, bounds.card), shown=shown)
+    name = _name(store, familiar_id)
+    return Material(name=name, card=_card(store, name, bounds.card), shown=shown)
 
 
 def messages(batch: Batch, material: Material, bounds: Bounds) -> list[Message]:
@@ -180,7 +183,8 @@ def _name(store: MemoryStore, familiar_id: str) -> str:
         return familiar_id
 
 
-def _card(store: MemoryStore, limit: int) -> str:
+def _card(store: MemoryStore, name: str, limit: int) -> str:
+    """Who the character is, with names where its card has macros."""
     texts = []
     for stem in ("description", "personality", "scenario"):
         try:
@@ -189,4 +193,4 @@ def _card(store: MemoryStore, limit: int) -> str:
             continue
         if text:
             texts.append(text)
-    return truncate_chars("\n\n".join(texts), limit)
+    return truncate_chars(substitute("\n\n".join(texts), MacroContext(char=name)), limit)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from familiar_connect.config.types import ChannelMode
-from familiar_connect.context.providers.content_search.direct import as_chunks, content_room, direct
+from familiar_connect.context.providers.content_search.direct import as_chunks, as_meant, content_room, direct
 from familiar_connect.context.slots import shown_text
 from familiar_connect.context.types import ItemTag, Layer
 from familiar_connect.memory.index.protocols import Explained, Neighbour, Recollection
@@ -31,6 +31,20 @@ def test_every_piece_says_where_it_is_from() -> None:
     assert (found.layer, found.priority, found.source) == (Layer.content, 70, "content_search.rag")
     assert (found.tag, found.volatile) == (ItemTag.FOUND, True)
     assert found.estimated_tokens == estimate_tokens(found.text)
+
+
+def test_lore_names_who_is_there() -> None:
+    """An author wrote it with macros; the same turn made anew reads the same. Others' braces are quoted."""
+    text = "{{char}} and {{user}} swore it at {{random::dawn::dusk}}."
+    question = a_question()
+    lore = a_chunk(text, rel_path="lore/imported/the-pact.md")
+    plain, told = a_chunk("No macros.", rel_path="lore/a.md"), a_chunk(text)
+
+    read = as_meant(lore, question).text
+    assert read in {f"wren and Ada swore it at {hour}." for hour in ("dawn", "dusk")}
+    assert as_meant(lore, question).text == read
+    assert as_meant(plain, question) is plain
+    assert as_meant(told, question) is told
 
 
 def test_something_said_says_when_and_by_whom() -> None:

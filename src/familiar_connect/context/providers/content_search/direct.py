@@ -14,9 +14,14 @@ from familiar_connect.config.types import ChannelMode
 from familiar_connect.context.providers.content_search.filter import MAX_SNIPPET_TOKENS, found_contribution
 from familiar_connect.context.types import ContextRequest, Contribution, Layer
 from familiar_connect.memory.index.protocols import Recollection, RetrievedChunk
+from familiar_connect.presets.macros.engine import substitute
+from familiar_connect.presets.macros.types import MacroContext
+from familiar_connect.presets.turn.values import chance_of, speaker_of
+from familiar_connect.presets.types import CardFields
 from familiar_connect.support.text import truncate
 from familiar_connect.support.tokens import estimate_tokens
 
+LORE_FOLDER = "lore/"
 MAX_DIRECT_TOKENS = 1_500
 LEAST_TOKENS = 24
 """Less room than this holds nothing worth reading."""
@@ -35,6 +40,20 @@ def direct(hits: Sequence[Hit], *, max_tokens: int) -> list[Contribution]:
         return []
     text = truncate(recalled_text(_distinct(hits), room), room)
     return [found_contribution(text)] if text.strip() else []
+
+
+def as_meant(hit: Hit, request: ContextRequest) -> Hit:
+    """*hit* with its macros read where an author wrote it, in lore; what people said is only quoted."""
+    if not (hit.rel_path or "").startswith(LORE_FOLDER) or not {"{", "<"} & set(hit.text):
+        return hit
+    card = request.card or CardFields()
+    ctx = MacroContext(
+        char=card.name or request.familiar_id,
+        user=speaker_of(request),
+        now=request.now,
+        rng=chance_of(request, f"lore:{hit.rel_path}"),
+    )
+    return replace(hit, text=substitute(hit.text, ctx))
 
 
 def _distinct(hits: Iterable[Hit]) -> list[Hit]:

@@ -25,6 +25,7 @@ from familiar_connect.context.providers.content_search.direct import (
     Hit,
     answered_by_small_model,
     as_chunks,
+    as_meant,
     content_room,
     direct,
 )
@@ -162,7 +163,7 @@ class ContentSearchProvider:
             return []
         work = self._recall if _recalls(self.retriever) else self._query
         hits = await self._in_time(work(self.retriever, request, set(people.rel_paths)), seconds, "retrieval") or []
-        return [hit for hit in hits if not (hit.rel_path or "").startswith(CHARACTER_FOLDER)]
+        return [as_meant(hit, request) for hit in hits if not (hit.rel_path or "").startswith(CHARACTER_FOLDER)]
 
     async def _query(self, retriever: Any, request: ContextRequest, known: set[str]) -> list[Hit]:
         found = await retriever.query(request.utterance, top_k=self._top_k, exclude_paths=known)
