@@ -27,6 +27,8 @@ KIND = "macros"
 SEEDS = 40
 """Rolls of each text that rests on entropy."""
 SHOWN = 160
+WINDOW, ANSWER = 4095, 300
+"""Tokens, where a vector does not say: what SillyTavern begins with."""
 
 Held = dict[str, str]
 
@@ -79,9 +81,9 @@ def context_of(data: Mapping[str, Any], vector: Mapping[str, Any]) -> MacroConte
         chat_id=str(said.get("chat_id_for_pick") or ""),
         variables=Variables(local=_held(own, "vars"), shared=_held(own, "globals")),
         model=str(said.get("model") or ""),
-        max_prompt=int(said.get("max_prompt") or 0),
-        max_context=int(said.get("max_context") or 0),
-        max_response=int(said.get("max_response") or 0),
+        max_prompt=int(said.get("max_prompt") or WINDOW - ANSWER),
+        max_context=int(said.get("max_context") or WINDOW),
+        max_response=int(said.get("max_response") or ANSWER),
         generation=str(said.get("generation_type") or ""),
         dynamic={str(name): str(value) for name, value in _mapping(options.get("dynamicMacros")).items()},
         ours=False,

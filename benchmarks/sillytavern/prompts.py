@@ -109,6 +109,7 @@ def inputs_of(vector: Mapping[str, Any], folder: Path) -> SillyInputs:
         is_group=bool(case.get("group")),
         pin_examples=bool(power.get("pin_examples")),
         prefers_card_prompts=bool(power.get("prefer_character_prompt", True)),
+        prefers_card_last_words=bool(power.get("prefer_character_jailbreak", True)),
         budget=window - answer,
         count=count,
     )
@@ -136,11 +137,12 @@ def _settings(own: PresetSettings, used: Mapping[str, Any]) -> PresetSettings:
 
 
 def _note(metadata: Mapping[str, Any]) -> AuthorNote | None:
-    if not any(key.startswith("note_") for key in metadata):
+    position = NOTE_POSITIONS.get(int(metadata.get("note_position", 1)))
+    if position is None or not any(key.startswith("note_") for key in metadata):
         return None
     return AuthorNote(
         text=str(metadata.get("note_prompt") or ""),
-        position=NOTE_POSITIONS.get(int(metadata.get("note_position", 1)), "chat"),
+        position=position,
         depth=int(metadata.get("note_depth", 4)),
         role=_role(metadata.get("note_role", 0)),
         interval=int(metadata.get("note_interval", 1)),

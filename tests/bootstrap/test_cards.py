@@ -255,7 +255,8 @@ def test_everything_else_is_kept_unchanged() -> None:
     [
         ({"alternate_greetings": "1687194031049", "tags": "a, b,,c"}, [], ["a", "b", "c"], None),
         ({"alternate_greetings": ["x", None, 3, ""], "tags": None}, ["x"], [], None),
-        ({"extensions": {"depth_prompt": {"prompt": "p", "depth": ""}}}, [], [], DepthPrompt("p", 4, "system")),
+        ({"extensions": {"depth_prompt": {"prompt": "p", "depth": ""}}}, [], [], DepthPrompt("p", 0, "system")),
+        ({"extensions": {"depth_prompt": {"prompt": "p", "depth": None}}}, [], [], DepthPrompt("p", 4, "system")),
         ({"extensions": [], "character_book": None}, [], [], None),
     ],
 )

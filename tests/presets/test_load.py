@@ -88,8 +88,8 @@ def test_a_bare_prompt_takes_the_defaults() -> None:
     preset = preset_of(prompts=[{"identifier": "a"}, {"content": "no name"}])
 
     assert preset.prompts == (
-        PresetNode(identifier="a", name="a"),
-        PresetNode(identifier="prompt-2", name="prompt-2", content="no name"),
+        PresetNode(identifier="a", name="a", depth_given=False, role_given=False),
+        PresetNode(identifier="prompt-2", name="prompt-2", content="no name", depth_given=False, role_given=False),
     )
 
 
@@ -163,11 +163,17 @@ def test_the_oldest_presets_become_prompts_in_the_standard_order() -> None:
     assert not preset.legacy
 
 
-def test_an_older_text_fills_a_prompt_that_has_none() -> None:
-    """One that has its own keeps it."""
-    preset = preset_of(prompts=[prompt("main", "own"), prompt("nsfw", "")], main_prompt="M", nsfw_prompt="N")
+def test_an_older_text_takes_the_place_of_a_prompts_own() -> None:
+    """Unless it says nothing."""
+    preset = preset_of(prompts=[prompt("main", "own"), prompt("nsfw", "own")], main_prompt="M", nsfw_prompt="")
 
-    assert [node.content for node in preset.prompts] == ["own", "N"]
+    assert [node.content for node in preset.prompts] == ["M", "own"]
+
+
+@pytest.mark.parametrize(("order", "read"), [("50", 50), (50, 50), ("-5", -5), ("soon", 100), ("", 100), (None, 100)])
+def test_an_order_may_be_spelt(order: object, read: int) -> None:
+    """Text that is a whole number counts as that number."""
+    assert preset_of(prompts=[prompt("a", injection_order=order)]).prompts[0].order == read
 
 
 # --- orders ---
@@ -206,13 +212,13 @@ def test_without_any_list_prompts_stand_as_they_are_written() -> None:
 
 
 def test_an_entry_is_on_when_it_says_so() -> None:
-    """Anything but true is off, as there."""
+    """Whatever counts as yes in a browser is on, as there; silence is off."""
     entries = [{"identifier": "a", "enabled": 1}, {"identifier": "b"}, {"identifier": "c", "enabled": True}, None, 7]
     preset = preset_of(
         prompts=[prompt("a"), prompt("b"), prompt("c")], prompt_order=[{"character_id": 100001, "order": entries}]
     )
 
-    assert switches(preset) == [("a", False), ("b", False), ("c", True)]
+    assert switches(preset) == [("a", True), ("b", False), ("c", True)]
 
 
 def test_built_in_prompts_need_no_definition_there() -> None:
@@ -238,13 +244,13 @@ def test_the_owners_toggles_win() -> None:
 
 
 def test_a_prompt_listed_twice_stands_once() -> None:
-    """Where it is first named, on if either says so; of two prompts with one identifier the first counts."""
+    """Where and as it is first named; of two prompts with one identifier the first counts."""
     preset = preset_of(
         prompts=[prompt("a", "1"), prompt("b"), prompt("a", "2")],
         prompt_order=[order(100001, ("a", False), "b", "a")],
     )
 
-    assert [(node.content, node.is_enabled) for node in nodes_of(preset, OURS)] == [("1", True), ("text", True)]
+    assert [(node.content, node.is_enabled) for node in nodes_of(preset, OURS)] == [("1", False), ("text", True)]
 
 
 @pytest.mark.parametrize(

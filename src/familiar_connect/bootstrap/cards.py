@@ -166,6 +166,8 @@ def _payload(source: bytes | str | Path) -> Payload:
 
 
 def _depth(value: Any) -> int:
+    if isinstance(value, str) and not value.strip():
+        return 0
     try:
         return max(0, int(float(value)))
     except (TypeError, ValueError, OverflowError):

@@ -62,6 +62,7 @@ _OLD_POST_PROCESSING = {"claude": "merge"}
 _NAMES_BEHAVIORS = (-1, 0, 1, 2)
 _NOT_IN_NAMES = re.compile(r'[/\\:*?"<>|]')
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(?:\..*)?", re.IGNORECASE)
+_SPELT = re.compile(r"-?[0-9]{1,9}")
 """Names that mean a device on some systems."""
 
 
@@ -170,13 +171,8 @@ def _chat_completion(document: Mapping[str, Any], name: str) -> Preset:
 
 
 def _filled_in(prompts: list[PresetNode], old: Mapping[str, str]) -> list[PresetNode]:
-    """*prompts*, those without a text of their own given the older setting's."""
-    filled = [
-        node
-        if node.content.strip() or node.identifier not in old
-        else replace(node, content=whole(old[node.identifier]))
-        for node in prompts
-    ]
+    """*prompts* with the texts of the older settings, which win where they say anything."""
+    filled = [replace(node, content=whole(old.get(node.identifier) or node.content)) for node in prompts]
     there = {node.identifier for node in prompts}
     added = [replace(BUILT_IN[each], content=whole(text)) for each, text in old.items() if each not in there]
     return filled + added
@@ -190,7 +186,7 @@ def _node(prompt: Mapping[str, Any], number: int) -> PresetNode:
     triggers = prompt.get("injection_trigger")
     system_prompt = prompt.get("system_prompt")
     identifier = identifier or f"prompt-{number + 1}"
-    order = _whole_number(prompt.get("injection_order"))
+    order = _whole_number(_from_text(prompt.get("injection_order")))
     return PresetNode(
         identifier=identifier,
         name=(whole(one_line(name)) if isinstance(name, str) else "") or identifier,
@@ -200,6 +196,8 @@ def _node(prompt: Mapping[str, Any], number: int) -> PresetNode:
         is_enabled=prompt.get("enabled") is not False,
         position=1 if _whole_number(prompt.get("injection_position")) == 1 else 0,
         depth=4 if prompt.get("injection_depth") is None else _whole_number(prompt.get("injection_depth")),
+        depth_given=prompt.get("injection_depth") is not None,
+        role_given=role in get_args(Role),
         order=100 if order is None else order,
         triggers=tuple(whole(each) for each in triggers if isinstance(each, str)) if isinstance(triggers, list) else (),
         forbid_overrides=bool(prompt.get("forbid_overrides")),
@@ -219,7 +217,7 @@ def _orders(listed: object, name: str) -> tuple[PromptOrderList, ...]:
             PromptOrderList(
                 character_id=whole(str(each["character_id"])),
                 entries=tuple(
-                    OrderEntry(identifier=whole(str(entry["identifier"])), enabled=entry.get("enabled") is True)
+                    OrderEntry(identifier=whole(str(entry["identifier"])), enabled=bool(entry.get("enabled")))
                     for entry in entries
                     if isinstance(entry, dict) and isinstance(entry.get("identifier"), str | int)
                 ),
@@ -299,6 +297,11 @@ def _whole_number(value: object) -> int | None:
     if isinstance(value, int):
         return value
     return int(value) if isinstance(value, float) and math.isfinite(value) and value == int(value) else None
+
+
+def _from_text(value: object) -> object:
+    """The whole number that *value* spells, if it is a text that spells one."""
+    return int(value) if isinstance(value, str) and _SPELT.fullmatch(value) else value
 
 
 def _what_else(document: Mapping[str, Any]) -> str:

@@ -78,7 +78,8 @@ _SCOPE_END = "{{///}}"
 
 
 def nodes_of(preset: Preset, fidelity: PresetFidelity) -> tuple[PresetNode, ...]:
-    """The nodes of *preset* in the order that counts under *fidelity*, each once, switched as the owner wants.
+    """The nodes of *preset* in the order that counts under *fidelity*, each once, as its first
+    entry has it, switched as the owner wants.
 
     An entry that names no prompt is passed over, and so is a prompt that no entry names.
     """
@@ -86,7 +87,7 @@ def nodes_of(preset: Preset, fidelity: PresetFidelity) -> tuple[PresetNode, ...]
     chosen: dict[str, bool] = {}
     for entry in _order(preset, fidelity):
         if entry.identifier in known:
-            chosen[entry.identifier] = chosen.get(entry.identifier, False) or entry.enabled
+            chosen.setdefault(entry.identifier, entry.enabled)
     chosen |= {toggle.identifier: toggle.enabled for toggle in preset.toggles if toggle.identifier in chosen}
     return tuple(
         replace(

@@ -38,6 +38,9 @@ class PresetNode:
     """0 stands where the order puts it, 1 among the chat by depth."""
     depth: int | None = 4
     """None: the file gives no number, so no depth ever matches."""
+    depth_given: bool = True
+    role_given: bool = True
+    """Whether the file itself says so. SillyTavern finds no place among the chat for a prompt that does not."""
     order: int = 100
     triggers: tuple[str, ...] = ()
     forbid_overrides: bool = False

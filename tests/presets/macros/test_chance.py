@@ -121,7 +121,7 @@ def test_a_pick_counts_its_place_in_wide_characters() -> None:
     block = "xy{{if user}}  z{{pick::a::b::c::d::e::f::g}}{{/if}}"
 
     assert substitute(text, MacroContext(chat_id="k"))[2] == options[pick_index("k", text, 4, 7)]
-    assert substitute(block, MacroContext(chat_id="k"))[3] == options[pick_index("k", block, 3, 7)]
+    assert substitute(block, MacroContext(chat_id="k"))[3] == options[pick_index("k", block, 5, 7)]
 
 
 def test_the_hash_has_fifty_three_bits() -> None:

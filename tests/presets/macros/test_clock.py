@@ -23,8 +23,13 @@ NOW = datetime(2023, 11, 2, 0, 4, 9, 120_000, tzinfo=timezone(timedelta(hours=5,
         ("{{datetimeformat DD.MM.YY HH:mm}}", "02.11.23 00:04"),
         ("{{datetimeformat::dddd [the] Do}}", "Thursday the 2nd"),
         ("{{time_UTC+2}} {{time::UTC-3}} {{time::UTC+90}}", "8:34 PM 3:34 PM 8:04 PM"),
+        ("{{time::utc+2}}", "12:04 AM"),
         ("{{timeDiff::2023-01-02 10:00:00::2023-01-02 10:30:00}}", "30 minutes ago"),
         ("{{timeDiff::never::2023-01-02}}", "Invalid date"),
+        ("{{timeDiff::2025-W10-3::2025-W10}} {{timeDiff::2025-060::2025-070}}", "in 2 days 10 days ago"),
+        ("{{timeDiff::2025-3-1 5:00::2025.03.01}} {{timeDiff::Mar 2025::Jan 2025}}", "in 5 hours in 2 months"),
+        ("{{timeDiff::Fri, 14 Mar 2025 10:00:00 GMT::Fri, 14 Mar 2025 12:00:00 +0000}}", "2 hours ago"),
+        ("{{datetimeformat::yo}} {{datetimeformat::[a]b]}}", "2023rd a]b"),
     ],
 )
 def test_time_is_written_as_in_sillytavern(text: str, expected: str) -> None:

@@ -171,7 +171,16 @@ def test_sillytavern_alone_reads_none_of_ours() -> None:
     """Our own macros stay as written where its reading holds."""
     ctx = replace(context(), ours=False)
 
-    assert substitute("{{summary}}{{bot}}{{hidden_key:x}}", ctx) == "{{summary}}{{bot}}{{hidden_key:x}}"
+    assert substitute("{{bot}}{{hidden_key:x}}", ctx) == "{{bot}}{{hidden_key:x}}"
+    assert substitute("[{{summary}}]", replace(ctx, summary="Rain.")) == "[]"
+
+
+def test_of_an_unknown_block_sillytavern_leaves_the_last_braces() -> None:
+    """Where its reading holds; everywhere else the text stays as it was written."""
+    text = "{{foo}} {{user}} {{/foo}}"
+
+    assert substitute(text, replace(context(), ours=False)) == "{{foo}}Ada}}"
+    assert substitute(text, context()) == "{{foo}} Ada {{/foo}}"
 
 
 def test_macros_of_one_call_come_first() -> None:

@@ -40,7 +40,15 @@ from familiar_connect.presets.macros.variables import number_of, written
         ("{{.t = b}}{{.t == b}} {{.t > a}}", "true false"),
         ("{{$g = 1}}{{$g}}{{.g}}", "1"),
         ("{{.my-var = {{newline}}x}}[{{.my-var}}]", "[\nx]"),
-        ("{{.x y}}", "{{.x y}}"),
+        ("{{.x=3}}{{.x y}}{{.x?}}{{.x y z}}", "33{{.x y z}}"),
+        ("{{.x=1}}{{.x == 1.0}}{{.x == 01}}{{.x == 1}}", "falsefalsetrue"),
+        ("{{.x=a}}{{.x-=1.50}}{{.x}}{{.x-=b}}{{.x}}", "a-1.5a-1.5"),
+        ("{{setvar::x::[1]}}{{incvar::x}}{{addvar::x::2}}{{.x-=3}}{{getvar::x}}", '[1,1][1,1,"2",-3]'),
+        ("{{setvar::::1}}{{incvar::}}[{{getvar::}}]", "{{setvar::::1}}{{incvar::}}[]"),
+        ("{{setvar::x::123456789012345678901}}{{getvar::x}}", "123456789012345680000"),
+        ("{{setvar::x::[true,false,null]}}{{getvarkey::x::0}}{{getvarkey::x::1}}{{getvarkey::x::length}}", "103"),
+        ('{{setvar::x::"abc"}}{{getvarkey::x::1}}{{setvar::x::5}}[{{getvarkey::x::0}}]', "b[]"),
+        ("{{setvar::x::null}}{{setvarkey::x::k::v}}{{getvar::x}}", '{"k":"v"}'),
     ],
 )
 def test_variables_keep_and_count(text: str, expected: str) -> None:

@@ -123,6 +123,31 @@ def test_the_owner_may_prefer_the_presets_words() -> None:
     assert texts(made) == ["MAIN"]
 
 
+def test_the_two_preferences_are_apart() -> None:
+    """The preset's main prompt may stand while the card has the last word."""
+    card = CardFields(system_prompt="Own.", post_history_instructions="End.")
+    nodes = (node("main", "MAIN"), node("jailbreak", "LAST"))
+
+    assert texts(built(*nodes, card=card, prefers_card_prompts=False)) == ["MAIN", "End."]
+    assert texts(built(*nodes, card=card, prefers_card_last_words=False)) == ["Own.", "LAST"]
+
+
+def test_a_main_prompt_of_other_generations_leaves_its_place() -> None:
+    """Its own text is not sent, but the card's words may stand there."""
+    main = node("main", "MAIN", triggers=("continue",))
+
+    assert texts(built(main, node("nsfw", "AUX"), card=CardFields())) == ["AUX"]
+    assert texts(built(main, node("nsfw", "AUX"), card=CardFields(system_prompt="Own.{{original}}"))) == ["Own.", "AUX"]
+
+
+def test_a_marker_with_a_text_of_its_own_says_it_where_nothing_fills_it() -> None:
+    """The persona's marker is not filled without a persona; an author's prompt may call itself a marker."""
+    nodes = (node("personaDescription", "Someone."), node("odd", "ODD", is_marker=True, system_prompt=False))
+
+    assert texts(built(*nodes, card=CardFields())) == ["Someone.", "ODD"]
+    assert texts(built(*nodes, card=CardFields(), persona="Ada.")) == ["Ada.", "ODD"]
+
+
 def test_formats_wrap_personality_and_scenario_when_there_are_any() -> None:
     """An empty field gets no frame."""
     settings = bare(personality_format="<{{char}}: {{personality}}>", scenario_format="[{{scenario}}]")

@@ -26,10 +26,10 @@ def test_blocks_are_parted_by_start_in_any_case() -> None:
 
 
 def test_lines_that_name_nobody_belong_to_the_speaker_before() -> None:
-    """What stands before the first speaker is lost; only the first name is taken off."""
+    """What stands before the first speaker is the first speaker's; only the first name is taken off."""
     text = "<START>\r\nprologue\r\nAda: hi\r\nand\r\nAda: again\r\nRook:  ho "
 
-    assert read(text) == [[("example_user", "hi\nand\nAda: again"), ("example_assistant", "ho")]]
+    assert read(text) == [[("example_user", "prologue\n hi\nand\nAda: again"), ("example_assistant", "ho")]]
 
 
 def test_a_block_without_speakers_is_only_its_separator() -> None:

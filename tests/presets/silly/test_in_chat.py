@@ -44,6 +44,21 @@ def test_at_one_depth_order_and_role_decide() -> None:
     assert shown(made)[1:-1] == ["system: low", "assistant: a2", "user: u", "system: s\n  s2", "system: high"]
 
 
+def test_without_a_depth_or_a_role_of_its_own_a_prompt_has_no_place_among_the_chat() -> None:
+    """A marker is given its role by what fills it, its depth it must have."""
+    made = built(
+        HISTORY,
+        in_chat("no depth", "lost", depth_given=False),
+        in_chat("no role", "lost", depth=0, role_given=False),
+        in_chat("charDescription", "", depth=0, role_given=False),
+        in_chat("scenario", "", depth_given=False),
+        card=CardFields(name="Rook", description="a crow", scenario="a roof"),
+        chat=said("x"),
+    )
+
+    assert texts(made) == ["x", "a crow"]
+
+
 def test_a_depth_that_is_no_number_never_comes_up() -> None:
     """A file that gives its depth as text loses the prompt, as in SillyTavern."""
     made = built(HISTORY, in_chat("lost", "lost", depth=None), in_chat("deep", "deep", depth=10_001), card=PLAIN)

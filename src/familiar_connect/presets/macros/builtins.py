@@ -52,6 +52,9 @@ UNSUPPORTED = (
     "instructStop",
     "chatSeparator",
     "exampleSeparator",
+    "authorsNote",
+    "charAuthorsNote",
+    "defaultAuthorsNote",
     "chatStart",
 )
 _ONE_ARGUMENT = ("banned", "outlet")
@@ -181,7 +184,7 @@ def _repeated(name: str, mark: str) -> Macro:
 
 
 def _trim(run: Run, called: Called) -> str:
-    return called.args[0] if called.args else TRIM
+    return called.args[0] if called.block else TRIM
 
 
 def _reverse(run: Run, called: Called) -> str:
@@ -250,7 +253,6 @@ MACROS: dict[str, Macro] = {
         chardescription=_DESCRIPTION,
         charpersonality=_PERSONALITY,
         charscenario=_SCENARIO,
-        charjailbreak=_INSTRUCTION,
         version=_VERSION,
         char_version=_VERSION,
         charcreatornotes=_NOTES,
@@ -272,8 +274,8 @@ MACROS: dict[str, Macro] = {
         _repeated("space", " "),
         Macro("noop", _nothing),
         Macro("trim", _trim, most=1),
-        Macro("//", _nothing, most=None),
-        Macro("comment", _nothing, most=None),
+        Macro("//", _nothing, least=1, most=1),
+        Macro("comment", _nothing, least=1, most=1),
         Macro("reverse", _reverse, least=1, most=1),
         Macro("if", _nothing, least=2, most=2),
         Macro("else", _nothing),
@@ -281,6 +283,10 @@ MACROS: dict[str, Macro] = {
         Macro("isMobile", lambda run, called: "false"),
         Macro("hasExtension", lambda run, called: "false", least=1, most=1),
         _value("model", lambda ctx: ctx.model),
+        _card("summary", lambda ctx: ctx.summary if ctx.ours else ""),
+        _value("reasoningPrefix", lambda ctx: "<think>"),
+        _value("reasoningSuffix", lambda ctx: "</think>"),
+        _value("reasoningSeparator", lambda ctx: "\n"),
         _PROMPT_SIZE,
         _CONTEXT_SIZE,
         _RESPONSE_SIZE,
@@ -297,7 +303,6 @@ MACROS: dict[str, Macro] = {
 
 OURS: dict[str, Macro] = _table(
     _value("bot", lambda ctx: ctx.char),
-    _card("summary", lambda ctx: ctx.summary),
     _value("lastChatMessage", _last_text(_by_user)),
     Macro("hidden_key", _nothing, least=1, most=1),
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 
 from familiar_connect.presets.macros.run import Called, Macro, Run
 
@@ -32,19 +32,24 @@ _LONG = {
     "lll": "MMM D, YYYY h:mm A",
     "llll": "ddd, MMM D, YYYY h:mm A",
 }
-_SHORTCUT = re.compile(r"\[[^\[\]]*\]|(\\)?(LTS|LT|LL?L?L?|l{1,4})")
+_SHORTCUT = re.compile(r"\[[^\[]*\]|(\\)?(LTS|LT|LL?L?L?|l{1,4})")
 _TOKEN = re.compile(
-    r"\[([^\[\]]*)\]|\\(.)|([Hh]mm(?:ss)?|Mo|MM?M?M?|Do|DDDo|DD?D?D?|ddd?d?|do?|w[ow]?|W[oW]?|Qo?|N{1,5}|Y{4,6}|YY|Y|"
-    r"y{1,4}|yo|gg(?:ggg?)?|GG(?:GGG?)?|e|E|a|A|hh?|HH?|kk?|mm?|ss?|S{1,9}|x|X|zz?|ZZ?)",
+    r"\[([^\[]*)\]|\\(.)|([Hh]mm(?:ss)?|Mo|MM?M?M?|Do|DDDo|DD?D?D?|ddd?d?|do?|w[ow]?|W[oW]?|Qo?|N{1,5}|Y{4,6}|YY|Y|"
+    r"yo|y{1,4}|gg(?:ggg?)?|GG(?:GGG?)?|e|E|a|A|hh?|HH?|kk?|mm?|ss?|S{1,9}|x|X|zz?|ZZ?)",
     re.DOTALL,
 )
 _ISO = re.compile(
     r"(\d{4})-?(\d\d)?(?:-?(\d\d))?(?:[T ](\d\d)(?::?(\d\d)(?::?(\d\d)(?:[.,](\d{1,9}))?)?)?\s*(Z|[+-]\d\d:?\d\d)?)?",
     re.I,
 )
-_LOOSE = ("%B %d, %Y", "%b %d, %Y", "%d %B %Y", "%d %b %Y", "%m/%d/%Y", "%Y/%m/%d", "%B %d %Y", "%b %d %Y")
-_LOOSE_TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
-_UTC = re.compile(r"UTC([+-]\d{1,6})", re.I)
+_LOOSE = (
+    *("%B %d, %Y", "%b %d, %Y", "%d %B %Y", "%d %b %Y", "%m/%d/%Y", "%Y/%m/%d", "%B %d %Y", "%b %d %Y"),
+    *("%Y-%m-%d", "%Y.%m.%d", "%Y-%j", "%Y%j", "%B %Y", "%b %Y"),
+)
+_LOOSE_TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p", ", %I:%M:%S %p", " %H:%M:%S %z")
+_WEEK = re.compile(r"(\d{4})-?W(\d\d)(?:-?([1-7]))?")
+_WEEKDAY = re.compile(r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,?\s+", re.I)
+_UTC = re.compile(r"UTC([+-]\d{1,6})")
 _MAX_DATE_CHARS = 64
 _MAX_FORMAT_CHARS = 2000
 _FORMAT_COST = 64
@@ -217,12 +222,17 @@ def read_date(text: str, zone: tzinfo | None) -> datetime | None:
     try:
         if found is not None:
             return _iso(found, zone)
+        if (week := _WEEK.fullmatch(text)) is not None:
+            day = date.fromisocalendar(int(week[1]), int(week[2]), int(week[3] or 1))
+            return datetime(day.year, day.month, day.day, tzinfo=zone)
     except ValueError:
         return None
-    for day in _LOOSE:
+    text = _WEEKDAY.sub("", text, count=1).replace(" GMT", " +0000")
+    for day_form in _LOOSE:
         for hour in _LOOSE_TIMES:
             try:
-                return datetime.strptime(text, day + hour).replace(tzinfo=zone)
+                read = datetime.strptime(text, day_form + hour)
+                return read if read.tzinfo else read.replace(tzinfo=zone)
             except ValueError:
                 continue
     return None

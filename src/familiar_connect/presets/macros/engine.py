@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import re
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -29,6 +30,7 @@ _OLD_TIME = re.compile(r"\{\{time_(UTC[+-]\d+)\}\}", re.I)
 _ESCAPED = re.compile(r"\\([{}])")
 _TRIM = re.compile(re.escape(builtins.TRIM), re.I)
 _INDENT = re.compile(r"[ \t]*")
+_COMMENTS = (COMMENT, "comment")
 
 
 def substitute(text: str, ctx: MacroContext) -> str:
@@ -198,30 +200,39 @@ class _Walk:
         return _Stretch(span.calls, self._partners(span.calls), 0, len(span.calls), span.start, span.end)
 
     def _partners(self, calls: Sequence[Call]) -> dict[int, int]:
-        """Openings and their ends, paired from the inside out; what was left open in between stays open."""
+        """Openings and their ends, paired from the inside out; what was left open in between stays open.
+
+        Where no macro that takes a block is open, the end belongs to the last of its name that takes none, and to the
+        first where there are too few ends for all of them.
+        """
         partners: dict[int, int] = {}
-        if not any(call.closing for call in calls):
+        ends = Counter(call.key for call in calls if call.closing)
+        if not ends:
             return partners
         waiting: list[int] = []
-        open_by_name: dict[str, int] = {}
+        open_: dict[tuple[str, bool], list[int]] = {}
         for index, call in enumerate(calls):
             if call.scope:
                 continue
-            name = call.key
             if not call.closing:
-                macro = self._macro(name)
-                if macro is not None and macro.takes(len(call.args) + 1):
-                    waiting.append(index)
-                    open_by_name[name] = open_by_name.get(name, 0) + 1
-            elif open_by_name.get(name):
-                while True:
-                    opening = waiting.pop()
-                    opened = calls[opening].key
-                    open_by_name[opened] -= 1
-                    if opened == name:
-                        break
-                partners[opening] = index
+                waiting.append(index)
+                open_.setdefault((call.key, self._takes_block(call)), []).append(index)
+                continue
+            apt, others = open_.get((call.key, True)), open_.get((call.key, False))
+            apt = apt or (others[:1] if others and ends[call.key] < len(others) else others)
+            ends[call.key] -= 1
+            if not apt:
+                continue
+            opening = apt[-1]
+            while waiting and waiting[-1] >= opening:
+                left = calls[waiting.pop()]
+                open_[left.key, self._takes_block(left)].pop()
+            partners[opening] = index
         return partners
+
+    def _takes_block(self, call: Call) -> bool:
+        macro = self._macro(call.key)
+        return macro is not None and macro.takes_block(len(call.args))
 
     def _macro(self, name: str) -> Macro | None:
         if name not in self._found:
@@ -229,29 +240,36 @@ class _Walk:
         return self._found[name]
 
     def _value(self, call: Call, block: _Stretch | None, place: _Place) -> str:
+        if call.key not in _COMMENTS:
+            return self._worked_out(call, block, place)
+        run = self._run  # what a comment does is done, what it says is not said
+        noticed = dict(run.told), dict(run.unknown), dict(run.unsupported)
+        value = self._worked_out(call, block, place)
+        run.told, run.unknown, run.unsupported = noticed
+        return value
+
+    def _worked_out(self, call: Call, block: _Stretch | None, place: _Place) -> str:
         if place.depth > MAX_DEPTH:
             self._run.limits["nesting"] = None
             return self._text[call.start : call.end if block is None else self._end_of(block)]
         if call.scope:
             value = self._span(call.args[0], place.deeper()) if call.args else ""
             return variables.shorthand(self._run, call.scope, call.name, call.operator, value)
-        if call.key == COMMENT or (call.key == "comment" and not call.closing):
-            return ""
         if call.closing:
             return self._text[call.start : call.end]
         macro = self._macro(call.key)
         if macro is None:
             self._run.note_unknown(call.name)
-            return self._written(call, [self._span(arg, place.deeper()) for arg in call.args])
-        if call.key == "if" and macro.takes(len(call.args) + (block is not None)):
+        elif call.key == "if" and macro.takes(len(call.args) + (block is not None)):
             return self._if(call, block, place)
         args = [self._span(arg, place.deeper()) for arg in call.args]
-        inner = ""
+        inner = "" if block is None else self._inner(block, place.deeper())
+        if macro is None:
+            return self._left(call, args, block, inner)
+        if not (macro.takes(len(args)) if block is None else macro.takes_block(len(args))):
+            return self._written(call, args) + self._as_it_was(block, inner)
         if block is not None:
-            inner = self._inner(block, place.deeper())
             args.append(inner if "#" in call.flags else _dedented(inner))
-        if not macro.takes(len(args)):
-            return self._written(call, args)
         if call.key == "random" and self._run.defer_random and not place.inside:
             left = chance.deferred(args)
             if left is not None:
@@ -259,11 +277,18 @@ class _Walk:
             if not any(chance.options_of(args)):
                 return self._written(call, args)
         offset = self._offset(call.start) + place.shift if macro.placed else 0
-        result = macro.run(self._run, Called(args, offset))
-        if result is not None:
-            return result
-        closing = "" if block is None else inner + self._text[block.end : self._end_of(block)]
-        return self._written(call, args) + closing
+        result = macro.run(self._run, Called(args, offset, block is not None))
+        return self._left(call, args, block, inner) if result is None else result
+
+    def _left(self, call: Call, args: Sequence[str], block: _Stretch | None, inner: str) -> str:
+        """A call nobody could work out. Of the end of its block SillyTavern leaves the last braces alone."""
+        if block is None or self._run.ctx.ours:
+            return self._written(call, args) + self._as_it_was(block, inner)
+        inner = inner if "#" in call.flags else _dedented(inner)
+        return self._written(call, args) + (inner + "}}" if block.end > block.start else "")
+
+    def _as_it_was(self, block: _Stretch | None, inner: str) -> str:
+        return "" if block is None else inner + self._text[block.end : self._end_of(block)]
 
     def _end_of(self, block: _Stretch) -> int:
         return block.calls[block.last].end
@@ -285,7 +310,7 @@ class _Walk:
         index = branch.first
         while index < branch.last:
             inner = branch.calls[index]
-            if inner.key == "else" and not inner.scope and not inner.closing:
+            if inner.name == "else" and not inner.scope and not inner.closing:
                 otherwise = _Stretch(branch.calls, branch.partners, index + 1, branch.last, inner.end, branch.end)
                 branch = _Stretch(branch.calls, branch.partners, branch.first, index, branch.start, inner.start)
                 break
@@ -293,13 +318,9 @@ class _Walk:
         taken = branch if self._holds(call.args[0], place) else otherwise
         if taken is None:
             return ""
-        start = taken.start
-        if "#" not in call.flags and taken is branch:
-            while start < taken.end and self._text[start] in SPACE:
-                start += 1
-        shift = place.shift + self._offset(call.start) - self._offset(start)
+        shift = place.shift + self._offset(call.start) - self._offset(taken.start)
         inner_place = _Place(place.depth + 1, place.inside, shift)
-        value = self._inner(taken, inner_place)
+        value = _finished(self._inner(taken, inner_place))
         return value if "#" in call.flags else _dedented(value)
 
     def _holds(self, condition: Span, place: _Place) -> bool:
@@ -325,7 +346,7 @@ class _Walk:
         else:
             value = self._span(Span(start, condition.end, condition.calls), place.deeper())
         run.told, run.original = told, original
-        return variables.is_false(value) is inverted
+        return variables.is_false(_finished(value)) is inverted
 
     def _is_ours(self, call: Call) -> bool:
         """Whether *call* asks for one of our own predicates."""

@@ -28,6 +28,10 @@ _BLANK = re.compile(f"[{SPACE}]*")
 _PLAIN = re.compile(r"([A-Za-z][A-Za-z0-9_-]*)\}\}")
 """The commonest call by far: a name alone."""
 _HEAD = re.compile(f"[{SPACE}]*((?:(?!//)[!?~>/#][{SPACE}]*)*)(?:(//)|({NAME.pattern})|{VARIABLE.pattern})")
+_STRANGE = re.compile(f"(?:(?!}}}})[^{SPACE}:|])+")
+"""What may cling to a name without being part of it; it is passed over, braces and all."""
+_STRAY = re.compile(f"{NAME.pattern}|[^-|:{SPACE}]")
+"""One word or sign too many behind a variable: it does no harm."""
 _OPERATOR = re.compile(r"\+\+|--|\|\|=|\?\?=|\|\||\?\?|==|!=|>=|<=|\+=|-=|=|>|<")
 
 
@@ -86,23 +90,16 @@ def parse(text: str) -> Span:
         if plain is not None:
             found.append(Call(at - 2, plain.end(), plain[1], "", ()))
             at = plain.end()
-        elif head is not None and head[2]:
-            end = text.find("}}", head.end()) + 2
-            if end == 1:  # no end anywhere behind: nothing else can close either
-                break
-            found.append(_comment(text, at - 2, head.end(), end))
-            at = end
-        else:
+        elif head is not None or not _in_comment(open_):
             open_.append((at - 2, len(found), head))
+            if head is not None and head[3] and (strange := _STRANGE.match(text, head.end())) is not None:
+                at = strange.end()
     return Span(0, len(text), found)
 
 
-def _comment(text: str, start: int, begin: int, end: int) -> Call:
-    """A comment ends at the first `}}`; nothing inside it is read. `{{///}}` closes a block of comment."""
-    body = trimmed(text, begin, end - 2, ())
-    closing = body.end - body.start == 1 and text[body.start] == "/"
-    args = () if closing or body.start == body.end else (body,)
-    return Call(start, end, COMMENT, "", args, closing=closing)
+def _in_comment(open_: Sequence[tuple[int, int, re.Match[str] | None]]) -> bool:
+    head = open_[-1][2] if open_ else None
+    return head is not None and bool(head[2])
 
 
 def _close(text: str, found: list[Call], start: int, first: int, head: re.Match[str] | None, end: int) -> None:
@@ -110,22 +107,26 @@ def _close(text: str, found: list[Call], start: int, first: int, head: re.Match[
     stop = end - 2
     if head is None:
         return
-    flags, name, scope, variable = head[1], head[3], head[4], head[5]
-    at = _skip(text, head.end(), stop)
-    closing = "/" in flags
+    flags, name, scope, variable = head[1], head[2] or head[3], head[4], head[5]
+    strange = _STRANGE.match(text, head.end(), stop) if head[3] else None
+    after = strange.end() if strange else head.end()
+    at = _skip(text, after, stop)
+    closing = "/" in flags or (name == COMMENT and text.startswith("/", at, stop) and _skip(text, at + 1, stop) == stop)
     if scope:
         operator = _OPERATOR.match(text, at, stop)
         sign = operator[0] if operator else ""
         value = _skip(text, operator.end() if operator else at, stop)
         alone = sign in ("", "++", "--")
-        if alone and value < stop:
+        if alone and value < stop and (sign or not _STRAY.fullmatch(text, value, stop)):
             return
         args = () if alone else (trimmed(text, value, stop, found[first:]),)
         call = Call(start, end, variable, flags, args, scope=scope, operator=sign)
-    elif (closing and at < stop) or (at < stop and at == head.end() and text[at] != ":"):
+    elif closing:
+        call = Call(start, end, name, flags, (), closing=True)
+    elif at < stop and at == after and text[at] != ":" and name != COMMENT:
         return
     else:
-        call = Call(start, end, name, flags, _arguments(text, at, stop, found[first:]), closing=closing)
+        call = Call(start, end, name, flags, _arguments(text, at, stop, found[first:]))
     del found[first:]
     found.append(call)
 

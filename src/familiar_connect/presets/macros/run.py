@@ -64,6 +64,8 @@ class Called(NamedTuple):
     args: Sequence[str] = ()
     offset: int = 0
     """Counted only for a macro that is `placed`."""
+    block: bool = False
+    """Whether the last argument stood between `{{name}}` and `{{/name}}`."""
 
 
 Handler = Callable[[Run, Called], str | None]
@@ -84,3 +86,7 @@ class Macro:
 
     def takes(self, count: int) -> bool:
         return count >= self.least and (self.most is None or count <= self.most)
+
+    def takes_block(self, count: int) -> bool:
+        """Whether a block may follow *count* arguments; a list has no last argument to stand for."""
+        return self.most is not None and self.takes(count + 1)

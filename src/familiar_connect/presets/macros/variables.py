@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 from familiar_connect.presets.macros.parse import SPACE
@@ -19,8 +20,11 @@ MAX_INDEX = 10_000
 _MAX_NUMBER_CHARS = 400
 _NUMBER = re.compile(r"[+-]?(?:Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,6})?)", re.ASCII)
 _BASED = re.compile(r"0(?:[xX][0-9a-fA-F]+|[bB][01]+|[oO][0-7]+)")
-_FALSE = ("", "false", "off", "0")
+_FALSE = ("false", "off", "0")
 _JSON_COST = 8
+_MISSING: Any = object()
+_EXACT = 2**53
+"""Above it a number is written with as few digits as tell it from its neighbours."""
 
 
 def number_of(text: str) -> float | None:
@@ -42,7 +46,7 @@ def written(number: float) -> str:
     if number in (float("inf"), float("-inf")):
         return "Infinity" if number > 0 else "-Infinity"
     if number == int(number) and abs(number) < 1e21:
-        return str(int(number))
+        return str(int(number) if abs(number) < _EXACT else int(Decimal(repr(number))))
     digits = repr(number)
     mantissa, _, exponent = digits.partition("e")
     if not exponent:
@@ -55,7 +59,7 @@ def written(number: float) -> str:
 
 def is_false(text: str) -> bool:
     """Whether a condition that came to *text* does not hold."""
-    return text.strip(SPACE).lower() in _FALSE if len(text) < 64 else not text.strip(SPACE)
+    return not text or (len(text) < 64 and text.strip(SPACE).lower() in _FALSE)
 
 
 def read(run: Run, scope: str, name: str) -> str:
@@ -88,13 +92,13 @@ def write(run: Run, scope: str, name: str, value: str) -> None:
     run.kept += len(name) + len(value) - before
 
 
-def add(run: Run, scope: str, name: str, value: str) -> str:
-    """Adds numbers, appends to a list, joins anything else; the new value."""
+def add(run: Run, scope: str, name: str, value: str, *, counts: bool = False) -> str:
+    """Adds numbers, appends to a list, joins anything else; the new value. A list keeps what *counts* as a number."""
     current = read(run, scope, name)
     if current.lstrip(SPACE).startswith("["):
         held = _json(run, current)
         if isinstance(held, list):
-            grown = _dumps([*held, value])
+            grown = _dumps([*held, _plain_number(value) if counts else value])
             write(run, scope, name, grown)
             return grown
     left, right = number_of(current or "0"), number_of(value)
@@ -109,9 +113,14 @@ def add(run: Run, scope: str, name: str, value: str) -> str:
     return written(total)
 
 
+def _plain_number(text: str) -> int | float:
+    number = float(text)
+    return int(number) if number.is_integer() else number
+
+
 def step(run: Run, scope: str, name: str, by: int) -> str:
     """Counts up or down; the new value."""
-    return add(run, scope, name, str(by))
+    return add(run, scope, name, str(by), counts=True)
 
 
 def shorthand(run: Run, scope: str, name: str, operator: str, value: str) -> str:
@@ -126,8 +135,8 @@ def shorthand(run: Run, scope: str, name: str, operator: str, value: str) -> str
         return ""
     if operator == "-=":
         taken = number_of(value)
-        if taken is not None and number_of(read(run, scope, name) or "0") is not None:
-            add(run, scope, name, written(-taken))
+        if taken is not None:
+            add(run, scope, name, written(-taken), counts=True)
         return ""
     if operator in ("++", "--"):
         return step(run, scope, name, 1 if operator == "++" else -1)
@@ -150,9 +159,8 @@ def _less(left: str, right: str) -> bool | None:
 
 
 def _same(left: str, right: str) -> bool:
-    one = number_of(left) if left.strip(SPACE) else None
-    two = number_of(right) if right.strip(SPACE) else None
-    return left == right if one is None or two is None else one == two
+    """Letter by letter: a variable is written as the number it is, what it is held against as it stands."""
+    return left == right
 
 
 def _level(left: str, right: str) -> bool:
@@ -174,22 +182,18 @@ def read_key(run: Run, scope: str, name: str, key: str) -> str:
     """One entry of a variable that holds a list or an object."""
     value = _store(run, scope).get(name, "")
     held = _json(run, value)
-    if not isinstance(held, list | dict):
-        return normal(value)
-    found: Any = None
-    if isinstance(held, list):
-        number = number_of(key)
-        if number is None or number != number // 1 or not 0 <= number < len(held):
-            return ""
+    if held is None:
+        return "0" if value.strip(SPACE) == "null" else normal(value)
+    number = number_of(key)
+    found: Any = _MISSING
+    if isinstance(held, list | str) and key == "length":
+        found = len(held)
+    elif isinstance(held, list | str) and number is not None and number == number // 1 and 0 <= number < len(held):
         found = held[int(number)]
-    else:
-        number = number_of(key)
-        entry = written(number) if number is not None and key.strip(SPACE) else key
-        if entry not in held:
-            return ""
-        found = held[entry]
-    if isinstance(found, bool):
-        return "true" if found else ""
+    elif isinstance(held, dict):
+        found = held.get(written(number) if number is not None and key.strip(SPACE) else key, _MISSING)
+    if found is _MISSING:
+        return ""
     if isinstance(found, str):
         return normal(found)
     return written(float(found)) if isinstance(found, int | float) else _dumps(found)
@@ -199,7 +203,7 @@ def write_key(run: Run, scope: str, name: str, key: str, value: str) -> None:
     """Sets one entry; a variable that was never set becomes a list or an object, as the key suggests."""
     number = number_of(key)
     text = _store(run, scope).get(name)
-    held: Any = ({} if number is None else []) if text is None else _json(run, text)
+    held: Any = ({} if number is None else []) if text in (None, "null") else _json(run, text or "")
     if isinstance(held, dict):
         held[key if number is None else written(number)] = value
     elif isinstance(held, list) and number is not None and number == number // 1 and 0 <= number <= MAX_INDEX:
@@ -243,6 +247,10 @@ def _handlers(scope: str) -> dict[str, Macro]:
     def macro(name: str, run: Handler, count: int) -> tuple[str, Macro]:
         return name, Macro(name, run, least=count, most=count)
 
+    def named(handler: Handler) -> Handler:
+        """What changes a variable needs its name."""
+        return lambda run, called: handler(run, called) if called.args[0] else None
+
     def exists(run: Run, called: Called) -> str:
         return "true" if called.args[0] in _store(run, scope) else "false"
 
@@ -264,16 +272,16 @@ def _handlers(scope: str) -> dict[str, Macro]:
 
     return dict(
         (
-            macro(f"set{word}", set_, 2),
-            macro(f"add{word}", add_, 2),
-            macro(f"inc{word}", lambda run, called: step(run, scope, called.args[0], 1), 1),
-            macro(f"dec{word}", lambda run, called: step(run, scope, called.args[0], -1), 1),
+            macro(f"set{word}", named(set_), 2),
+            macro(f"add{word}", named(add_), 2),
+            macro(f"inc{word}", named(lambda run, called: step(run, scope, called.args[0], 1)), 1),
+            macro(f"dec{word}", named(lambda run, called: step(run, scope, called.args[0], -1)), 1),
             macro(f"get{word}", lambda run, called: read(run, scope, called.args[0]), 1),
             macro(f"has{word}", exists, 1),
             macro(f"{word}exists", exists, 1),
             macro(f"delete{word}", delete, 1),
             macro(f"flush{word}", delete, 1),
-            macro(f"set{word}key", set_key, 3),
+            macro(f"set{word}key", named(set_key), 3),
             macro(f"get{word}key", lambda run, called: read_key(run, scope, *called.args), 2),
         )
     )

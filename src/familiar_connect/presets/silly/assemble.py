@@ -67,6 +67,7 @@ def _lay_out(
         _place(collection, slots, identifier)
     in_chat = [prompt for prompt in collection.prompts if prompt.in_chat]
     _stand_by_main(collection, note, slots, in_chat)
+    in_chat = [prompt for prompt in in_chat if prompt.role_given]
     chat = chat_pieces(
         spoken(opening.chat, inputs.kind),
         behavior=inputs.settings.names_behavior,

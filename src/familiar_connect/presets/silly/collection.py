@@ -32,6 +32,8 @@ class Collected:
     in_chat: bool = False
     depth: int | None = 4
     order: int = 100
+    role_given: bool = True
+    """Without a role of its own it has no place among the chat."""
     is_users: bool = False
     """Written by the preset's author rather than built in: only then does the order alone place it."""
     forbid_overrides: bool = False
@@ -106,21 +108,25 @@ def collect(inputs: SillyInputs, opening: Opening, note: AuthorNote | None) -> C
 
 
 def _takes_part(node: PresetNode, inputs: SillyInputs) -> bool:
-    if not node.is_enabled:
-        return node.identifier == "main"  # switched off it stays, empty: other texts stand next to it
-    return triggered(node, inputs.kind)
+    # the main prompt stays even so, empty: other texts stand next to it
+    return node.identifier == "main" or _speaks(node, inputs)
+
+
+def _speaks(node: PresetNode, inputs: SillyInputs) -> bool:
+    return node.is_enabled and triggered(node, inputs.kind)
 
 
 def _own(inputs: SillyInputs, opening: Opening, node: PresetNode) -> Collected:
-    text = node.content if node.is_enabled and not node.is_marker else ""
+    text = node.content if _speaks(node, inputs) else ""
     return Collected(
         identifier=node.identifier,
         text=opening.reader.read(text),
         role=node.role,
         source=f"preset:{inputs.preset_name}:{node.identifier}",
         in_chat=node.position == 1,
-        depth=node.depth,
+        depth=node.depth if node.depth_given else None,
         order=node.order,
+        role_given=node.role_given,
         is_users=node.system_prompt is False,
         forbid_overrides=node.forbid_overrides,
     )

@@ -27,7 +27,7 @@ def example_blocks(
 
 
 def _block(text: str, user: str, chars: Sequence[str], is_group: bool) -> list[Piece]:
-    """Who speaks changes only where the other side's name opens a line; what stands before the first name is lost."""
+    """Who speaks changes only where the other side's name opens a line; the first to speak has what stands before."""
     pieces: list[Piece] = []
     lines: list[str] = []
     speaker = ""
@@ -44,7 +44,7 @@ def _block(text: str, user: str, chars: Sequence[str], is_group: bool) -> list[P
         opens = next((name for name in (user, *chars) if name and line.startswith(f"{name}:")), None)
         if opens is not None and (not speaker or is_user != (opens == user)):
             close()
-            lines, is_user = [], opens == user
+            lines, is_user = ([] if speaker else lines), opens == user
         speaker = opens or speaker
         lines.append(line)
     close()

@@ -64,7 +64,7 @@ def opened(inputs: SillyInputs) -> Opening:
         scenario=field(card.scenario),
         mes_example=field(card.mes_example),
         system_prompt=field(card.system_prompt) if inputs.prefers_card_prompts else "",
-        post_history_instructions=field(card.post_history_instructions) if inputs.prefers_card_prompts else "",
+        post_history_instructions=field(card.post_history_instructions) if inputs.prefers_card_last_words else "",
         depth_prompt=field(card.depth_prompt),
     )
     reader.context = replace(

@@ -76,7 +76,9 @@ class SillyInputs:
     pin_examples: bool = False
     """Examples are fitted before the chat, so that the chat gives way."""
     prefers_card_prompts: bool = True
-    """Whether the card's own system prompt and last words replace the preset's."""
+    """Whether the card's own system prompt replaces the preset's."""
+    prefers_card_last_words: bool = True
+    """The same for its words after the chat."""
     takes_prefill: bool = False
     """Whether the model continues a trailing assistant message: only then is the preset's prefill sent."""
     budget: int | None = None
