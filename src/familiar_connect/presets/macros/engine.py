@@ -8,6 +8,7 @@ and nothing grows beyond its limit: nesting, output and work are bounded, and wh
 from __future__ import annotations
 
 import contextlib
+import functools
 import re
 from bisect import bisect_left
 from collections import Counter
@@ -21,6 +22,7 @@ from familiar_connect.presets.macros.run import MAX_OUTPUT, Called, Macro, Run, 
 from familiar_connect.presets.macros.types import Expansion, MacroContext
 
 MAX_DEPTH = 32
+MAX_KNOWN_CHARS = 16_000
 _CALL_COST = 256
 """What one macro costs beyond the text it comes to."""
 
@@ -47,7 +49,7 @@ def expand(text: str, ctx: MacroContext, *, original: str | None = None, defer_r
     if "{" not in text and "<" not in text and "\\}" not in text:
         return Expansion(text=text)
     source = _rewritten(text)
-    tree = parse(source) if "{{" in source else None
+    tree = _tree(source) if "{{" in source else None
     if tree is None or not tree.calls:
         return Expansion(text=_finished(source))
     run = Run(ctx, text, original=original, defer_random=defer_random)
@@ -61,6 +63,16 @@ def expand(text: str, ctx: MacroContext, *, original: str | None = None, defer_r
         unsupported=tuple(run.unsupported),
         limits=tuple(run.limits),
     )
+
+
+def _tree(source: str) -> Span:
+    """The calls of *source*; a preset's texts are the same every turn, so those of usual length are read once."""
+    return _known(source) if len(source) <= MAX_KNOWN_CHARS else parse(source)
+
+
+@functools.lru_cache(maxsize=256)
+def _known(source: str) -> Span:
+    return parse(source)
 
 
 def _rewritten(text: str) -> str:
