@@ -35,7 +35,7 @@ LAYERS = (
 )
 # Plain values and protocols lie under the working rooms, whichever room they are kept in.
 LEAF_NAMES = ("types", "protocols", "identity")
-LEAF_MODULES = ("chat.scene", "chat.message_ids", "chat.directives", "context.slots", "observe.trace")
+LEAF_MODULES = ("chat.scene", "chat.parts", "chat.message_ids", "chat.directives", "context.slots", "observe.trace")
 # Heavy or fragile libraries, and the room or rooms that may import each.
 FENCES: dict[str, tuple[str, ...]] = {
     "discord": ("platforms.discord",),

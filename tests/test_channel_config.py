@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from familiar_connect.channel_config import ChannelConfigStore
 from familiar_connect.config import ChannelMode, CharacterConfig, ConfigError, channel_config_for_mode
+from familiar_connect.config.types import PlaceSettings
 
 
 def store(root: Path, **character: object) -> ChannelConfigStore:
@@ -168,3 +169,13 @@ def test_any_backdrop_is_read_back_as_it_was_set(tmp_path: Path, text: str, name
     store(tmp_path).set_backdrop(7, text, name)
 
     assert (text.strip() or None) == store(tmp_path).get_backdrop(7)
+
+
+def test_what_the_familiar_says_of_places_holds_until_a_channel_says_otherwise(tmp_path: Path) -> None:
+    """In channels nobody set up, in those with a sidecar, and after a change."""
+    (tmp_path / "7.toml").write_text('mode = "full_rp"\nemoji_usage_enabled = true\n', encoding="utf-8")
+    channels = store(tmp_path, place=PlaceSettings(emoji_usage_enabled=False, time_awareness=True))
+
+    for channel_id, emojis in ((7, True), (8, False)):
+        for config in (channels.get(channel_id), channels.set_mode(channel_id, ChannelMode.imitate_voice)):
+            assert (config.place.emoji_usage_enabled, config.place.time_awareness) == (emojis, True)

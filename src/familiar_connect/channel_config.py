@@ -42,7 +42,9 @@ class ChannelConfigStore:
         with self._lock:
             known = self._known.get(channel_id)
             if known is None:
-                known = load_channel_config(self._path(channel_id), character_overrides=self._overrides)
+                known = load_channel_config(
+                    self._path(channel_id), character_overrides=self._overrides, place=self._character.place
+                )
                 known = self._remember(channel_id, known or self._untouched(channel_id))
             return known
 
@@ -69,7 +71,7 @@ class ChannelConfigStore:
     def _untouched(self, channel_id: int) -> ChannelConfig:
         base = channel_config_for_mode(self._character.default_mode)
         typing = layered_typing(base.typing_simulation, self._overrides, file=self._path(channel_id))
-        return replace(base, typing_simulation=typing)
+        return replace(base, typing_simulation=typing, place=self._character.place)
 
     def _remember(self, channel_id: int, config: ChannelConfig) -> ChannelConfig:
         self._known[channel_id] = config
@@ -88,10 +90,11 @@ class ChannelConfigStore:
                     wanted[name] = value
                 else:
                     wanted.pop(name, None)
-            config = channel_config_from(wanted, path, character_overrides=self._overrides, strict=False)
+            over: dict[str, Any] = {"character_overrides": self._overrides, "place": self._character.place}
+            config = channel_config_from(wanted, path, **over, strict=False)
             write_text(path, _rewritten(text, wanted))
             try:
-                channel_config_from(wanted, path, character_overrides=self._overrides)
+                channel_config_from(wanted, path, **over)
             except ConfigError:  # a key nobody knows: kept, and told at the next look as it was before
                 self._known.pop(channel_id, None)
                 return config

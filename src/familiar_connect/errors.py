@@ -3,6 +3,7 @@
     FamiliarError                     catch this to show one sentence instead of a traceback
     ├── SetupError                    you set it up wrong: shown to the operator as it stands
     │   ├── ConfigError               a settings file: names file, section, key and the fix
+    │   ├── DocumentImportError       a document that cannot be read, or is too large
     │   ├── HomeError                 the data home cannot be used (read-only, full, no such familiar)
     │   ├── LorebookImportError       a lorebook that cannot be read, or is too large
     │   ├── PresetError               a SillyTavern preset that cannot be read, kept or found
@@ -14,6 +15,7 @@
     │   └── NoChoicesError            the endpoint answered without any choice (a ValueError too)
     ├── TurnDeadlineError             the model was silent until the turn's deadline
     ├── DeliveryError                 a place could not be written to
+    ├── FetchError                    an address named from outside gives nothing; says why in a few words
     ├── HistoryError                  `history.db` cannot be read or written; says what was kept
     └── MemoryStoreError              anything the memory store refuses
         ├── MemoryStorePathError      a path outside the root
@@ -38,6 +40,10 @@ class SetupError(FamiliarError):
 
 class ConfigError(SetupError):
     """A settings file is wrong: the message names file, section, key and the fix."""
+
+
+class DocumentImportError(SetupError):
+    """A document that cannot be taken into memory: the message names the file and why."""
 
 
 class HomeError(SetupError):
@@ -90,6 +96,10 @@ class TurnDeadlineError(FamiliarError):
 
 class DeliveryError(FamiliarError):
     """A piece of a reply could not be sent."""
+
+
+class FetchError(FamiliarError):
+    """An address named from outside could not, or may not, be fetched."""
 
 
 class HistoryError(FamiliarError):

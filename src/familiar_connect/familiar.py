@@ -9,13 +9,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from familiar_connect.channel_config import ChannelConfigStore
 from familiar_connect.config import ChannelConfig, CharacterConfig, load_character_config
+from familiar_connect.context.attempt.shelf import MediaShelf
+from familiar_connect.context.generate import capabilities_of
 from familiar_connect.context.pipeline import ContextPipeline
 from familiar_connect.context.protocols import ContextProvider, PostProcessor, PreProcessor
 from familiar_connect.context.providers.character import persona_name
 from familiar_connect.context.providers.content_search import ContentSearchProvider
+from familiar_connect.context.providers.documents import DocumentsProvider
+from familiar_connect.context.providers.short_term_memory import ShortTermMemoryProvider
 from familiar_connect.context.types import ContextRequest, Modality
 from familiar_connect.conversation.channels import ChannelLabels
 from familiar_connect.conversation.intake import Intake
@@ -29,6 +34,9 @@ from familiar_connect.reply.deliver import TextDeliveryRegistry
 from familiar_connect.subscriptions import SubscriptionRegistry
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.clock import Clock, SystemClock
+from familiar_connect.support.fetch.client import GuardedFetch
+from familiar_connect.tools.box import Toolbox
+from familiar_connect.tools.types import SHORT_TERM_NOTE
 from familiar_connect.wiring import (
     Recall,
     ReplyPath,
@@ -77,6 +85,9 @@ class Familiar:
     recall: Recall | None = None
     """What finds memory again; there from `start` on."""
     clock: Clock = field(default_factory=SystemClock)
+    media: MediaShelf | None = field(default_factory=lambda: MediaShelf(GuardedFetch()))
+    toolbox: Toolbox | None = None
+    """What its model may do during a reply; None: only speak."""
     _waking: asyncio.Task[None] | None = field(default=None, repr=False)
 
     @classmethod
@@ -91,10 +102,32 @@ class Familiar:
         clock: Clock | None = None,
     ) -> Familiar:
         """Build the familiar that lives in *root*; folders and databases that lack are made."""
-        root = Path(root)
-        clock = clock or SystemClock()
-        profile = defaults_path or _profile_beside(root)
-        config = load_character_config(root / "character.toml", defaults_path=profile)
+        profile = defaults_path or _profile_beside(Path(root))
+        config = load_character_config(Path(root) / "character.toml", defaults_path=profile)
+        return cls.with_config(
+            root,
+            config,
+            llm_clients=llm_clients,
+            tts_client=tts_client,
+            transcriber=transcriber,
+            defaults_path=profile,
+            clock=clock,
+        )
+
+    @classmethod
+    def with_config(
+        cls,
+        root: Path,
+        config: CharacterConfig,
+        *,
+        llm_clients: dict[str, Any],
+        tts_client: Any = None,
+        transcriber: Any = None,
+        defaults_path: Path | None = None,
+        clock: Clock | None = None,
+    ) -> Familiar:
+        """As `load_from_disk`, under *config* whatever the settings file says."""
+        root, clock = Path(root), clock or SystemClock()
         stores = build_stores(root, config, clock)
         labels = ChannelLabels()
         writer = build_memory_writer(root.name, stores, config, llm_clients, clock, labels.format_channel_context)
@@ -111,7 +144,7 @@ class Familiar:
             memory_store=stores.memory,
             history_store=stores.history,
             llm_clients=llm_clients,
-            providers=build_providers(stores, config, llm_clients),
+            providers=build_providers(stores, config, llm_clients, clock),
             pre_processors=build_pre_processors(stores, llm_clients),
             post_processors=build_post_processors(llm_clients),
             subscriptions=stores.subscriptions,
@@ -123,16 +156,36 @@ class Familiar:
             labels=labels,
             memory_writer=writer,
             memory_writer_scheduler=scheduler,
-            defaults_modes_root=profile.parent / "modes" if profile else None,
+            defaults_modes_root=defaults_path.parent / "modes" if defaults_path else None,
             tts_client=tts_client,
             transcriber=transcriber,
             clock=clock,
         )
+        familiar.toolbox = Toolbox(
+            config.tools,
+            store=stores.memory,
+            privacy=stores.privacy.get,
+            summaries=stores.short_term,
+            retriever=lambda: familiar.recall.retriever if familiar.recall is not None else None,
+            zone=ZoneInfo(config.display_tz),
+        )
+        familiar._tell_of_tools(familiar.toolbox)
         return familiar
+
+    def _tell_of_tools(self, toolbox: Toolbox) -> None:
+        """Let the providers that speak of tools know what there is."""
+
+        def can_note(request: ContextRequest) -> bool:
+            model = self.llm_clients.get("main_prose")
+            return capabilities_of(model).tools and SHORT_TERM_NOTE in toolbox.enabled and toolbox.is_on(request)
+
+        notes = self.providers.get("short_term_memory")
+        if isinstance(notes, ShortTermMemoryProvider):
+            notes.tools_on = can_note
 
     def build_pipeline(self, channel_config: ChannelConfig, *, modality: Modality = Modality.text) -> ContextPipeline:
         """The registered parts that *channel_config* enables, in registration order."""
-        return build_pipeline(
+        pipeline = build_pipeline(
             channel_config,
             providers=self.providers,
             pre_processors=self.pre_processors,
@@ -144,6 +197,9 @@ class Familiar:
             persona=self.name,
             modality=modality,
         )
+        pipeline.media = self.media
+        pipeline.tools = self.toolbox.for_turn if self.toolbox is not None else None
+        return pipeline
 
     @property
     def name(self) -> str:
@@ -173,7 +229,24 @@ class Familiar:
         self.memory_writer_scheduler.start()
         self._waking = asyncio.get_running_loop().create_task(self._wake_recall(), name="wake recall")
 
+    async def bring_recall_level(self, limit_s: float) -> bool:
+        """Find memory again as a reply would, and nothing else: nobody is asked to write. Says whether all is found."""
+        await self._load_recall()
+        if self.recall is None:
+            return False
+        try:
+            async with asyncio.timeout(limit_s):
+                await self.recall.indexer.build()
+        except TimeoutError:
+            return False
+        return True
+
     async def _wake_recall(self) -> None:
+        await self._load_recall()
+        if self.recall is not None:
+            self.recall.indexer.start()
+
+    async def _load_recall(self) -> None:
         """Load what finds memory again; until then, and if it fails, the people floor serves alone."""
         try:
             recall = await off_loop(build_recall, self.id, self.stores, self.config, self.clock)
@@ -184,8 +257,10 @@ class Familiar:
         provider = self.providers.get("content_search")
         if isinstance(provider, ContentSearchProvider):
             provider.retriever = recall.retriever
+        documents = self.providers.get("documents")
+        if isinstance(documents, DocumentsProvider):
+            documents.search = recall.retriever
         self.path.runner.while_replying = recall.indexer.replying
-        recall.indexer.start()
 
     async def _end_recall(self) -> None:
         if self._waking is not None:

@@ -13,25 +13,40 @@ from typing import TYPE_CHECKING, Any, cast
 from zoneinfo import ZoneInfo
 
 from familiar_connect.channel_config import ChannelConfigStore
+from familiar_connect.chat.types import TurnSettings
 from familiar_connect.config import ChannelConfig, CharacterConfig
 from familiar_connect.config.types import PromptOrder
 from familiar_connect.context.pipeline import ContextPipeline
 from familiar_connect.context.processors.recast import RecastPostProcessor
 from familiar_connect.context.processors.stepped_thinking import SteppedThinkingPreProcessor
 from familiar_connect.context.protocols import ContextProvider, PostProcessor, PreProcessor
+from familiar_connect.context.providers.channel_notes import ChannelNotesProvider
 from familiar_connect.context.providers.character import CharacterProvider, persona_name
+from familiar_connect.context.providers.conditioning import ConditioningProvider
 from familiar_connect.context.providers.content_search import ContentSearchProvider
 from familiar_connect.context.providers.content_search.mentions import known_names
+from familiar_connect.context.providers.documents import FOLDER as DOCUMENTS
+from familiar_connect.context.providers.documents import DocumentsProvider
 from familiar_connect.context.providers.history import HistoryProvider
+from familiar_connect.context.providers.history.elsewhere import Elsewhere
 from familiar_connect.context.providers.mode_instructions import ModeInstructionProvider
+from familiar_connect.context.providers.sample_dialogues import SampleDialoguesProvider
+from familiar_connect.context.providers.scene.assets import AssetsProvider
+from familiar_connect.context.providers.scene.participants import ParticipantsProvider
+from familiar_connect.context.providers.scene.server_info import ServerInfoProvider
+from familiar_connect.context.providers.scene.server_memories import ServerMemoriesProvider
+from familiar_connect.context.providers.short_term_memory import ShortTermMemoryProvider
 from familiar_connect.context.render import RenderOptions
 from familiar_connect.context.types import Modality
 from familiar_connect.conversation.channels import ChannelLabels
 from familiar_connect.conversation.intake import Intake
+from familiar_connect.conversation.personas import Personas
 from familiar_connect.conversation.queue import ReplyQueue
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.memory.card_fields import CardReader
 from familiar_connect.memory.index.indexing_store import Indexer, IndexingMemoryStore, choose_embedder
+from familiar_connect.memory.notes.conditioning import Conditioning
+from familiar_connect.memory.notes.short_term import ShortTermNotes
 from familiar_connect.memory.scheduler import MemoryWriterScheduler
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.tending.review import Review
@@ -63,19 +78,22 @@ class Stores:
     subscriptions: SubscriptionRegistry
     privacy: PrivacyRegistry
     channels: ChannelConfigStore
+    short_term: ShortTermNotes
+    conditioning: Conditioning
 
 
 def build_stores(root: Path, config: CharacterConfig, clock: Clock) -> Stores:
     """Open everything; the history last, so that nothing stays open when another file is broken."""
     for folder in ("channels", "modes"):
         (root / folder).mkdir(parents=True, exist_ok=True)
-    return Stores(
-        memory=cast("MemoryStore", IndexingMemoryStore(MemoryStore(root / "memory", audit_dir=root / "audit"))),
-        subscriptions=SubscriptionRegistry(root / "subscriptions.toml"),
-        privacy=PrivacyRegistry(root / "privacy.toml"),
-        channels=ChannelConfigStore(root=root / "channels", character=config),
-        history=HistoryStore(root / "history.db", clock=clock),
-    )
+    memory = cast("MemoryStore", IndexingMemoryStore(MemoryStore(root / "memory", audit_dir=root / "audit")))
+    subscriptions = SubscriptionRegistry(root / "subscriptions.toml")
+    privacy = PrivacyRegistry(root / "privacy.toml")
+    channels = ChannelConfigStore(root=root / "channels", character=config)
+    history = HistoryStore(root / "history.db", clock=clock)
+    short_term = ShortTermNotes(history, clock=clock, is_private=privacy.is_full)
+    conditioning = Conditioning(history, familiar_id=root.name, clock=clock, is_private=privacy.is_full)
+    return Stores(memory, history, subscriptions, privacy, channels, short_term, conditioning)
 
 
 @dataclass(frozen=True)
@@ -148,13 +166,27 @@ def render_options(config: CharacterConfig) -> RenderOptions:
     )
 
 
+def build_scene_providers(
+    stores: Stores, config: CharacterConfig, clock: Clock | None = None
+) -> dict[str, ContextProvider]:
+    """Those that tell where the familiar is, who is there and what the channel wants."""
+    return {
+        "channel_notes": ChannelNotesProvider(stores.memory),
+        "server_info": ServerInfoProvider(is_private=stores.privacy.is_full),
+        "server_memories": ServerMemoriesProvider(stores.memory),
+        "assets": AssetsProvider(mode_of=lambda channel_id: stores.channels.get(channel_id).mode),
+        "participants": ParticipantsProvider(privacy=stores.privacy.get, zone=ZoneInfo(config.display_tz), clock=clock),
+        "sample_dialogues": SampleDialoguesProvider(stores.memory),
+    }
+
+
 def build_providers(
-    stores: Stores, config: CharacterConfig, llm_clients: Mapping[str, Any]
+    stores: Stores, config: CharacterConfig, llm_clients: Mapping[str, Any], clock: Clock | None = None
 ) -> dict[str, ContextProvider]:
     """The long-lived contributors, in registration order. `mode_instructions` is built per channel."""
     stable_first = config.prompt_order is PromptOrder.stable_first
     return {
-        "character": CharacterProvider(stores.memory),
+        "character": CharacterProvider(stores.memory, samples=False),
         "history": HistoryProvider(
             store=stores.history,
             llm_client=SlotModel(llm_clients, "history_summary"),
@@ -166,13 +198,19 @@ def build_providers(
             max_chars_per_refresh=config.history_max_chars_per_refresh,
             is_private=stores.privacy.is_full,
             private_people=stores.privacy.full,
+            elsewhere=Elsewhere(stores.short_term, config.private_channel_ids, config.recall_across_servers),
         ),
+        "short_term_memory": ShortTermMemoryProvider(stores.short_term),
+        "documents": DocumentsProvider(store=stores.memory),
+        "conditioning": ConditioningProvider(stores.conditioning),
         "content_search": ContentSearchProvider(
             store=stores.memory,
             llm_client=SlotModel(llm_clients, "memory_search"),
             history_store=stores.history,
             recent_turns=config.history_window_size,
+            exclude_folders=(DOCUMENTS,),
         ),
+        **build_scene_providers(stores, config, clock),
     }
 
 
@@ -276,6 +314,31 @@ class ReplyPath:
     witness: Witness
 
 
+def turn_settings(familiar_id: str, stores: Stores, config: CharacterConfig) -> Callable[[ChannelConfig], TurnSettings]:
+    """How a channel's messages are read; called in a thread, for the familiar's name is in a file."""
+    stable_first = config.prompt_order is PromptOrder.stable_first
+
+    def settings(channel: ChannelConfig) -> TurnSettings:
+        name = persona_name(stores.memory, familiar_id)
+        return TurnSettings(
+            window_size=config.history_window_size,
+            window_step=config.history_window_size if stable_first else 0,
+            mode=channel.mode.value,
+            persona=name,
+            triggers=(
+                name,
+                *config.aliases,
+                *(word for alter in config.alters for word in (alter.name, *alter.aliases)),
+            ),
+            alters=tuple(alter.name for alter in config.alters),
+            time_awareness=channel.place.time_awareness,
+            include_timestamps=channel.place.include_timestamps,
+            zone=ZoneInfo(config.display_tz),
+        )
+
+    return settings
+
+
 def build_brings(familiar_id: str, root: Path, stores: Stores, config: CharacterConfig) -> Brings:
     """What looks up a turn's preset and card."""
     return Brings(
@@ -313,8 +376,13 @@ def build_reply_path(
         brings=build_brings(familiar_id, root, stores, config).lookup,
         zone=ZoneInfo(config.display_tz),
         clock=clock,
+        turn_settings=turn_settings(familiar_id, stores, config),
+        is_private=stores.privacy.is_full,
+        short_term=stores.short_term,
     )
-    queue = ReplyQueue(familiar_id, runner.respond)
+    alters = {alter.name: alter.aliases for alter in config.alters}
+    personas = Personas(runner.respond, lambda: (persona_name(stores.memory, familiar_id), *config.aliases), alters)
+    queue = ReplyQueue(familiar_id, personas.respond)
     intake = Intake(
         familiar_id=familiar_id,
         history=stores.history,

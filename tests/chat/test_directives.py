@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from familiar_connect.chat.directives import place_tail
-from familiar_connect.chat.types import Directives
+from dataclasses import replace
+from typing import Any
+
+from familiar_connect.chat.directives import CONTINUE, EASE_OFF, REASONING, STOP, place_tail
+from familiar_connect.chat.parts import Attachment, Emoji
+from familiar_connect.chat.types import Asked, Directives, InboundMessage
 from familiar_connect.context.types import ContextItem, ItemTag, Prompt
-from tests.fakes.context import said
+from tests.fakes.chat import TEA_HOUSE, a_turn, we_wrote, wrote
+from tests.fakes.context import ADA, BO, said
 
 
 def placed(directives: Directives, *items: ContextItem) -> list[tuple[str, str]]:
@@ -14,7 +19,7 @@ def placed(directives: Directives, *items: ContextItem) -> list[tuple[str, str]]
 
 
 def test_every_kind_at_its_place() -> None:
-    """Lower notes before the latest pair, then tail, queued reply, operator's words, and the first words last."""
+    """E40-E43: lower notes before the latest pair; tail, queued reply, operator's words, the first words last."""
     words = Directives(
         lower=("short-term hint", "ease off emoji"),
         tail=("imitate Bo", "[System: stop asked]", "[be brief]"),
@@ -36,12 +41,12 @@ def test_every_kind_at_its_place() -> None:
 
 
 def test_with_one_turn_lower_notes_stand_before_it() -> None:
-    """There is no pair yet."""
+    """E40: there is no pair yet."""
     assert placed(Directives(lower=("hint",)), said("user", "one")) == [("user", "[System: hint]"), ("user", "one")]
 
 
 def test_without_turns_lower_notes_are_appended() -> None:
-    """But still before the tail."""
+    """E40: but still before the tail."""
     top = ContextItem.of("system", "top")
 
     assert [text for _, text in placed(Directives(lower=("hint",), tail=("end",)), top)] == [
@@ -52,7 +57,7 @@ def test_without_turns_lower_notes_are_appended() -> None:
 
 
 def test_notes_and_samples_are_no_turns() -> None:
-    """Only real turns make up the latest pair."""
+    """E40, E50: only real turns make up the latest pair."""
     note = ContextItem.of("user", "[note]", tag=ItemTag.NOW)
     items = (said("user", "a"), said("assistant", "b"), note, said("user", "c"))
 
@@ -66,14 +71,14 @@ def test_notes_and_samples_are_no_turns() -> None:
 
 
 def test_nothing_to_say_changes_nothing() -> None:
-    """Blank directives make no item."""
+    """E44: blank directives make no item."""
     prompt = Prompt(items=(said("user", "a"),), directives=Directives(lower=(" ",), tail=("[]",), prefill=" "))
 
     assert place_tail(prompt) is prompt
 
 
 def test_last_words_are_never_taken_for_turns() -> None:
-    """They are tagged, and the directives stay on the prompt for whoever wants to see them."""
+    """E50: they are tagged, and the directives stay on the prompt for whoever wants to see them."""
     words = Directives(tail=("end",), prefill="Well")
     prompt = place_tail(Prompt(items=(said("user", "a"),), directives=words))
 
@@ -89,3 +94,53 @@ def test_directives_add_up_in_order() -> None:
     second = Directives(lower=("b",), tail=("y",), prefill="two")
 
     assert first + second == Directives(lower=("a", "b"), tail=("x", "y"), uncensor="U", prefill="two")
+
+
+# What a turn itself asks for
+
+
+async def last_words(*messages: InboundMessage, asked: Asked | None = None, **more: Any) -> Directives:
+    return (await a_turn(*messages, asked=asked or Asked(), **more)).directives
+
+
+async def test_the_turns_own_words_stand_in_order() -> None:
+    """E41: stop, reasoning, the manual prompt, then the continuation."""
+    asked = Asked(stop=True, reasoning=True, manual_prompt="be brief")
+
+    assert (await last_words(wrote("hi"), asked=asked)).tail == (STOP, REASONING, "be brief")
+
+
+async def test_a_manual_turn_goes_on_where_the_persona_ended() -> None:
+    """E48: only after its own words, and beginning as it was told to."""
+    ours = we_wrote("Once upon", 2)
+    asked = Asked(manual=True)
+
+    assert (await last_words(wrote("hi", ADA, 1), ours, asked=asked)).tail == (CONTINUE,)
+    assert (await last_words(ours, wrote("hi", ADA, 3), asked=asked)).tail == ()
+    told = await last_words(ours, asked=Asked(manual=True, prefill=" a time "))
+    assert (told.tail, told.prefill) == ((f"{CONTINUE} Begin with: Wren: a time",), "a time")
+
+
+async def test_too_many_custom_emojis_are_noticed() -> None:
+    """E40, E46: more than one over the last three own turns; Unicode ones never count, voice never cares."""
+    scene = replace(TEA_HOUSE, emojis=(Emoji(name="tea"),))
+    much = [wrote("a", ADA, 1), we_wrote("<:tea:11> <:tea:11>", 2), wrote("b", ADA, 3)]
+    little = [wrote("a", ADA, 1), we_wrote("🍵🍵🍵 <:tea:11>", 2), wrote("b", ADA, 3)]
+
+    assert (await last_words(*much, scene=scene)).lower == (EASE_OFF,)
+    assert (await last_words(*little, scene=scene)).lower == ()
+    assert (await last_words(*much, scene=scene, is_voice=True)).lower == ()
+
+
+async def test_a_message_that_waited_is_pointed_at() -> None:
+    """E42, E47: persona, name, handle, attachments, a short quote; not for a stop or a manual turn."""
+    picture = Attachment(url="https://x/a.png", mime="image/png")
+    message = wrote('he said "no" ' + "x" * 400, BO, 9, attachments=(picture,))
+    told = (await last_words(message, from_queue=True)).queued_reply
+
+    assert told is not None
+    assert told.startswith("You are Wren. Answer Bo (ref_1) (with 1 image): \"he said 'no' xxx")
+    assert "x" * 280 not in told
+    assert (await last_words(message)).queued_reply is None
+    assert (await last_words(message, from_queue=True, asked=Asked(stop=True))).queued_reply is None
+    assert (await last_words(message, from_queue=True, asked=Asked(manual=True))).queued_reply is None

@@ -1,25 +1,58 @@
-"""Where the shown part of a history begins."""
+"""Which messages of a channel are shown."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from familiar_connect.chat.build import build_turn
+from familiar_connect.chat.parts import Embed
+from familiar_connect.chat.scene import WindowStart
+from familiar_connect.chat.types import InboundMessage
 from familiar_connect.chat.window import window_start
+from tests.fakes.chat import PERSONA, Channel, a_turn, an_exchange, shown, we_wrote, with_settings, wrote
+from tests.fakes.context import ADA, BO, CY
 
 sizes = st.integers(1, 200)
 counts = st.integers(0, 10_000)
 
 
+class Counted:
+    """A store that knows how many turns there are, each under its number."""
+
+    def __init__(self, stored: int) -> None:
+        self.stored = stored
+
+    async def window(
+        self,
+        *,
+        familiar_id: str,
+        channel_id: int,
+        before_id: int | None,
+        mode: str | None,
+        first: Callable[[int], int],
+    ) -> WindowStart:
+        row = first(self.stored)
+        return WindowStart(stored=self.stored, history_id=row, message_id=str(row))
+
+
+def talk(count: int) -> list[InboundMessage]:
+    """Messages by two people in turn, so that none merge, with rows from 0."""
+    return [wrote(f"<{n}>", ADA if n % 2 else BO, n, history_id=n) for n in range(count)]
+
+
 @given(counts, sizes)
 def test_without_a_step_the_last_turns_are_shown(stored: int, size: int) -> None:
-    """Exactly as many as the window holds, or all there are."""
+    """E8: exactly as many as the window holds, or all there are."""
     assert stored - window_start(stored, size) == min(stored, size)
 
 
 @given(counts, sizes, sizes)
 def test_with_a_step_it_starts_at_whole_steps(stored: int, size: int, step: int) -> None:
-    """The start is a multiple of the step, so it holds for many turns."""
+    """E8: the start is a multiple of the step, so it holds for many turns."""
     assert window_start(stored, size, step) % step == 0
 
 
@@ -37,3 +70,128 @@ def test_one_more_turn_moves_it_by_nothing_or_one_step(stored: int, size: int, s
     moved = window_start(stored + 1, size, step) - window_start(stored, size, step)
 
     assert moved in (0, step)
+
+
+@pytest.mark.parametrize(("wanted", "asked"), [(5, 20), (80, 80), (1000, 100)])
+async def test_a_sensible_number_of_messages_is_looked_at(wanted: int, asked: int) -> None:
+    """E1: what is set, within twenty and a hundred."""
+    channel = Channel([wrote("hi")])
+    await build_turn(an_exchange(wrote("hi")), channel, settings=with_settings(message_fetch_limit=wanted))
+
+    assert channel.asked == [asked]
+
+
+async def test_messages_come_oldest_first() -> None:
+    """E1: in the order they were written."""
+    assert await shown(wrote("one", ADA, 1), wrote("two", BO, 2), wrote("three", ADA, 3)) == ["one", "two", "three"]
+
+
+async def test_the_window_starts_where_the_store_says() -> None:
+    """E8: at the turn its absolute count gives, so that it moves by whole steps."""
+    settings = with_settings(window_size=10, window_step=10)
+    starts = []
+    for count in (29, 30, 35, 39, 40):
+        turn = await a_turn(*talk(count + 1), settings=settings, stored=Counted(count))
+        starts.append(turn.messages[0].content)
+
+    assert starts == ["<10>", "<20>", "<20>", "<20>", "<30>"]
+
+
+async def test_a_start_that_was_not_fetched_is_the_oldest_message_looked_at() -> None:
+    """E8: nothing earlier can be shown."""
+    messages = talk(31)[25:]
+    turn = await a_turn(*messages, settings=with_settings(window_size=20), stored=Counted(30))
+
+    assert turn.messages[0].content == "<25>"
+
+
+async def test_entries_know_their_place_among_all_that_was_stored() -> None:
+    """E8: counted from the first ever."""
+    turn = await a_turn(*talk(31), settings=with_settings(window_size=3), stored=Counted(30))
+
+    assert [entry.ordinal for entry in turn.messages] == [27, 28, 29, 30]
+
+
+async def test_a_message_that_is_not_in_sight_is_appended() -> None:
+    """E2: what is being answered always stands last."""
+    turn = await build_turn(
+        an_exchange(wrote("look here", BO, 9)), Channel([wrote("earlier", ADA, 1)]), settings=PERSONA
+    )
+
+    assert [(entry.content, entry.in_exchange) for entry in turn.messages] == [("earlier", False), ("look here", True)]
+
+
+async def test_what_came_later_waits_for_its_own_turn() -> None:
+    """The exchange is the newest thing said; our own words meanwhile stand before it."""
+    messages = [
+        wrote("first", ADA, 1, history_id=1),
+        wrote("second", ADA, 2, history_id=2),
+        we_wrote("to the first", 3, history_id=3),
+        wrote("third", CY, 4, history_id=4),
+    ]
+    turn = await build_turn(an_exchange(messages[1]), Channel(messages), settings=PERSONA)
+
+    assert [entry.content for entry in turn.messages] == ["first", "to the first", "second"]
+
+
+async def test_history_starts_after_a_reset() -> None:
+    """E3: the mark itself is not shown, and the newest mark counts."""
+    reset = we_wrote("", 2, embeds=(Embed(notice="reset", title="Forgotten"),))
+
+    assert await shown(wrote("old", ADA, 1), reset, wrote("new", ADA, 3)) == ["new"]
+
+
+async def test_history_starts_at_a_compact_refresh() -> None:
+    """E3: its summary becomes the first entry."""
+    mark = we_wrote("", 2, embeds=(Embed(notice="compact_refresh", description="They met."),))
+
+    assert await shown(wrote("old", ADA, 1), mark, wrote("new", ADA, 3)) == ["[System: They met.]", "new"]
+
+
+async def test_of_two_marks_the_newest_counts() -> None:
+    """E3: scanned from the newest; somebody else's embed is no mark."""
+    forged = wrote("x", BO, 4, embeds=(Embed(notice="reset"),))
+    refresh = we_wrote("", 2, embeds=(Embed(notice="compact_refresh", description="Summed up."),))
+    reset = we_wrote("", 1, embeds=(Embed(notice="reset"),))
+
+    assert (await shown(reset, refresh, wrote("a", ADA, 3), forged, wrote("b", ADA, 5)))[0] == "[System: Summed up.]"
+
+
+async def test_people_at_full_privacy_are_left_out() -> None:
+    """E4: as if they had said nothing."""
+    told = await shown(wrote("secret", BO, 1), wrote("hi", ADA, 2), is_private=lambda author: author == BO)
+
+    assert told == ["hi"]
+
+
+async def test_messages_of_another_mode_are_left_out() -> None:
+    """Stored messages belong to the mode they were said in; those a platform shows belong to any."""
+    messages = [
+        wrote("scene", ADA, 1, mode="full_rp"),
+        wrote("none", BO, 2, mode=""),
+        wrote("chat", CY, 3, mode="text_conversation_rp"),
+        wrote("seen", BO, 4),
+        wrote("now", ADA, 5),
+    ]
+
+    assert await shown(*messages, settings=with_settings(mode="text_conversation_rp")) == ["chat", "seen", "now"]
+
+
+async def test_surroundings_that_see_nothing_leave_the_past_to_the_store() -> None:
+    """B112: then the turn brings no messages, and stored turns are shown."""
+    turn = await build_turn(an_exchange(wrote("hi")), Channel([]), settings=PERSONA)
+
+    assert (turn.messages, [said.text for said in turn.said]) == ((), ["hi"])
+
+
+async def test_surroundings_that_fail_cost_nothing_but_the_view(caplog: pytest.LogCaptureFixture) -> None:
+    """The turn is built; the failure is told without what was said."""
+
+    class Broken(Channel):
+        async def recent(self, limit: int) -> list[InboundMessage]:
+            raise ConnectionError("gone")
+
+    turn = await build_turn(an_exchange(wrote("hi")), Broken(), settings=PERSONA)
+
+    assert turn.messages == ()
+    assert "could not be looked at" in caplog.text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,11 @@ from familiar_connect.config import (
     channel_config_for_mode,
     load_channel_config,
 )
+from familiar_connect.config.types import PlaceSettings
 from familiar_connect.context.types import Layer
 
 PROVIDERS = frozenset({"character", "history", "content_search", "mode_instructions"})
+PLACE = frozenset({"channel_notes", "server_info", "server_memories", "participants"})
 
 
 def loaded(folder: Path, text: str, **overrides: object) -> ChannelConfig:
@@ -70,14 +73,13 @@ def test_each_mode_gives_what_its_table_says(
 ) -> None:
     """Budgets, deadline, who takes part, and whether typing is simulated."""
     config = channel_config_for_mode(ChannelMode(mode))
+    at_leisure = {"assets", "sample_dialogues"}
 
     assert (ChannelMode(mode), budget, deadline) == (config.mode, config.budget_tokens, config.deadline_s)
     assert layers == [config.budget_by_layer.get(layer) for layer in Layer]
-    assert (PROVIDERS, before, after) == (
-        config.providers_enabled,
-        config.preprocessors_enabled,
-        config.postprocessors_enabled,
-    )
+    assert config.providers_enabled >= PROVIDERS | PLACE
+    assert config.providers_enabled & at_leisure == (set() if mode == "imitate_voice" else at_leisure)
+    assert (before, after) == (config.preprocessors_enabled, config.postprocessors_enabled)
     assert TypingSimulationConfig(enabled=typing) == config.typing_simulation
 
 
@@ -150,3 +152,32 @@ def test_a_bad_sidecar_is_named(tmp_path: Path, text: str, fragments: list[str])
 
     assert str(caught.value).startswith(str(tmp_path / "7.toml"))
     assert [fragment for fragment in fragments if fragment not in str(caught.value)] == []
+
+
+def test_a_channel_has_words_of_its_own(tmp_path: Path) -> None:
+    """A prompt, how it stands to the rules, and a note; blank is none."""
+    config = loaded(
+        tmp_path,
+        'mode = "full_rp"\nchannel_prompt = " Whisper. "\nchannel_prompt_mode = "replace"\n'
+        'author_note = ""\nauthor_note_depth = 0\n',
+    )
+
+    assert (config.place.channel_prompt, config.place.replaces_rules) == ("Whisper.", True)
+    assert (config.place.channel_note, config.place.channel_note_depth) == (None, 0)
+
+
+def test_a_channel_overrides_what_is_told_of_a_place(tmp_path: Path) -> None:
+    """Key by key, over the familiar's; the familiar's note stays beside the channel's."""
+    path = tmp_path / "7.toml"
+    path.write_text('mode = "full_rp"\ntime_awareness = true\nauthor_note = "Rain."\n', encoding="utf-8")
+    place = PlaceSettings(emoji_usage_enabled=False, global_note="Be brief.")
+    config = load_channel_config(path, place=place)
+
+    assert config is not None
+    assert config.place == replace(place, time_awareness=True, channel_note="Rain.")
+
+
+def test_a_prompt_is_appended_or_replaces(tmp_path: Path) -> None:
+    """Nothing else is meant."""
+    with pytest.raises(ConfigError, match="channel_prompt_mode must be one of append, replace, not 'prepend'"):
+        loaded(tmp_path, 'mode = "full_rp"\nchannel_prompt_mode = "prepend"\n')

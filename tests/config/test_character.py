@@ -16,8 +16,10 @@ from familiar_connect.config import (
     TTSConfig,
     load_character_config,
 )
+from familiar_connect.config.character import Alter
 from familiar_connect.config.load import explain_character_config
-from familiar_connect.config.types import PromptOrder
+from familiar_connect.config.types import PlaceSettings, PromptOrder
+from familiar_connect.tools.types import ALL_TOOLS
 
 EVERYTHING = """
 default_mode = "full_rp"
@@ -326,3 +328,64 @@ def test_every_setting_tells_where_it_comes_from(tmp_path: Path) -> None:
     assert settings["llm.main_prose.model"] == ("m", "profile [llm.default]")
     assert settings["llm.main_prose.temperature"] == (1.0, "familiar")
     assert settings["llm.main_prose.base_url"] == (None, "default")
+
+
+def test_alters_and_private_channels_are_rows_and_numbers(tmp_path: Path) -> None:
+    """An alter has a name and perhaps aliases; a note and switches fill the familiar's place."""
+    path = tmp_path / "character.toml"
+    path.write_text(
+        'private_channel_ids = [4, 5]\nauthor_note = "Be brief."\nemoji_usage_enabled = false\n'
+        '[[alters]]\nname = " Gull "\naliases = ["Gully"]\n[[alters]]\nname = "Tern"\n',
+        encoding="utf-8",
+    )
+    config = load_character_config(path)
+
+    assert config.alters == [Alter(name="Gull", aliases=("Gully",)), Alter(name="Tern")]
+    assert config.private_channel_ids == [4, 5]
+    assert config.place == PlaceSettings(global_note="Be brief.", emoji_usage_enabled=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("alters = [1]", "alters must be rows"),
+        ("[[alters]]\naliases = []", "alters must be rows"),
+        ('[[alters]]\nname = "x"\nage = 4', "alters must be rows"),
+        ("private_channel_ids = ['a']", "private_channel_ids must be a list of channel ids"),
+        ("private_channel_ids = 4", "private_channel_ids must be a list of channel ids"),
+    ],
+)
+def test_a_bad_row_is_told(tmp_path: Path, text: str, said: str) -> None:
+    """In one sentence that names the key."""
+    path = tmp_path / "character.toml"
+    path.write_text(text, encoding="utf-8")
+
+    with pytest.raises(ConfigError, match=said):
+        load_character_config(path)
+
+
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        ("", []),
+        ("tools = false", []),
+        ("tools = true", list(ALL_TOOLS)),
+        ('tools = ["search_memory", "remember", "remember"]', ["remember", "search_memory"]),
+    ],
+)
+def test_tools_are_off_unless_they_are_named(tmp_path: Path, line: str, names: list[str]) -> None:
+    """G9: all of them, some of them, or none."""
+    path = tmp_path / "character.toml"
+    path.write_text(line, encoding="utf-8")
+
+    assert load_character_config(path).tools == names
+
+
+@pytest.mark.parametrize("line", ['tools = ["format_disk"]', 'tools = "remember"', "tools = 1", "tools = [1]"])
+def test_a_tool_nobody_has_is_refused(tmp_path: Path, line: str) -> None:
+    """The sentence names those there are."""
+    path = tmp_path / "character.toml"
+    path.write_text(line, encoding="utf-8")
+
+    with pytest.raises(ConfigError, match=r"tools must be true, false or a list of remember,"):
+        load_character_config(path)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from familiar_connect.context.budget import SHOWN_MESSAGE_CHARS, Budgeter, cost, fit_total, tokens_of
-from familiar_connect.context.types import Contribution, ItemTag, Layer
+from familiar_connect.context.types import ContextItem, Contribution, ItemTag, Layer
 from familiar_connect.support.tokens import estimate_tokens
 from tests.fakes.context import PLENTY, a_dialogue, a_piece, said
 
@@ -289,3 +289,12 @@ def test_the_whole_fits_unless_only_protected_words_are_left(given_: list[Contri
 
     assert sum(map(tokens_of, given_)) == sum(map(tokens_of, left)) + sum(n.tokens_dropped for n in notes)
     assert sum(map(cost, left)) <= room or all(len(piece.items) in (1, 2) for piece in left)
+
+
+def test_a_scene_block_fits_whole_or_goes() -> None:
+    """Who is here is no dialogue: a user's turn by role alone is not kept at any price."""
+    item = ContextItem.of("user", "[System: People here: Ada, Bo]", tag=ItemTag.PARTICIPANTS)
+    people = a_dialogue(item, layer=Layer.scene, tag=ItemTag.PARTICIPANTS)
+
+    assert Budgeter().fill([people], {Layer.scene: 100}).kept == [people]
+    assert Budgeter().fill([people], {Layer.scene: 2}).kept == []

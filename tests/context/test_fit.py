@@ -57,7 +57,7 @@ def test_an_unknown_window_cuts_nothing() -> None:
 
 
 def test_the_room_for_the_answer_is_at_most_a_quarter_when_nobody_set_it() -> None:
-    """Small windows keep most of themselves for the prompt."""
+    """F22: small windows keep most of themselves for the prompt."""
     assert [safe_budget(Capabilities(window=window)) for window in (1000, 100_000)] == [675, 86_313]
 
 

@@ -40,7 +40,7 @@ async def test_all_are_asked_before_any_has_answered() -> None:
 
 
 async def test_a_failing_provider_costs_its_own_place_only(caplog: pytest.LogCaptureFixture) -> None:
-    """Its outcome names the error; the others never notice."""
+    """B2: its outcome names the error; the others never notice."""
     providers: list[ContextProvider] = [Giving(a_piece("a"), id="a"), Failing(KeyError("gone")), Giving(id="b")]
     with caplog.at_level(logging.WARNING):
         outcomes = await gather(providers, a_request())

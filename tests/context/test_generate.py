@@ -54,7 +54,7 @@ async def test_pieces_come_as_the_model_says_them() -> None:
 
 @pytest.mark.parametrize("error", [ModelError("down"), TimeoutError(), RuntimeError("odd"), ConnectionResetError()])
 async def test_the_next_model_answers_when_the_first_fails_before_its_first_piece(error: Exception) -> None:
-    """Whatever ailed it; the failure is kept."""
+    """F3: whatever ailed it; the failure is kept."""
     second = ScriptedModel(["fine"])
     generation = Generation(PROMPT, [Breaking(error=error, model="first"), second])
 
@@ -64,7 +64,7 @@ async def test_the_next_model_answers_when_the_first_fails_before_its_first_piec
 
 
 async def test_nothing_is_started_again_after_the_first_piece() -> None:
-    """What a reader has seen is not said twice."""
+    """F3: what a reader has seen is not said twice."""
     second = ScriptedModel(["fine"])
     generation = Generation(PROMPT, [Breaking("Half a "), second])
 
@@ -243,7 +243,7 @@ def test_no_model_at_all_says_what_to_do() -> None:
 
 
 def test_attempts_are_the_model_and_its_fallbacks() -> None:
-    """In order."""
+    """F1: in order."""
     spare = ScriptedModel()
     first = ScriptedModel(fallbacks=(spare,))
 

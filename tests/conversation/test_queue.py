@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from familiar_connect.chat.types import Asked
 from familiar_connect.conversation.queue import MAX_WAITING, ReplyQueue
 from familiar_connect.conversation.types import BufferedMessage, Exchange, ResponseTrigger
 from tests.fakes.house import ANA, NOON
@@ -156,3 +157,37 @@ def test_a_queue_serves_one_loop_after_another() -> None:
     asyncio.run(once("two"))
 
     assert answered == ["one", "two"]
+
+
+async def test_what_is_asked_waits_with_its_message() -> None:
+    """E71: messages with which something else is asked are answered apart, each as it was asked."""
+    answer = Answerer()
+    queue = ReplyQueue("wren", answer)
+    wish = Asked(prefill="Well,", manual_prompt="Be brief.")
+    put(queue, "one")
+    await answer.began.acquire()
+    put(queue, "two")
+    queue.put(7, BufferedMessage(ANA, "three", NOON, asked=wish), None, trigger=DIRECT)
+    put(queue, "four")
+    for _ in range(4):
+        answer.go_on.release()
+    await queue.idle(7)
+
+    assert answer.texts() == [["one"], ["two"], ["three"], ["four"]]
+    assert [exchange.asked for exchange in answer.exchanges] == [Asked(), Asked(), wish, Asked()]
+
+
+async def test_a_reply_that_never_ends_is_given_up_for_what_waits(caplog: pytest.LogCaptureFixture) -> None:
+    """After its time; alone it may take as long as it likes."""
+    answer = Answerer()
+    queue = ReplyQueue("wren", answer)
+    queue.give_up_s = 0.01
+    put(queue, "one")
+    await answer.began.acquire()
+    put(queue, "two")
+    await answer.began.acquire()
+    answer.go_on.release()
+    await queue.idle(7)
+
+    assert answer.texts() == [["one"], ["two"]]
+    assert [record.message for record in caplog.records] == ["a reply took too long and was given up"]

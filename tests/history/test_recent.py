@@ -34,9 +34,27 @@ async def test_recent_messages_come_from_the_store() -> None:
 
     assert list(await recent.recent(5)) == [
         InboundMessage(
-            platform="terminal", channel_id=1, author=ADA, text="hi", timestamp=NOON, message_id="m1", guild_id=5
+            platform="terminal",
+            channel_id=1,
+            author=ADA,
+            text="hi",
+            timestamp=NOON,
+            message_id="m1",
+            guild_id=5,
+            history_id=1,
+            mode="",
         ),
-        InboundMessage(platform="terminal", channel_id=1, author=SAGE, text="hello", timestamp=NOON, is_bot=True),
+        InboundMessage(
+            platform="terminal",
+            channel_id=1,
+            author=SAGE,
+            text="hello",
+            timestamp=NOON,
+            is_bot=True,
+            is_self=True,
+            history_id=3,
+            mode="",
+        ),
     ]
     assert list(await recent.recent(0)) == []
     store.close()

@@ -192,7 +192,7 @@ def test_the_list_every_character_uses_comes_first() -> None:
 
 
 def test_without_it_the_fidelities_differ() -> None:
-    """Ours takes the leftover list, SillyTavern's its own default order and prompts."""
+    """C62: ours takes the leftover list, SillyTavern's its own default order and prompts."""
     preset = preset_of(prompts=[prompt("main", "M"), prompt("b")], prompt_order=[order(100000, "b", "main")])
     theirs = nodes_of(preset, THEIRS)
 

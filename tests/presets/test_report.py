@@ -36,7 +36,7 @@ def said(report: ImportReport) -> str:
 
 
 def test_prompts_are_counted() -> None:
-    """In the file, in order, markers, texts, those that are on, comments."""
+    """C26: in the file, in order, markers, texts, those that are on, comments."""
     report = report_on(
         a_preset(
             ("main", "M"),

@@ -48,7 +48,7 @@ def switches(store: PresetStore, name: str) -> dict[str, bool]:
 
 
 def test_an_import_keeps_every_byte_and_puts_it_in_force(store: PresetStore, tmp_path: Path) -> None:
-    """However it is written."""
+    """C20: however it is written."""
     raw = b"\xef\xbb\xbf" + a_preset() + b"\r\n  \n"
     report = store.import_bytes("明月秋青", raw)
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
+from familiar_connect.chat.scene import ChannelContext, ChannelKind, Scene
 from familiar_connect.chat.types import SaidMessage, Turn
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.history.store import HistoryStore
-from familiar_connect.reply.record import record
+from familiar_connect.reply.record import record, remember_for_a_day
 from tests.fakes.house import ANA, NOON
+from tests.fakes.notes import Kept, an_entry, answered
 
 TURN = Turn(
     familiar_id="wren",
@@ -42,3 +46,26 @@ async def test_nothing_sent_leaves_no_row() -> None:
     assert await record(history, TURN, "  ") is None
     assert history.count(familiar_id="wren") == 0
     history.close()
+
+
+async def test_how_the_conversation_stands_is_noted_for_a_day() -> None:
+    """G1, G2: with the reply, under the channel's name."""
+    kept = Kept()
+    scene = Scene(channel=ChannelContext("kitchen", ChannelKind.text))
+
+    await remember_for_a_day(kept.notes, answered(an_entry("hello")), "Hm.", scene=scene)
+
+    assert kept.lines() == ["Ada: hello", "Wren: Hm."]
+    assert kept.here().channel_name == "kitchen"
+
+
+async def test_a_note_that_cannot_be_kept_breaks_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    """G6: the turn goes on; the log says so without a word of what was said."""
+    kept = Kept()
+    notes = kept.notes
+    kept.history.close()
+
+    await remember_for_a_day(notes, answered(an_entry("a secret")), "Hm.")
+
+    assert "short-term note could not be kept" in caplog.text
+    assert "secret" not in caplog.text

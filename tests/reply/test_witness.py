@@ -29,8 +29,9 @@ ROLES: tuple[Role, ...] = ("user", "assistant")
         Capabilities(strict_roles=True),
         Capabilities(window=700, max_output=100),
         Capabilities(bare_single_speaker=True),
+        Capabilities(single_system=True),
     ],
-    ids=["plain", "strict roles", "small window", "bare speech"],
+    ids=["plain", "strict roles", "small window", "bare speech", "one system message"],
 )
 async def test_every_turn_can_be_replayed_byte_for_byte(tmp_path: Path, capabilities: Capabilities | None) -> None:
     """Whatever the model's template and window made of the prompt."""

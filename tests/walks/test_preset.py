@@ -46,6 +46,11 @@ def sent(house: House, turn: int = -1) -> list[tuple[str, str]]:
     return [(message.role, message.content) for message in house.model.calls[turn]]
 
 
+def without_notes(messages: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """What was said and written, without lines of ours such as the clock."""
+    return [message for message in messages if not message[1].startswith("[System:")]
+
+
 async def test_a_preset_lays_out_the_prompt_of_a_reply(tmp_path: Path) -> None:
     """A2, A5: its words, our blocks, and the chat, in its order."""
     async with a_house(tmp_path, ["One.", "Two."]) as house:
@@ -136,10 +141,10 @@ async def test_the_cards_depth_prompt_stands_at_its_depth(tmp_path: Path) -> Non
         memory.write_file("self/.card.json", json.dumps({"extensions": {"depth_prompt": {"depth": 2, "role": "user"}}}))
         await house.talk("a")
         await house.talk("b")
-        native = sent(house)
+        native = without_notes(sent(house))
         use_preset(house.familiar.root)
         await house.talk("c")
-        laid_out = sent(house)
+        laid_out = without_notes(sent(house))
 
     assert native[-3] == ("user", "Ember glows.")
     at = laid_out.index(("user", "Ember glows."))

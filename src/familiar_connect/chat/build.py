@@ -1,27 +1,293 @@
-"""build_turn: an exchange made ready to be answered."""
+"""build_turn: an exchange made ready to be answered.
+
+Window, transcripts, then each message simplified and runs merged, a reminder, whom we speak for, what
+the turn is, its last words. The same messages and settings give the same turn. Surroundings that see
+nothing leave the earlier turns to whoever shows stored ones.
+"""
 
 from __future__ import annotations
 
-from familiar_connect.chat.scene import Surroundings
-from familiar_connect.chat.types import SaidMessage, Turn, TurnFlags
-from familiar_connect.conversation.types import Exchange
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from familiar_connect.chat.annotate.embeds import SYSTEM
+from familiar_connect.chat.annotate.identity import IsPrivate, People
+from familiar_connect.chat.annotate.lookup import looked_up
+from familiar_connect.chat.annotate.mentions import Marks
+from familiar_connect.chat.annotate.reading import Reading
+from familiar_connect.chat.annotate.reminders import reminder_entry
+from familiar_connect.chat.directives import is_continuation, turn_directives
+from familiar_connect.chat.flags import turn_flags
+from familiar_connect.chat.merge import merge
+from familiar_connect.chat.message_ids import MessageIdMap
+from familiar_connect.chat.scene import Scene, StoredTurns, Surroundings, WindowStart
+from familiar_connect.chat.simplify import message_key, simplify
+from familiar_connect.chat.transcripts import Transcribe, TranscriptCache, with_transcripts
+from familiar_connect.chat.types import (
+    Asked,
+    Imitated,
+    InboundMessage,
+    SaidMessage,
+    Showing,
+    SimplifiedMessage,
+    Turn,
+    TurnSettings,
+)
+from familiar_connect.chat.window import (
+    Seen,
+    cut,
+    fetch_limit,
+    heard,
+    of_mode,
+    reset_at,
+    since_reset,
+    window_start,
+    with_exchange,
+)
+from familiar_connect.conversation.types import BufferedMessage, Exchange
+from familiar_connect.identity import Author
+from familiar_connect.support.system_line import note, speaker_name
+
+logger = logging.getLogger(__name__)
+
+LOOK_LIMIT_S = 5.0
+"""Seconds a platform has to show what is around."""
+MEDIA_WINDOW = 10
+DEFAULTS = TurnSettings()
 
 
-async def build_turn(exchange: Exchange, surroundings: Surroundings) -> Turn:
-    """What was said, as it was said. The turns before it are read from the history by whoever shows them."""
-    return Turn(
+async def build_turn(
+    exchange: Exchange,
+    surroundings: Surroundings,
+    *,
+    settings: TurnSettings = DEFAULTS,
+    is_private: IsPrivate | None = None,
+    stored: StoredTurns | None = None,
+    scene: Scene | None = None,
+    transcribe: Transcribe | None = None,
+    transcripts: TranscriptCache | None = None,
+    now: datetime | None = None,
+) -> Turn:
+    """What was said, as it was said and as it is shown. *scene* is asked for only where it is not given."""
+    asked = exchange.asked
+    last = exchange.messages[-1] if exchange.messages else None
+    now = now or (last.timestamp if last is not None else None)
+    flags = turn_flags(
+        asked,
+        trigger_text=last.text if last is not None else None,
+        from_queue=exchange.from_queue,
+        tools_available=settings.tools_available and not exchange.is_voice,
+    )
+    turn = Turn(
         familiar_id=exchange.familiar_id,
         channel_id=exchange.channel_id,
         guild_id=exchange.guild_id,
         is_voice=exchange.is_voice,
         said=tuple(
             SaidMessage(
-                author=message.author,
-                text=message.text,
-                timestamp=message.timestamp,
-                history_id=message.history_id,
+                author=message.author, text=message.text, timestamp=message.timestamp, history_id=message.history_id
             )
             for message in exchange.messages
         ),
-        flags=TurnFlags(from_queue=exchange.from_queue),
+        speaker=last.author if last is not None else None,
+        persona=asked.alter or settings.persona,
+        flags=flags,
+        showing=Showing(
+            time_awareness=settings.time_awareness,
+            include_timestamps=settings.include_timestamps,
+            own_names=bool(settings.alters),
+            media_window=min(MEDIA_WINDOW, fetch_limit(settings.message_fetch_limit)),
+            now=now,
+        ),
+    )
+    recent, scene = await _looked_at(surroundings, fetch_limit(settings.message_fetch_limit), scene)
+    ids = MessageIdMap()
+    if not recent:
+        reading = _reading(scene, ids, (), settings, is_private, exchange, now)
+        return _closed(turn, (), reading, asked, ids, alone=True)
+    start = await _start(exchange, stored, settings)
+    seen = of_mode(with_exchange(recent, [_inbound(each, exchange) for each in exchange.messages]), settings.mode)
+    turn = replace(turn, reset_at=reset_at(seen))
+    seen = heard(since_reset(cut(seen, start, size=settings.window_size, step=settings.window_step)), is_private)
+    messages = await looked_up([each.message for each in seen], surroundings, reactions=settings.show_reactions)
+    messages = await with_transcripts(
+        messages, transcribe, transcripts or TranscriptCache(), chat_only=settings.chat_only
+    )
+    seen = [
+        Seen(message=message, in_exchange=each.in_exchange, ordinal=each.ordinal)
+        for each, message in zip(seen, messages, strict=True)
+    ]
+    reading = _reading(scene, ids, messages, settings, is_private, exchange, now)
+    entries = merge(_entries(seen, reading, now), time_awareness=settings.time_awareness, zone=settings.zone)
+    return _closed(turn, entries, reading, asked, ids)
+
+
+async def _looked_at(surroundings: Surroundings, limit: int, scene: Scene | None) -> tuple[list[InboundMessage], Scene]:
+    """The recent messages and the scene, looked at together."""
+    async with asyncio.TaskGroup() as group:
+        recent = group.create_task(_recent(surroundings, limit), name="recent")
+        around = group.create_task(_scene(surroundings), name="scene") if scene is None else None
+    return recent.result(), scene or (around.result() if around is not None else Scene())
+
+
+async def _recent(surroundings: Surroundings, limit: int) -> list[InboundMessage]:
+    try:
+        async with asyncio.timeout(LOOK_LIMIT_S):
+            return list(await surroundings.recent(limit))[-limit:]
+    except Exception as error:  # isolation: what was stored is shown instead
+        logger.warning("recent messages could not be looked at", extra={"error": type(error).__name__})
+        return []
+
+
+async def _scene(surroundings: Surroundings) -> Scene:
+    try:
+        async with asyncio.timeout(LOOK_LIMIT_S):
+            return await surroundings.scene()
+    except Exception as error:  # isolation: names fall back to what messages carry
+        logger.warning("channel could not be looked at", extra={"error": type(error).__name__})
+        return Scene()
+
+
+async def _start(exchange: Exchange, stored: StoredTurns | None, settings: TurnSettings) -> WindowStart | None:
+    if stored is None:
+        return None
+    return await stored.window(
+        familiar_id=exchange.familiar_id,
+        channel_id=exchange.channel_id,
+        before_id=next((each.history_id for each in exchange.messages if each.history_id is not None), None),
+        mode=settings.mode,
+        first=lambda count: window_start(count, settings.window_size, settings.window_step),
+    )
+
+
+def _inbound(said: BufferedMessage, exchange: Exchange) -> InboundMessage:
+    """A message of the exchange as it came in, or as much of it as was kept."""
+    if said.message is not None:
+        return replace(said.message, history_id=said.history_id)
+    return InboundMessage(
+        platform=said.author.platform,
+        channel_id=exchange.channel_id,
+        author=said.author,
+        text=said.text,
+        timestamp=said.timestamp,
+        guild_id=exchange.guild_id,
+        is_voice=exchange.is_voice,
+        history_id=said.history_id,
+    )
+
+
+def _reading(
+    scene: Scene,
+    ids: MessageIdMap,
+    messages: Sequence[InboundMessage],
+    settings: TurnSettings,
+    is_private: IsPrivate | None,
+    exchange: Exchange,
+    now: datetime | None,
+) -> Reading:
+    known: dict[str, Author] = {}
+    for message in messages:
+        for author in (message.author, *message.mentions):
+            known[author.canonical_key] = author
+    people = People(
+        scene, persona=settings.persona, alters=settings.alters, known=known.values(), is_private=is_private
+    )
+    blocked = (
+        block.author.canonical_key
+        for block in scene.blocks
+        if block.kind == "block" and (block.until is None or now is None or block.until > now)
+    )
+    return Reading(
+        scene=scene,
+        people=people,
+        marks=Marks(scene, people),
+        ids=ids,
+        settings=settings,
+        blocked=frozenset(blocked),
+        is_voice=exchange.is_voice,
+    )
+
+
+def _entries(seen: Sequence[Seen], reading: Reading, now: datetime | None) -> list[SimplifiedMessage]:
+    entries: list[SimplifiedMessage] = []
+    for place, each in enumerate(seen):
+        message = each.message
+        if message.author.canonical_key in reading.blocked and not message.is_self:
+            blocked = _blocked(message, place, reading, now)
+            if not entries or entries[-1].author_id != blocked.author_id:
+                entries.append(blocked)
+            continue
+        entry = simplify(each, reading, place=place)
+        if entry is not None:
+            entries.append(entry)
+    return entries
+
+
+def _blocked(message: InboundMessage, place: int, reading: Reading, now: datetime | None) -> SimplifiedMessage:
+    """One notice for a run of messages by someone the persona does not want to hear."""
+    block = next(each for each in reading.scene.blocks if each.author.canonical_key == message.author.canonical_key)
+    name = reading.people.name_of(message.author)
+    left = ""
+    if block.until is not None and now is not None:
+        hours = max(1, int((block.until - now).total_seconds() // 3600))
+        left = f" for {hours} more hour{'' if hours == 1 else 's'}"
+    return SimplifiedMessage(
+        id=message_key(message, place),
+        author_id=f"blocked-{message.author.canonical_key}",
+        author_name=SYSTEM,
+        author_type="user",
+        author_kind="system",
+        content=note(f"{name} wrote something; you are not listening to them{left}"),
+        created_at=message.timestamp,
+        history_id=message.history_id,
+    )
+
+
+def _closed(
+    turn: Turn,
+    entries: tuple[SimplifiedMessage, ...],
+    reading: Reading,
+    asked: Asked,
+    ids: MessageIdMap,
+    *,
+    alone: bool = False,
+) -> Turn:
+    """*turn* with its messages, whom it speaks for, and its last words."""
+    if asked.reminder is not None and not alone:
+        entries = (*entries, reminder_entry(asked.reminder, reading, turn.showing.now))
+    turn = replace(
+        turn,
+        messages=entries,
+        imitated=_imitated(asked, reading),
+        message_ids=ids,
+        persona=speaker_name(turn.persona, "") if turn.persona else "",
+    )
+    return replace(
+        turn,
+        flags=replace(turn.flags, continuation=is_continuation(turn, asked)),
+        directives=turn_directives(turn, asked, emojis=[e.name for e in reading.scene.emojis]),
+    )
+
+
+def _imitated(asked: Asked, reading: Reading) -> Imitated | None:
+    """The person the turn speaks for: as the server shows them, else by profile, else by the name they asked for."""
+    author = asked.imitate
+    if author is None:
+        return None
+    member = reading.people.member(author)
+    names = (
+        member and member.server_nickname,
+        author.display_name,
+        member and member.global_name,
+        author.username,
+        member.saved_nickname if member is not None and not reading.people.is_private(author) else None,
+    )
+    return Imitated(
+        author=author,
+        name=speaker_name(next((name for name in names if name and name.strip()), None), "User"),
+        avatar_url=member.avatar_url if member is not None else None,
+        style=asked.imitate_style,
     )

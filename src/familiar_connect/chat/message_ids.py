@@ -13,13 +13,14 @@ class MessageIdMap:
     def __init__(self) -> None:
         self._handles: dict[tuple[str, Prefix], str] = {}
         self._real: dict[str, str] = {}
+        self._given: dict[Prefix, int] = {"ref": 0, "media": 0}
 
     def register(self, real_id: str, prefix: Prefix = "ref") -> str:
         """The handle of *real_id*; the same one each time it is asked for."""
         known = self._handles.get((real_id, prefix))
         if known is None:
-            number = 1 + sum(1 for _, kind in self._handles if kind == prefix)
-            known = self._handles[real_id, prefix] = f"{prefix}_{number}"
+            self._given[prefix] += 1
+            known = self._handles[real_id, prefix] = f"{prefix}_{self._given[prefix]}"
             self._real[known] = real_id
         return known
 

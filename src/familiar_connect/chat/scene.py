@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import Enum
-from typing import Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
+from familiar_connect.chat.parts import Emoji, Sticker
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.identity import Author
 
@@ -33,6 +35,55 @@ class ChannelContext:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Role:
+    """A role of a server; the highest position counts most."""
+
+    role_id: str
+    name: str
+    position: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChannelRef:
+    """Another channel of the server."""
+
+    channel_id: int
+    name: str
+    parent_id: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Member:
+    """Someone here, with what may be said of them."""
+
+    author: Author
+    """Under their display name on this server."""
+    saved_nickname: str | None = None
+    """What they asked the familiar to call them."""
+    server_nickname: str | None = None
+    global_name: str | None = None
+    presence: str | None = None
+    activity: str | None = None
+    roles: tuple[Role, ...] = ()
+    appearance: str | None = None
+    is_bot: bool = False
+    is_bridge_user: bool = False
+    is_blacklisted: bool = False
+    """Kept from being personalised on this server."""
+    is_personalised: bool = True
+    avatar_url: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """Someone the persona does not want to hear for a while; a mute hides nothing."""
+
+    author: Author
+    kind: Literal["block", "mute"] = "block"
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Scene:
     """Where we are and who is here. A platform fills what it knows."""
 
@@ -40,6 +91,20 @@ class Scene:
     server_description: str | None = None
     channel: ChannelContext | None = None
     participants: tuple[Author, ...] = ()
+    server_id: int | None = None
+    channel_topic: str | None = None
+    is_dm: bool = False
+    members: tuple[Member, ...] = ()
+    roles: tuple[Role, ...] = ()
+    channels: tuple[ChannelRef, ...] = ()
+    emojis: tuple[Emoji, ...] = ()
+    stickers: tuple[Sticker, ...] = ()
+    private_channel_ids: frozenset[int] = frozenset()
+    me: Author | None = None
+    """Our own account."""
+    own_name: str | None = None
+    """What we are called on this server."""
+    blocks: tuple[Block, ...] = ()
 
 
 @runtime_checkable
@@ -48,3 +113,39 @@ class Surroundings(Protocol):
 
     async def recent(self, limit: int) -> Sequence[InboundMessage]: ...
     async def scene(self) -> Scene: ...
+
+
+@runtime_checkable
+class LooksUp(Protocol):
+    """Surroundings that can also fetch what a message only points at."""
+
+    async def message(self, message_id: str) -> InboundMessage | None:
+        """One message of this channel; None when it is gone."""
+
+    async def reactors(self, message_id: str, label: str, limit: int) -> Sequence[Author]:
+        """Who reacted to a message with one emoji, newest or oldest first as the platform tells it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowStart:
+    """The first turn shown, as the store knows it."""
+
+    stored: int
+    """Turns of the channel before the exchange."""
+    history_id: int | None = None
+    message_id: str | None = None
+
+
+class StoredTurns(Protocol):
+    """The store's count of a channel, which the start of what is shown rests on."""
+
+    async def window(
+        self,
+        *,
+        familiar_id: str,
+        channel_id: int,
+        before_id: int | None,
+        mode: str | None,
+        first: Callable[[int], int],
+    ) -> WindowStart:
+        """The turn at the ordinal that *first* gives for the number of turns before *before_id*."""

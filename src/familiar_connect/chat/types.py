@@ -4,16 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 from typing import Literal
 
 from familiar_connect.chat.message_ids import MessageIdMap
+from familiar_connect.chat.parts import (
+    Attachment,
+    Embed,
+    ForwardedMessage,
+    ImageAttachment,
+    Reaction,
+    ReferencedMessage,
+    Sticker,
+    VideoAttachment,
+    WebhookIdentity,
+)
 from familiar_connect.identity import Author
+
+AuthorKind = Literal["user", "persona", "webhook", "bridge", "system"]
+"""Ids are only unique within their kind."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class InboundMessage:
-    """Someone said this, here, now."""
+    """Someone said this, here, now. A platform fills what it knows."""
 
     platform: str
     channel_id: int
@@ -28,6 +42,24 @@ class InboundMessage:
     is_voice: bool = False
     is_dm: bool = False
     channel_name: str | None = None
+    is_self: bool = False
+    """We said it ourselves; other bots are bots and not us."""
+    kind: Literal["default", "join"] = "default"
+    edited_at: datetime | None = None
+    is_debug: bool = False
+    reply_to: ReferencedMessage | None = None
+    reactions: tuple[Reaction, ...] = ()
+    forwards: tuple[ForwardedMessage, ...] = ()
+    embeds: tuple[Embed, ...] = ()
+    attachments: tuple[Attachment, ...] = ()
+    stickers: tuple[Sticker, ...] = ()
+    mentions: tuple[Author, ...] = ()
+    """Whom the platform says the text mentions."""
+    webhook: WebhookIdentity | None = None
+    history_id: int | None = None
+    """Its row in the history, where it has one."""
+    mode: str | None = None
+    """The channel mode it was stored under; None: not from the store."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +92,8 @@ class MediaDescriptor:
     fallback_uri: str | None = None
     media_id: str | None = None
     within_window: bool = True
+    extend_by: int = 0
+    """How many more entries the media window would have to hold for this to lie within it."""
     filename: str | None = None
     is_youtube: bool = False
 
@@ -86,8 +120,84 @@ class SimplifiedMessage:
     author_id: str
     author_name: str
     author_type: Literal["user", "persona"]
+    author_kind: AuthorKind = "user"
+    persona_name: str | None = None
     content: str | None = None
     created_at: datetime | None = None
+    image_attachments: tuple[ImageAttachment, ...] = ()
+    video_attachments: tuple[VideoAttachment, ...] = ()
+    media_source_message_ids: tuple[str, ...] = ()
+    """Messages other than this one that its media came from."""
+    remote_media_source_kind: Literal["reply", "forwarded"] | None = None
+    is_debug: bool = False
+    combined_message_ids: tuple[str, ...] = ()
+    """Of a merged entry: every message it was made of, this one first. The next two run parallel to it."""
+    individual_contents: tuple[str, ...] = ()
+    combined_created_ats: tuple[datetime | None, ...] = ()
+    history_id: int | None = None
+    """Row of its newest message in the history."""
+    ordinal: int | None = None
+    """How many stored turns of the channel lie before it; good places to cut are counted by it."""
+    in_exchange: bool = False
+    """It holds a message being answered."""
+
+    @property
+    def author_key(self) -> tuple[AuthorKind, str]:
+        """Who it is by: ids of different kinds never meet."""
+        return self.author_kind, self.author_id
+
+    @property
+    def has_media(self) -> bool:
+        """Whether a picture or film belongs to it; a custom emoji is none."""
+        pictures = any(not image.is_emoji for image in self.image_attachments)
+        return pictures or bool(self.video_attachments or self.media_source_message_ids)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Imitated:
+    """The person this turn speaks for, and how they write."""
+
+    author: Author
+    name: str
+    avatar_url: str | None = None
+    style: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reminder:
+    """Something the familiar was to remember, now due."""
+
+    purpose: str
+    recipient: Author | None = None
+    """None: a task of its own."""
+    is_bridge_user: bool = False
+    due_at: datetime | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What else is asked of a turn, besides answering what was said."""
+
+    alter: str | None = None
+    """The persona that answers, where it is not the main one."""
+    imitate: Author | None = None
+    imitate_style: str = ""
+    stop: bool = False
+    reasoning: bool = False
+    manual: bool = False
+    manual_prompt: str = ""
+    prefill: str = ""
+    reminder: Reminder | None = None
+    scene_turn: bool = False
+    suppress_user_errors: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplyNotice:
+    """How far the notice of whom a further persona answers has come. That there is one switches the notice on."""
+
+    attempted: bool = False
+    sent: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +207,63 @@ class TurnFlags:
     impersonation: bool = False
     from_queue: bool = False
     stop: bool = False
+    reasoning: bool = False
+    manual: bool = False
+    manual_prompt: str = ""
+    alter: str | None = None
+    """The persona that answers, where it is not the main one."""
+    continuation: bool = False
+    """The familiar is asked to go on with its own last message."""
+    reminder: Reminder | None = None
+    forced_mentions: tuple[Author, ...] = ()
+    explicit_long_term_memory_intent: bool = False
+    reply_notice: ReplyNotice | None = None
+    disable_all_tools: bool = False
+    disable_task_creation: bool = False
+    disable_short_term_memory_update: bool = False
+    disable_cross_channel_message: bool = False
+    disable_message_metadata: bool = False
+    disable_youtube_processing: bool = False
+    disable_profile_picture_processing: bool = False
+    disable_gif_processing: bool = False
+    suppress_user_errors: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class TurnSettings:
+    """What the owner set about reading a channel."""
+
+    message_fetch_limit: int = 80
+    window_size: int = 20
+    window_step: int = 0
+    mode: str | None = None
+    """The channel's mode; stored messages of another one are not shown."""
+    persona: str = ""
+    alters: tuple[str, ...] = ()
+    triggers: tuple[str, ...] = ()
+    """Words people address the familiar by; an `@` before one is dropped."""
+    zone: tzinfo = UTC
+    time_awareness: bool = False
+    include_timestamps: bool = False
+    show_reactions: bool = True
+    chat_only: bool = False
+    """Voice messages are passed over in silence."""
+    self_debug: bool = False
+    """The familiar is shown its own error notices."""
+    tools_available: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Showing:
+    """How a turn's messages are laid out as dialogue."""
+
+    time_awareness: bool = False
+    include_timestamps: bool = False
+    own_names: bool = False
+    """The familiar's own turns begin with its name, too."""
+    media_window: int = 10
+    """Entries, counted from the newest, whose media may be rendered."""
+    now: datetime | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,9 +288,16 @@ class Turn:
     """The originals, newest last."""
     messages: tuple[SimplifiedMessage, ...] = ()
     """Simplified and merged, for showing. Empty: the stored turns before the exchange are shown as they are."""
+    speaker: Author | None = None
+    persona: str = ""
+    """Who answers; empty: the familiar under whatever name it has."""
+    imitated: Imitated | None = None
     flags: TurnFlags = TurnFlags()
     directives: Directives = Directives()
+    showing: Showing = Showing()
     message_ids: MessageIdMap = field(default_factory=MessageIdMap, compare=False)
+    reset_at: datetime | None = None
+    """When the conversation was last begun anew, if that is among what was looked at."""
 
 
 EMPTY_MENTIONS: Mapping[str, str] = {}

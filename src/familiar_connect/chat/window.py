@@ -1,10 +1,22 @@
-"""The dialogue window: where the shown part of a channel's history begins.
+"""The dialogue window: which messages of a channel are shown, and where the shown part begins.
 
 It moves in steps, not by one turn each time, and its start follows from the absolute number of
-turns ever stored, so that many prompts in a row begin at the same turn.
+turns ever stored, so that many prompts in a row begin at the same turn. People who are not to be
+heard are left out, and nothing from before a reset is shown.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from familiar_connect.chat.parts import ForwardedMessage, Reaction, WebhookIdentity
+from familiar_connect.chat.scene import WindowStart
+from familiar_connect.chat.types import InboundMessage
+from familiar_connect.identity import Author
+
+LEAST_FETCHED, MOST_FETCHED = 20, 100
 
 
 def window_start(stored: int, size: int, step: int = 0) -> int:
@@ -15,3 +27,180 @@ def window_start(stored: int, size: int, step: int = 0) -> int:
     """
     beyond = max(0, stored - size)
     return beyond if step <= 0 else step * (beyond // step)
+
+
+def fetch_limit(wanted: int) -> int:
+    """How many messages are looked at, within what is sensible."""
+    return max(LEAST_FETCHED, min(MOST_FETCHED, wanted))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """One message looked at."""
+
+    message: InboundMessage
+    in_exchange: bool = False
+    ordinal: int | None = None
+
+
+def with_exchange(recent: Sequence[InboundMessage], said: Sequence[InboundMessage]) -> list[Seen]:
+    """*recent* up to the exchange, which stands last; what of it was not seen is added.
+
+    Messages newer than the exchange wait for their own turn. Our own words among them were said to
+    someone earlier, so they stand before it.
+    """
+    places = _places(recent, said)
+    newest = max((message.history_id or 0 for message in said), default=0)
+    first = min(places.values(), default=len(recent))
+    last = max(places.values(), default=len(recent))
+    before = [Seen(message=message) for message in recent[:first] if not newest or (message.history_id or 0) < newest]
+    taken = set(places.values())
+    among = [message for at, message in enumerate(recent[first:], start=first) if at not in taken]
+    ours = [Seen(message=message) for message in among if message.is_self]
+    others = [at for at in range(first, last) if at not in taken and not recent[at].is_self]
+    shown = {at: Seen(message=recent[at]) for at in others}
+    for number, message in enumerate(said):
+        at = places.get(number)
+        if at is not None:
+            shown[at] = Seen(message=_joined(recent[at], message), in_exchange=True)
+    missing = [Seen(message=message, in_exchange=True) for n, message in enumerate(said) if n not in places]
+    return [*before, *ours, *(shown[at] for at in sorted(shown)), *missing]
+
+
+def _places(recent: Sequence[InboundMessage], said: Sequence[InboundMessage]) -> dict[int, int]:
+    """Where each message of the exchange stands among *recent*: found by row, by id, else by who said it when."""
+    places: dict[int, int] = {}
+    taken: set[int] = set()
+    start = len(recent)
+    for number in range(len(said) - 1, -1, -1):
+        at = next((i for i in range(start - 1, -1, -1) if i not in taken and _same(recent[i], said[number])), None)
+        if at is not None:
+            places[number] = at
+            taken.add(at)
+    return places
+
+
+def _same(one: InboundMessage, other: InboundMessage) -> bool:
+    if one.history_id is not None and other.history_id is not None:
+        return one.history_id == other.history_id
+    if one.message_id is not None and other.message_id is not None:
+        return one.message_id == other.message_id
+    return (
+        one.author.canonical_key == other.author.canonical_key
+        and one.text == other.text
+        and one.timestamp == other.timestamp
+    )
+
+
+def _joined(seen: InboundMessage, said: InboundMessage) -> InboundMessage:
+    """The message as the surroundings show it now, with its row in the history."""
+    return seen if seen.history_id is not None else replace(seen, history_id=said.history_id)
+
+
+def of_mode(seen: Sequence[Seen], mode: str | None) -> list[Seen]:
+    """Without what was stored under another mode."""
+    if mode is None:
+        return list(seen)
+    return [each for each in seen if each.in_exchange or each.message.mode is None or each.message.mode == mode]
+
+
+def cut(seen: Sequence[Seen], start: WindowStart | None, *, size: int, step: int = 0) -> list[Seen]:
+    """*seen* from the window's start on, or from the oldest message looked at; stored ones know their place."""
+    rows = [each.message.history_id for each in seen if each.in_exchange and each.message.history_id is not None]
+    first = min(rows, default=None)
+    before = sum(1 for each in seen if not each.in_exchange and _is_before(each, first))
+    stored = start.stored if start is not None else before
+    counted = [_placed(each, stored - before + at) for at, each in enumerate(seen)]
+    if start is None:
+        return counted[min(window_start(before, size, step), before) :]
+    return counted[_index_of(counted, start) :]
+
+
+def _is_before(each: Seen, row: int | None) -> bool:
+    return row is None or each.message.history_id is None or each.message.history_id < row
+
+
+def _placed(each: Seen, ordinal: int) -> Seen:
+    if each.message.history_id is None or ordinal < 0:
+        return each
+    return Seen(message=each.message, in_exchange=each.in_exchange, ordinal=ordinal)
+
+
+def _index_of(seen: Sequence[Seen], start: WindowStart) -> int:
+    for at, each in enumerate(seen):
+        row, id_ = each.message.history_id, each.message.message_id
+        if start.history_id is not None and row is not None and row >= start.history_id:
+            return at
+        if start.message_id is not None and id_ == start.message_id:
+            return at
+    return 0
+
+
+def since_reset(seen: Sequence[Seen]) -> list[Seen]:
+    """What counts since the newest mark of ours: after a reset, from a compact refresh on."""
+    for at in range(len(seen) - 1, -1, -1):
+        message = seen[at].message
+        kinds = {embed.notice for embed in message.embeds} if message.is_self else set()
+        if "reset" in kinds:
+            return list(seen[at + 1 :])
+        if "compact_refresh" in kinds:
+            return list(seen[at:])
+    return list(seen)
+
+
+def reset_at(seen: Sequence[Seen]) -> datetime | None:
+    """When the newest reset among *seen* was."""
+    marks = (each.message for each in reversed(seen) if each.message.is_self)
+    return next((mark.timestamp for mark in marks if any(e.notice == "reset" for e in mark.embeds)), None)
+
+
+def heard(seen: Sequence[Seen], is_private: Callable[[Author], bool] | None) -> list[Seen]:
+    """Without anything said by, or relayed for, people who are not to be heard."""
+    if is_private is None:
+        return list(seen)
+    return [each for each in seen if not _is_private(each.message, is_private)]
+
+
+def _is_private(message: InboundMessage, is_private: Callable[[Author], bool]) -> bool:
+    return _is_quoted(message.author, message.is_self, message.webhook, is_private)
+
+
+def without_private(message: InboundMessage, is_private: Callable[[Author], bool]) -> InboundMessage:
+    """*message* without quotes, reactions and forwards of people who are not to be heard: fit to be stored."""
+    target = message.reply_to
+    if target is not None and _is_quoted(target.author, target.is_self, target.webhook, is_private):
+        target = None
+    reactions = tuple(_reacted(each, is_private) for each in message.reactions)
+    return replace(
+        message,
+        reply_to=target,
+        reactions=tuple(each for each in reactions if each.count > 0),
+        forwards=tuple(each for each in message.forwards if not _is_forwarded(each, is_private)),
+        mentions=tuple(each for each in message.mentions if not is_private(each)),
+    )
+
+
+def _is_quoted(
+    author: Author | None, is_self: bool, webhook: WebhookIdentity | None, is_private: Callable[[Author], bool]
+) -> bool:
+    behind = (webhook.imitates, webhook.bridge_user) if webhook is not None else ()
+    people = [*behind, None if is_self else author]
+    return any(person is not None and is_private(person) for person in people)
+
+
+def _reacted(reaction: Reaction, is_private: Callable[[Author], bool]) -> Reaction:
+    if not reaction.users or not any(map(is_private, reaction.users)):
+        return reaction
+    users = tuple(user for user in reaction.users if not is_private(user))
+    return replace(reaction, users=users, count=reaction.count - (len(reaction.users) - len(users)))
+
+
+def _is_forwarded(snapshot: ForwardedMessage, is_private: Callable[[Author], bool]) -> bool:
+    """Whether anybody who passed it on, or first said it, is not to be heard."""
+    waiting = [snapshot]
+    while waiting:
+        each = waiting.pop()
+        if each.author is not None and not each.is_self and is_private(each.author):
+            return True
+        waiting += each.forwards
+    return False

@@ -1,4 +1,4 @@
-"""import, export: what is carried in from SillyTavern and back out. Each kind is loaded when it is called."""
+"""import, export: what is carried in and back out. Each kind is loaded when it is called."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from familiar_connect.commands.lazy import LazyGroup, Table
 from familiar_connect.errors import HomeError
 
 IMPORTS: Table = {
+    "document": ("documents:import_documents", "Texts, web pages and PDFs to look things up in."),
     "lorebook": ("lorebooks:import_lorebook", "A lorebook, one Markdown file per entry."),
     "preset": ("presets:import_preset", "A SillyTavern preset."),
 }
@@ -33,7 +34,7 @@ import_ = LazyGroup(
     table=IMPORTS,
     noun="kind",
     name="import",
-    help="Bring something of SillyTavern's in. A card makes a familiar: see `init`.",
+    help="Bring something into memory. A card makes a familiar: see `init`.",
 )
 export = LazyGroup(table=EXPORTS, noun="kind", name="export", help="Write something out for SillyTavern.")
 

@@ -1,4 +1,4 @@
-"""inspect, replay: what the model was shown, where each block came from, and a past prompt made anew."""
+"""inspect: what the model was shown, where each block came from, what it cost and what was cut."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def inspect(
         return
     trace = collector.trace(turn) if turn else collector.last_trace(root.name)
     if trace is None:
-        raise HomeError(_no_turn(root, turn))
+        raise HomeError(no_turn(root, turn))
     record = ReplayStore(root / "traces").find(trace.trace_id)
     latest = LastContextCache(channels_root=root / "channels").get(channel_id=trace.channel_id)
     page = prompt_page(trace.trace_id, latest, record)
@@ -58,38 +58,8 @@ def inspect(
         say(explain_turn(trace, record, page))
 
 
-@click.command()
-@click.argument("turn", required=False)
-@familiar_option
-@json_option
-@click.pass_context
-def replay(ctx: click.Context, turn: str | None, familiar_id: str | None, as_json: bool) -> int:
-    """Make a past turn's prompt anew, byte for byte, from what was kept of it; without TURN, the last one's.
-
-    No model, file or person is asked. Exit code 1 when it does not come out as it was sent.
-    """
-    from familiar_connect.observe.replay import ReplayStore, hash_messages
-    from familiar_connect.reply.replaying import replay_messages
-
-    root = root_of(ctx, familiar_id)
-    store = ReplayStore(root / "traces")
-    turn = turn or next(iter(store.ids()), None)
-    if turn is None:
-        raise HomeError(_no_turn(root, None))
-    record = store.load(turn)
-    messages = replay_messages(record)
-    same = hash_messages(messages) == record.messages_hash
-    if as_json:
-        told = {"trace_id": turn, "same": same, "messages": [message.to_dict() for message in messages]}
-        say_json(told)
-    else:
-        for message in messages:
-            say(f"[{message.role}{f' {message.name}' if message.name else ''}]\n{message.content}\n")
-        say(f"{turn}: {'the same as was sent, byte for byte' if same else 'NOT the same as was sent'}", err=True)
-    return 0 if same else 1
-
-
-def _no_turn(root: Path, turn: str | None) -> str:
+def no_turn(root: Path, turn: str | None) -> str:
+    """Why there is no such turn to show."""
     if turn:
         return f"{root.name} has no turn {turn!r}: `familiar inspect --list` shows the latest"
     return f"{root / 'metrics.db'} holds no turn yet: talk first with `familiar chat --familiar {root.name}`"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from familiar_connect.config.toml import FLAG, TEXT_OR_NONE, Key, Rule, Unfit, choice, number, one_of, whole
-from familiar_connect.config.types import DEFAULT_CHANNEL_MODE, ChannelMode
+from familiar_connect.config.types import CHANNEL_PROMPT_MODES, DEFAULT_CHANNEL_MODE, ChannelMode, PlaceSettings
 from familiar_connect.context.types import Layer
 from familiar_connect.errors import ConfigError
 
@@ -45,6 +45,7 @@ class ChannelConfig:
     channel_name: str | None = None
     preset_fidelity: str | None = None
     """None: the familiar's."""
+    place: PlaceSettings = PlaceSettings()
     preset: str | None = None
     """The channel's own preset; empty: none here; None: the familiar's."""
 
@@ -75,6 +76,83 @@ TYPING_KEYS = (
     ),
 )
 
+PLACE_KEYS = (
+    Key(
+        name="emoji_usage_enabled",
+        field="place.emoji_usage_enabled",
+        rule=FLAG,
+        meaning="Whether the familiar is told which custom emojis a server has.",
+    ),
+    Key(
+        name="sticker_usage_enabled",
+        field="place.sticker_usage_enabled",
+        rule=FLAG,
+        meaning="Whether it is told which stickers a server has, where it has a tool to send them.",
+    ),
+    Key(
+        name="time_awareness",
+        field="place.time_awareness",
+        rule=FLAG,
+        meaning="Whether it is shown where one day ends and another begins, and how long nobody has spoken.",
+    ),
+    Key(
+        name="include_timestamps",
+        field="place.include_timestamps",
+        rule=FLAG,
+        meaning="Whether messages show the time they were written, where the mode does not decide.",
+    ),
+    Key(
+        name="personal_memories_enabled",
+        field="place.personal_memories_enabled",
+        rule=FLAG,
+        meaning="Whether people are told of by the names and memories kept of them. Their own choice comes first.",
+    ),
+    Key(
+        name="channel_memory_enabled",
+        field="place.channel_memory_enabled",
+        rule=FLAG,
+        meaning="Whether a server's memories with a `#channel` tag are told in that channel only.",
+    ),
+    Key(
+        name="memory_tagging_enabled",
+        field="place.memory_tagging_enabled",
+        rule=FLAG,
+        meaning="Whether a server's memories with tags are told only while one of the tags is talked about.",
+    ),
+    Key(
+        name="short_term_memory_enabled",
+        field="place.short_term_memory_enabled",
+        rule=FLAG,
+        meaning="Whether the last lines of a conversation are kept for a day, and told in other channels.",
+    ),
+    Key(
+        name="private_channels_bypass",
+        field="place.private_channels_bypass",
+        rule=FLAG,
+        meaning="Whether talk of `private_channel_ids` is told in channels that are not private, too.",
+    ),
+    Key(
+        name="rewards_enabled",
+        field="place.rewards_enabled",
+        rule=FLAG,
+        meaning="Whether the familiar is told what it was rewarded for on this server.",
+    ),
+    Key(
+        name="punishments_enabled",
+        field="place.punishments_enabled",
+        rule=FLAG,
+        meaning="Whether the familiar is told what it was punished for on this server.",
+    ),
+    Key(
+        name="operator_directive",
+        field="place.operator_directive",
+        rule=TEXT_OR_NONE,
+        meaning="Your own last word to the model, at the very end of every prompt.",
+        example='"Speak plainly."',
+    ),
+)
+"""What the familiar says, and a channel may say otherwise."""
+
 CHANNEL_KEYS = (
     Key(name="channel_name", rule=TEXT_OR_NONE, meaning="What the channel is called; kept up to date by the program."),
     Key(name="mode", rule=one_of(ChannelMode), meaning="How the familiar behaves here. Required."),
@@ -84,12 +162,37 @@ CHANNEL_KEYS = (
         field="backdrop_override",
         meaning="Where the conversation takes place; stands in for the mode's own note.",
     ),
+    Key(
+        name="channel_prompt",
+        field="place.channel_prompt",
+        rule=TEXT_OR_NONE,
+        meaning="Instructions for this channel.",
+    ),
+    Key(
+        name="channel_prompt_mode",
+        field="place.channel_prompt_mode",
+        rule=choice(*CHANNEL_PROMPT_MODES),
+        meaning="Whether `channel_prompt` follows the character's own rules or stands instead of them.",
+    ),
+    Key(
+        name="author_note",
+        field="place.channel_note",
+        rule=TEXT_OR_NONE,
+        meaning="A note of this channel, kept near the end of the conversation.",
+    ),
+    Key(
+        name="author_note_depth",
+        field="place.channel_note_depth",
+        rule=whole(least=0),
+        meaning="How many turns follow the note.",
+    ),
     Key(name="preset_fidelity", rule=PRESET_FIDELITY, meaning="Overrides the familiar's setting of the same name."),
     Key(
         name="preset",
         rule=Rule('the name of a preset, or "none"', _preset_name),
         meaning='The SillyTavern preset of this channel, in place of the familiar\'s; "none" uses no preset here.',
     ),
+    *PLACE_KEYS,
     *TYPING_KEYS,
 )
 

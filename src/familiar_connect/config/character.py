@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from familiar_connect.config.channel import PRESET_FIDELITIES, PRESET_FIDELITY, TYPING_KEYS
+from familiar_connect.config.channel import PLACE_KEYS, PRESET_FIDELITIES, PRESET_FIDELITY, TYPING_KEYS
 from familiar_connect.config.llm import LLM_KEYS, LLMSlotConfig, default_slots
 from familiar_connect.config.platforms import DISCORD_KEYS, DiscordConfig
 from familiar_connect.config.toml import (
@@ -28,9 +29,19 @@ from familiar_connect.config.types import (
     ChannelMode,
     Interjection,
     InterruptTolerance,
+    PlaceSettings,
     PromptOrder,
 )
 from familiar_connect.config.voice import INTERRUPTION_KEYS, TTS_KEYS, TTSConfig
+from familiar_connect.tools.types import ALL_TOOLS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alter:
+    """A second persona of the same familiar."""
+
+    name: str
+    aliases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -67,6 +78,11 @@ class CharacterConfig:
     prompt_order: PromptOrder = PromptOrder.stable_first
     user_name: str | None = None
     user_persona: str = ""
+    place: PlaceSettings = PlaceSettings()
+    private_channel_ids: list[int] = field(default_factory=list)
+    recall_across_servers: list[str] = field(default_factory=list)
+    alters: list[Alter] = field(default_factory=list)
+    tools: list[str] = field(default_factory=list)
 
 
 def _zone(value: object) -> str:
@@ -79,6 +95,32 @@ def _zone(value: object) -> str:
     except (KeyError, ValueError, OSError):
         raise Unfit from None
     return value
+
+
+def _channel_ids(value: object) -> list[int]:
+    if not isinstance(value, list):
+        raise Unfit
+    return [whole(least=1).read(item) for item in value]
+
+
+def _tools(value: object) -> list[str]:
+    if isinstance(value, bool):
+        return list(ALL_TOOLS) if value else []
+    if not isinstance(value, list) or not all(name in ALL_TOOLS for name in value):
+        raise Unfit
+    return [name for name in ALL_TOOLS if name in value]
+
+
+def _alters(value: object) -> list[Alter]:
+    if not isinstance(value, list):
+        raise Unfit
+    return [_alter(row) for row in value]
+
+
+def _alter(row: object) -> Alter:
+    if not isinstance(row, Mapping) or not {"name"} <= row.keys() <= {"name", "aliases"}:
+        raise Unfit
+    return Alter(name=FILLED_TEXT.read(row["name"]), aliases=tuple(TEXTS.read(row.get("aliases", []))))
 
 
 TOP_KEYS = (
@@ -120,6 +162,41 @@ TOP_KEYS = (
         name="preset_fidelity",
         rule=PRESET_FIDELITY,
         meaning="With a SillyTavern preset: our memory in its order, or exactly what SillyTavern would send.",
+    ),
+    Key(
+        name="author_note",
+        field="place.global_note",
+        rule=TEXT_OR_NONE,
+        meaning="A note kept near the end of every conversation where neither character nor channel has one.",
+        example='"Keep answers short."',
+    ),
+    Key(
+        name="author_note_depth",
+        field="place.global_note_depth",
+        rule=whole(least=0),
+        meaning="How many turns follow the note.",
+    ),
+    *PLACE_KEYS,
+    Key(
+        name="private_channel_ids",
+        rule=Rule("a list of channel ids", _channel_ids),
+        meaning="Channels whose talk is never told of elsewhere.",
+    ),
+    Key(
+        name="recall_across_servers",
+        rule=TEXTS,
+        meaning='People who asked to be known everywhere, as "platform:id": on one server it recalls another.',
+    ),
+    Key(
+        name="tools",
+        rule=Rule(f"true, false or a list of {', '.join(ALL_TOOLS)}", _tools),
+        meaning="What the model may do during a reply, where it can use tools; never on voice.",
+        example='["remember", "search_memory"]',
+    ),
+    Key(
+        name="alters",
+        rule=Rule("rows that each start with [[alters]] and give a name and, if you like, aliases", _alters),
+        meaning="Further personas of this familiar, each in a `[[alters]]` row with a `name` and `aliases`.",
     ),
 )
 

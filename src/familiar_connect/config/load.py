@@ -25,7 +25,7 @@ from familiar_connect.config.llm import (
 )
 from familiar_connect.config.modes import channel_config_for_mode
 from familiar_connect.config.toml import KeyPath, checked, parse_toml, read_text, read_toml, write_text
-from familiar_connect.config.types import ChannelMode
+from familiar_connect.config.types import ChannelMode, PlaceSettings
 from familiar_connect.config.voice import OLDER_TTS_SPELLINGS
 from familiar_connect.errors import ConfigError
 
@@ -90,12 +90,14 @@ def _explained(layers: Sequence[_FileLayer]) -> list[Setting]:
     return settings
 
 
-def load_channel_config(path: Path, *, character_overrides: Mapping[str, Any] | None = None) -> ChannelConfig | None:
-    """The channel's settings in *path*, None when there are none."""
+def load_channel_config(
+    path: Path, *, character_overrides: Mapping[str, Any] | None = None, place: PlaceSettings | None = None
+) -> ChannelConfig | None:
+    """The channel's settings in *path*, over the familiar's *place*; None when there are none."""
     document = read_toml(Path(path))
     if document is None:
         return None
-    return channel_config_from(document, Path(path), character_overrides=character_overrides)
+    return channel_config_from(document, Path(path), character_overrides=character_overrides, place=place)
 
 
 def channel_config_from(
@@ -103,6 +105,7 @@ def channel_config_from(
     file: Path,
     *,
     character_overrides: Mapping[str, Any] | None = None,
+    place: PlaceSettings | None = None,
     strict: bool = True,
 ) -> ChannelConfig:
     """The channel's settings in *document*; keys nobody knows are an error only when *strict*."""
@@ -110,12 +113,15 @@ def channel_config_from(
     if ("mode",) not in values:
         raise ConfigError(f"{file}: mode is missing; add one of {', '.join(mode.value for mode in ChannelMode)}")
     base = channel_config_for_mode(values[("mode",)])
+    given = {key.fills: values[key.path] for key in CHANNEL_KEYS if len(key.path) == 1 and key.path in values}
+    of_place = {name.removeprefix("place."): value for name, value in given.items() if "." in name}
     return replace(
         base,
+        place=replace(place or PlaceSettings(), **of_place),
         typing_simulation=layered_typing(
             base.typing_simulation, character_overrides, _section(values, "typing_simulation"), file=file
         ),
-        **{key.fills: values[key.path] for key in CHANNEL_KEYS if len(key.path) == 1 and key.path in values},
+        **{name: value for name, value in given.items() if "." not in name},
     )
 
 

@@ -15,6 +15,9 @@ from familiar_connect.config.types import ChannelMode
 from familiar_connect.context.types import Layer
 
 _PROVIDERS = frozenset({"character", "history", "content_search", "mode_instructions"})
+_PLACE = frozenset({"channel_notes", "server_info", "server_memories", "participants"})
+_NOTES = frozenset({"short_term_memory", "documents", "conditioning"})
+_EVERYTHING = _PROVIDERS | _PLACE | _NOTES | {"assets", "sample_dialogues"}
 
 _TABLE: Mapping[ChannelMode, ChannelConfig] = MappingProxyType(
     {
@@ -33,7 +36,7 @@ _TABLE: Mapping[ChannelMode, ChannelConfig] = MappingProxyType(
                 Layer.scene: 600,
                 Layer.examples: 600,
             },
-            providers_enabled=_PROVIDERS,
+            providers_enabled=_EVERYTHING,
             preprocessors_enabled=frozenset({"stepped_thinking"}),
             postprocessors_enabled=frozenset({"recast"}),
         ),
@@ -52,7 +55,7 @@ _TABLE: Mapping[ChannelMode, ChannelConfig] = MappingProxyType(
                 Layer.scene: 500,
                 Layer.examples: 400,
             },
-            providers_enabled=_PROVIDERS,
+            providers_enabled=_EVERYTHING,
             preprocessors_enabled=frozenset({"stepped_thinking"}),
             typing_simulation=TypingSimulationConfig(enabled=True),
         ),
@@ -71,7 +74,7 @@ _TABLE: Mapping[ChannelMode, ChannelConfig] = MappingProxyType(
                 Layer.depth_inject: 100,
                 Layer.scene: 150,
             },
-            providers_enabled=_PROVIDERS,
+            providers_enabled=_PROVIDERS | _PLACE | _NOTES,
             postprocessors_enabled=frozenset({"recast"}),
         ),
     }
@@ -79,11 +82,13 @@ _TABLE: Mapping[ChannelMode, ChannelConfig] = MappingProxyType(
 
 SMALL_MODEL_SHARES: Mapping[Layer, float] = MappingProxyType(
     {
-        Layer.character: 0.28,
-        Layer.recent_history: 0.27,
+        Layer.character: 0.21,
+        Layer.examples: 0.13,
+        Layer.recent_history: 0.24,
         Layer.content: 0.14,
         Layer.history_summary: 0.05,
         Layer.author_note: 0.02,
+        Layer.core: 0.02,
     }
 )
 """How a model that can only work through little shares that little. The shares stay below what is left after the

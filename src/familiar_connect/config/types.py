@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum
 
 
@@ -14,6 +15,41 @@ class ChannelMode(Enum):
 
 
 DEFAULT_CHANNEL_MODE = ChannelMode.text_conversation_rp
+
+CHANNEL_PROMPT_MODES = ("append", "replace")
+DEFAULT_NOTE_DEPTH = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlaceSettings:
+    """What the owner set about a channel's prompts: words of their own, and what is told of the place."""
+
+    channel_prompt: str | None = None
+    channel_prompt_mode: str = CHANNEL_PROMPT_MODES[0]
+    channel_note: str | None = None
+    """A note of the channel, so many turns before the end."""
+    channel_note_depth: int = DEFAULT_NOTE_DEPTH
+    global_note: str | None = None
+    """The familiar's note for wherever neither the character nor the channel has one."""
+    global_note_depth: int = DEFAULT_NOTE_DEPTH
+    emoji_usage_enabled: bool = True
+    sticker_usage_enabled: bool = True
+    time_awareness: bool = False
+    include_timestamps: bool = False
+    personal_memories_enabled: bool = True
+    channel_memory_enabled: bool = False
+    memory_tagging_enabled: bool = False
+    short_term_memory_enabled: bool = True
+    private_channels_bypass: bool = False
+    rewards_enabled: bool = True
+    punishments_enabled: bool = True
+    operator_directive: str | None = None
+    """The operator's own last words of a prompt, as they wrote them."""
+
+    @property
+    def replaces_rules(self) -> bool:
+        """Whether the channel's prompt stands instead of the character's own rules."""
+        return self.channel_prompt_mode == "replace" and bool((self.channel_prompt or "").strip())
 
 
 class PromptOrder(Enum):

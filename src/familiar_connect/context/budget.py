@@ -100,7 +100,8 @@ def shorten(
 def _shorten_items(contribution: Contribution, limit: int, full: str) -> tuple[Contribution | None, DroppedNote | None]:
     size = tokens_of(contribution)
     items = tuple(_shown(item) for item in contribution.items)
-    sizes = [estimate_tokens(item.text) for item in items]
+    # The new messages are no part of what the layer is for; only the overall cap counts them.
+    sizes = [0 if item.fresh and full == "layer" else estimate_tokens(item.text) for item in items]
     stays = _never_cut(contribution, newest_too=full == "total")
     start = _first_kept(items, sizes, limit, stays)
     kept = tuple(item for i, item in enumerate(items) if i >= start or i in stays)
@@ -115,10 +116,11 @@ def _shorten_items(contribution: Contribution, limit: int, full: str) -> tuple[C
 
 
 def _never_cut(contribution: Contribution, *, newest_too: bool) -> set[int]:
-    """Positions of the items that stay whatever happens: the newest user's, under the overall cap the newest too."""
-    if contribution.tag is ItemTag.SAMPLE:
+    """Positions of what stays whatever happens: what is answered, the newest user turn, under the cap the newest."""
+    if contribution.tag is ItemTag.SAMPLE or contribution.layer is Layer.scene:
         return set()
     stays = set([i for i, item in enumerate(contribution.items) if item.role == "user"][-1:])
+    stays |= {i for i, item in enumerate(contribution.items) if item.fresh}
     return stays | {len(contribution.items) - 1} if newest_too else stays
 
 

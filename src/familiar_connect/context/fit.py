@@ -106,7 +106,12 @@ def _oldest_exchange(items: Sequence[ContextItem]) -> set[int]:
 
 
 def _with_spacers(items: Sequence[ContextItem], gone: set[int]) -> set[int]:
-    return gone | {i - 1 for i in gone if i > 0 and items[i - 1].tag is ItemTag.DATE_SPACER}
+    spacers: set[int] = set()
+    for index in gone:
+        while index > 0 and items[index - 1].tag is ItemTag.DATE_SPACER:
+            index -= 1
+            spacers.add(index)
+    return gone | spacers
 
 
 def _shorten_newest(
@@ -121,7 +126,8 @@ def _shorten_newest(
     if limit + GAP_CHARS >= len(text):
         return items, None
     shown = shorten_middle(text, limit)
-    shortened = replace(items[newest], parts=(TextPart(shown),))
+    media = (part for part in items[newest].parts if not isinstance(part, TextPart))
+    shortened = replace(items[newest], parts=(*media, TextPart(shown)))
     lost = estimate_tokens(text) - estimate_tokens(shown)
     note = DroppedNote(Layer.recent_history, items[newest].source or "pending", "truncated", lost, "window")
     return [*items[:newest], shortened, *items[newest + 1 :]], note

@@ -1,8 +1,8 @@
 """One reply being written: attempts one after another, each from the same base prompt.
 
-For every model in turn the prompt is fitted to its window and turned into messages; the base is
-never changed. The next model is tried only when one failed before its first word: what a reader
-has already seen is never silently started again.
+For every model in turn the prompt's media are resolved, it is fitted to the window, gets its first words
+and is turned into messages; the base is never changed. The next model is tried only when one failed before
+its first word: what a reader has already seen is never silently started again.
 """
 
 from __future__ import annotations
@@ -10,16 +10,22 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 
+from familiar_connect.chat.types import Turn
+from familiar_connect.context.attempt.media import resolve_media
+from familiar_connect.context.attempt.prefill import with_prefill
+from familiar_connect.context.attempt.shelf import MediaShelf
+from familiar_connect.context.attempt.tool_loop import ToolRounds
 from familiar_connect.context.budget import MESSAGE_OVERHEAD
 from familiar_connect.context.fit import counted_budget, fit_to_model, prompt_tokens
 from familiar_connect.context.messages import to_messages
 from familiar_connect.context.processors.tidy import Tidy
+from familiar_connect.context.protocols import ToolBox
 from familiar_connect.context.types import Prompt
 from familiar_connect.errors import ModelError, PromptTooLongError
 from familiar_connect.llm.protocols import ChatModel
-from familiar_connect.llm.streams import open_stream
-from familiar_connect.llm.types import Capabilities, Completion, Message
+from familiar_connect.llm.types import Capabilities, Completion, ImagePart, Message, TextPart, VideoPart
 
 logger = logging.getLogger(__name__)
 
@@ -38,19 +44,42 @@ CUT_SHORT = "…"
 class Generation:
     """The pieces of a reply as they come, and afterwards all that is known of how it was made."""
 
-    def __init__(self, prompt: Prompt, models: Sequence[ChatModel], *, tidy: Tidy | None = None) -> None:
+    def __init__(
+        self,
+        prompt: Prompt,
+        models: Sequence[ChatModel],
+        *,
+        tidy: Tidy | None = None,
+        media: MediaShelf | None = None,
+        tools: ToolBox | None = None,
+        turn: Turn | None = None,
+    ) -> None:
         if not models:
             raise ModelError("no model is configured for the reply: set [llm.default].model or run `familiar connect`")
         self._models = models
         self._tidy = tidy
+        self._media = media
+        self._tools = tools
+        self._turn = turn
         self.base = prompt
         self.prompt = prompt
+        """What the model was shown last, pictures by their address."""
         self.messages: list[Message] = []
+        """What was sent first, pictures by their address."""
+        self.tool_turns: list[Message] = []
+        """What followed: tools the model used, and what they gave."""
         self.capabilities = Capabilities()
         """What the model that was asked last says of itself."""
         self.completion: Completion | None = None
         self.failures: list[tuple[str, str]] = []
         self.text = ""
+
+    @property
+    def tools_used(self) -> list[str]:
+        """Names of the tools the model called, in order; of a name it made up only that it did."""
+        known = {spec.name for spec in self._tools.specs} if self._tools is not None else set()
+        called = (call.name for turn in self.tool_turns for call in turn.tool_calls)
+        return [name if name in known else "unknown" for name in called]
 
     async def pieces(self) -> AsyncGenerator[str, None]:
         """Each piece of text to show, tidied; ends when the model or the tidying says so."""
@@ -74,30 +103,80 @@ class Generation:
 
     async def _attempt(self, model: ChatModel) -> AsyncGenerator[str, None]:
         tidy = self._tidy.fresh() if self._tidy else None
-        capabilities = self.capabilities = capabilities_of(model)
-        self.prompt = await _fitted(self.base, model, capabilities)
-        self.messages = to_messages(self.prompt.items, capabilities, squash=self.prompt.squash)
-        stream = open_stream(model, self.messages)
-        self.completion = stream.completion
+        sent, tools = await self._prepared(model)
+        rounds = ToolRounds(model, sent, tools)
+        self.tool_turns = rounds.turns
         try:
-            async for piece in stream:
-                shown = tidy.feed(piece) if tidy else piece
-                if shown:
-                    yield shown
-                if tidy and tidy.ended:
-                    return
+            async with aclosing(rounds.pieces()) as pieces:
+                async for piece in pieces:
+                    self.completion = rounds.completion
+                    shown_piece = tidy.feed(piece) if tidy else piece
+                    if shown_piece:
+                        yield shown_piece
+                    if tidy and tidy.ended:
+                        return
             if tidy and (rest := tidy.close()):
                 yield rest
-            if stream.completion.finish_reason == "length":
+            if rounds.completion is not None and rounds.completion.finish_reason == "length":
                 yield CUT_SHORT
         finally:
-            await stream.aclose()
-            self.completion = stream.completion
+            self.completion = rounds.completion
+
+    async def prepare(self) -> None:
+        """Make `prompt` and `messages` for the first model, and ask nobody."""
+        await self._prepared(self._models[0])
+
+    async def _prepared(self, model: ChatModel) -> tuple[list[Message], ToolBox | None]:
+        """What *model* is sent, and the tools it may use."""
+        capabilities = self.capabilities = capabilities_of(model)
+        tools = self._tools if self._tools is not None and capabilities.tools and self._tools.specs else None
+        shown = await self._with_media(capabilities)
+        fitted = await _fitted(shown, model, capabilities)
+        ready = with_prefill(fitted, capabilities, turn=self._turn, tools=tools is not None)
+        sent = to_messages(ready.items, capabilities, squash=ready.squash)
+        self.prompt, self.messages = _prompt_without_data(ready), _without_data(sent)
+        return sent, tools
+
+    async def _with_media(self, capabilities: Capabilities) -> Prompt:
+        """The base with its media as this model takes them; the base itself stays as it is."""
+        if not any(item.media for item in self.base.items):
+            return self.base
+        brought = await self._media.bring(self.base, capabilities) if self._media is not None else None
+        return resolve_media(self.base, capabilities, brought=brought)
 
 
-def generate(prompt: Prompt, models: Sequence[ChatModel], *, tidy: Tidy | None = None) -> Generation:
+def generate(
+    prompt: Prompt,
+    models: Sequence[ChatModel],
+    *,
+    tidy: Tidy | None = None,
+    media: MediaShelf | None = None,
+    tools: ToolBox | None = None,
+    turn: Turn | None = None,
+) -> Generation:
     """A reply to *prompt* by the first of *models* that can give one; iterate its `pieces()`."""
-    return Generation(prompt, models, tidy=tidy)
+    return Generation(prompt, models, tidy=tidy, media=media, tools=tools, turn=turn)
+
+
+def _prompt_without_data(prompt: Prompt) -> Prompt:
+    if not any(isinstance(part, ImagePart | VideoPart) for item in prompt.items for part in item.parts):
+        return prompt
+    items = (
+        replace(
+            item,
+            parts=tuple(part if isinstance(part, TextPart) else replace(part, data=None) for part in item.parts),
+        )
+        for item in prompt.items
+    )
+    return replace(prompt, items=tuple(items))
+
+
+def _without_data(messages: Sequence[Message]) -> list[Message]:
+    """*messages* for whoever looks at them later: what a picture holds is not kept, where it was is."""
+    return [
+        replace(message, media=tuple(replace(part, data=None) for part in message.media)) if message.media else message
+        for message in messages
+    ]
 
 
 def too_much_preset(prompt: Prompt, model: ChatModel) -> str | None:

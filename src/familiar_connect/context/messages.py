@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from familiar_connect.context.attempt.reshape import with_media_moved, with_one_system
 from familiar_connect.context.types import ContextItem, ItemTag
-from familiar_connect.llm.types import Capabilities, ImagePart, Message, TextPart
+from familiar_connect.llm.types import Capabilities, ImagePart, Message, TextPart, VideoPart
 from familiar_connect.support.system_line import wrap
 
 NEVER_SQUASHED = (":newMainChat", ":newExampleChat", ":groupNudge")
@@ -26,10 +27,12 @@ def to_messages(
 
 def shown_items(items: Sequence[ContextItem], capabilities: Capabilities | None) -> Sequence[ContextItem]:
     """Those of *items* that such a model is shown, as it is shown them; first words where it can go on from them."""
+    items = with_media_moved(items)
     if capabilities is None:
         return items
     if not capabilities.prefill and any(item.tag is ItemTag.PREFILL for item in items):
         items = [item for item in items if item.tag is not ItemTag.PREFILL]
+    items = with_one_system(items) if capabilities.single_system else items
     return bare_speech(items) if capabilities.bare_single_speaker else items
 
 
@@ -164,8 +167,8 @@ def joined(items: Iterable[ContextItem]) -> str:
 
 
 def _one(item: ContextItem) -> Message:
-    images = tuple(part for part in item.parts if isinstance(part, ImagePart))
-    return Message(role=item.role, content=item.text, name=item.name, media=images)
+    media = tuple(part for part in item.parts if isinstance(part, ImagePart | VideoPart))
+    return Message(role=item.role, content=item.text, name=item.name, media=media)
 
 
 def alternating(messages: Sequence[Message]) -> list[Message]:
@@ -182,9 +185,13 @@ def _alternated(messages: Sequence[Message]) -> tuple[list[Message], list[int]]:
     places: list[int] = []
     for message in messages:
         role, content = message.role, message.content
+        if role == "tool" or message.tool_calls:
+            result.append(message)
+            places.append(len(result) - 1)
+            continue
         if role == "system" and result:
             role, content = "user", wrap(content)
-        if result and result[-1].role == role:
+        if result and result[-1].role == role and not result[-1].tool_calls:
             last = result[-1]
             result[-1] = Message(role=role, content=f"{last.content}\n{content}", media=last.media + message.media)
         else:

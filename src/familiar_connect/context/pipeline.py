@@ -11,12 +11,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from familiar_connect.chat.directives import place_tail
 from familiar_connect.chat.types import Directives
+from familiar_connect.context.attempt.offered import offered_by
+from familiar_connect.context.attempt.shelf import MediaShelf
 from familiar_connect.context.budget import Budgeter
 from familiar_connect.context.gather import gather
 from familiar_connect.context.generate import Generation, attempts_of, capabilities_of, generate
@@ -28,6 +30,7 @@ from familiar_connect.context.protocols import (
     PostProcessor,
     PreProcessor,
     PreProcessorError,
+    ToolBox,
 )
 from familiar_connect.context.render import RenderOptions, native_prompt
 from familiar_connect.context.total import within_total
@@ -48,12 +51,16 @@ from familiar_connect.presets.arranger import PresetArranger
 from familiar_connect.presets.turn.values import read_authored
 from familiar_connect.presets.types import PresetFidelity
 from familiar_connect.support.aio import off_loop
+from familiar_connect.support.system_line import without_frame
 from familiar_connect.support.text import last_sentence_end
 from familiar_connect.support.tokens import estimate_tokens
 
 __all__ = ["ContextPipeline", "LiveReply", "PipelineOutput", "PipelineReply", "ProviderOutcome", "TurnDeadlineError"]
 
 logger = logging.getLogger(__name__)
+
+ToolsFor = Callable[[ContextRequest], ToolBox | None]
+"""Which tools the model has for one request; None: it has none."""
 
 PLAIN_PROVIDERS = ("character", "history")
 """Whom a prompt as in SillyTavern is made from."""
@@ -116,6 +123,8 @@ class ContextPipeline:
         options: RenderOptions | None = None,
         arranger: Arranger | None = None,
         persona: str = "",
+        media: MediaShelf | None = None,
+        tools: ToolsFor | None = None,
     ) -> None:
         self.providers = tuple(providers)
         self.pre_processors = tuple(pre_processors)
@@ -126,6 +135,9 @@ class ContextPipeline:
         self._options = options or RenderOptions()
         self._arranger = arranger or PresetArranger()
         self._persona = persona
+        self.media = media
+        """Where pictures and films are fetched; None: models are given their addresses."""
+        self.tools = tools
 
     # Assembly
 
@@ -174,7 +186,7 @@ class ContextPipeline:
 
     async def build_prompt(self, request: ContextRequest) -> Prompt:
         """Everything but the tail: what the model will be shown, with the directives beside it."""
-        return await self._arranged(await self.assemble(request, self._budget_by_layer))
+        return await self._arranged(await self.assemble(self._offering(request)[0], self._budget_by_layer))
 
     def arrange(self, output: PipelineOutput) -> Prompt:
         return self._arranger.arrange(native_prompt(output, self._options), output.request)
@@ -209,14 +221,27 @@ class ContextPipeline:
         output, generation = await self._prepare(request, trace)
         return LiveReply(output, generation, _left(request, started), trace)
 
+    async def preview(self, request: ContextRequest) -> tuple[PipelineReply, list[dict[str, Any]]]:
+        """What the first model would be shown, made as for a reply, without asking it; and its blocks."""
+        output, generation = await self._prepare(request, _trace_of(request))
+        await generation.prepare()
+        reply = PipelineReply("", output, generation.prompt, generation.messages)
+        return reply, blocks_of(generation, output)
+
     async def opening(self, request: ContextRequest) -> list[Message]:
         """The messages that stand before what *request* is about to say: what a model can work ahead."""
-        output = await self._assemble(request, self._budget_by_layer, _limit(request.deadline_s))
+        output = await self.assemble(self._offering(request)[0], self._budget_by_layer)
         prompt = await self._arranged(output)
         first = next((i for i, item in enumerate(prompt.items) if item.source == "pending"), len(prompt.items))
         return to_messages(prompt.items[:first], capabilities_of(self._model), squash=prompt.squash)
 
+    def _offering(self, request: ContextRequest) -> tuple[ContextRequest, ToolBox | None]:
+        """*request* with what its model may use, which authored text asks for by name; and the tools themselves."""
+        tools = self.tools(request) if self.tools is not None else None
+        return replace(request, offered=offered_by(tools, capabilities_of(self._model))), tools
+
     async def _prepare(self, request: ContextRequest, trace: TraceBuilder) -> tuple[PipelineOutput, Generation]:
+        request, tools = self._offering(request)
         limit = _limit(request.deadline_s)
         async with trace.span("assemble") as told:
             output = await self._assemble(
@@ -226,8 +251,10 @@ class ContextPipeline:
         async with trace.span("render") as told:
             prompt = place_tail(await self._arranged(output))
             told["dropped"] = [_plain_note(note) for note in prompt.dropped]
-        tidy = Tidy([self._persona], speakers_of(prompt, request))
-        return output, generate(prompt, attempts_of(self._model), tidy=tidy)
+        tidy = Tidy([own_name(request) or self._persona], speakers_of(prompt, request))
+        turn = output.request.turn
+        models = attempts_of(self._model)
+        return output, generate(prompt, models, tidy=tidy, media=self.media, tools=tools, turn=turn)
 
     async def _collect(self, generation: Generation, left_s: float | None) -> None:
         limit = asyncio.timeout(left_s)
@@ -274,7 +301,14 @@ def collect_directives(found: Iterable[Contribution], request: ContextRequest) -
     total = Directives()
     for contribution in found:
         total += contribution.directives
+    total += Directives(uncensor=without_frame(request.settings.operator_directive or "") or None)
     return total + request.turn.directives if request.turn is not None else total
+
+
+def own_name(request: ContextRequest) -> str:
+    """Whose words are being written, where the turn says so: the one imitated, or an alter."""
+    turn = request.turn
+    return "" if turn is None else turn.imitated.name if turn.imitated is not None else turn.persona
 
 
 def speakers_of(prompt: Prompt, request: ContextRequest) -> set[str]:
@@ -316,6 +350,8 @@ def _model_facts(generation: Generation, output: PipelineOutput) -> dict[str, An
     facts: dict[str, Any] = {"failures": [list(pair) for pair in generation.failures]}
     facts["tokens_by_block"] = blocks_of(generation, output)
     facts["dropped"] = [_plain_note(n) for n in generation.prompt.dropped if n not in generation.base.dropped]
+    if generation.tool_turns:
+        facts["tools"] = generation.tools_used
     if (done := generation.completion) is not None:
         facts |= {
             "model": done.model,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from familiar_connect.context.types import ContextRequest, Contribution, Prompt
 from familiar_connect.errors import PreProcessorError
+from familiar_connect.llm.types import ToolCall, ToolSpec
 
-__all__ = ["Arranger", "ContextProvider", "PostProcessor", "PreProcessor", "PreProcessorError"]
+__all__ = ["Arranger", "ContextProvider", "PostProcessor", "PreProcessor", "PreProcessorError", "ToolBox"]
 
 
 @runtime_checkable
@@ -43,3 +45,19 @@ class Arranger(Protocol):
     """May move the items of a native prompt; never fetches anything."""
 
     def arrange(self, prompt: Prompt, request: ContextRequest) -> Prompt: ...
+
+
+@runtime_checkable
+class ToolBox(Protocol):
+    """What the model may do during one reply."""
+
+    @property
+    def specs(self) -> Sequence[ToolSpec]:
+        """The tools offered this turn."""
+
+    @property
+    def macros(self) -> Mapping[str, str]:
+        """Tool macro (`memory_tool`) → what stands for it in authored text this turn."""
+
+    async def call(self, call: ToolCall) -> str:
+        """Do what is asked; how it went, as text for the model."""

@@ -27,9 +27,11 @@ from familiar_connect.context.types import (
     Prompt,
 )
 from familiar_connect.llm.types import Message, Role, TextPart
+from familiar_connect.support.system_line import quiet, speaker_name
 from familiar_connect.support.text import shorten_middle
 
-PREAMBLE = "User messages are prefixed with the speaker's name. Answer in your own voice, without a prefix."
+HOW_TO_READ = "User messages are prefixed with the speaker's name."
+PREAMBLE = f"{HOW_TO_READ} Answer in your own voice, without a prefix."
 PENDING_CHARS = 32_000
 """A message longer than this is shown with its middle left out; the history keeps all of it."""
 
@@ -69,7 +71,9 @@ def native_prompt(output: PipelineOutput, options: RenderOptions | None = None) 
     top = seats[_Seat.top]
     if stable_first:
         top = [c for c in top if _is_system(c)] + [c for c in top if not _is_system(c)]
-    preamble = ContextItem.of("system", PREAMBLE, tag=ItemTag.PREAMBLE, source="preamble")
+    turn = output.request.turn
+    imitates = turn is not None and turn.imitated is not None
+    preamble = ContextItem.of("system", HOW_TO_READ if imitates else PREAMBLE, tag=ItemTag.PREAMBLE, source="preamble")
     items = [preamble, *(item for c in top for item in _items_of(c))]
     items += _stream(output.request, seats[_Seat.dialogue], seats[_Seat.before_exchange])
     items = _inject(items, seats[_Seat.inject], options)
@@ -169,12 +173,14 @@ def pending_item(turn: PendingTurn) -> ContextItem:
     """One message being answered, as it is sent: the speaker's name before the words."""
     text = shorten_middle(turn.text, PENDING_CHARS)
     author = turn.author
+    who = speaker_name(author.label, author.user_id) if author else ""
+    text = quiet(text) if author else text
     return ContextItem(
         role="user",
-        parts=(TextPart(f"{author.label}: {text}" if author else text),),
+        parts=(TextPart(f"{who}: {text}" if author else text),),
         tag=ItemTag.DIALOGUE,
         name=author.openai_name if author else None,
-        sender=Sender(name=author.label) if author else None,
+        sender=Sender(name=who) if author else None,
         words=text,
         history_id=turn.history_id,
         source="pending",

@@ -54,6 +54,39 @@ SLOTS: dict[ItemTag, Slot] = {
     ItemTag.THINKING: Slot(Layer.depth_inject, STREAM),
 }
 
+SEGMENTS: dict[str, tuple[ItemTag, ...]] = {
+    "instructions": (
+        ItemTag.PREAMBLE,
+        ItemTag.RULES,
+        ItemTag.CHANNEL_PROMPT,
+        ItemTag.AUTHOR_NOTE,
+        ItemTag.POST_HISTORY,
+        ItemTag.TAIL,
+        ItemTag.PREFILL,
+    ),
+    "persona": (ItemTag.PERSONA, ItemTag.TRAITS, ItemTag.SCENARIO, ItemTag.SAMPLE, ItemTag.SPRITES),
+    "server": (ItemTag.SERVER_INFO, ItemTag.EMOJIS, ItemTag.STICKERS),
+    "memory": (
+        ItemTag.SERVER_MEMORIES,
+        ItemTag.SUMMARY,
+        ItemTag.SHORT_TERM,
+        ItemTag.DOCUMENTS,
+        ItemTag.FOUND,
+        ItemTag.CONDITIONING,
+    ),
+    "people": (ItemTag.PARTICIPANTS, ItemTag.PEOPLE, ItemTag.NOW, ItemTag.USER_BLOCKS),
+    "conversation": (ItemTag.DIALOGUE, ItemTag.DATE_SPACER, ItemTag.THINKING),
+    "tools": (ItemTag.TOOL_DEFINITIONS,),
+}
+"""What the blocks of a prompt are counted for, for whoever asks where its tokens go."""
+_SEGMENT_OF = {tag: segment for segment, tags in SEGMENTS.items() for tag in tags}
+
+
+def segment_of(tag: ItemTag | None) -> str:
+    """What a block of *tag* is counted for; one without counts as instructions, as a preset's own words do."""
+    return _SEGMENT_OF[tag] if tag is not None else "instructions"
+
+
 LABELS: dict[ItemTag, str] = {
     ItemTag.SUMMARY: "Earlier, in short",
     ItemTag.SHORT_TERM: "Heard elsewhere",

@@ -68,8 +68,10 @@ def _speakers_own(kept: Sequence[Contribution], request: ContextRequest) -> froz
 
 
 def _shortened_pending(request: ContextRequest) -> list[DroppedNote]:
-    """A note for each new message too long to be shown whole."""
-    notes = []
+    """A note for each new message too long to be shown whole; of a dialogue that brings them the layer's cut tells."""
+    notes: list[DroppedNote] = []
+    if brings_the_exchange(request):
+        return notes
     for turn in request.speakers_turns:
         if len(turn.text) > PENDING_CHARS:
             lost = max(1, estimate_tokens(turn.text) - estimate_tokens(pending_item(turn).text))

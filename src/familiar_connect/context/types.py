@@ -11,7 +11,7 @@ from typing import Literal
 from familiar_connect.chat.message_ids import MessageIdMap
 from familiar_connect.chat.scene import Scene
 from familiar_connect.chat.types import EMPTY_MENTIONS, Directives, ListedUser, MediaDescriptor, Sender, Turn
-from familiar_connect.config.types import ChannelMode
+from familiar_connect.config.types import ChannelMode, PlaceSettings
 from familiar_connect.identity import Author
 from familiar_connect.llm.types import Part, Role, TextPart
 from familiar_connect.presets.types import ActivePreset, CardFields
@@ -116,6 +116,8 @@ class ContextItem:
     """What was said, without mark or name before it: for a model so small that these confuse it."""
     anchor: bool = False
     """A good place to start when older items must go: cutting to it keeps later prompts' prefix the same."""
+    fresh: bool = False
+    """Part of the exchange being answered: never cut."""
     media: tuple[MediaDescriptor, ...] = ()
     sender: Sender | None = None
     users: tuple[ListedUser, ...] = ()
@@ -189,6 +191,17 @@ class PendingTurn:
     history_id: int | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Offered:
+    """What the answering model can do this turn, for authored text that asks or names it."""
+
+    tools: Mapping[str, str] = field(default_factory=dict)
+    """Tool macro (`memory_tool`) → the function it names."""
+    tool_names: frozenset[str] = frozenset()
+    tool_families: frozenset[str] = frozenset()
+    capabilities: frozenset[str] = frozenset()
+
+
 @dataclass(frozen=True)
 class ContextRequest:
     """What a reply is asked for. Built once per turn; a change is a new request."""
@@ -208,6 +221,7 @@ class ContextRequest:
     before_id: int | None = None
     turn: Turn | None = None
     scene: Scene | None = None
+    settings: PlaceSettings = PlaceSettings()
     preset: ActivePreset | None = None
     """The SillyTavern preset in force, and how true to it the prompt is; None: native order."""
     card: CardFields | None = None
@@ -218,6 +232,7 @@ class ContextRequest:
     """What the turn's chances are taken from: the same seed, the same choices."""
     now: datetime | None = None
     """When the turn began, in the familiar's zone: the clock that macros read."""
+    offered: Offered = field(default_factory=Offered)
 
     @property
     def speakers_turns(self) -> tuple[PendingTurn, ...]:

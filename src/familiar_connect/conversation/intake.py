@@ -9,11 +9,13 @@ from typing import Any
 
 from familiar_connect.channel_config import ChannelConfigStore
 from familiar_connect.chat.types import InboundMessage
+from familiar_connect.chat.window import without_private
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.conversation.channels import ChannelLabels
 from familiar_connect.conversation.queue import ReplyQueue
 from familiar_connect.conversation.types import BufferedMessage, ResponseTrigger
 from familiar_connect.errors import ConfigError, HistoryError
+from familiar_connect.history.facts import facts_of
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import PrivacyLevel
 from familiar_connect.privacy import PrivacyRegistry
@@ -76,6 +78,7 @@ class Intake:
             return Heard.private
         if not self._listens_to(message):
             return Heard.not_subscribed
+        message = without_private(message, self._privacy.is_full)
         try:
             turn, is_new = await off_loop(
                 self._history.append_new,
@@ -88,6 +91,7 @@ class Intake:
                 mode=await off_loop(self._mode, message.channel_id),
                 platform_message_id=message.message_id,
                 timestamp=message.timestamp,
+                facts=facts_of(message),
             )
         except HistoryError as error:
             logger.error("message could not be stored", extra={"reason": str(error)})
@@ -104,7 +108,7 @@ class Intake:
         if self.notify_turn is not None:
             await self.notify_turn()
         await self._interrupt(message.channel_id)
-        heard = BufferedMessage(message.author, message.text, message.timestamp, turn.id)
+        heard = BufferedMessage(message.author, message.text, message.timestamp, turn.id, message)
         self.queue.put(
             message.channel_id,
             heard,

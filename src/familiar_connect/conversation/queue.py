@@ -12,12 +12,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from familiar_connect.conversation.types import BufferedMessage, Exchange, ResponseTrigger
-from familiar_connect.support.aio import Background, cancel_and_wait
+from familiar_connect.support.aio import Background, cancel_and_wait, patiently
 
 logger = logging.getLogger(__name__)
 
 MAX_WAITING = 200
 """Messages of one exchange; older ones are in the history all the same."""
+GIVE_UP_S = 180.0
+"""Seconds after which a reply gives way to what waits behind it."""
 
 Respond = Callable[[Exchange, Any], Awaitable[Any]]
 
@@ -38,6 +40,7 @@ class ReplyQueue:
     def __init__(self, familiar_id: str, respond: Respond) -> None:
         self._familiar_id = familiar_id
         self.respond = respond
+        self.give_up_s = GIVE_UP_S
         self._channels: dict[int, _Channel] = {}
         self._background = Background("replies")
 
@@ -69,7 +72,7 @@ class ReplyQueue:
     async def _answer(self, channel_id: int, channel: _Channel) -> None:
         queued = False
         while channel.waiting:
-            messages, channel.waiting = tuple(channel.waiting), []
+            messages, channel.waiting = asked_alike(channel.waiting)
             exchange = Exchange(
                 familiar_id=self._familiar_id,
                 channel_id=channel_id,
@@ -78,9 +81,12 @@ class ReplyQueue:
                 trigger=channel.trigger,
                 is_voice=channel.is_voice,
                 from_queue=queued,
+                asked=messages[-1].asked,
             )
             try:
-                await self.respond(exchange, channel.place)
+                work = self.respond(exchange, channel.place)
+                if not await patiently(work, lambda: bool(channel.waiting), give_up_s=self.give_up_s):
+                    logger.warning("a reply took too long and was given up", extra={"channel_id": channel_id})
             except Exception:  # isolation: what waits is answered all the same
                 logger.exception("reply failed", extra={"channel_id": channel_id})
             queued = True
@@ -105,3 +111,9 @@ class ReplyQueue:
         for channel in self._channels.values():
             channel.waiting.clear()
         await self._background.aclose()
+
+
+def asked_alike(waiting: list[BufferedMessage]) -> tuple[tuple[BufferedMessage, ...], list[BufferedMessage]]:
+    """The messages one reply answers, for the same is asked with them; and those that wait for the next."""
+    count = next((at for at, each in enumerate(waiting) if each.asked != waiting[0].asked), len(waiting))
+    return tuple(waiting[:count]), waiting[count:]

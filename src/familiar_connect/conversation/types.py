@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 
+from familiar_connect.chat.types import Asked, InboundMessage
 from familiar_connect.identity import Author
 
 
@@ -27,6 +28,10 @@ class BufferedMessage:
     text: str
     timestamp: datetime
     history_id: int | None = None
+    message: InboundMessage | None = None
+    """All that came with it; None: the words are all there was."""
+    asked: Asked = Asked()
+    """What else is asked with it: it waits with the message."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,3 +45,4 @@ class Exchange:
     trigger: ResponseTrigger
     is_voice: bool = False
     from_queue: bool = False
+    asked: Asked = Asked()

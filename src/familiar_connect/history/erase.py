@@ -1,7 +1,8 @@
 """Everything one person said: found, read in steps, and erased for good.
 
-Erasing is one transaction. It also empties the summaries, which were made from what was said and are
-made anew from what is left. `compact` afterwards leaves no copy in free pages or in the write-ahead log.
+Erasing is one transaction. It also empties the summaries and short-term notes, which were made from what
+was said and are made anew from what is left. `compact` afterwards leaves no copy in free pages or in the
+write-ahead log.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _PEOPLE = (
 )
 _THEIRS = "familiar_id = ? AND author_platform = ? AND author_user_id = ?"
 _SUMMARIES = ("summaries", "cross_context_summaries")
-_MADE_FROM_TURNS = (*_SUMMARIES, "summaries_without")
+_MADE_FROM_TURNS = (*_SUMMARIES, "summaries_without", "short_term_notes")
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,12 @@ class AuthorRows:
             gone = connection.execute(
                 f"DELETE FROM turns WHERE {_THEIRS}", (familiar_id, who.platform, who.user_id)
             ).rowcount
+            # Somebody else's message may quote theirs, or say that they reacted to it.
+            connection.execute(
+                "UPDATE turns SET facts = NULL WHERE familiar_id = ? AND facts IS NOT NULL AND instr(facts, ?) > 0",
+                (familiar_id, who.user_id),
+            )
+            connection.execute(f"DELETE FROM conditioning WHERE {_THEIRS}", (familiar_id, who.platform, who.user_id))
             for table in _MADE_FROM_TURNS:
                 connection.execute(f"DELETE FROM {table} WHERE familiar_id = ?", (familiar_id,))
         return gone

@@ -18,7 +18,7 @@ Mode: TypeAlias = ChannelMode | str | None
 
 TURN_COLUMNS = (
     "id, timestamp, role, author_platform, author_user_id, author_username, author_display_name,"
-    " content, channel_id, guild_id, mode, platform_message_id"
+    " content, channel_id, guild_id, mode, platform_message_id, facts"
 )
 """The columns `turn` reads, in its order."""
 
@@ -29,7 +29,8 @@ EARLIEST, LATEST = datetime(2, 1, 1, tzinfo=UTC), datetime(9998, 12, 31, tzinfo=
 
 
 def turn(row: Row) -> HistoryTurn:
-    id_, when, role, platform, user_id, username, display_name, content, channel_id, guild_id, mode, message_id = row
+    id_, when, role, platform, user_id, username, display_name, content, channel_id, guild_id, mode, *rest = row
+    message_id, facts = rest
     return HistoryTurn(
         id_,
         moment(when),
@@ -40,6 +41,7 @@ def turn(row: Row) -> HistoryTurn:
         guild_id=guild_id,
         mode=text(mode),
         platform_message_id=text(message_id),
+        facts=text(facts),
     )
 
 

@@ -2,7 +2,8 @@
 
 `turns` is the archive. `channel_stats` and `channel_authors` are caches of its older part, described in
 `side_tables`. Everything one person said is found without an index of its own: `channel_authors` names the
-channels, (familiar, channel, id) holds their turns.
+channels, (familiar, channel, id) holds their turns. `short_term_notes` and `conditioning` belong to
+`memory/notes`.
 """
 
 from __future__ import annotations
@@ -72,6 +73,43 @@ CREATE TABLE IF NOT EXISTS memory_writer_watermark (
     last_written_id INTEGER NOT NULL,
     created_at TEXT NOT NULL
 )
+"""
+
+# One row per persona, channel and owner: a person (`user:…`) or, where everybody reads along, a server (`server:…`).
+_SHORT_TERM = """
+CREATE TABLE IF NOT EXISTS short_term_notes (
+    familiar_id TEXT NOT NULL,
+    persona TEXT NOT NULL,
+    channel_id INTEGER NOT NULL,
+    owner TEXT NOT NULL,
+    guild_id INTEGER,
+    parent_id INTEGER,
+    channel_name TEXT,
+    owner_name TEXT,
+    lines TEXT NOT NULL,
+    people TEXT NOT NULL,
+    summary TEXT,
+    updated_at REAL NOT NULL,
+    PRIMARY KEY (familiar_id, persona, channel_id, owner)
+) WITHOUT ROWID
+"""
+
+_CONDITIONING = """
+CREATE TABLE IF NOT EXISTS conditioning (
+    familiar_id TEXT NOT NULL,
+    guild_id INTEGER NOT NULL,
+    persona TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    action TEXT NOT NULL,
+    reason_key TEXT NOT NULL,
+    author_platform TEXT NOT NULL,
+    author_user_id TEXT NOT NULL,
+    author_name TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    times INTEGER NOT NULL,
+    updated_at REAL NOT NULL,
+    PRIMARY KEY (familiar_id, guild_id, persona, kind, action, reason_key, author_platform, author_user_id)
+) WITHOUT ROWID
 """
 
 # Both hold exactly the turns with id <= folded_to. A turn without a mode is counted under ''.
@@ -185,6 +223,12 @@ def _platform_message_ids(connection: sqlite3.Connection) -> None:
     )
 
 
+def _turn_facts(connection: sqlite3.Connection) -> None:
+    """What a message held besides its words, as JSON; most hold nothing."""
+    if "facts" not in _columns(connection, "turns"):
+        connection.execute("ALTER TABLE turns ADD COLUMN facts TEXT")
+
+
 def make_side_tables_anew(connection: sqlite3.Connection) -> None:
     """The caches, empty and as they should be, whatever stood in their place."""
     for table in ("channel_stats", "channel_authors", "side_tables"):
@@ -201,6 +245,11 @@ def _people_left_out(connection: sqlite3.Connection) -> None:
     connection.execute(_LEFT_OUT)
 
 
+def _notes(connection: sqlite3.Connection) -> None:
+    for statement in (_SHORT_TERM, _CONDITIONING):
+        connection.execute(statement)
+
+
 def _columns(connection: sqlite3.Connection, table: str) -> list[str]:
     return [str(row[1]) for row in connection.execute(f"PRAGMA table_info({table})")]
 
@@ -214,4 +263,6 @@ MIGRATIONS = (
     Migration("platform_message_ids", _platform_message_ids),
     Migration("side_tables", _side_tables),
     Migration("people_left_out", _people_left_out),
+    Migration("turn_facts", _turn_facts),
+    Migration("notes", _notes),
 )

@@ -57,8 +57,8 @@ MAX_TURNS_READ = 10_000
 
 _INSERT = (
     "INSERT INTO turns (familiar_id, channel_id, guild_id, role, author_platform, author_user_id, author_username,"
-    " author_display_name, content, timestamp, mode, platform_message_id)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+    " author_display_name, content, timestamp, mode, platform_message_id, facts)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
 )
 _NOBODY = (None, None, None, None)
 
@@ -93,6 +93,7 @@ class HistoryStore:
         mode: Mode = None,
         platform_message_id: str | None = None,
         timestamp: datetime | None = None,
+        facts: str | None = None,
     ) -> HistoryTurn:
         """Store one turn for good. A platform message stored before is returned as it was stored then."""
         return self.append_new(
@@ -105,6 +106,7 @@ class HistoryStore:
             mode=mode,
             platform_message_id=platform_message_id,
             timestamp=timestamp,
+            facts=facts,
         )[0]
 
     def append_new(
@@ -119,13 +121,14 @@ class HistoryStore:
         mode: Mode = None,
         platform_message_id: str | None = None,
         timestamp: datetime | None = None,
+        facts: str | None = None,
     ) -> tuple[HistoryTurn, bool]:
         """As `append_turn`, and whether the turn is new: False when this platform message was stored before."""
         when = in_utc(timestamp or self._clock.now())
         said_in = mode_value(mode)
         message_id = platform_message_id or None
         who = (author.platform, author.user_id, author.username, author.display_name) if author else _NOBODY
-        values = (familiar_id, channel_id, guild_id, role, *who, content, when.isoformat(), said_in, message_id)
+        values = (familiar_id, channel_id, guild_id, role, *who, content, when.isoformat(), said_in, message_id, facts)
         try:
             stored = self.database.write(_INSERT, values)
         except UnicodeEncodeError:
@@ -139,6 +142,7 @@ class HistoryStore:
                 mode=said_in and storable(said_in),
                 platform_message_id=message_id and storable(message_id),
                 timestamp=when,
+                facts=facts and storable(facts),
             )
         if stored.rowcount == 0 and message_id is not None:
             place = (familiar_id, channel_id, message_id)
@@ -156,6 +160,7 @@ class HistoryStore:
             guild_id=guild_id,
             mode=said_in,
             platform_message_id=message_id,
+            facts=facts,
         )
         return said, True
 

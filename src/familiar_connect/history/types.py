@@ -21,6 +21,8 @@ class HistoryTurn:
     guild_id: int | None = field(default=None, kw_only=True)
     mode: str | None = field(default=None, kw_only=True)
     platform_message_id: str | None = field(default=None, kw_only=True)
+    facts: str | None = field(default=None, kw_only=True)
+    """What came with the words, as `history.facts` writes it."""
 
 
 @dataclass(frozen=True)

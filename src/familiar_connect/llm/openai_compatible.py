@@ -34,7 +34,9 @@ from familiar_connect.llm.retry import (
     error_of_transport,
 )
 from familiar_connect.llm.streams import PieceStream, nearest_way, whole_reply
-from familiar_connect.llm.types import Capabilities, Completion, Message
+from familiar_connect.llm.tool_calls import ToolCallReader
+from familiar_connect.llm.types import Capabilities, Completion, Message, ToolSpec
+from familiar_connect.support.aio import off_loop
 
 if TYPE_CHECKING:
     import httpx2
@@ -107,12 +109,22 @@ class LLMClient:
         # OpenAI's own endpoint refuses the older name for its newer models; everyone else knows only that one.
         return "max_completion_tokens" if same_address(self.base_url, "https://api.openai.com") else "max_tokens"
 
-    def _request(self, messages: Sequence[Message], stop: Sequence[str], max_tokens: int | None) -> dict[str, Any]:
+    def _request(
+        self,
+        messages: Sequence[Message],
+        stop: Sequence[str],
+        max_tokens: int | None,
+        tools: Sequence[ToolSpec] = (),
+        may_call: bool = True,
+    ) -> dict[str, Any]:
         payload = self.build_payload(messages)
         if stop:
             payload["stop"] = list(stop)
         if max_tokens is not None:
             payload[self._output_limit_name] = max_tokens
+        if tools:
+            # Tools stay described when no more may be called: some providers refuse their results otherwise.
+            payload |= {"tools": [tool.to_dict() for tool in tools], "tool_choice": "auto" if may_call else "none"}
         return payload
 
     # What is asked
@@ -141,14 +153,20 @@ class LLMClient:
             await started.aclose()
 
     def start(
-        self, messages: Sequence[Message], *, stop: Sequence[str] = (), max_tokens: int | None = None
+        self,
+        messages: Sequence[Message],
+        *,
+        stop: Sequence[str] = (),
+        max_tokens: int | None = None,
+        tools: Sequence[ToolSpec] = (),
+        may_call: bool = True,
     ) -> CompletionStream:
         """The answer in pieces, with all the call tells beside them. The call begins with the iteration."""
         if nearest_way(self) == "chat":
             return whole_reply(self, messages)
         completion = self._new_completion()
-        pieces = self._attempts(completion, list(messages), self._request(messages, stop, max_tokens))
-        return PieceStream(completion, pieces)
+        payload = self._request(messages, stop, max_tokens, tools, may_call)
+        return PieceStream(completion, self._attempts(completion, list(messages), payload))
 
     async def complete(
         self, messages: Sequence[Message], *, stop: Sequence[str] = (), max_tokens: int | None = None
@@ -240,7 +258,7 @@ class LLMClient:
                 if text:
                     yield text
                 return
-            events, halves = wire.EventReader(endpoint.shown), wire.HalfCharacters()
+            events, halves, calls = wire.EventReader(endpoint.shown), wire.HalfCharacters(), ToolCallReader()
             async with aclosing(self._events(response, events)) as incoming:
                 async for event in incoming:
                     if event.get("error"):
@@ -248,6 +266,7 @@ class LLMClient:
                     wire.note_facts(completion, event)
                     delta = wire.read_delta(event)
                     completion.finish_reason = delta.finish_reason or completion.finish_reason
+                    calls.feed(delta.part)
                     if len(completion.text) + len(delta.text) > wire.MAX_REPLY_CHARS:
                         raise ModelError(f"{self.model!r} did not stop talking; its reply was cut.")
                     if text := halves.feed(delta.text):
@@ -256,6 +275,7 @@ class LLMClient:
                 yield text
             if not events.done and completion.finish_reason is None:
                 raise ModelError(f"{endpoint.shown} ended the reply before it was finished.", retryable=True)
+            completion.tool_calls = calls.calls
 
     async def _events(
         self, response: httpx2.Response, events: wire.EventReader
@@ -322,8 +342,7 @@ class LLMClient:
         import httpx2  # loaded in a thread by the line above
 
         url = f"{endpoint.base_url.rstrip('/')}/chat/completions"
-        # Half a character, as a terminal may hand over, must not keep the rest from being sent.
-        content = json.dumps(payload, ensure_ascii=False).encode("utf-8", "replace")
+        content = await off_loop(_encoded, payload) if any(each.media for each in messages) else _encoded(payload)
         try:
             async with http.stream("POST", url, headers=self.build_headers(), content=content) as response:
                 if not response.is_success:
@@ -333,6 +352,11 @@ class LLMClient:
                 yield response
         except (httpx2.TransportError, httpx2.InvalidURL, OSError, TimeoutError, UnicodeError) as error:
             raise self._explain(endpoint, error) from error
+
+
+def _encoded(payload: dict[str, Any]) -> bytes:
+    """Half a character, as a terminal may hand over, must not keep the rest from being sent."""
+    return json.dumps(payload, ensure_ascii=False).encode("utf-8", "replace")
 
 
 def _read_whole(completion: Completion, endpoint: Endpoint, body: bytes, messages: Sequence[Message]) -> str:
@@ -348,4 +372,7 @@ def _read_whole(completion: Completion, endpoint: Endpoint, body: bytes, message
     wire.note_facts(completion, answer)
     reason = choice.get("finish_reason")
     completion.finish_reason = reason if isinstance(reason, str) else None
+    calls = ToolCallReader()
+    calls.feed(choice.get("message"))
+    completion.tool_calls = calls.calls
     return wire.whole_characters(wire.text_of(choice.get("message")))[: wire.MAX_REPLY_CHARS]

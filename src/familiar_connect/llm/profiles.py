@@ -35,7 +35,7 @@ _FAMILIES: tuple[tuple[str, Capabilities], ...] = (
     (r"gpt-oss", Capabilities(window=131_072, tools=True, prefill=False)),
     (r"o[134](-|$)", Capabilities(window=200_000, max_output=100_000, vision=True, tools=True, prefill=False)),
     (r"claude", Capabilities(window=200_000, vision=True, tools=True)),
-    (r"gemini", Capabilities(window=1_000_000, vision=True, tools=True, prefill=False)),
+    (r"gemini", Capabilities(window=1_000_000, vision=True, video=True, tools=True, prefill=False)),
     (r"gemma-?3", Capabilities(window=131_072, vision=True, strict_roles=True)),
     (r"gemma", Capabilities(window=8192, strict_roles=True)),
     (r"(meta-)?llama-?3\.[123]", Capabilities(window=131_072, tools=True)),

@@ -1,23 +1,36 @@
 """ScriptedModel: a model that says what a test wrote for it, and remembers what it was asked.
 
-It talks to nobody. Answers come in order, word by word; one may be an error to raise or a function of
-the messages. Asked more often than the script foresees, it fails loudly.
+It talks to nobody. Answers come in order, word by word; one may be an error to raise, a function of
+the messages, or a `Wants` that calls tools. Asked more often than the script foresees, it fails loudly.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from familiar_connect.llm.openai_compatible import LLMClient
 from familiar_connect.llm.protocols import CompletionStream
 from familiar_connect.llm.streams import PieceStream
-from familiar_connect.llm.types import Capabilities, Completion, Message, Usage
+from familiar_connect.llm.types import Capabilities, Completion, Message, ToolCall, ToolSpec, Usage
 from familiar_connect.support.tokens import estimate_tokens
 
-Answer = str | BaseException | Callable[[list[Message]], str]
+
+@dataclass(frozen=True)
+class Wants:
+    """An answer that asks for tools: each a name and its arguments, after some words or none."""
+
+    calls: tuple[tuple[str, Mapping[str, Any] | str], ...]
+    text: str = ""
+
+
+Said = str | Wants
+Answer = Said | BaseException | Callable[[list[Message]], Said]
 
 
 class ScriptExhausted(AssertionError):
@@ -37,7 +50,7 @@ class ScriptedModel(LLMClient):
 
     def __init__(
         self,
-        replies: Iterable[Answer] | Callable[[list[Message]], str] = (),
+        replies: Iterable[Answer] | Callable[[list[Message]], Said] = (),
         *,
         capabilities: Capabilities | None = None,
         pieces: Callable[[str], Iterable[str]] | None = None,
@@ -55,6 +68,8 @@ class ScriptedModel(LLMClient):
         """What each call was asked, oldest first."""
         self.limits: list[tuple[tuple[str, ...], int | None]] = []
         """Stop strings and longest answer each call was given."""
+        self.offered: list[tuple[str, ...]] = []
+        """Names of the tools each streamed call might use."""
         self.replies: deque[Answer] = deque() if callable(replies) else deque(replies)
         self._always = replies if callable(replies) else None
         self._pieces = pieces or words_of
@@ -71,16 +86,22 @@ class ScriptedModel(LLMClient):
         began = time.monotonic()
         try:
             self.limits.append((tuple(stop), max_tokens))
-            completion.text = _up_to(self._next(messages), stop)
-            self._note(completion, messages)
+            self._note(completion, messages, self._next(messages), stop)
         finally:
             self._end(completion, began)
         return completion
 
     def start(
-        self, messages: Sequence[Message], *, stop: Sequence[str] = (), max_tokens: int | None = None
+        self,
+        messages: Sequence[Message],
+        *,
+        stop: Sequence[str] = (),
+        max_tokens: int | None = None,
+        tools: Sequence[ToolSpec] = (),
+        may_call: bool = True,
     ) -> CompletionStream:
         completion = self._new_completion()
+        self.offered.append(tuple(tool.name for tool in tools) if may_call else ())
         return PieceStream(completion, self._say(completion, list(messages), stop, max_tokens))
 
     async def _say(
@@ -89,7 +110,8 @@ class ScriptedModel(LLMClient):
         began = time.monotonic()
         try:
             self.limits.append((tuple(stop), max_tokens))
-            text = _up_to(self._next(messages), stop)
+            said = self._next(messages)
+            text = _up_to(_text_of(said), stop)
             pauses, self._pauses = self._pauses, {}
             await self._stand(pauses.get(0))
             for count, piece in enumerate(self._pieces(text), start=1):
@@ -98,7 +120,7 @@ class ScriptedModel(LLMClient):
                 completion.text += piece
                 yield piece
                 await self._stand(pauses.get(count))
-            self._note(completion, messages)
+            self._note(completion, messages, said, stop)
         finally:
             self._end(completion, began)
 
@@ -108,7 +130,7 @@ class ScriptedModel(LLMClient):
             pause.reached.set()
             await pause.resume.wait()
 
-    def _next(self, messages: Sequence[Message]) -> str:
+    def _next(self, messages: Sequence[Message]) -> Said:
         self.calls.append(list(messages))
         if self._always is not None:
             return self._always(list(messages))
@@ -117,14 +139,29 @@ class ScriptedModel(LLMClient):
         answer = self.replies.popleft()
         if isinstance(answer, BaseException):
             raise answer
-        return answer if isinstance(answer, str) else answer(list(messages))
+        return answer if isinstance(answer, str | Wants) else answer(list(messages))
 
-    def _note(self, completion: Completion, messages: Sequence[Message]) -> None:
-        completion.finish_reason = "stop"
+    def _note(self, completion: Completion, messages: Sequence[Message], said: Said, stop: Sequence[str]) -> None:
+        completion.text = _up_to(_text_of(said), stop)
+        completion.tool_calls = _calls_of(said, len(self.calls))
+        completion.finish_reason = "tool_calls" if completion.tool_calls else "stop"
         completion.usage = Usage(
             prompt_tokens=sum(estimate_tokens(message.content) for message in messages),
             completion_tokens=estimate_tokens(completion.text),
         )
+
+
+def _text_of(said: Said) -> str:
+    return said if isinstance(said, str) else said.text
+
+
+def _calls_of(said: Said, asked: int) -> tuple[ToolCall, ...]:
+    if isinstance(said, str):
+        return ()
+    return tuple(
+        ToolCall(f"call_{asked}_{place}", name, given if isinstance(given, str) else json.dumps(given))
+        for place, (name, given) in enumerate(said.calls)
+    )
 
 
 def words_of(text: str) -> list[str]:

@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from typing import Any
 
 from familiar_connect.llm.protocols import CompletionStream
-from familiar_connect.llm.types import Completion, Message
+from familiar_connect.llm.types import Completion, Message, ToolSpec
 
 WAYS = ("start", "stream", "chat")
 _NOWHERE = 1 << 20
@@ -33,12 +33,19 @@ class PieceStream:
 
 
 def open_stream(
-    model: Any, messages: Sequence[Message], *, stop: Sequence[str] = (), max_tokens: int | None = None
+    model: Any,
+    messages: Sequence[Message],
+    *,
+    stop: Sequence[str] = (),
+    max_tokens: int | None = None,
+    tools: Sequence[ToolSpec] = (),
+    may_call: bool = True,
 ) -> CompletionStream:
-    """Start a reply of *model*. *stop* and *max_tokens* reach the models that can heed them."""
+    """Start a reply of *model*. *stop*, *max_tokens* and *tools* reach the models that can heed them."""
     way = nearest_way(model)
     if way == "start":
-        started: CompletionStream = model.start(messages, stop=stop, max_tokens=max_tokens)
+        offered: dict[str, Any] = {"tools": tools, "may_call": may_call} if tools else {}
+        started: CompletionStream = model.start(messages, stop=stop, max_tokens=max_tokens, **offered)
         return started
     if way == "stream":
         return timed_stream(model, lambda: model.stream(messages))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -18,6 +19,8 @@ class ImagePart:
     uri: str
     mime: str
     fallback: str | None = None
+    data: str | None = field(default=None, repr=False)
+    """The picture itself as a `data:` URI, where it was fetched; sent instead of its address."""
 
 
 @dataclass(frozen=True)
@@ -25,9 +28,37 @@ class VideoPart:
     uri: str
     mime: str
     is_youtube: bool = False
+    data: str | None = field(default=None, repr=False)
+    """As of a picture."""
 
 
 Part = TextPart | ImagePart | VideoPart
+MediaPart = ImagePart | VideoPart
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """Something the model wants done: which tool, and its arguments as the JSON text it wrote."""
+
+    id: str
+    name: str
+    arguments: str = "{}"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"id": self.id, "type": "function", "function": {"name": self.name, "arguments": self.arguments}}
+
+
+@dataclass(frozen=True)
+class ToolSpec:
+    """A tool as it is described to a model; *parameters* is a JSON schema."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any] = field(default_factory=lambda: {"type": "object", "properties": {}})
+
+    def to_dict(self) -> dict[str, Any]:
+        facts = {"name": self.name, "description": self.description, "parameters": dict(self.parameters)}
+        return {"type": "function", "function": facts}
 
 
 @dataclass
@@ -37,17 +68,31 @@ class Message:
     role: str
     content: str
     name: str | None = None
-    media: tuple[ImagePart, ...] = ()
+    media: tuple[MediaPart, ...] = ()
+    tool_calls: tuple[ToolCall, ...] = ()
+    """What an assistant's message asks to have done."""
+    tool_call_id: str | None = None
+    """Of a message of role `tool`: the call it answers."""
 
     def to_dict(self) -> dict[str, Any]:
         content: Any = self.content
         if self.media:
-            content = [{"type": "image_url", "image_url": {"url": part.uri}} for part in self.media]
+            content = [_wire_part(part) for part in self.media]
             content.append({"type": "text", "text": self.content})
-        wire = {"role": self.role, "content": content}
+        wire: dict[str, Any] = {"role": self.role, "content": content}
         if self.name is not None:
             wire["name"] = self.name
+        if self.tool_calls:
+            wire["content"] = content or None
+            wire["tool_calls"] = [call.to_dict() for call in self.tool_calls]
+        if self.tool_call_id is not None:
+            wire["tool_call_id"] = self.tool_call_id
         return wire
+
+
+def _wire_part(part: MediaPart) -> dict[str, Any]:
+    kind = "image_url" if isinstance(part, ImagePart) else "video_url"
+    return {"type": kind, kind: {"url": part.data or part.uri}}
 
 
 @dataclass(frozen=True)
@@ -65,11 +110,17 @@ class Capabilities:
     window: int | None = None
     max_output: int | None = None
     vision: bool = False
+    video: bool = False
+    """Takes films, and addresses of YouTube ones."""
     tools: bool = False
     strict_roles: bool = False
     """Wants user and assistant turns in strict alternation and one system message on top."""
     prefill: bool = True
     """Can continue a trailing assistant message."""
+    thinking: bool = False
+    """Reasons before it answers, and so begins every answer itself."""
+    single_system: bool = False
+    """Takes one system message only: all that would be system text stands in it, on top."""
     side_tasks: bool = True
     """Strong enough to summarise, filter, decide and rewrite. False: deterministic forms are used."""
     budget_tokens: int | None = None
@@ -96,3 +147,5 @@ class Completion:
     attempts: int = 1
     timings: dict[str, Any] = field(default_factory=dict)
     """What a local server reports of its own work (prompt tokens worked, speed)."""
+    tool_calls: tuple[ToolCall, ...] = ()
+    """What the model wants done before it goes on; complete when the stream has ended."""

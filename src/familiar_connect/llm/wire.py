@@ -113,6 +113,8 @@ class Delta:
 
     text: str = ""
     finish_reason: str | None = None
+    part: Any = None
+    """The delta itself, for what else it may hold."""
 
 
 def read_delta(event: Mapping[str, Any]) -> Delta:
@@ -124,7 +126,7 @@ def read_delta(event: Mapping[str, Any]) -> Delta:
     part = choice.get("delta")
     if not isinstance(part, Mapping):
         part = choice.get("message")
-    return Delta(text_of(part), _string(choice.get("finish_reason")))
+    return Delta(text_of(part), _string(choice.get("finish_reason")), part)
 
 
 def first_choice(answer: Mapping[str, Any]) -> Mapping[str, Any] | None:

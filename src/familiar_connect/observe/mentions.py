@@ -14,7 +14,10 @@ from familiar_connect.identity import Author
 from familiar_connect.support.plain import TAG
 
 _STRUCTURE = frozenset(
-    {TAG, "role", "kind", "author_type", "tag", "layer", "modality", "mode", "reason", "full", "platform", "mime"}
+    {
+        *(TAG, "role", "kind", "author_type", "author_kind", "origin", "remote_media_source_kind"),
+        *("tag", "layer", "modality", "mode", "reason", "full", "platform", "mime"),
+    }
 )
 """Fields of our own making: a person called `user` is not meant by them."""
 _SHORTEST_ID = 5

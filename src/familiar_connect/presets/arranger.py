@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
+from familiar_connect.chat.directives import CONTINUE
 from familiar_connect.chat.types import Directives
 from familiar_connect.context.types import ContextItem, ContextRequest, ItemTag, Layer, Prompt
 from familiar_connect.llm.types import Part, TextPart
@@ -22,6 +23,7 @@ from familiar_connect.presets.silly.types import SillyInputs
 from familiar_connect.presets.turn.speech import BEFORE, named, names_behavior, spoken
 from familiar_connect.presets.turn.values import (
     chance_of,
+    char_of,
     chat_lines,
     generation_of,
     macro_values,
@@ -86,22 +88,36 @@ def with_memory(prompt: Prompt, request: ContextRequest, preset: Preset) -> Prom
         new_example=read(settings.new_example_chat_prompt, ctx),
     )
     items = reassemble(spoken(prompt.items, settings, char=ctx.char), resolved, layout)
-    directives = _with_prefill(prompt.directives, preset, ctx)
+    directives = _with_prefill(_with_nudges(prompt.directives, request, settings, ctx), preset, ctx)
     return replace(prompt, items=tuple(items), directives=directives, squash=settings.squash_system_messages)
 
 
 def _values(prompt: Prompt, request: ContextRequest, slug: str) -> MacroContext:
-    char = (request.card.name if request.card else "") or request.familiar_id
     people = [item.text for item in prompt.items if item.tag is ItemTag.PEOPLE and item.key and item.key == slug]
     summary = [item.text for item in prompt.items if item.tag is ItemTag.SUMMARY]
     return macro_values(
         request,
-        chat_lines(prompt.items, char),
+        chat_lines(prompt.items, char_of(request)),
         user=speaker_of(request),
         rng=chance_of(request, "preset"),
         persona="\n".join(people) or request.persona,
         summary="\n".join(summary),
     )
+
+
+def _with_nudges(
+    directives: Directives, request: ContextRequest, settings: PresetSettings, ctx: MacroContext
+) -> Directives:
+    """The preset's own words where a message is to be continued, and where a further persona answers."""
+    flags = request.turn.flags if request.turn is not None else None
+    if flags is None:
+        return directives
+    tail = directives.tail
+    if flags.continuation and (nudge := read(settings.continue_nudge_prompt, ctx).strip()):
+        tail = tuple(text.replace(CONTINUE, nudge, 1) if text.startswith(CONTINUE) else text for text in tail)
+    if flags.alter is not None and (nudge := read(settings.group_nudge_prompt, ctx).strip()):
+        tail = (*tail, nudge)
+    return directives if tail == directives.tail else replace(directives, tail=tail)
 
 
 def _with_prefill(directives: Directives, preset: Preset, ctx: MacroContext) -> Directives:
@@ -116,9 +132,9 @@ def _with_prefill(directives: Directives, preset: Preset, ctx: MacroContext) -> 
 
 def as_sillytavern(prompt: Prompt, request: ContextRequest, preset: Preset) -> Prompt:
     """What SillyTavern itself would send for this turn: card, preset, persona and chat, none of our words."""
-    card = request.card or CardFields()
-    card = card if card.name else replace(card, name=request.familiar_id)
+    card = replace(request.card or CardFields(), name=char_of(request))
     user = speaker_of(request)
+    kind = generation_of(request)
     turns = [item for item in prompt.items if item.tag is ItemTag.DIALOGUE]
     inputs = SillyInputs(
         preset_name=preset.name,
@@ -135,10 +151,11 @@ def as_sillytavern(prompt: Prompt, request: ContextRequest, preset: Preset) -> P
             now=request.now,
             rng=chance_of(request, "preset"),
             chat_id=f"{request.familiar_id}/{request.channel_id}",
-            generation=generation_of(request),
+            generation=kind,
             ours=False,
         ),
-        kind="impersonate" if is_impersonation(request) else "normal",
+        kind=kind,
+        quiet_prompt=request.turn.flags.manual_prompt if kind == "quiet" and request.turn is not None else "",
         takes_prefill=True,
         budget=_room(preset.settings),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from familiar_connect.presets.macros import engine, names
+from familiar_connect.presets.macros import conditions, engine, names
 from familiar_connect.presets.macros.types import MacroContext
 from familiar_connect.presets.types import PresetNode
 
@@ -36,7 +36,7 @@ def resolve(nodes: Iterable[PresetNode], ctx: MacroContext) -> Resolved:
         if "{" in text or "<" in text:
             done = engine.expand(text, ctx, defer_random=True)
             told |= done.told
-            text = names.identity(done.text, char=ctx.char, user=ctx.user)
+            text = names.identity(conditions.tool_names(done.text, ctx), char=ctx.char, user=ctx.user)
         if text.strip() or node.identifier in SLOTS:
             speaking.append(node if text == node.content else replace(node, content=text))
     return Resolved(nodes=tuple(speaking), told=told)

@@ -1,12 +1,23 @@
-"""Writing down what we got out: one row, exactly what was sent."""
+"""Writing down what we got out: one row, exactly what was sent; and how the conversation stands, for a day."""
 
 from __future__ import annotations
 
+import logging
+
+from familiar_connect.chat.parts import WebhookIdentity
+from familiar_connect.chat.scene import Scene
 from familiar_connect.chat.types import Turn
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import HistoryTurn
+from familiar_connect.memory.notes.short_term import ShortTermNotes
 from familiar_connect.support.aio import off_loop
+from familiar_connect.support.plain import canonical_json, to_plain
+
+logger = logging.getLogger(__name__)
+
+ALTER = "alter"
+"""Stands for the account of a further persona, which has none of its own."""
 
 
 async def record(
@@ -23,4 +34,20 @@ async def record(
         content=sent,
         guild_id=turn.guild_id,
         mode=mode,
+        facts=_spoken_as(turn.flags.alter),
     )
+
+
+def _spoken_as(alter: str | None) -> str | None:
+    """Under which name it was said, where that is not the familiar's own."""
+    if alter is None:
+        return None
+    return canonical_json({"webhook": to_plain(WebhookIdentity(webhook_id=ALTER, name=alter))})
+
+
+async def remember_for_a_day(notes: ShortTermNotes, turn: Turn, sent: str, *, scene: Scene | None = None) -> None:
+    """Keep the last lines of the conversation. Whatever goes wrong here costs nothing but the note."""
+    try:
+        await off_loop(notes.capture, turn, sent, scene=scene)
+    except Exception as error:  # isolation: the reply is out already
+        logger.warning("short-term note could not be kept", extra={"error": type(error).__name__})

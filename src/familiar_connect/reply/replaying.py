@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from familiar_connect.chat.directives import place_tail
 from familiar_connect.context.messages import to_messages
 from familiar_connect.context.render import RenderOptions, native_prompt
-from familiar_connect.context.types import BudgetResult, ContextItem, PipelineOutput
+from familiar_connect.context.types import BudgetResult, ContextItem, ItemTag, PipelineOutput
 from familiar_connect.errors import FamiliarError
 from familiar_connect.llm.types import Capabilities, Message, TextPart
 from familiar_connect.observe.last_context import is_of_turn, page_of
@@ -31,24 +31,45 @@ class Shortened:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Instead:
+    """What a model was shown in the stead of one item: media as it can see them, first words as it can take them."""
+
+    place: int
+    items: tuple[ContextItem, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Fitting:
-    """What one model was shown of a prompt: which items had to go, which were shortened, in which roles."""
+    """What one model was shown of a prompt: which items went, which became less or other, in which roles."""
 
     strict_roles: bool = False
     bare: bool = False
     squash: bool = False
     prefill: bool = True
+    single_system: bool = False
     gone: tuple[int, ...] = ()
     shortened: tuple[Shortened, ...] = ()
+    instead: tuple[Instead, ...] = ()
+
+    def shown(self, items: Sequence[ContextItem]) -> list[ContextItem]:
+        less = {each.place: each.text for each in self.shortened}
+        other = {each.place: each.items for each in self.instead}
+        shown: list[ContextItem] = []
+        for place, item in enumerate(items):
+            if place in other:
+                shown += other[place]
+            elif place not in self.gone:
+                shown.append(replace(item, parts=(TextPart(less[place]),)) if place in less else item)
+        return shown
 
     def apply(self, items: Sequence[ContextItem]) -> list[Message]:
-        less = {each.place: each.text for each in self.shortened}
-        shown = [
-            replace(item, parts=(TextPart(less[place]),)) if place in less else item
-            for place, item in enumerate(items)
-            if place not in self.gone
-        ]
-        way = Capabilities(strict_roles=self.strict_roles, bare_single_speaker=self.bare, prefill=self.prefill)
+        shown = self.shown(items)
+        way = Capabilities(
+            strict_roles=self.strict_roles,
+            bare_single_speaker=self.bare,
+            prefill=self.prefill,
+            single_system=self.single_system,
+        )
         return to_messages(shown, way, squash=self.squash)
 
 
@@ -61,6 +82,7 @@ def fitting_between(whole: Sequence[ContextItem], shown: Sequence[ContextItem], 
     """How *shown*, which went out as *sent*, came from *whole*. The newest items match first: only old ones go."""
     gone: list[int] = []
     shortened: list[Shortened] = []
+    instead: list[Instead] = []
     left = list(shown)
     for place in range(len(whole) - 1, -1, -1):
         item = whole[place]
@@ -68,18 +90,51 @@ def fitting_between(whole: Sequence[ContextItem], shown: Sequence[ContextItem], 
             left.pop()
         elif left and not shortened and replace(item, parts=left[-1].parts) == left[-1]:
             shortened.append(Shortened(place=place, text=left.pop().text))
+        elif stands := _stands_for(item, left):
+            instead.append(Instead(place=place, items=tuple(stands)))
+            del left[-len(stands) :]
         else:
             gone.append(place)
-    left_out = Fitting(gone=tuple(reversed(gone)), shortened=tuple(shortened))
+    left_out = Fitting(gone=tuple(reversed(gone)), shortened=tuple(shortened), instead=tuple(reversed(instead)))
     ways = (
-        replace(left_out, prefill=prefill, squash=squash, strict_roles=strict, bare=bare)
-        for prefill, squash, strict, bare in itertools.product((True, False), *[(False, True)] * 3)
+        replace(left_out, single_system=single, prefill=prefill, squash=squash, strict_roles=strict, bare=bare)
+        for single, prefill, squash, strict, bare in itertools.product(
+            (False, True), (True, False), *[(False, True)] * 3
+        )
     )
     return next((way for way in ways if way.apply(whole) == list(sent)), Fitting())
 
 
+def _stands_for(item: ContextItem, shown: Sequence[ContextItem]) -> Sequence[ContextItem]:
+    """The last of *shown*, as many as were made of *item* for one model; none where it was not changed."""
+    count = 0
+    while count < len(shown) and _is_made_of(shown[-1 - count], item):
+        count += 1
+    return shown[len(shown) - count :]
+
+
+def _is_made_of(shown: ContextItem, item: ContextItem) -> bool:
+    if item.tag is ItemTag.PREFILL:
+        return shown.source == item.source and shown.tag in (ItemTag.PREFILL, ItemTag.TAIL)
+    if not item.media:
+        return False
+    notice = shown.tag is ItemTag.DATE_SPACER and shown.message_id == f"media_notes_{item.message_id}"
+    return notice or replace(item, parts=shown.parts, media=()) == shown
+
+
 def replay_messages(record: ReplayRecord) -> list[Message]:
     """The messages of that turn, as they were sent."""
+    fitting, whole = _made_of(record)
+    return fitting.apply(whole)
+
+
+def replay_items(record: ReplayRecord) -> list[ContextItem]:
+    """What those messages were made of, item by item."""
+    fitting, whole = _made_of(record)
+    return fitting.shown(whole)
+
+
+def _made_of(record: ReplayRecord) -> tuple[Fitting, tuple[ContextItem, ...]]:
     try:
         options = from_plain(RenderOptions, record.settings["render"])
         fitting = from_plain(Fitting, record.settings["fitting"])
@@ -90,7 +145,7 @@ def replay_messages(record: ReplayRecord) -> list[Message]:
         ) from failure
     budget = BudgetResult(dropped=list(record.dropped), kept=list(record.kept))
     output = PipelineOutput(record.request, budget, [], record.directives)
-    return fitting.apply(full_prompt(output, options))
+    return fitting, full_prompt(output, options)
 
 
 def prompt_page(trace_id: str, page: bytes | None, record: ReplayRecord | None) -> bytes | None:

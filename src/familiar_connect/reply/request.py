@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from datetime import datetime
 
+from familiar_connect.chat.scene import Scene
 from familiar_connect.chat.types import Turn
 from familiar_connect.config import ChannelConfig
 from familiar_connect.config.modes import SMALL_MODEL_SHARES
@@ -36,6 +37,7 @@ def to_request(
     turn: Turn,
     channel_config: ChannelConfig,
     *,
+    scene: Scene | None = None,
     preset: ActivePreset | None = None,
     card: CardFields | None = None,
     persona: str = "",
@@ -63,6 +65,8 @@ def to_request(
         mode=channel_config.mode,
         before_id=next((said.history_id for said in turn.said if said.history_id is not None), None),
         turn=turn,
+        scene=scene,
+        settings=channel_config.place,
         preset=preset,
         card=card,
         persona=persona,

@@ -13,7 +13,9 @@ from typing import Any
 
 from familiar_connect.channel_config import ChannelConfigStore
 from familiar_connect.chat.build import build_turn
-from familiar_connect.chat.types import SaidMessage, Turn
+from familiar_connect.chat.scene import Scene, Surroundings
+from familiar_connect.chat.transcripts import TranscriptCache
+from familiar_connect.chat.types import SaidMessage, Turn, TurnSettings
 from familiar_connect.config import ChannelConfig
 from familiar_connect.context.generate import capabilities_of
 from familiar_connect.context.pipeline import ContextPipeline
@@ -21,13 +23,16 @@ from familiar_connect.context.protocols import PostProcessor
 from familiar_connect.context.types import ContextRequest
 from familiar_connect.conversation.types import Exchange
 from familiar_connect.errors import ConfigError, DeliveryError, FamiliarError, HistoryError, TurnDeadlineError
+from familiar_connect.history.recent import StoredWindow
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import Author
+from familiar_connect.memory.notes.short_term import ShortTermNotes
 from familiar_connect.observe.trace import TraceBuilder
 from familiar_connect.reply.brings import Brought
 from familiar_connect.reply.deliver import TextDeliveryRegistry, TextDeliveryTracker, deliver
+from familiar_connect.reply.look import as_set, look_around, seen_in
 from familiar_connect.reply.protocols import Place
-from familiar_connect.reply.record import record
+from familiar_connect.reply.record import record, remember_for_a_day
 from familiar_connect.reply.request import suited_to, to_request
 from familiar_connect.reply.types import ReplyOutcome
 from familiar_connect.reply.witness import Seen, Witness
@@ -35,6 +40,8 @@ from familiar_connect.support.aio import cancel_and_wait, finish, off_loop
 from familiar_connect.support.clock import Clock, SystemClock
 
 logger = logging.getLogger(__name__)
+
+NOBODY = Author(platform="history", user_id="unknown", username=None, display_name=None)
 
 PipelineFor = Callable[[ChannelConfig, ContextRequest], ContextPipeline]
 """Builds the pipeline of one turn; called in a thread, for it looks at files."""
@@ -57,6 +64,9 @@ class ReplyRunner:
         zone: tzinfo = UTC,
         clock: Clock | None = None,
         rng: random.Random | None = None,
+        turn_settings: Callable[[ChannelConfig], TurnSettings] | None = None,
+        is_private: Callable[[Author], bool] | None = None,
+        short_term: ShortTermNotes | None = None,
     ) -> None:
         self._history = history
         self._channels = channels
@@ -71,6 +81,11 @@ class ReplyRunner:
         self._zone = zone
         self._clock = clock or SystemClock()
         self._rng = rng or random.Random()
+        self._turn_settings = turn_settings or _settings_of
+        self._is_private = is_private
+        self._short_term = short_term
+        self._stored = StoredWindow(history)
+        self._transcripts = TranscriptCache()
 
     def channel(self, channel_id: int) -> ChannelConfig:
         """The channel's settings, within what the reply's model can work through. May read its file."""
@@ -81,14 +96,23 @@ class ReplyRunner:
         channel = self.channel(channel_id)
         return channel, self._brings(channel) if self._brings else Brought()
 
-    def _request(self, turn: Turn, channel: ChannelConfig, brought: Brought) -> ContextRequest:
+    def _request(
+        self,
+        turn: Turn,
+        channel: ChannelConfig,
+        brought: Brought,
+        *,
+        scene: Scene | None = None,
+        seed: int | None = None,
+    ) -> ContextRequest:
         return to_request(
             turn,
             channel,
+            scene=scene,
             preset=brought.preset,
             card=brought.card,
             persona=brought.persona,
-            seed=self._rng.getrandbits(32),
+            seed=self._rng.getrandbits(32) if seed is None else seed,
             now=self._clock.now().astimezone(self._zone),
         )
 
@@ -102,6 +126,64 @@ class ReplyRunner:
         )
         return channel, replace(self._request(blank, channel, brought), turn=None)
 
+    async def asked_for(
+        self,
+        exchange: Exchange,
+        place: Surroundings,
+        *,
+        seed: int,
+        changed: Callable[[ChannelConfig], ChannelConfig] | None = None,
+    ) -> tuple[ChannelConfig, ContextRequest]:
+        """The channel and the request that an exchange would be answered with; nothing is said or kept."""
+        channel = await off_loop(self.channel, exchange.channel_id)
+        channel = changed(channel) if changed is not None else channel
+        brought = await off_loop(self._brings, channel) if self._brings is not None else Brought()
+        _, request = await self._made(exchange, place, channel, brought, seed=seed)
+        return channel, request
+
+    async def asked_again(self, request: ContextRequest) -> tuple[ChannelConfig, ContextRequest]:
+        """The request of a past turn as it would be made today: what was said then, with the settings of now."""
+        channel, brought = await off_loop(self._looked_up, request.channel_id)
+        blank = SaidMessage(author=request.author or NOBODY, text=request.utterance, timestamp=self._clock.now())
+        turn = request.turn or Turn(familiar_id=request.familiar_id, channel_id=request.channel_id, said=(blank,))
+        today = to_request(
+            turn,
+            channel,
+            scene=request.scene,
+            preset=brought.preset,
+            card=brought.card,
+            persona=brought.persona,
+            seed=request.seed,
+            now=request.now,
+        )
+        said = {name: getattr(request, name) for name in ("turn", "author", "utterance", "pending_turns", "before_id")}
+        return channel, replace(today, **said, interruption_context=request.interruption_context)
+
+    async def _made(
+        self,
+        exchange: Exchange,
+        place: Surroundings,
+        channel: ChannelConfig,
+        brought: Brought,
+        *,
+        seed: int | None = None,
+    ) -> tuple[Turn, ContextRequest]:
+        """What was said and where, as a turn and as the request that is answered."""
+        settings, scene = await asyncio.gather(off_loop(self._turn_settings, channel), look_around(place))
+        scene = as_set(scene, channel.place)
+        turn = await build_turn(
+            exchange,
+            place,
+            settings=settings,
+            is_private=self._is_private,
+            stored=self._stored,
+            scene=scene or Scene(),
+            transcripts=self._transcripts,
+            now=self._clock.now(),
+        )
+        seen = seen_in(turn, scene, self._is_private)
+        return turn, self._request(turn, channel, brought, scene=seen, seed=seed)
+
     async def respond(self, exchange: Exchange, place: Place) -> ReplyOutcome | None:
         """Answer one exchange. What stands in the way is told to the place; nothing is recorded as said then."""
         try:
@@ -109,8 +191,7 @@ class ReplyRunner:
         except ConfigError as broken:
             await self._apologise(broken, place)
             return None
-        turn = await build_turn(exchange, place)
-        request = self._request(turn, channel, brought)
+        turn, request = await self._made(exchange, place, channel, brought)
         tracker = self._deliveries.get(exchange.channel_id)
         tracker.clear()
         seen = self._witness.open(request, clock=self._clock, seed=request.seed)
@@ -130,7 +211,7 @@ class ReplyRunner:
             tracker.clear()
             if cut:
                 seen.trace.tag("interrupted", "yes")
-            await finish(self._record(turn, sent, channel, seen.trace))
+            await finish(self._record(turn, sent, channel, seen.trace, request.scene))
             trace = self._witness.close(seen, channel)
         return ReplyOutcome(sent=sent, trace=trace, interrupted=cut, error=error)
 
@@ -183,15 +264,23 @@ class ReplyRunner:
             words = f"the model failed ({type(error).__name__}). `familiar doctor --ask-models` looks for the cause."
         await place.notice(f"No reply: {words}")
 
-    async def _record(self, turn: Turn, sent: str, channel: ChannelConfig, trace: TraceBuilder) -> None:
+    async def _record(
+        self, turn: Turn, sent: str, channel: ChannelConfig, trace: TraceBuilder, scene: Scene | None
+    ) -> None:
         async with trace.span("record"):
             try:
                 await record(self._history, turn, sent, mode=channel.mode)
             except HistoryError as error:
                 logger.error("reply could not be recorded", extra={"reason": str(error)})
                 return
+            if self._short_term is not None and channel.place.short_term_memory_enabled:
+                await remember_for_a_day(self._short_term, turn, sent, scene=scene)
         if self.notify_turn is not None:
             await self.notify_turn()
+
+
+def _settings_of(channel: ChannelConfig) -> TurnSettings:
+    return TurnSettings(mode=channel.mode.value)
 
 
 def said(tracker: TextDeliveryTracker, place: Place) -> str:

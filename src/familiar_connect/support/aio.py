@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Hashable
+from collections.abc import Awaitable, Callable, Coroutine, Hashable
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
@@ -98,3 +98,28 @@ class SingleFlight:
     def _landed(self, key: Hashable, task: asyncio.Task[Any]) -> None:
         if self._flights.get(key) is task:
             del self._flights[key]
+
+
+LOOK_AGAIN_S = 1.0
+"""How often it is looked whether somebody waits by now."""
+
+
+async def patiently(work: Awaitable[Any], somebody_waits: Callable[[], bool], *, give_up_s: float) -> bool:
+    """Let *work* come to its end; after *give_up_s* only as long as nobody waits. Says whether it did."""
+    task = asyncio.get_running_loop().create_task(_awaited(work))
+    try:
+        await asyncio.wait({task}, timeout=give_up_s)
+        while not task.done():
+            if somebody_waits():
+                await cancel_and_wait(task)
+                return False
+            await asyncio.wait({task}, timeout=min(LOOK_AGAIN_S, give_up_s))
+    except asyncio.CancelledError:
+        await cancel_and_wait(task)
+        raise
+    task.result()
+    return True
+
+
+async def _awaited(work: Awaitable[Any]) -> None:
+    await work

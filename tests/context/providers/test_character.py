@@ -7,13 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from familiar_connect.config.types import PlaceSettings
 from familiar_connect.context.budget import Budgeter
 from familiar_connect.context.providers.character import CHARACTER_PRIORITY, CharacterProvider, persona_name
 from familiar_connect.context.types import Contribution, ItemTag, Layer
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.presets.types import CardFields
 from familiar_connect.support.tokens import estimate_tokens
-from tests.fakes.context import a_request
+from tests.fakes.context import ADA, BO, a_request
+from tests.fakes.scene import by, in_place
 
 
 @pytest.fixture
@@ -175,3 +177,28 @@ async def test_what_is_written_of_the_character_may_hold_macros(store: MemorySto
     found = await given_by(store, description="{{char}} reads.")
 
     assert [(piece.text, piece.authored) for piece in found] == [("{{char}} reads.", True)]
+
+
+async def test_the_fields_of_a_character_come_only_when_written(store: MemoryStore) -> None:
+    """B22, B23, B27: blank ones are no block, and all are paid by the character's layer."""
+    found = await given_by(store, description=" \n", scenario="\t", personality="Wry.", system_prompt="Rules.")
+
+    assert [(c.tag, c.layer) for c in found] == [(ItemTag.TRAITS, Layer.character), (ItemTag.RULES, Layer.character)]
+
+
+async def test_speaking_for_somebody_the_character_is_silent(store: MemoryStore) -> None:
+    """B24, B23: neither persona nor traits, rules nor last words."""
+    for stem in ("system_prompt", "description", "personality", "post_history_instructions", "hobbies"):
+        store.write_file(f"self/{stem}.md", "x")
+
+    assert await CharacterProvider(store).contribute(in_place(by(ADA), imitated=BO)) == []
+
+
+async def test_a_channel_may_have_its_own_rules(store: MemoryStore) -> None:
+    """B26: then the character's are left out, and nothing else of it."""
+    store.write_file("self/system_prompt.md", "Rules.")
+    store.write_file("self/personality.md", "Wry.")
+    settings = PlaceSettings(channel_prompt="Whisper.", channel_prompt_mode="replace")
+    found = await CharacterProvider(store).contribute(in_place(by(ADA), settings=settings))
+
+    assert [c.source for c in found] == ["character:personality"]

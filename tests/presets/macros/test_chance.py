@@ -82,7 +82,7 @@ def test_chance_where_it_stands(text: str, expected: str) -> None:
 
 @pytest.mark.parametrize("formula", ["999999d999999", "101d6", "1d1001", "1d6+" + "9" * 5000])
 def test_too_many_dice_come_to_nothing(formula: str) -> None:
-    """A hundred dice of a thousand sides are the most; the report says so."""
+    """C45: a hundred dice of a thousand sides are the most; the report says so."""
     found = expand("{{roll:" + formula + "}}", MacroContext())
 
     assert found.text == ""

@@ -73,7 +73,7 @@ def context() -> MacroContext:
     ],
 )
 def test_a_known_macro_comes_to_its_value(text: str, expected: str) -> None:
-    """Names in any case and spaces inside are fine."""
+    """C40: names in any case and spaces inside are fine."""
     assert expected == substitute(text, context())
 
 
@@ -168,7 +168,7 @@ def test_the_nodes_of_a_preset_share_their_variables_forward() -> None:
 
 
 def test_sillytavern_alone_reads_none_of_ours() -> None:
-    """Our own macros stay as written where its reading holds."""
+    """C47: our own macros stay as written where its reading holds."""
     ctx = replace(context(), ours=False)
 
     assert substitute("{{bot}}{{hidden_key:x}}", ctx) == "{{bot}}{{hidden_key:x}}"

@@ -102,7 +102,7 @@ def test_a_hostile_megabyte_is_soon_done(kind: str) -> None:
 
 
 def test_what_lies_too_deep_stays_literal() -> None:
-    """Thirty-two levels are read; below them the text stands as written, and the report says so."""
+    """C43: thirty-two levels are read; below them the text stands as written, and the report says so."""
 
     def nest(levels: int) -> str:
         return "{{noop::" * (levels - 1) + "{{user}}" + "}}" * (levels - 1)
@@ -121,7 +121,7 @@ def test_blocks_count_as_depth() -> None:
 
 
 def test_long_output_is_cut_between_characters() -> None:
-    """At most 256 KiB, and no half character at the end."""
+    """C44: at most 256 KiB, and no half character at the end."""
     found = expand("a{{setvar::x::" + "é" * 1000 + "}}" + "{{getvar::x}}" * 400, context())
 
     assert MAX_OUTPUT - 1 <= len(found.text.encode()) <= MAX_OUTPUT

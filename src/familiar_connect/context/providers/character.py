@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from familiar_connect.context.providers.samples import sample_items
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
 from familiar_connect.memory.store import MemoryStore, MemoryStoreError
-from familiar_connect.presets.types import CardFields
+from familiar_connect.presets.types import CardFields, PresetFidelity
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.tokens import estimate_tokens
 
@@ -44,13 +44,27 @@ class CharacterProvider:
     id = "character"
     deadline_s = CHARACTER_DEADLINE_S
 
-    def __init__(self, store: MemoryStore) -> None:
+    def __init__(self, store: MemoryStore, *, samples: bool = True) -> None:
         self._store = store
+        self._samples = samples
+        """False: sample dialogues come from a contributor of their own."""
 
     async def contribute(self, request: ContextRequest) -> list[Contribution]:
-        texts = await off_loop(self._read)
+        unwanted = self._unwanted(request)
+        if unwanted is None:
+            return []
+        texts = [(stem, text) for stem, text in await off_loop(self._read) if stem not in unwanted]
         card = request.card or CardFields()
         return [_contribution(stem, text, card) for stem, text in texts]
+
+    def _unwanted(self, request: ContextRequest) -> frozenset[str] | None:
+        """Files that others stand in for in this turn; None: all of them, for the familiar speaks for somebody."""
+        if request.preset is not None and request.preset.fidelity is PresetFidelity.sillytavern:
+            return frozenset()
+        if request.turn is not None and request.turn.imitated is not None:
+            return None
+        replaced = {"system_prompt"} if request.settings.replaces_rules else set()
+        return frozenset(replaced if self._samples else replaced | {"mes_example"})
 
     def _read(self) -> list[tuple[str, str]]:
         found = []

@@ -24,7 +24,7 @@ import numpy as np
 from familiar_connect.errors import MemoryStoreError
 from familiar_connect.memory.index.chunking import PreparedChunk, chunk_markdown
 from familiar_connect.memory.index.passages import Passages, PreparedPassage, digest_of, prepare_passages
-from familiar_connect.memory.index.protocols import EmbeddingModel, RetrievedChunk
+from familiar_connect.memory.index.protocols import EmbeddingModel, NumberedChunk, RetrievedChunk
 from familiar_connect.memory.index.rows import DerivedFile, IndexTrouble, Vector, Vectors, from_blobs, to_blob
 from familiar_connect.memory.paths import Root, split_path
 from familiar_connect.memory.search import path_of, walk
@@ -34,6 +34,7 @@ INDEX_FILE = "embeddings.sqlite"
 VERSION = "1"
 EMBED_BATCH = 32
 LOAD_ROWS = 4_096
+_IN_FOLDER = "FROM chunks WHERE rel_path >= ? AND rel_path < ?"
 
 _log = logging.getLogger(__name__)
 
@@ -168,6 +169,26 @@ class EmbeddingIndex:
         )
         texts = {number: (path, heading, text) for number, path, heading, text in rows}
         return [RetrievedChunk(*texts[number], score=score) for number, score in hits if number in texts]
+
+    def query_folder(self, vector: Vector, top_k: int, folder: str) -> list[NumberedChunk]:
+        """The chunks nearest to *vector* among the files of one folder, best first."""
+        self._catch_up()
+        ids = [row[0] for row in self._file.read(f"SELECT id {_IN_FOLDER}", (folder, folder + "\U0010ffff"))]
+        near = self._chunks.cosines(np.asarray(vector, dtype=np.float32).reshape(-1), ids)
+        best = sorted(near.items(), key=lambda hit: (-hit[1], hit[0]))[: max(0, top_k)]
+        rows = self._file.read(
+            "SELECT c.id, c.rel_path, c.heading_path, c.text, (SELECT COUNT(*) FROM chunks b"
+            " WHERE b.rel_path = c.rel_path AND b.id <= c.id), (SELECT COUNT(*) FROM chunks b"
+            " WHERE b.rel_path = c.rel_path) FROM chunks c WHERE c.id IN (SELECT value FROM json_each(?))",
+            (json.dumps([number for number, _ in best]),),
+        )
+        held = {row[0]: row[1:] for row in rows}
+        return [
+            NumberedChunk(path, heading, text, score, number, count)
+            for id_, score in best
+            if id_ in held
+            for path, heading, text, number, count in (held[id_],)
+        ]
 
     def counts(self) -> dict[str, int]:
         """How many files, chunks and passages there are."""

@@ -211,7 +211,7 @@ class Passages:
         naming = {unit for name in names for unit in self.postings(name)}
         found: dict[int, Facts] = {}
         for unit, rel_path, label, said_at, words, asks, heading in rows:
-            if rel_path not in scope.exclude_paths:
+            if rel_path not in scope.exclude_paths and not rel_path.startswith(scope.exclude_folders or "\0"):
                 if label is not None and label in scope.names:  # a line that opens with somebody's name is theirs
                     concerns = label in names
                 else:

@@ -37,6 +37,14 @@ class RetrievedChunk:
     score: float
 
 
+@dataclass(frozen=True)
+class NumberedChunk(RetrievedChunk):
+    """A chunk that knows its place in its file, counted from 1."""
+
+    number: int = 1
+    count: int = 1
+
+
 @runtime_checkable
 class Retriever(Protocol):
     """Whatever finds pieces of memory for an utterance."""
@@ -98,6 +106,8 @@ class RecallScope:
     """Turns of this id and later are left out, in the channel of the question."""
     exclude_turn_ids: frozenset[int] = frozenset()
     exclude_paths: frozenset[str] = frozenset()
+    exclude_folders: tuple[str, ...] = ()
+    """Folders, each with its slash, that somebody else looks through."""
     names: frozenset[str] = field(default_factory=frozenset)
     """Names people go by; those in the question say whose words are wanted."""
     files: bool = True

@@ -18,6 +18,7 @@ from familiar_connect.memory.index.embeddings import EmbeddingIndex
 from familiar_connect.memory.index.protocols import (
     EmbeddingModel,
     Explained,
+    NumberedChunk,
     RecallScope,
     Recollection,
     RetrievedChunk,
@@ -156,6 +157,23 @@ class MemoryRetriever:
         """The same as plain chunks; something said has `history` for a path and its moment for a heading."""
         scope = RecallScope(exclude_paths=frozenset(exclude_paths or ()))
         return [as_chunk(hit) for hit in await self.recall(utterance, limit=top_k, scope=scope)]
+
+    async def query_folder(self, utterance: str, top_k: int, *, folder: str, least: float = 0.0) -> list[NumberedChunk]:
+        """Chunks of the files in *folder*, such as `documents/`, whose cosine is at least *least*, best first.
+
+        By meaning alone: nothing without an embedder, without an index, or before `warm` has run.
+        """
+        if not utterance.strip() or top_k <= 0 or not (self.is_warm and self._by_meaning) or self._files is None:
+            return []
+        found = await off_loop(self._query_folder, self._files, utterance, top_k, folder)
+        return [chunk for chunk in found if chunk.score >= least]
+
+    def _query_folder(self, files: EmbeddingIndex, utterance: str, top_k: int, folder: str) -> list[NumberedChunk]:
+        try:
+            return files.query_folder(self._model.embed([utterance])[0], top_k, folder)
+        except IndexTrouble as exc:
+            _log.warning("memory index cannot be used now", extra={"error": str(exc)})
+            return []
 
     def _known_names(self, scope: RecallScope) -> frozenset[str]:
         names = {name.lower() for name in (*scope.names, *self._names())}

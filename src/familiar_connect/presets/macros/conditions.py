@@ -17,6 +17,8 @@ log = logging.getLogger(__name__)
 PHRASES: Mapping[str, str] = {
     "memory_tool": "your memory",
     "memory_update_tool": "your memory",
+    "memory_delete_tool": "your memory",
+    "memory_search_tool": "what you remember",
     "short_term_memory_tool": "your short-term notes",
     "sticker_tool": "a sticker",
     "task_tool": "your reminders",

@@ -10,12 +10,13 @@ import random
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from familiar_connect.chat.types import TurnFlags
 from familiar_connect.context.slots import in_prompt_order
 from familiar_connect.context.types import ContextItem, ContextRequest, Contribution, ItemTag, Layer
 from familiar_connect.llm.types import TextPart
-from familiar_connect.presets.macros import chance, engine, names
+from familiar_connect.presets.macros import chance, conditions, engine, names
 from familiar_connect.presets.macros.types import MacroContext
-from familiar_connect.presets.types import CardFields, ChatLine, PresetFidelity
+from familiar_connect.presets.types import CardFields, ChatLine, GenerationKind, PresetFidelity
 from familiar_connect.support.tokens import estimate_tokens
 
 ANYONE = "User"
@@ -39,6 +40,12 @@ def unsealed(text: str) -> str:
 
 def speaker_of(request: ContextRequest) -> str:
     return request.author.label if request.author else ANYONE
+
+
+def char_of(request: ContextRequest) -> str:
+    """Who answers: an alter where one does, else the familiar by its card's name."""
+    alter = request.turn.flags.alter if request.turn is not None else None
+    return alter or (request.card.name if request.card is not None else "") or request.familiar_id
 
 
 def chance_of(request: ContextRequest, part: str) -> random.Random:
@@ -73,7 +80,7 @@ def macro_values(
     """The values behind the macros of *request*; card fields have their own macros read first, in card order."""
     card = request.card or CardFields()
     ctx = MacroContext(
-        char=card.name or request.familiar_id,
+        char=char_of(request),
         user=user,
         persona=sealed(persona),
         creator_notes=card.creator_notes,
@@ -87,6 +94,10 @@ def macro_values(
         chat_id=f"{request.familiar_id}/{request.channel_id}",
         generation=generation_of(request),
         summary=sealed(summary),
+        tools=request.offered.tools,
+        tool_names=request.offered.tool_names,
+        tool_families=request.offered.tool_families,
+        capabilities=request.offered.capabilities,
     )
 
     def field(text: str) -> str:
@@ -108,8 +119,14 @@ def _quoted(line: ChatLine) -> ChatLine:
     return line if text == line.text and name == line.name else replace(line, name=name, text=text)
 
 
-def generation_of(request: ContextRequest) -> str:
-    return "impersonate" if request.turn is not None and request.turn.flags.impersonation else "normal"
+def generation_of(request: ContextRequest) -> GenerationKind:
+    """What kind of answer is asked for, as SillyTavern tells them apart."""
+    flags = request.turn.flags if request.turn is not None else TurnFlags()
+    if flags.impersonation:
+        return "impersonate"
+    if flags.continuation:
+        return "continue"
+    return "quiet" if flags.manual and flags.manual_prompt.strip() else "normal"
 
 
 def read(text: str, ctx: MacroContext, *, original: str | None = None) -> str:
@@ -117,7 +134,7 @@ def read(text: str, ctx: MacroContext, *, original: str | None = None) -> str:
     if "{" not in text and "<" not in text:
         return text
     done = engine.expand(text, ctx, original=original, defer_random=True).text
-    return names.identity(done, char=ctx.char, user=ctx.user)
+    return names.identity(conditions.tool_names(done, ctx), char=ctx.char, user=ctx.user)
 
 
 # Authored contributions
@@ -128,9 +145,7 @@ def read_authored(found: Sequence[Contribution], request: ContextRequest) -> lis
     if request.card is None or not any(map(_is_authored, found)):
         return list(found)
     chat = [item for c in found if c.layer is Layer.recent_history for item in c.items]
-    card = request.card
-    own_name = card.name or request.familiar_id
-    lines = (*chat_lines(chat, own_name), *_being_said(request))
+    lines = (*chat_lines(chat, char_of(request)), *_being_said(request))
     ctx = macro_values(request, lines, user=ANYONE, rng=chance_of(request, "authored"), persona=request.persona)
     in_samples = replace(ctx, user=_sample_partner(chat, request))
     with_preset = request.preset is not None and request.preset.fidelity is PresetFidelity.with_memory
@@ -149,6 +164,9 @@ def _is_authored(contribution: Contribution) -> bool:
 
 
 def _being_said(request: ContextRequest) -> tuple[ChatLine, ...]:
+    """What is being answered, where the dialogue does not hold it already."""
+    if request.turn is not None and request.turn.messages:
+        return ()
     return tuple(
         ChatLine(name=turn.author.label if turn.author else ANYONE, text=turn.text, is_user=True)
         for turn in request.speakers_turns
@@ -174,8 +192,11 @@ def _read_items(contribution: Contribution, ctx: MacroContext) -> Contribution:
     """A dialogue of samples, with the speaker's name before what a user says there."""
     items = []
     for item in contribution.items:
-        words = unsealed(read(item.words if item.words is not None else item.text, ctx))
-        shown = f"{ctx.user}: {words}" if item.role == "user" else words
+        if item.words is None:  # said by nobody
+            items.append(item)
+            continue
+        words = unsealed(read(item.words, ctx))
+        shown = f"{ctx.user}: {words}" if item.role == "user" else item.text.removesuffix(item.words) + words
         items.append(replace(item, parts=(TextPart(shown),), words=words))
     if all(new.parts == old.parts for new, old in zip(items, contribution.items, strict=True)):
         return contribution

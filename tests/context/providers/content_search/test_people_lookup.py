@@ -170,7 +170,7 @@ def test_the_tail_is_dropped_and_never_the_speaker(sizes: list[int], cap: int, t
 
 
 def test_in_the_prompt_the_block_does_not_change_with_the_speaker(tmp_path: Path) -> None:
-    """Files stand in slug order; who speaks decides only what is cut."""
+    """D14: files stand in slug order; who speaks decides only what is cut."""
     store = a_memory(tmp_path)
     shown = [
         [

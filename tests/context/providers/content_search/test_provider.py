@@ -56,6 +56,7 @@ def test_it_is_a_provider_with_the_promised_defaults(tmp_path: Path) -> None:
         "max_tokens_per_file": 800,
         "recent_author_limit": 5,
         "recent_turns": 20,
+        "exclude_folders": (),
     }
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
 from typing import Any, TypeVar
@@ -79,6 +79,7 @@ class ContentSearchProvider:
         max_tokens_per_file: int = DEFAULT_MAX_TOKENS_PER_FILE,
         recent_author_limit: int = DEFAULT_RECENT_AUTHORS,
         recent_turns: int = DEFAULT_RECENT_TURNS,
+        exclude_folders: tuple[str, ...] = (),
     ) -> None:
         self.llm_client = llm_client
         self.retriever = retriever
@@ -90,6 +91,7 @@ class ContentSearchProvider:
         self._max_tokens_per_file = max_tokens_per_file
         self._recent_author_limit = recent_author_limit
         self._recent_turns = recent_turns
+        self._exclude_folders = exclude_folders
         self._build_started = False
         self._background = Background(self.id)
         self._left_behind: set[asyncio.Task[Any]] = set()
@@ -163,7 +165,8 @@ class ContentSearchProvider:
             return []
         work = self._recall if _recalls(self.retriever) else self._query
         hits = await self._in_time(work(self.retriever, request, set(people.rel_paths)), seconds, "retrieval") or []
-        return [as_meant(hit, request) for hit in hits if not (hit.rel_path or "").startswith(CHARACTER_FOLDER)]
+        elsewhere = (CHARACTER_FOLDER, *self._exclude_folders)
+        return [as_meant(hit, request) for hit in hits if not (hit.rel_path or "").startswith(elsewhere)]
 
     async def _query(self, retriever: Any, request: ContextRequest, known: set[str]) -> list[Hit]:
         found = await retriever.query(request.utterance, top_k=self._top_k, exclude_paths=known)
@@ -174,6 +177,7 @@ class ContentSearchProvider:
             channel_id=request.channel_id,
             before_turn_id=await off_loop(self._first_shown_turn, request),
             exclude_paths=frozenset(known),
+            exclude_folders=self._exclude_folders,
         )
         return list(await retriever.recall(request.utterance, limit=self._top_k * RECALLED_PER_CHUNK, scope=scope))
 
@@ -215,8 +219,11 @@ class ContentSearchProvider:
 
     async def _holds_more(self, people: LookupResult, seconds: float) -> bool:
         """Whether memory holds anything besides the character and what the floor loaded; if unsure, yes."""
-        found = await self._in_time(off_loop(_holds_more, self._store, set(people.rel_paths)), seconds, "look around")
+        found = await self._in_time(off_loop(self._looks_further, set(people.rel_paths)), seconds, "look around")
         return found is not False
+
+    def _looks_further(self, known: set[str]) -> bool:
+        return _holds_more(self._store, known, but={folder.rstrip("/") for folder in self._exclude_folders})
 
     def _start_index_build(self) -> None:
         if self._index_build is None or self._build_started:
@@ -272,10 +279,10 @@ def _recalls(retriever: Retriever) -> bool:
     return inspect.iscoroutinefunction(getattr(type(retriever), "recall", None))
 
 
-def _holds_more(store: MemoryStore, known: set[str]) -> bool:
-    """Whether *store* holds a text besides *known*, the alias index and the character's own."""
+def _holds_more(store: MemoryStore, known: set[str], *, but: Collection[str] = ()) -> bool:
+    """Whether *store* holds a text besides *known*, the alias index, the character's own and the folders of *but*."""
     for entry in store.list_dir():
-        if entry.name.startswith(".") or entry.name == "self":
+        if entry.name.startswith(".") or entry.name == "self" or entry.name in but:
             continue
         if not entry.is_dir:
             return True

@@ -13,6 +13,7 @@ from familiar_connect.config.types import ChannelMode
 from familiar_connect.context.types import ContextItem, ItemTag
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.llm.types import Role, TextPart
+from familiar_connect.support.system_line import quiet, speaker_name
 
 LATER_AFTER_S = 30.0
 ANCHOR_EVERY = 10
@@ -26,14 +27,15 @@ def dialogue_items(
     zone: tzinfo,
     *,
     first_ordinal: int = 0,
-    between: Callable[[HistoryTurn, HistoryTurn], ContextItem | None] | None = None,
+    between: Callable[[datetime, datetime], ContextItem | None] | None = None,
 ) -> tuple[ContextItem, ...]:
     """*turns* as items, oldest first. *between* may put a note before a turn that resumes after a gap."""
     items: list[ContextItem] = []
     for position, turn in enumerate(turns):
         previous = turns[position - 1] if position else None
-        if previous is not None and between is not None and (note := between(previous, turn)) is not None:
-            items.append(note)
+        if previous is not None and between is not None:
+            note = between(previous.timestamp, turn.timestamp)
+            items += [note] if note is not None else []
         items.append(_item(turn, previous, mode, zone, anchor=(first_ordinal + position) % ANCHOR_EVERY == 0))
     return tuple(items)
 
@@ -43,15 +45,16 @@ def _item(
 ) -> ContextItem:
     role: Role = "assistant" if turn.role == "assistant" else "user" if turn.role == "user" else "system"
     author = turn.author if role == "user" else None
-    text = f"{author.label}: {turn.content}" if author else turn.content
+    who = speaker_name(author.label, author.user_id) if author else ""
+    text = f"{who}: {quiet(turn.content)}" if author else turn.content
     text = _mark(turn, previous, role, mode, zone) + text
     return ContextItem(
         role=role,
         parts=(TextPart(text),),
         tag=ItemTag.DIALOGUE,
         name=author.openai_name if author else None,
-        sender=Sender(name=author.label) if author else None,
-        words=turn.content,
+        sender=Sender(name=who) if author else None,
+        words=quiet(turn.content) if author else turn.content,
         history_id=turn.id,
         timestamp=turn.timestamp,
         source=SOURCE,
@@ -77,8 +80,6 @@ def spoken_gap(seconds: float) -> str:
     raise AssertionError("the last unit has no limit")
 
 
-def gap_holds(earlier: HistoryTurn, later: HistoryTurn, moment: datetime, least_s: float) -> bool:
-    """Whether at least *least_s* lie between two turns and *moment* falls strictly inside."""
-    return (later.timestamp - earlier.timestamp).total_seconds() >= least_s and (
-        earlier.timestamp < moment < later.timestamp
-    )
+def gap_holds(earlier: datetime, later: datetime, moment: datetime, least_s: float) -> bool:
+    """Whether at least *least_s* lie between two times and *moment* falls strictly inside."""
+    return (later - earlier).total_seconds() >= least_s and earlier < moment < later

@@ -6,16 +6,20 @@ background and is there next turn.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, tzinfo
+from datetime import UTC, datetime, tzinfo
 from typing import Any
 
+from familiar_connect.chat.types import Turn
 from familiar_connect.chat.window import window_start
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.context.providers.history.dialogue import SOURCE, dialogue_items, gap_holds
+from familiar_connect.context.providers.history.elsewhere import Elsewhere
 from familiar_connect.context.providers.history.private import Private, PrivatePeople
 from familiar_connect.context.providers.history.refresh import Refresher
+from familiar_connect.context.providers.history.turn_items import role_of, turn_items
 from familiar_connect.context.types import ContextItem, ContextRequest, Contribution, ItemTag, Layer, Priority
 from familiar_connect.history.heard import IsPrivate
 from familiar_connect.history.store import HistoryStore
@@ -23,6 +27,8 @@ from familiar_connect.history.types import HistoryTurn, OtherChannelInfo, Summar
 from familiar_connect.identity import format_turn_for_transcript
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.tokens import estimate_tokens
+
+logger = logging.getLogger(__name__)
 
 HISTORY_RECENT_PRIORITY = int(Priority.HISTORY_RECENT)
 HISTORY_SUMMARY_PRIORITY = int(Priority.HISTORY_SUMMARY)
@@ -50,6 +56,7 @@ class _Facts:
     summary: SummaryEntry | None
     summarise_to: int | None
     elsewhere: Sequence[_Elsewhere]
+    noted: Sequence[Contribution]
 
 
 class HistoryProvider:
@@ -74,6 +81,7 @@ class HistoryProvider:
         max_chars_per_refresh: int = 24_000,
         is_private: IsPrivate | None = None,
         private_people: PrivatePeople | None = None,
+        elsewhere: Elsewhere | None = None,
     ) -> None:
         if window_size <= 0:
             raise ValueError(f"window_size must be greater than 0, not {window_size}")
@@ -85,6 +93,7 @@ class HistoryProvider:
         self._step = step
         self._refresh_every = refresh_every_turns
         self._private = Private(store, is_private, private_people)
+        self._noted = elsewhere
         self.refresher = Refresher(
             store=store,
             llm_client=llm_client,
@@ -104,9 +113,9 @@ class HistoryProvider:
                 if other.stale:
                     self.refresher.refresh_elsewhere(request.familiar_id, mode, other.channel)
         return [
-            *self._recent(facts, mode),
+            *self._recent(request, facts, mode),
             *_summary(facts),
-            *(_elsewhere(facts) if mode is not ChannelMode.full_rp else ()),
+            *([*_elsewhere(facts), *facts.noted] if mode is not ChannelMode.full_rp else ()),
         ]
 
     async def aclose(self) -> None:
@@ -116,9 +125,10 @@ class HistoryProvider:
 
     def _read(self, request: ContextRequest, mode: ChannelMode | None) -> _Facts:
         self._private.settle(request.familiar_id)
-        turns, first = self._window(request, mode)
+        turns, first = ([], 0) if _brought(request) is not None else self._window(request, mode)
         summary, target = self._summary_state(request.familiar_id)
-        return _Facts(turns, first, summary, target, self._other_channels(request, mode))
+        others = self._other_channels(request, mode)
+        return _Facts(turns, first, summary, target, others, self._notes(request, mode, others))
 
     def _window(self, request: ContextRequest, mode: ChannelMode | None) -> tuple[list[HistoryTurn], int]:
         stored = self._store.count_before(
@@ -161,7 +171,8 @@ class HistoryProvider:
         others = self._store.distinct_other_channels(
             familiar_id=request.familiar_id, exclude_channel_id=request.channel_id
         )
-        for other in others[:MAX_OTHER_CHANNELS]:
+        open_ones = [each for each in others if self._noted is None or self._noted.lets_out(request, each.channel_id)]
+        for other in open_ones[:MAX_OTHER_CHANNELS]:
             entry = self._store.get_cross_context(
                 familiar_id=request.familiar_id, viewer_mode=mode.value, source_channel_id=other.channel_id
             )
@@ -169,14 +180,30 @@ class HistoryProvider:
             found.append(_Elsewhere(other, entry.summary_text if entry else None, stale))
         return found
 
+    def _notes(
+        self, request: ContextRequest, mode: ChannelMode | None, others: Sequence[_Elsewhere]
+    ) -> list[Contribution]:
+        """Short-term notes of channels of which no summary tells all."""
+        if self._noted is None or mode in (None, ChannelMode.full_rp):
+            return []
+        try:
+            return self._noted.told(request, but={each.channel.channel_id for each in others if not each.stale})
+        except Exception as error:  # isolation: a note is a gift, the dialogue is not
+            logger.warning("notes of other channels could not be told", extra={"error": type(error).__name__})
+            return []
+
     # Telling
 
-    def _recent(self, facts: _Facts, mode: ChannelMode | None) -> list[Contribution]:
-        if not facts.turns:
-            return []
+    def _recent(self, request: ContextRequest, facts: _Facts, mode: ChannelMode | None) -> list[Contribution]:
         resumed = _resumption(facts.elsewhere) if mode is ChannelMode.full_rp else None
-        items = dialogue_items(facts.turns, mode, self._zone, first_ordinal=facts.first_ordinal, between=resumed)
-        text = "\n".join(format_turn_for_transcript(t.role, t.author, t.content) for t in facts.turns)
+        if (turn := _brought(request)) is not None:
+            items = turn_items(turn, mode, self._zone, between=resumed)
+            text = "\n".join(_transcript(turn))
+        elif facts.turns:
+            items = dialogue_items(facts.turns, mode, self._zone, first_ordinal=facts.first_ordinal, between=resumed)
+            text = "\n".join(format_turn_for_transcript(t.role, t.author, t.content) for t in facts.turns)
+        else:
+            return []
         tokens = sum(estimate_tokens(item.text) for item in items)
         return [
             Contribution(
@@ -189,6 +216,20 @@ class HistoryProvider:
                 items=items,
             )
         ]
+
+
+def _brought(request: ContextRequest) -> Turn | None:
+    """The request's turn, where it brings the dialogue itself."""
+    return request.turn if request.turn is not None and request.turn.messages else None
+
+
+def _transcript(turn: Turn) -> list[str]:
+    return [
+        f"assistant: {each.content or ''}"
+        if role_of(turn, each) == "assistant"
+        else f"user ({each.author_name}): {each.content or ''}"
+        for each in turn.messages
+    ]
 
 
 def _summary(facts: _Facts) -> list[Contribution]:
@@ -223,10 +264,10 @@ def _elsewhere(facts: _Facts) -> list[Contribution]:
     ]
 
 
-def _resumption(elsewhere: Sequence[_Elsewhere]) -> Any:
+def _resumption(elsewhere: Sequence[_Elsewhere]) -> Callable[[datetime, datetime], ContextItem | None]:
     """A note before a turn that resumes after a pause in which something happened elsewhere."""
 
-    def between(earlier: HistoryTurn, later: HistoryTurn) -> ContextItem | None:
+    def between(earlier: datetime, later: datetime) -> ContextItem | None:
         told = [
             other.text
             for other in elsewhere

@@ -1,0 +1,164 @@
+"""Reading the room: how long it takes to build and lay out a turn of many messages.
+
+Every message answers another, has reactions and now and then a picture. The whole way is measured, from
+the surroundings' messages to dialogue items; beside it, in the same run, a bare loop that only writes
+`name: text`. Run `python -m benchmarks.turns`; `--quick` for a short form, `--json` for a script.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from benchmarks.table import Row, machine, spread, table
+from familiar_connect.chat import window
+from familiar_connect.chat.build import build_turn
+from familiar_connect.chat.parts import Attachment, Embed, Reaction, ReferencedMessage
+from familiar_connect.chat.scene import ChannelContext, ChannelKind, Member, Scene
+from familiar_connect.chat.types import InboundMessage, Turn, TurnSettings
+from familiar_connect.context.providers.history.turn_items import turn_items
+from familiar_connect.conversation.types import BufferedMessage, Exchange, ResponseTrigger
+from familiar_connect.identity import Author
+
+SMALL, LARGE = 100, 1_000
+TURN_P50_MS = 15.0
+MOST_GROWTH = 12.0
+PEOPLE = tuple(Author("discord", str(1000 + n), f"person{n}", f"Person {n}") for n in range(25))
+START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+
+
+class Crowd:
+    """A channel of lively people."""
+
+    def __init__(self, count: int) -> None:
+        self.messages = [_message(number) for number in range(count)]
+        members = tuple(Member(author=author, saved_nickname=f"P{author.user_id}") for author in PEOPLE)
+        self._scene = Scene(
+            server_name="Lantern Street", channel=ChannelContext("lounge", ChannelKind.text), members=members
+        )
+
+    async def recent(self, limit: int) -> Sequence[InboundMessage]:
+        return self.messages
+
+    async def scene(self) -> Scene:
+        return self._scene
+
+
+def _message(number: int) -> InboundMessage:
+    author, other = PEOPLE[number % len(PEOPLE)], PEOPLE[(number * 7 + 3) % len(PEOPLE)]
+    return InboundMessage(
+        platform="discord",
+        channel_id=7,
+        author=author,
+        text=f"Message {number} for <@{other.user_id}>: the lamps along the quay were lit early, and nobody knew why. "
+        "<:lamp:77> See https://example.org/quay for more.",
+        timestamp=START + timedelta(minutes=number),
+        message_id=str(5000 + number),
+        reply_to=ReferencedMessage(message_id=str(4990 + number), author=other, text="And what did the keeper say?"),
+        reactions=(
+            Reaction(label="👍", count=4, users=PEOPLE[:4]),
+            Reaction(label="lamp", count=2, is_custom=True, users=PEOPLE[4:6]),
+        ),
+        attachments=(Attachment(url=f"https://example.org/{number}.png", mime="image/png"),) if number % 5 == 0 else (),
+        embeds=(Embed(title="The quay", description="Lamps and boats. " * 10),) if number % 7 == 0 else (),
+        history_id=number + 1,
+    )
+
+
+async def _turn(place: Crowd) -> Turn:
+    newest = place.messages[-1]
+    said = BufferedMessage(newest.author, newest.text, newest.timestamp, newest.history_id, newest)
+    exchange = Exchange(
+        familiar_id="wren", channel_id=7, guild_id=1, messages=(said,), trigger=ResponseTrigger.direct_address
+    )
+    count = len(place.messages)
+    settings = TurnSettings(persona="Wren", message_fetch_limit=count, window_size=count, triggers=("Wren",))
+    return await build_turn(exchange, place, settings=settings)
+
+
+async def _whole(place: Crowd) -> int:
+    return sum(len(item.text) for item in turn_items(await _turn(place)))
+
+
+def _bare(place: Crowd) -> int:
+    return sum(len(f"{message.author.label}: {message.text}") for message in place.messages)
+
+
+async def _timed(place: Crowd, rounds: int) -> dict[str, Any]:
+    shown = await _turn(place)
+    took, bare = [], []
+    for _ in range(rounds):
+        began = time.perf_counter()
+        await _whole(place)
+        took.append(time.perf_counter() - began)
+        began = time.perf_counter()
+        _bare(place)
+        bare.append(time.perf_counter() - began)
+    return {"turn_ms": spread(took, 1000.0), "bare_ms": spread(bare, 1000.0), "entries": len(shown.messages)}
+
+
+def measure(*, quick: bool = False) -> dict[str, Any]:
+    """Milliseconds for few and for many messages, and of the bare loop."""
+    rounds = {SMALL: 20 if quick else 100, LARGE: 3 if quick else 12}
+    found: dict[str, Any] = {"sizes": {}}
+    fetched = window.MOST_FETCHED
+    window.MOST_FETCHED = LARGE  # a turn never looks at so many; how the work grows is what is asked
+    try:
+        for size, count in rounds.items():
+            found["sizes"][size] = asyncio.run(_timed(Crowd(size), count))
+    finally:
+        window.MOST_FETCHED = fetched
+    small, large = found["sizes"][SMALL], found["sizes"][LARGE]
+    found["growth"] = large["turn_ms"]["p50"] / small["turn_ms"]["p50"]
+    found["against_bare"] = small["turn_ms"]["p50"] / small["bare_ms"]["p50"]
+    return found
+
+
+def rows(found: dict[str, Any]) -> list[Row]:
+    small, large = found["sizes"][SMALL], found["sizes"][LARGE]
+    p50 = small["turn_ms"]["p50"]
+    return [
+        Row(
+            name=f"a turn of {SMALL} messages with replies, reactions and media, built and laid out",
+            value=f"{p50:.1f} ms (p95 {small['turn_ms']['p95']:.1f}; {small['entries']} entries)",
+            bar=f"< {TURN_P50_MS:g} ms",
+            ok=p50 < TURN_P50_MS,
+        ),
+        Row(
+            name=f"{LARGE:,} messages against {SMALL}",
+            value=f"{found['growth']:.1f} × ({large['turn_ms']['p50']:.0f} ms)",
+            bar=f"< {MOST_GROWTH:g} ×",
+            ok=found["growth"] < MOST_GROWTH,
+        ),
+        Row(
+            name="against a bare loop that writes name and text",
+            value=f"{found['against_bare']:.0f} × ({small['bare_ms']['p50']:.3f} ms)",
+        ),
+    ]
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.turns", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="fewer rounds")
+    parser.add_argument("--json", action="store_true", help="numbers for a script")
+    options = parser.parse_args(arguments)
+    found = measure(quick=options.quick)
+    told = rows(found)
+    if options.json:
+        print(json.dumps({"machine": machine(), "rows": [asdict(row) for row in told], "found": found}, indent=2))
+        return 0
+    print(", ".join(f"{key} {value}" for key, value in machine().items()))
+    print()
+    print(table({"turns": told}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,158 @@
+"""import_document: a text, Markdown file, web page or PDF becomes `documents/<name>.md` in memory.
+
+The file says where it comes from and marks each page. What is longer than a memory file may be becomes several.
+The same document again changes nothing; another one under the same name is refused unless it is to be replaced.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from familiar_connect.bootstrap.document_files.reading import DocumentText, read_document
+from familiar_connect.errors import DocumentImportError, MemoryStoreError
+from familiar_connect.memory.store import MemoryStore
+from familiar_connect.support.clock import Clock, SystemClock
+from familiar_connect.support.text import one_line
+
+__all__ = ["DocumentImportError", "ImportedDocument", "import_document"]
+
+FOLDER = "documents"
+SOURCE = "document_importer"
+MAX_PARTS = 40
+MAX_SLUG_CHARS = 60
+HEADER_BYTES = 4_000
+"""Room kept for title and provenance in every part."""
+
+_DIGEST = re.compile(r"^> Imported from .*\(([0-9a-f]{16})\)", re.MULTILINE)
+_ATX = re.compile(r"^#(?=\s)", re.MULTILINE)
+_FIRST_TITLE = re.compile(r"\A#\s+\S.*\n*")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportedDocument:
+    """What came of one file."""
+
+    title: str
+    paths: tuple[str, ...]
+    """Files in memory that hold it."""
+    pages: int
+    chars: int
+    changed: bool
+    """False: it was there already."""
+
+
+def import_document(
+    store: MemoryStore,
+    source: Path,
+    *,
+    title: str | None = None,
+    channels: Sequence[str] = (),
+    replace: bool = False,
+    clock: Clock | None = None,
+) -> ImportedDocument:
+    """Take the file at *source* into memory; nothing is written when it cannot be taken whole."""
+    document = read_document(source)
+    name = one_line(title or document.title)[:200].lstrip("# ") or "Document"
+    slug = slug_of(title or source.stem)
+    stem = f"{FOLDER}/{slug}"
+    digest = hashlib.sha256("\f".join((name, *channels, *document.pages)).encode("utf-8", "replace")).hexdigest()[:16]
+    old = _parts_on_file(store, stem)
+    if old and _digest_of(store, old[0]) == digest:
+        return _result(name, old, document, changed=False)
+    if old and not replace:
+        raise DocumentImportError(f"{old[0]} holds another document: give a --title, or --replace it")
+    bodies = list(_bodies(document, store.limits.max_file_bytes - HEADER_BYTES))
+    if len(bodies) > MAX_PARTS:
+        raise DocumentImportError(f"{source} is too long ({document.chars:,} characters): split it")
+    when = (clock or SystemClock()).now()
+    paths = []
+    for number, body in enumerate(bodies, start=1):
+        part = f" (part {number} of {len(bodies)})" if len(bodies) > 1 else ""
+        lines = [
+            f"# {name}{part}",
+            "",
+            f"> Imported from {_file_name(source)} on {when:%Y-%m-%d}: {_size(document)} ({digest})",
+        ]
+        if channels:
+            lines.append("> Channels: " + ", ".join("#" + one_line(each).lstrip("#") for each in channels))
+        path = f"{stem}.md" if number == 1 else f"{stem}-part-{number}.md"
+        store.write_file(path, "\n".join([*lines, "", body, ""]), source=SOURCE)
+        paths.append(path)
+    for path in old:
+        if path not in paths:
+            store.delete_file(path, source=SOURCE)
+    return _result(name, paths, document, changed=True)
+
+
+def slug_of(words: str) -> str:
+    """*words* as a file name: lower case, Latin letters and digits, dashes between."""
+    plain = unicodedata.normalize("NFKD", words).encode("ascii", "ignore").decode().lower()
+    slug = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:MAX_SLUG_CHARS].strip("-")
+    return slug or f"document-{hashlib.sha256(words.encode('utf-8', 'replace')).hexdigest()[:8]}"
+
+
+def _bodies(document: DocumentText, max_bytes: int) -> Iterator[str]:
+    """The text in stretches of at most *max_bytes*, each page under a heading of its own where there are several."""
+    body, size = "", 0
+    for piece in _pieces(document, max_bytes):
+        cost = len(piece.encode("utf-8", "replace")) + 2
+        if body and size + cost > max_bytes:
+            yield body
+            body, size = "", 0
+        body = f"{body}\n\n{piece}" if body else piece
+        size += cost
+    if body:
+        yield body
+
+
+def _pieces(document: DocumentText, max_bytes: int) -> Iterator[str]:
+    """Pages, or paragraphs of a text without; none longer than *max_bytes*."""
+    paged = len(document.pages) > 1
+    for number, page in enumerate(document.pages, start=1):
+        if not page:
+            continue
+        # One first-level heading per file: the title. What a page calls one is a section of it.
+        text = _ATX.sub("##", page if paged else _FIRST_TITLE.sub("", page, count=1))
+        mark = f"## Page {number}\n\n" if paged else ""
+        if paged and len(text.encode("utf-8", "replace")) <= max_bytes - 32:
+            yield mark + text
+            continue
+        for at, paragraph in enumerate(text.split("\n\n")):
+            for start in range(0, max(1, len(paragraph)), max_bytes // 8):
+                piece = paragraph[start : start + max_bytes // 8]
+                yield mark + piece if at == start == 0 else piece
+
+
+def _parts_on_file(store: MemoryStore, stem: str) -> list[str]:
+    if not store.exists(f"{stem}.md"):
+        return []
+    more = [f"{stem}-part-{number}.md" for number in range(2, MAX_PARTS + 1)]
+    return [f"{stem}.md", *(path for path in more if store.exists(path))]
+
+
+def _digest_of(store: MemoryStore, path: str) -> str | None:
+    try:
+        found = _DIGEST.search(store.read_file(path)[:HEADER_BYTES])
+    except MemoryStoreError:
+        return None
+    return found[1] if found else None
+
+
+def _file_name(source: Path) -> str:
+    return "`" + one_line(source.name).replace("`", "'")[:200] + "`"
+
+
+def _size(document: DocumentText) -> str:
+    pages = len(document.pages)
+    return f"{document.kind}, {pages} pages" if pages > 1 else document.kind
+
+
+def _result(title: str, paths: Sequence[str], document: DocumentText, *, changed: bool) -> ImportedDocument:
+    return ImportedDocument(
+        title=title, paths=tuple(paths), pages=len(document.pages), chars=document.chars, changed=changed
+    )

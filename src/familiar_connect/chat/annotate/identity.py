@@ -1,0 +1,116 @@
+"""Who an entry is by: a person, a persona of ours, a webhook, someone on the far side of a bridge.
+
+Names come out fit to stand before somebody's words. Ids are only unique within their kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from familiar_connect.chat.parts import WebhookIdentity
+from familiar_connect.chat.scene import Member, Scene
+from familiar_connect.chat.types import AuthorKind
+from familiar_connect.identity import Author
+from familiar_connect.support.system_line import speaker_name
+
+IsPrivate = Callable[[Author], bool]
+"""Whether a person is not to be heard at all."""
+FAMILIAR = "the familiar"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Identity:
+    """Whose words they are, as they are shown."""
+
+    author_id: str
+    name: str
+    kind: AuthorKind = "user"
+    type: Literal["user", "persona"] = "user"
+    persona_name: str | None = None
+    person: Author | None = None
+    """The human behind it, where there is one we could name."""
+
+
+def preferred_name(author: Author, member: Member | None = None, *, is_private: bool = False) -> str:
+    """What *author* is called here: by their own wish where that may be shown, else as the server shows them."""
+    saved = None
+    if member is not None and member.is_personalised and not member.is_blacklisted and not is_private:
+        saved = member.saved_nickname
+    here = member and (member.server_nickname or member.author.display_name or member.global_name)
+    for name in (saved, here, author.display_name, member and member.global_name, author.username):
+        if name and (cleaned := speaker_name(name, "")) != speaker_name("", ""):
+            return cleaned
+    return speaker_name(author.user_id)
+
+
+class People:
+    """Everyone a turn may have to name, by the ids a platform uses."""
+
+    def __init__(
+        self,
+        scene: Scene,
+        *,
+        persona: str = "",
+        alters: Iterable[str] = (),
+        known: Iterable[Author] = (),
+        is_private: IsPrivate | None = None,
+    ) -> None:
+        self._members = {member.author.canonical_key: member for member in scene.members}
+        self._by_id: dict[str, Author] = {}
+        for author in (*known, *scene.participants, *(member.author for member in scene.members)):
+            self._by_id[author.user_id] = author
+        self._names: dict[Author, str] = {}
+        self._is_private = is_private
+        self._me = scene.me
+        self.persona = speaker_name(persona or scene.own_name, FAMILIAR)
+        self.own_name = speaker_name(scene.own_name or persona, FAMILIAR)
+        self._personas = {speaker_name(name).casefold(): speaker_name(name) for name in (persona, *alters) if name}
+
+    def member(self, author: Author) -> Member | None:
+        return self._members.get(author.canonical_key)
+
+    def is_private(self, author: Author | None) -> bool:
+        return author is not None and self._is_private is not None and self._is_private(author)
+
+    def name_of(self, author: Author) -> str:
+        found = self._names.get(author)
+        if found is None:
+            found = preferred_name(author, self.member(author), is_private=self.is_private(author))
+            self._names[author] = found
+        return found
+
+    def name_for_id(self, user_id: str) -> str | None:
+        """The name a mention of *user_id* stands for; None for a stranger."""
+        if self._me is not None and user_id == self._me.user_id:
+            return self.own_name
+        author = self._by_id.get(user_id)
+        return None if author is None else self.name_of(author)
+
+    def identity(self, author: Author, *, is_self: bool = False, webhook: WebhookIdentity | None = None) -> Identity:
+        """Whose words these are."""
+        if webhook is not None:
+            return self._webhook(webhook)
+        if is_self:
+            return Identity(
+                author_id=author.user_id,
+                name=self.persona,
+                kind="persona",
+                type="persona",
+                persona_name=self.persona,
+            )
+        return Identity(author_id=author.user_id, name=self.name_of(author), person=author)
+
+    def _webhook(self, webhook: WebhookIdentity) -> Identity:
+        name = speaker_name(webhook.name)
+        persona = self._personas.get(name.casefold())
+        if persona is not None:
+            return Identity(author_id=persona, name=persona, kind="persona", type="persona", persona_name=persona)
+        if webhook.imitates is not None:
+            person = webhook.imitates
+            return Identity(author_id=person.user_id, name=self.name_of(person), person=person)
+        if webhook.bridge_user is not None:
+            person = webhook.bridge_user
+            return Identity(author_id=person.canonical_key, name=self.name_of(person), kind="bridge", person=person)
+        return Identity(author_id=webhook.webhook_id, name=name, kind="webhook")

@@ -1,0 +1,182 @@
+"""Pictures, films, voice messages, files and stickers of a message: what there is to see, and lines for the rest."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from familiar_connect.chat.annotate.mentions import emoji_uses
+from familiar_connect.chat.annotate.reading import Reading
+from familiar_connect.chat.parts import (
+    Attachment,
+    Embed,
+    ImageAttachment,
+    MediaOrigin,
+    Sticker,
+    VideoAttachment,
+)
+from familiar_connect.support.system_line import note, quoted, speaker_name
+
+IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/webp", "image/gif"})
+VIDEO_TYPES = frozenset({"video/mp4", "video/webm", "video/quicktime", "video/mpeg"})
+_BY_ENDING = {
+    "png": "image/png",
+    "jpg": "image/jpeg",
+    "jpeg": "image/jpeg",
+    "webp": "image/webp",
+    "gif": "image/gif",
+    "mp4": "video/mp4",
+    "webm": "video/webm",
+    "mov": "video/quicktime",
+    "mpeg": "video/mpeg",
+    "ogg": "audio/ogg",
+    "oga": "audio/ogg",
+    "opus": "audio/ogg",
+    "mp3": "audio/mpeg",
+    "wav": "audio/wav",
+    "m4a": "audio/mp4",
+    "flac": "audio/flac",
+    "txt": "text/plain",
+    "md": "text/markdown",
+    "pdf": "application/pdf",
+}
+MOST_ATTACHMENTS = 20
+MOST_STICKERS = 10
+MOST_EMOJIS = 50
+
+_YOUTUBE = re.compile(
+    r"https?://(?:(?:www|m)\.)?(?:youtube\.com/(?:watch\?[^\s<>]{0,200}?\bv=|shorts/|live/)|youtu\.be/)"
+    r"([\w-]{11})(?![\w-])"
+)
+
+
+class Holding(Protocol):
+    """A message, or what is known of one."""
+
+    @property
+    def text(self) -> str: ...
+    @property
+    def attachments(self) -> tuple[Attachment, ...]: ...
+    @property
+    def embeds(self) -> tuple[Embed, ...]: ...
+    @property
+    def stickers(self) -> tuple[Sticker, ...]: ...
+
+
+@dataclass(frozen=True)
+class Media:
+    """What can be shown."""
+
+    images: tuple[ImageAttachment, ...] = ()
+    videos: tuple[VideoAttachment, ...] = ()
+
+    def __add__(self, other: Media) -> Media:
+        return Media(self.images + other.images, self.videos + other.videos)
+
+    def __bool__(self) -> bool:
+        return bool(self.images or self.videos)
+
+
+def mime_of(attachment: Attachment) -> str:
+    """The type it is said to have; where nothing is said, the one its name suggests."""
+    said = (attachment.mime or "").partition(";")[0].strip().lower()
+    if said and said != "application/octet-stream":
+        return said
+    name = (attachment.filename or attachment.url).partition("?")[0]
+    return _BY_ENDING.get(name.rpartition(".")[2].lower(), said or "application/octet-stream")
+
+
+def media_of(holding: Holding, reading: Reading, *, source: str, origin: MediaOrigin = "own") -> Media:
+    """Everything of *holding* that can be shown. Its handle leads to the message *source*."""
+    media = Media()
+    for attachment in holding.attachments[:MOST_ATTACHMENTS]:
+        media += _shown(attachment)
+    for sticker in holding.stickers[:MOST_STICKERS]:
+        if sticker.url:
+            media += Media(
+                images=(ImageAttachment(url=sticker.url, mime="image/png", filename=sticker.name, is_sticker=True),)
+            )
+    if origin == "own":
+        media += _emojis(holding.text, reading)
+    if (video := _YOUTUBE.search(holding.text)) is not None:
+        media += Media(videos=(VideoAttachment(url=f"https://www.youtube.com/watch?v={video[1]}", is_youtube=True),))
+    return placed(media, reading, source=source, origin=origin)
+
+
+def placed(media: Media, reading: Reading, *, source: str, origin: MediaOrigin) -> Media:
+    """*media* with the message it belongs to and the handle it goes by; emojis have none."""
+    seen = any(not image.is_emoji for image in media.images) or media.videos
+    if not seen:
+        return media
+    media_id = None if reading.is_voice else reading.ids.register(source, "media")
+    from_elsewhere = None if origin == "own" else source
+    return Media(
+        tuple(
+            image
+            if image.is_emoji
+            else replace(image, source_message_id=from_elsewhere, origin=origin, media_id=media_id)
+            for image in media.images
+        ),
+        tuple(
+            replace(video, source_message_id=from_elsewhere, origin=origin, media_id=media_id) for video in media.videos
+        ),
+    )
+
+
+def _shown(attachment: Attachment) -> Media:
+    mime = mime_of(attachment)
+    url, proxy, name = attachment.url, attachment.proxy_url, attachment.filename
+    if mime in IMAGE_TYPES:
+        return Media(images=(ImageAttachment(url=url, proxy_url=proxy, mime=mime, filename=name),))
+    if mime in VIDEO_TYPES:
+        return Media(videos=(VideoAttachment(url=url, proxy_url=proxy, mime=mime, filename=name),))
+    return Media()
+
+
+def _emojis(text: str, reading: Reading) -> Media:
+    used = emoji_uses(text)[:MOST_EMOJIS]
+    if not used:
+        return Media()
+    known = {emoji.name: emoji.url for emoji in reading.scene.emojis if emoji.url}
+    return Media(images=tuple(ImageAttachment(url=known[n], filename=n, is_emoji=True) for n in used if n in known))
+
+
+def attachment_notes(message_id: str, author: str, holding: Holding, reading: Reading) -> list[str]:
+    """A line for everything that cannot be shown: voice messages, files, stickers by name."""
+    lines: list[str] = []
+    for attachment in holding.attachments[:MOST_ATTACHMENTS]:
+        mime = mime_of(attachment)
+        if attachment.is_voice or mime.startswith("audio/"):
+            lines += _voice(author, attachment, reading)
+        elif mime not in IMAGE_TYPES and mime not in VIDEO_TYPES:
+            name = speaker_name(attachment.filename, "a file")
+            handle = "" if reading.is_voice else f" ({reading.ids.register(message_id, 'media')})"
+            lines.append(note(f"{author} sent the file {name}{handle}"))
+    if (more := len(holding.attachments) - MOST_ATTACHMENTS) > 0:
+        lines.append(note(f"{author} sent {more} more files"))
+    lines += [
+        note(f"{author} sent the sticker {quoted(speaker_name(sticker.name, 'sticker'))}")
+        for sticker in holding.stickers[:MOST_STICKERS]
+    ]
+    return lines
+
+
+def _voice(author: str, attachment: Attachment, reading: Reading) -> list[str]:
+    if reading.settings.chat_only:
+        return []
+    if attachment.transcript and attachment.transcript.strip():
+        return [note(f"this was a voice message of {author}: {quoted(attachment.transcript)}")]
+    return [note(f"{author} sent a voice message that was not transcribed")]
+
+
+def counts(media: Media) -> str:
+    """How many pictures and films: "2 images and 1 video"; empty for none."""
+    images = sum(1 for image in media.images if not image.is_emoji and not image.is_sticker)
+    stickers = sum(1 for image in media.images if image.is_sticker)
+    parts = [
+        f"{count} {kind}{'' if count == 1 else 's'}"
+        for count, kind in ((images, "image"), (stickers, "sticker"), (len(media.videos), "video"))
+        if count
+    ]
+    return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else "".join(parts)

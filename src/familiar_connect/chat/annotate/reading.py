@@ -1,0 +1,36 @@
+"""Reading: what simplifying one message needs to know of the turn around it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from familiar_connect.chat.annotate.identity import People
+from familiar_connect.chat.annotate.mentions import Marks
+from familiar_connect.chat.message_ids import MessageIdMap
+from familiar_connect.chat.scene import Scene
+from familiar_connect.chat.types import TurnSettings
+from familiar_connect.identity import Author
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """One per turn; the handles it gives out are those of the turn."""
+
+    scene: Scene
+    people: People
+    marks: Marks
+    ids: MessageIdMap
+    settings: TurnSettings
+    blocked: frozenset[str] = frozenset()
+    """Canonical keys of the people the persona does not want to hear."""
+    is_voice: bool = False
+    """Spoken: no handles."""
+
+    def is_hidden(self, author: Author | None) -> bool:
+        """Whether nothing *author* said may be quoted or passed on."""
+        if author is None:
+            return False
+        return (bool(self.blocked) and author.canonical_key in self.blocked) or self.people.is_private(author)
+
+    def readable(self, text: str) -> str:
+        return self.marks.readable(text)

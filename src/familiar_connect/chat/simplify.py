@@ -1,0 +1,147 @@
+"""One platform message as one entry of the dialogue: what it passes on, answers, says, got and carries.
+
+Pure. What people typed goes in between our own System lines so that it cannot pass for one.
+"""
+
+from __future__ import annotations
+
+from familiar_connect.chat.annotate.embeds import (
+    SYSTEM,
+    SYSTEM_EMBED_ID,
+    is_notice,
+    notice_lines,
+    preview_lines,
+    preview_media,
+)
+from familiar_connect.chat.annotate.forwards import forward_notes
+from familiar_connect.chat.annotate.identity import Identity
+from familiar_connect.chat.annotate.media import Media, attachment_notes, media_of
+from familiar_connect.chat.annotate.mentions import without_at
+from familiar_connect.chat.annotate.reactions import reaction_note
+from familiar_connect.chat.annotate.reading import Reading
+from familiar_connect.chat.annotate.replies import hidden_behind, reply_note
+from familiar_connect.chat.parts import ImageAttachment, VideoAttachment
+from familiar_connect.chat.types import InboundMessage, SimplifiedMessage
+from familiar_connect.chat.window import Seen
+from familiar_connect.support.system_line import note, quiet, speaker_name
+
+DEBUG_MARK = "$:"
+
+
+def message_key(message: InboundMessage, place: int = 0) -> str:
+    """What a message goes by within a turn: the platform's id, else its row, else its *place*."""
+    if message.message_id:
+        return message.message_id
+    return f"row-{message.history_id}" if message.history_id is not None else f"said-{place}"
+
+
+def simplify(seen: Seen, reading: Reading, *, place: int = 0) -> SimplifiedMessage | None:
+    """The entry a message becomes; None when there is nothing in it to show."""
+    message = seen.message
+    key = message_key(message, place)
+    if message.kind == "join":
+        return _join(seen, key, reading)
+    if hidden_behind(message.webhook, reading):
+        return None
+    if any(is_notice(embed, ours=message.is_self, reading=reading) for embed in message.embeds):
+        return _notice(seen, key, reading)
+    return _said(seen, key, reading)
+
+
+def _join(seen: Seen, key: str, reading: Reading) -> SimplifiedMessage:
+    message = seen.message
+    where = speaker_name(reading.scene.server_name, "the server")
+    return SimplifiedMessage(
+        id=key,
+        author_id=f"join-{key}",
+        author_name=SYSTEM,
+        author_type="user",
+        author_kind="system",
+        content=note(f"{reading.people.name_of(message.author)} joined {where}"),
+        created_at=message.timestamp,
+        history_id=message.history_id,
+        in_exchange=seen.in_exchange,
+        ordinal=seen.ordinal,
+    )
+
+
+def _notice(seen: Seen, key: str, reading: Reading) -> SimplifiedMessage | None:
+    message = seen.message
+    shown = [embed for embed in message.embeds if is_notice(embed, ours=True, reading=reading)]
+    lines = notice_lines(shown, reading)
+    if not lines:
+        return None
+    return SimplifiedMessage(
+        id=key,
+        author_id=SYSTEM_EMBED_ID,
+        author_name=SYSTEM,
+        author_type="user",
+        author_kind="system",
+        content="\n".join(lines),
+        created_at=message.timestamp,
+        history_id=message.history_id,
+        in_exchange=seen.in_exchange,
+        ordinal=seen.ordinal,
+    )
+
+
+def _said(seen: Seen, key: str, reading: Reading) -> SimplifiedMessage | None:
+    message = seen.message
+    who = reading.people.identity(message.author, is_self=message.is_self, webhook=message.webhook)
+    text, debug = _words(message, reading)
+    name = reading.people.persona if debug else who.name
+    answered, media = ("", Media()) if message.forwards else reply_note(key, who.name, message.reply_to, reading)
+    forwarded, passed_on = forward_notes(key, who.name, message.forwards, reading)
+    previews = () if message.is_bot or message.is_self else message.embeds
+    own = media_of(message, reading, source=key) + preview_media(previews, reading, source=key)
+    lines = [
+        *forwarded,
+        answered,
+        text,
+        reaction_note(message.reactions, reading),
+        *preview_lines(previews, reading),
+        *attachment_notes(key, who.name, message, reading),
+    ]
+    content = "\n".join(line for line in lines if line.strip())
+    everything = own + media + passed_on
+    if not content and not everything:
+        return None
+    return _entry(seen, key, who, name, content, everything, debug=debug)
+
+
+def _entry(
+    seen: Seen, key: str, who: Identity, name: str, content: str, media: Media, *, debug: bool
+) -> SimplifiedMessage:
+    parts: list[ImageAttachment | VideoAttachment] = [*media.images, *media.videos]
+    elsewhere = tuple(dict.fromkeys(part.source_message_id for part in parts if part.source_message_id))
+    origins = {part.origin for part in parts}
+    return SimplifiedMessage(
+        id=key,
+        author_id=who.author_id,
+        author_name=name,
+        author_type="persona" if debug else who.type,
+        author_kind=who.kind,
+        persona_name=name if debug else who.persona_name,
+        content=content or None,
+        created_at=seen.message.timestamp,
+        image_attachments=media.images,
+        video_attachments=media.videos,
+        media_source_message_ids=elsewhere,
+        remote_media_source_kind="reply" if "reply" in origins else "forwarded" if "forwarded" in origins else None,
+        is_debug=debug,
+        history_id=seen.message.history_id,
+        in_exchange=seen.in_exchange,
+        ordinal=seen.ordinal,
+    )
+
+
+def _words(message: InboundMessage, reading: Reading) -> tuple[str, bool]:
+    """What was typed, made readable and harmless; and whether it is a debug message."""
+    text = message.text
+    marked = not message.is_self and text.lstrip().startswith(DEBUG_MARK)
+    if marked:
+        text = text.lstrip()[len(DEBUG_MARK) :].lstrip()
+    text = reading.readable(text)
+    if not message.is_bot and not message.is_self:
+        text = without_at(text, reading.settings.triggers)
+    return quiet(text), marked or (message.is_debug and not message.is_self)

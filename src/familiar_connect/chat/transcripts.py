@@ -1,0 +1,102 @@
+"""Voice messages as text, before anything is simplified, and each heard only once.
+
+A voice message nobody could transcribe stays one, with a line that says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+
+from familiar_connect.chat.annotate.media import mime_of
+from familiar_connect.chat.parts import Attachment
+from familiar_connect.chat.types import InboundMessage
+
+logger = logging.getLogger(__name__)
+
+Transcribe = Callable[[Attachment], Awaitable[str | None]]
+"""Listens to a voice message; None when it cannot."""
+MOST_PER_TURN = 10
+AT_ONCE = 3
+TIME_LIMIT_S = 20.0
+MOST_REMEMBERED = 500
+
+
+class TranscriptCache:
+    """What was heard in voice messages, the latest few hundred."""
+
+    def __init__(self, most: int = MOST_REMEMBERED) -> None:
+        self._most = most
+        self._heard: OrderedDict[str, str] = OrderedDict()
+
+    def get(self, attachment: Attachment) -> str | None:
+        return self._heard.get(_key(attachment))
+
+    def put(self, attachment: Attachment, text: str) -> None:
+        self._heard[_key(attachment)] = text
+        self._heard.move_to_end(_key(attachment))
+        while len(self._heard) > self._most:
+            self._heard.popitem(last=False)
+
+
+def _key(attachment: Attachment) -> str:
+    return attachment.attachment_id or attachment.url.partition("?")[0]
+
+
+def is_audio(attachment: Attachment) -> bool:
+    return attachment.is_voice or mime_of(attachment).startswith("audio/")
+
+
+async def with_transcripts(
+    messages: Sequence[InboundMessage],
+    transcribe: Transcribe | None,
+    cache: TranscriptCache,
+    *,
+    chat_only: bool = False,
+) -> list[InboundMessage]:
+    """*messages* with what people said in voice messages; the newest are listened to first."""
+    if chat_only:
+        return list(messages)
+    if transcribe is not None:
+        unheard = [
+            attachment
+            for message in reversed(messages)
+            if not message.is_bot and message.webhook is None
+            for attachment in message.attachments
+            if is_audio(attachment) and not attachment.transcript and cache.get(attachment) is None
+        ]
+        await _listen(unheard[:MOST_PER_TURN], transcribe, cache)
+    return [_filled(message, cache) for message in messages]
+
+
+async def _listen(unheard: Sequence[Attachment], transcribe: Transcribe, cache: TranscriptCache) -> None:
+    if not unheard:
+        return
+    door = asyncio.Semaphore(AT_ONCE)
+
+    async def one(attachment: Attachment) -> None:
+        try:
+            async with door, asyncio.timeout(TIME_LIMIT_S):
+                text = await transcribe(attachment)
+        except Exception as error:  # isolation: one voice message costs its own words only
+            logger.warning("voice message not transcribed", extra={"error": type(error).__name__})
+            return
+        if text and text.strip():
+            cache.put(attachment, text.strip())
+
+    async with asyncio.TaskGroup() as group:
+        for attachment in unheard:
+            group.create_task(one(attachment), name="transcribe")
+
+
+def _filled(message: InboundMessage, cache: TranscriptCache) -> InboundMessage:
+    if not any(is_audio(each) and not each.transcript for each in message.attachments):
+        return message
+    heard = tuple(
+        replace(each, transcript=cache.get(each)) if is_audio(each) and not each.transcript else each
+        for each in message.attachments
+    )
+    return replace(message, attachments=heard)

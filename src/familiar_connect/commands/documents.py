@@ -1,0 +1,85 @@
+"""import document: texts, web pages and PDFs into memory, where every reply can look something up in them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from familiar_connect.bootstrap.import_document import ImportedDocument, import_document
+from familiar_connect.commands.common import familiar_option, json_option, root_of, say, say_json
+from familiar_connect.errors import FamiliarError
+from familiar_connect.memory.store import MemoryStore
+
+EPILOG = """\b
+Examples:
+  familiar import document handbook.pdf
+  familiar import document rules.md story.txt page.html
+  familiar import document rules.md --channel kitchen     for #kitchen alone, where channel_memory_enabled is set
+Reads plain text, Markdown, HTML and PDF. The files lie in memory/documents and can be edited like any other.
+Exit codes: 0 all was taken or is there already; 1 something could not be taken.
+"""
+
+
+@click.command(name="document", epilog=EPILOG)
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE…")
+@click.option("--title", help="What it is called, and its file; for one file only.")
+@click.option(
+    "--channel", "channels", multiple=True, metavar="NAME", help="Told in this channel only; may be repeated."
+)
+@click.option("--replace", is_flag=True, help="Replace a document of the same name; its text stays in `memory log`.")
+@familiar_option
+@json_option
+@click.pass_context
+def import_documents(
+    ctx: click.Context,
+    files: tuple[Path, ...],
+    title: str | None,
+    channels: tuple[str, ...],
+    replace: bool,
+    familiar_id: str | None,
+    as_json: bool,
+) -> int:
+    """Take documents into memory; replies look up what bears on what was said."""
+    if title is not None and len(files) > 1:
+        raise click.UsageError("--title names one document: import the others by themselves")
+    root = root_of(ctx, familiar_id)
+    store = MemoryStore(root / "memory", audit_dir=root / "audit")
+    taken: list[ImportedDocument] = []
+    errors: list[str] = []
+    try:
+        for file in files:
+            try:
+                taken.append(import_document(store, file, title=title, channels=channels, replace=replace))
+            except FamiliarError as error:
+                errors.append(str(error))
+    finally:
+        if store.audit is not None:
+            store.audit.close()
+    if as_json:
+        say_json({"documents": [_facts(each) for each in taken], "errors": errors})
+        return 1 if errors else 0
+    for each in taken:
+        say(_told(each))
+    for sentence in errors:
+        say(f"familiar: {sentence}", err=True)
+    return 1 if errors else 0
+
+
+def _facts(document: ImportedDocument) -> dict[str, Any]:
+    return {
+        "title": document.title,
+        "files": list(document.paths),
+        "pages": document.pages,
+        "characters": document.chars,
+        "changed": document.changed,
+    }
+
+
+def _told(document: ImportedDocument) -> str:
+    files = document.paths[0] if len(document.paths) == 1 else f"{document.paths[0]} and {len(document.paths) - 1} more"
+    if not document.changed:
+        return f"Already there: memory/{files}"
+    pages = f"{document.pages} pages, " if document.pages > 1 else ""
+    return f"Took {document.title}: memory/{files} ({pages}{document.chars:,} characters)"

@@ -1,0 +1,112 @@
+"""ChannelNotesProvider: the channel's own instructions, and notes that stand a few turns before the end.
+
+Where neither character nor channel nor preset has rules, a line of our own stands in. While the familiar speaks
+for somebody, that person's own style is all the instruction there is.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+
+from familiar_connect.chat.types import Turn
+from familiar_connect.context.providers.scene.words import is_for_small_model, readable
+from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
+from familiar_connect.memory.store import MemoryStore, MemoryStoreError
+from familiar_connect.support.aio import off_loop
+from familiar_connect.support.system_line import unwrap, wrap
+from familiar_connect.support.tokens import estimate_tokens
+
+logger = logging.getLogger(__name__)
+
+DEADLINE_S = 0.25
+NOTE_ORDER = 40
+REUNION_DEPTH = 3
+REUNION_AFTER = timedelta(days=1)
+PERSONA_NOTE = "self/depth_prompt.md"
+PERSONA_RULES = "self/system_prompt.md"
+DEFAULT_RULES = "You are {char}. Stay in character: answer as {char} would, from what {char} knows."
+
+
+class ChannelNotesProvider:
+    """The channel's prompt, its note or else the familiar's, and a word on how long nobody spoke."""
+
+    id = "channel_notes"
+    deadline_s = DEADLINE_S
+
+    def __init__(self, store: MemoryStore) -> None:
+        self._store = store
+
+    async def contribute(self, request: ContextRequest) -> list[Contribution]:
+        turn, settings = request.turn, request.settings
+        found: list[Contribution] = []
+        if turn is not None and turn.imitated is not None:
+            if style := turn.imitated.style.strip():
+                words = readable(request, style, user=turn.imitated.name)
+                found.append(_instructions(words, replaces=True, source="channel_notes:style", authored=False))
+        elif prompt := (settings.channel_prompt or "").strip():
+            found.append(_instructions(readable(request, prompt), replaces=settings.replaces_rules))
+        if await self._lacks_rules(request):
+            found.append(_instructions(readable(request, DEFAULT_RULES), replaces=True, source="channel_notes:default"))
+        if note := (settings.channel_note or "").strip():
+            found.append(_note(request, note, settings.channel_note_depth, "channel_notes:note"))
+        elif (note := (settings.global_note or "").strip()) and not await off_loop(self._has, PERSONA_NOTE):
+            found.append(_note(request, note, settings.global_note_depth, "channel_notes:global"))
+        if turn is not None and settings.time_awareness and (words := reunion(turn)):
+            found.append(_note(request, words, REUNION_DEPTH, "channel_notes:reunion", volatile=True))
+        return found
+
+    async def _lacks_rules(self, request: ContextRequest) -> bool:
+        """Whether nobody says how to answer. A small model is not told twice."""
+        imitating = request.turn is not None and request.turn.imitated is not None
+        if imitating or request.preset is not None or request.settings.replaces_rules or is_for_small_model(request):
+            return False
+        return not await off_loop(self._has, PERSONA_RULES)
+
+    def _has(self, path: str) -> bool:
+        try:
+            return bool((self._store.read_if_present(path) or "").strip())
+        except MemoryStoreError as error:
+            logger.warning("a character file could not be read", extra={"reason": type(error).__name__})
+            return False
+
+
+def _instructions(
+    text: str, *, replaces: bool, source: str = "channel_notes:prompt", authored: bool = True
+) -> Contribution:
+    return Contribution(
+        Layer.core,
+        int(Priority.CHANNEL_PROMPT),
+        text,
+        estimate_tokens(text),
+        source,
+        tag=ItemTag.RULES if replaces else ItemTag.CHANNEL_PROMPT,
+        authored=authored,
+    )
+
+
+def _note(request: ContextRequest, text: str, depth: int, source: str, *, volatile: bool = False) -> Contribution:
+    shown = wrap(unwrap(readable(request, text)))
+    return Contribution(
+        Layer.author_note,
+        int(Priority.NOTE_AT_DEPTH),
+        shown,
+        estimate_tokens(shown),
+        source,
+        tag=ItemTag.AUTHOR_NOTE,
+        role="user",
+        depth=depth,
+        order=NOTE_ORDER,
+        volatile=volatile,
+        authored=not volatile,
+    )
+
+
+def reunion(turn: Turn) -> str:
+    """How long nobody had spoken when this exchange began; nothing if less than a day."""
+    before = [each.created_at for each in turn.messages if not each.in_exchange and each.created_at is not None]
+    first = next((each.created_at for each in turn.messages if each.in_exchange and each.created_at is not None), None)
+    if not before or first is None or first - before[-1] < REUNION_AFTER:
+        return ""
+    days = (first - before[-1]).days
+    return f"Before this, nobody had spoken here for {days} day{'' if days == 1 else 's'}."

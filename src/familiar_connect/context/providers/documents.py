@@ -1,0 +1,163 @@
+"""DocumentsProvider: what imported documents say about the newest words, by document, each piece with its place.
+
+Searched with the index of memory files, by meaning. Without an index, an embedder or a document there is nothing;
+trouble of any kind costs this block alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from familiar_connect.context.providers.content_search.direct import content_room
+from familiar_connect.context.providers.scene.words import block, told
+from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
+from familiar_connect.memory.index.protocols import NumberedChunk
+from familiar_connect.memory.store import MemoryStore, MemoryStoreError
+from familiar_connect.support.aio import off_loop
+from familiar_connect.support.system_line import without_notes
+from familiar_connect.support.text import truncate
+from familiar_connect.support.tokens import estimate_tokens
+
+FOLDER = "documents/"
+DEADLINE_S = 2.0
+TOP_K = 6
+LEAST_COSINE = 0.3
+"""With the embedder we ship, answers lie at 0.25 to 0.65 and what has nothing to do with a question below 0.1."""
+LEAST_SHARE = 0.6
+"""Beside a piece that fits well, one that fits much worse is only in the way."""
+QUERY_CHARS = 1_000
+LEAST_QUERY_CHARS = 3
+MAX_TOKENS = 1_200
+LEAST_TOKENS = 48
+"""Less room than this holds nothing worth reading."""
+HEAD_CHARS = 4_000
+SOURCE = "documents"
+LABEL = "from documents you were given"
+
+_TITLE = re.compile(r"^#\s+(.{1,200}?)\s*$", re.MULTILINE)
+_PROVENANCE = re.compile(r"> (?:Imported from|Channels:) ")
+_CHANNELS = re.compile(r"^>\s*Channels:\s*(.{1,500}?)\s*$", re.MULTILINE | re.IGNORECASE)
+
+
+class DocumentSearch(Protocol):
+    """Whatever finds chunks in one folder of memory."""
+
+    async def query_folder(
+        self, utterance: str, top_k: int, *, folder: str, least: float = 0.0
+    ) -> list[NumberedChunk]: ...
+
+
+class DocumentsProvider:
+    """At most one block. `search` is there once the index is; until then there is nothing."""
+
+    id = "documents"
+    deadline_s = DEADLINE_S
+
+    def __init__(
+        self,
+        *,
+        store: MemoryStore,
+        search: DocumentSearch | None = None,
+        top_k: int = TOP_K,
+        least_cosine: float = LEAST_COSINE,
+    ) -> None:
+        self._store = store
+        self.search = search
+        self._top_k = top_k
+        self._least = least_cosine
+
+    async def contribute(self, request: ContextRequest) -> list[Contribution]:
+        room = min(MAX_TOKENS, content_room(request) // 2)
+        query = query_of(request)
+        if self.search is None or len(query) < LEAST_QUERY_CHARS or room < LEAST_TOKENS:
+            return []
+        found = await self.search.query_folder(query, self._top_k, folder=FOLDER, least=self._least)
+        found = [chunk for chunk in found if chunk.score >= found[0].score * LEAST_SHARE]
+        if not found:
+            return []
+        heads = await off_loop(self._heads, [chunk.rel_path for chunk in found])
+        if request.settings.channel_memory_enabled:
+            found = [chunk for chunk in found if _is_told_in(heads.get(chunk.rel_path, ""), request)]
+        text = by_document(found, heads, room)
+        if not text:
+            return []
+        return [
+            Contribution(
+                Layer.content,
+                int(Priority.DOCUMENTS),
+                text,
+                estimate_tokens(text),
+                SOURCE,
+                tag=ItemTag.DOCUMENTS,
+                role="user",
+                volatile=True,
+                label=LABEL,
+            )
+        ]
+
+    def _heads(self, paths: Iterable[str]) -> dict[str, str]:
+        """How each document begins: its title, where it is from, which channels it is for."""
+        heads: dict[str, str] = {}
+        for path in dict.fromkeys(paths):
+            try:
+                heads[path] = self._store.read_file(path)[:HEAD_CHARS]
+            except MemoryStoreError:
+                continue
+        return heads
+
+
+def query_of(request: ContextRequest) -> str:
+    """The newest thing a person wrote, without notes of ours."""
+    written = [request.utterance]
+    if request.turn is not None and request.turn.messages:
+        people = [each for each in request.turn.messages if each.author_type == "user" and each.author_kind != "system"]
+        written = [each.content or "" for each in reversed(people)]
+    words = (without_notes(text)[1].strip() for text in written)
+    return next((text for text in words if text), "")[:QUERY_CHARS]
+
+
+def by_document(chunks: Sequence[NumberedChunk], heads: dict[str, str], room: int) -> str:
+    """*chunks*, best first, grouped by document in at most *room* tokens; the best document first."""
+    groups: dict[str, list[NumberedChunk]] = {}
+    left = room
+    for chunk in chunks:
+        words = _words(chunk)
+        if chunk.rel_path not in heads or not words:
+            continue
+        cost = estimate_tokens(words) + 40
+        if groups and cost > left:
+            break
+        groups.setdefault(chunk.rel_path, []).append(chunk)
+        left -= cost
+    return "\n\n".join(_told(path, heads[path], found, room) for path, found in groups.items())
+
+
+def _told(path: str, head: str, chunks: Sequence[NumberedChunk], room: int) -> str:
+    title = _TITLE.search(head)
+    pieces = []
+    for chunk in sorted(chunks, key=lambda each: each.number):
+        under = told(chunk.heading_path, 200)
+        place = f"part {chunk.number} of {chunk.count}, fits {chunk.score:.2f}{f', {under}' if under else ''}"
+        pieces.append(f"({place})\n{block(truncate(_words(chunk), room))}")
+    name = told(title[1], 200) if title is not None else path
+    return "\n\n".join([f"Document: {name}", *pieces])
+
+
+def _words(chunk: NumberedChunk) -> str:
+    """The chunk's text without what its place says already: headings it opens with, and where the document is from."""
+    lines = [line for line in chunk.text.strip().splitlines() if not _PROVENANCE.match(line)]
+    while lines and (not lines[0].strip() or lines[0].startswith("#") or lines[0] == chunk.heading_path):
+        del lines[0]
+    return "\n".join(lines).strip()
+
+
+def _is_told_in(head: str, request: ContextRequest) -> bool:
+    """Whether a document is for this channel; one that names no channel is for all."""
+    named = _CHANNELS.search(head)
+    if named is None:
+        return True
+    scene = request.scene
+    here = scene.channel.name.strip().lstrip("#").lower() if scene is not None and scene.channel is not None else None
+    return here in {each.strip().lstrip("#").lower() for each in named[1].split(",")}

@@ -1,0 +1,210 @@
+"""A turn's messages as dialogue items: exactly those, each with its role, its text as it is sent, and its media.
+
+Notes of ours never stand in the familiar's own mouth; those about its words stand before them. Media are
+described whatever the answering model can see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, tzinfo
+from zlib import crc32
+
+from familiar_connect.chat.parts import ImageAttachment, VideoAttachment
+from familiar_connect.chat.types import MediaDescriptor, Sender, SimplifiedMessage, Turn
+from familiar_connect.config.types import ChannelMode
+from familiar_connect.context.providers.history.dialogue import ANCHOR_EVERY, LATER_AFTER_S, SOURCE, spoken_gap
+from familiar_connect.context.types import ContextItem, ItemTag
+from familiar_connect.identity import sanitize_name
+from familiar_connect.llm.types import Role, TextPart
+from familiar_connect.support.system_line import note, split_notes, with_speaker, without_notes
+
+MOST_PICTURED = 3
+"""Messages, the newest, whose images are shown."""
+
+ABOUT_OURS = note("about your own message below")
+
+Between = Callable[[datetime, datetime], ContextItem | None]
+
+
+def role_of(turn: Turn, message: SimplifiedMessage) -> Role:
+    """Who speaks: the familiar itself, or, while it speaks for somebody, that person."""
+    if turn.imitated is not None:
+        person = turn.imitated.author
+        return "assistant" if message.author_key == ("user", person.user_id) and not message.is_debug else "user"
+    own = message.author_type == "persona" and turn.persona in ("", message.persona_name)
+    return "assistant" if own else "user"
+
+
+def turn_items(
+    turn: Turn, mode: ChannelMode | None = None, zone: tzinfo = UTC, *, between: Between | None = None
+) -> tuple[ContextItem, ...]:
+    """The items of *turn*, oldest first. *between* may put a note where talk resumes after a pause."""
+    pictures = _pictures(turn)
+    items: list[ContextItem] = []
+    previous: datetime | None = None
+    for place, message in enumerate(turn.messages):
+        when = message.created_at
+        if previous is not None and when is not None:
+            if between is not None and (told := between(previous, when)) is not None:
+                items.append(told)
+            if turn.showing.time_awareness and (spacer := _spacer(message, previous, when, turn, zone)) is not None:
+                items.append(spacer)
+        media, notes = pictures[place]
+        items += _items(turn, message, _mark(turn, message, previous, mode, zone), media, notes)
+        previous = when or previous
+    return tuple(items)
+
+
+def _items(
+    turn: Turn, message: SimplifiedMessage, mark: str, media: tuple[MediaDescriptor, ...], notes: Sequence[str]
+) -> list[ContextItem]:
+    role = role_of(turn, message)
+    content = message.content or ""
+    items: list[ContextItem] = []
+    if role == "assistant":
+        said, content = without_notes(content)
+        if about := "\n".join(filter(None, (said, *notes))):
+            items.append(_note_item(message, f"notes_{message.id}", f"{ABOUT_OURS}\n{about}"))
+        mark, name = "", message.author_name if turn.showing.own_names else ""
+    else:
+        content = "\n".join(filter(None, (content, *notes)))
+        name = message.author_name
+    if not content.strip() and not media:
+        return items
+    text = with_speaker(f"{mark}{name}", content) if name else content
+    is_person = role == "user" and message.author_kind != "system"
+    items.append(
+        ContextItem(
+            role=role,
+            parts=(TextPart(text),),
+            tag=ItemTag.DIALOGUE,
+            name=sanitize_name(message.author_name) if is_person else None,
+            sender=Sender(name=message.author_name, kind=message.author_type) if is_person else None,
+            words=split_notes(content)[1],
+            message_id=message.id,
+            history_id=message.history_id,
+            timestamp=message.created_at,
+            source=SOURCE,
+            anchor=_is_anchor(message),
+            fresh=message.in_exchange,
+            media=media,
+        )
+    )
+    return items
+
+
+def _note_item(message: SimplifiedMessage, id_: str, text: str) -> ContextItem:
+    """Something said by nobody: no turn, and gone with the entry it precedes."""
+    return ContextItem(
+        role="user",
+        parts=(TextPart(text),),
+        tag=ItemTag.DATE_SPACER,
+        message_id=id_,
+        timestamp=message.created_at,
+        source=SOURCE,
+    )
+
+
+def _is_anchor(message: SimplifiedMessage) -> bool:
+    """Whether the entry is a good place to cut at: by its count where that is known, else by its id."""
+    if message.ordinal is None:
+        return crc32(message.id.encode("utf-8", "replace")) % ANCHOR_EVERY == 0
+    span = range(message.ordinal, message.ordinal + max(1, len(message.combined_message_ids)))
+    return any(ordinal % ANCHOR_EVERY == 0 for ordinal in span)
+
+
+def _mark(
+    turn: Turn, message: SimplifiedMessage, previous: datetime | None, mode: ChannelMode | None, zone: tzinfo
+) -> str:
+    when = message.created_at
+    if when is None:
+        return ""
+    if mode is ChannelMode.imitate_voice and previous is not None:
+        gap = (when - previous).total_seconds()
+        return f"(about {spoken_gap(gap)} later) " if gap >= LATER_AFTER_S else ""
+    timed = mode is ChannelMode.text_conversation_rp or (mode is None and turn.showing.include_timestamps)
+    return f"[{when.astimezone(zone):%H:%M}] " if timed else ""
+
+
+def _spacer(
+    message: SimplifiedMessage, previous: datetime, when: datetime, turn: Turn, zone: tzinfo
+) -> ContextItem | None:
+    """The day that ends here, absolute and as seen from now."""
+    ended = previous.astimezone(zone).date()
+    if ended == when.astimezone(zone).date():
+        return None
+    today = (turn.showing.now or when).astimezone(zone).date()
+    ago = (today - ended).days
+    seen = "today" if ago == 0 else "yesterday" if ago == 1 else f"{ago} days ago" if ago > 1 else "ahead of now"
+    return _note_item(message, f"date_spacer_{message.id}", note(f"what was said above is from {ended} ({seen})"))
+
+
+def _pictures(turn: Turn) -> list[tuple[tuple[MediaDescriptor, ...], list[str]]]:
+    """For each entry its media and the lines about them; of a picture shown twice only the latest counts."""
+    total, window = len(turn.messages), max(0, turn.showing.media_window)
+    result: list[tuple[tuple[MediaDescriptor, ...], list[str]]] = []
+    shown: set[str] = set()
+    pictured = 0
+    for back, message in enumerate(reversed(turn.messages), start=1):
+        images = [image for image in message.image_attachments if not image.is_emoji]
+        if not images and not message.video_attachments:
+            result.append(((), []))
+            continue
+        counted = [image for image in images if not image.is_sticker]
+        over = back <= window and bool(counted) and pictured >= MOST_PICTURED
+        pictured += back <= window and bool(counted)
+        omitted = len(counted) if over else 0
+        kept = [image for image in images if (image.is_sticker or not over) and image.url not in shown]
+        shown.update(image.url for image in kept)
+        extend = max(0, back - window)
+        media = (
+            *(_described(image, "image", extend) for image in kept),
+            *(_described(video, "video", extend) for video in message.video_attachments),
+        )
+        lines = _attributions(message, images)
+        if omitted:
+            lines.append(note(f"{omitted} image{'' if omitted == 1 else 's'} not shown: newer ones came since"))
+        result.append((media, lines))
+    return result[::-1] if total else []
+
+
+def _described(part: ImageAttachment | VideoAttachment, kind: str, extend: int) -> MediaDescriptor:
+    return MediaDescriptor(
+        kind="image" if kind == "image" else "video",
+        uri=part.url,
+        mime=part.mime,
+        fallback_uri=part.proxy_url,
+        media_id=part.media_id,
+        within_window=extend == 0,
+        extend_by=extend,
+        filename=part.filename,
+        is_youtube=isinstance(part, VideoAttachment) and part.is_youtube,
+    )
+
+
+_FROM = {
+    "own": "sent by {name}",
+    "reply": "from the message {name} answers",
+    "forwarded": "from the message {name} forwards",
+}
+
+
+def _attributions(message: SimplifiedMessage, images: Sequence[ImageAttachment]) -> list[str]:
+    """How many pictures and films there are, under which handle, and where each came from."""
+    lines = []
+    for origin, words in _FROM.items():
+        groups = (
+            ([i.media_id for i in images if i.origin == origin and not i.is_sticker], "image"),
+            ([i.media_id for i in images if i.origin == origin and i.is_sticker], "sticker"),
+            ([v.media_id for v in message.video_attachments if v.origin == origin], "video"),
+        )
+        told = [f"{len(ids)} {kind}{'' if len(ids) == 1 else 's'}{_handles(ids)}" for ids, kind in groups if ids]
+        if told:
+            lines.append(note(f"{', '.join(told)} {words.format(name=message.author_name)}"))
+    return lines
+
+
+def _handles(ids: Sequence[str | None]) -> str:
+    named = list(dict.fromkeys(id_ for id_ in ids if id_))
+    return f" ({', '.join(named)})" if named else ""

@@ -1,0 +1,1 @@
+"""Contributors that tell where the familiar is and who is there, from the scene a platform shows."""

@@ -1,0 +1,233 @@
+"""ParticipantsProvider: who is here and how to mention them; clock and presence apart, for those change every turn.
+
+The list is the same as long as the company is. A person's own choice comes before every setting: presence,
+roles and memories are told only of those who allow everything, and nobody at FULL privacy is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, tzinfo
+
+from familiar_connect.chat.types import Directives
+from familiar_connect.context.providers.scene.company import Participant, PrivacyOf, company_of
+from familiar_connect.context.providers.scene.moment import clock_line, presence_line
+from familiar_connect.context.providers.scene.protocols import (
+    Enricher,
+    KeptMemory,
+    PendingReminder,
+    PersonalMemories,
+    Reminders,
+)
+from familiar_connect.context.providers.scene.sources import Facts, Sources
+from familiar_connect.context.providers.scene.words import (
+    channel_name,
+    is_voice_channel,
+    persona_of,
+    readable,
+    scene_room,
+    told,
+)
+from familiar_connect.context.types import (
+    ContextItem,
+    ContextRequest,
+    Contribution,
+    ItemTag,
+    Layer,
+    Modality,
+    Priority,
+)
+from familiar_connect.identity import Author, PrivacyLevel
+from familiar_connect.llm.types import TextPart
+from familiar_connect.support.clock import Clock, SystemClock
+from familiar_connect.support.system_line import speaker_name, wrap
+from familiar_connect.support.tokens import estimate_tokens
+
+DEADLINE_S = 3.0
+NOW_DEPTH = 2
+NOW_ORDER = 10
+MOST_MEMORIES = 20
+MOST_REMINDERS = 10
+MOST_ROLES = 6
+MOST_PRESENT = 8
+LIST_SHARE = 0.5
+NOW_SHARE = 0.25
+"""Parts of the scene's tokens that the list and the moment may take; the rest is for the place."""
+
+
+class ParticipantsProvider:
+    """The list of people, and the moment."""
+
+    id = "participants"
+    deadline_s = DEADLINE_S
+
+    def __init__(
+        self,
+        *,
+        privacy: PrivacyOf | None = None,
+        zone: tzinfo = UTC,
+        clock: Clock | None = None,
+        memories: PersonalMemories | None = None,
+        reminders: Reminders | None = None,
+        enrichers: Sequence[Enricher] = (),
+    ) -> None:
+        self._privacy = privacy or _everything_allowed
+        self._zone = zone
+        self._clock = clock or SystemClock()
+        self.sources = Sources(memories, reminders, tuple(enrichers))
+
+    async def contribute(self, request: ContextRequest) -> list[Contribution]:
+        people = company_of(request, self._privacy)
+        facts = await self.sources.ask(people, request)
+        listed = self._list(people, facts, request)
+        return [*([listed] if listed is not None else []), self._now(people, request)]
+
+    # The list
+
+    def _list(self, people: Sequence[Participant], facts: Facts, request: ContextRequest) -> Contribution | None:
+        if not people:
+            return None
+        details = [self._details(person, facts, request) for person in people]
+        spoken = request.modality is Modality.voice
+        tasks = self._own_tasks(facts, request)
+        room = int(scene_room(request) * LIST_SHARE)
+        text = ""
+        for text in _ever_shorter(people, details, tasks, channel_name(request), handles=not spoken):
+            if estimate_tokens(text) <= room:
+                break
+        item = ContextItem(
+            role="user",
+            parts=(TextPart(text),),
+            tag=ItemTag.PARTICIPANTS,
+            source=self.id,
+            users=tuple(person.listed() for person in people),
+        )
+        return Contribution(
+            Layer.scene,
+            int(Priority.PARTICIPANTS),
+            text,
+            estimate_tokens(text),
+            self.id,
+            tag=ItemTag.PARTICIPANTS,
+            role="user",
+            items=(item,),
+        )
+
+    def _details(self, person: Participant, facts: Facts, request: ContextRequest) -> list[str]:
+        """What is told of one person, a line each."""
+        lines: list[str] = []
+        member, author = person.member, person.author
+        if member is not None and member.appearance and person.is_open:
+            lines.append(f"Looks: {told(member.appearance, 300)}")
+        if member is not None and person.is_open:
+            roles = sorted(member.roles, key=lambda role: (-role.position, role.name))
+            names = [speaker_name(role.name) for role in roles if role.name.strip() != "@everyone"][:MOST_ROLES]
+            if names:
+                lines.append(f"Roles: {', '.join(names)}")
+        if author is None:
+            return lines
+        if kept := facts.memories.get(author.canonical_key, ()):
+            said = (self._memory(each, person, request) for each in kept[:MOST_MEMORIES])
+            lines.append(f"You remember: {'; '.join(said)}")
+        if person.is_open:
+            lines += [told(line, 300) for each in facts.more for line in each.get(author.canonical_key, ())]
+        waiting = [each for each in facts.reminders if _is_for(each, author, request)][:MOST_REMINDERS]
+        lines += [f"Reminder {self._reminder(each)}" for each in waiting]
+        return lines
+
+    def _memory(self, kept: KeptMemory, person: Participant, request: ContextRequest) -> str:
+        return f"(id:{told(kept.id, 40)}) {told(readable(request, kept.text, user=person.name), 300)}"
+
+    def _reminder(self, reminder: PendingReminder) -> str:
+        due = reminder.due_at.astimezone(self._zone)
+        again = f", {told(reminder.recurrence, 60)}" if reminder.recurrence else ""
+        return f"(id:{told(reminder.id, 40)}) {told(reminder.purpose, 200)}, {due:%Y-%m-%d %H:%M}{again}"
+
+    def _own_tasks(self, facts: Facts, request: ContextRequest) -> list[str]:
+        if request.turn is not None and request.turn.imitated is not None:
+            return []
+        own = [each for each in facts.reminders if each.recipient is None and _is_personas(each, request)]
+        return [f"You are to do {self._reminder(each)}" for each in own[:MOST_REMINDERS]]
+
+    # The moment
+
+    def _now(self, people: Sequence[Participant], request: ContextRequest) -> Contribution:
+        at = request.now or (request.turn.showing.now if request.turn is not None else None) or self._clock.now()
+        clock = clock_line(at.astimezone(self._zone))
+        spoken = request.modality is Modality.voice or is_voice_channel(request)
+        present = [] if spoken else [line for person in people if (line := presence_line(person))]
+        text = wrap("\n".join([*present[:MOST_PRESENT], clock]))
+        if estimate_tokens(text) > scene_room(request) * NOW_SHARE:
+            text = wrap(clock)
+        item = ContextItem.of("user", text, tag=ItemTag.NOW, depth=NOW_DEPTH, source="participants:now", apart=True)
+        return Contribution(
+            Layer.scene,
+            int(Priority.NOW),
+            text,
+            estimate_tokens(text),
+            "participants:now",
+            tag=ItemTag.NOW,
+            role="user",
+            depth=NOW_DEPTH,
+            order=NOW_ORDER,
+            volatile=True,
+            items=(item,),
+            directives=imitation(request),
+        )
+
+
+def imitation(request: ContextRequest) -> Directives:
+    """The last word of a turn that speaks for somebody."""
+    imitated = request.turn.imitated if request.turn is not None else None
+    if imitated is None:
+        return Directives()
+    name = imitated.name
+    return Directives(tail=(f"Write the next message of {name}, as {name} would. Begin with `{name}:`.",))
+
+
+def _ever_shorter(
+    people: Sequence[Participant],
+    details: Sequence[Sequence[str]],
+    tasks: Sequence[str],
+    channel: str,
+    *,
+    handles: bool,
+) -> list[str]:
+    """The list in full, without details, without handles, and with fewer names."""
+    heads = [_head(person, handles=handles) for person in people]
+    full = [line for head, more in zip(heads, details, strict=True) for line in (head, *(f"  {each}" for each in more))]
+    names = [_head(person, handles=False) for person in people]
+    texts = [[*full, *tasks], heads, names]
+    count = len(names)
+    while count > 4:
+        count //= 2
+        texts.append([*names[:count], f"- and {len(names) - count} more"])
+    return [wrap("\n".join(["People here:", *lines, f"Channel: {channel}"])) for lines in texts]
+
+
+def _head(person: Participant, *, handles: bool) -> str:
+    name = f"- {person.name}"
+    if person.is_self:
+        return f"{name} (you)"
+    if person.member is not None and person.member.is_bot:
+        name += " (a bot)"
+    if not handles or not person.is_mentionable:
+        return name
+    if not person.handles:
+        return f"{name}; ask who is meant before you mention them" if person.aliases else name
+    first, *others = (f"@{{{handle}}}" for handle in person.handles)
+    return f"{name}; mention: {first}" + (f" (also {', '.join(others)})" if others else "")
+
+
+def _is_personas(reminder: PendingReminder, request: ContextRequest) -> bool:
+    return not reminder.persona or reminder.persona.casefold() == persona_of(request).casefold()
+
+
+def _is_for(reminder: PendingReminder, author: Author, request: ContextRequest) -> bool:
+    recipient = reminder.recipient
+    same = recipient is not None and recipient.canonical_key == author.canonical_key
+    return same and _is_personas(reminder, request)
+
+
+def _everything_allowed(author: Author) -> PrivacyLevel:
+    return PrivacyLevel.MINIMAL

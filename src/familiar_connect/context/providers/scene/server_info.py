@@ -1,0 +1,50 @@
+"""ServerInfoProvider: where we are. Always exactly one block, the same whoever speaks."""
+
+from __future__ import annotations
+
+from familiar_connect.chat.annotate.identity import IsPrivate
+from familiar_connect.chat.scene import Scene
+from familiar_connect.context.providers.scene.words import ANYONE, block, channel_name, is_dm, persona_of, readable
+from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
+from familiar_connect.support.system_line import quoted, speaker_name
+
+DEADLINE_S = 0.25
+DESCRIPTION_CHARS = 800
+
+
+class ServerInfoProvider:
+    """One contribution, from the scene alone."""
+
+    id = "server_info"
+    deadline_s = DEADLINE_S
+
+    def __init__(self, *, is_private: IsPrivate | None = None) -> None:
+        self._is_private = is_private
+
+    async def contribute(self, request: ContextRequest) -> list[Contribution]:
+        scene = request.scene or Scene()
+        lines = ["# Setting", _where(request, scene)]
+        if not is_dm(request) and scene.server_description and scene.server_name:
+            about = readable(request, scene.server_description, is_private=self._is_private)
+            if about := block(about, DESCRIPTION_CHARS):
+                lines += [f"## About {_server(scene.server_name)}", about]
+        text = "\n".join(lines)
+        return [
+            Contribution.of(
+                Layer.scene, text, source=self.id, priority=int(Priority.SERVER_INFO), tag=ItemTag.SERVER_INFO
+            )
+        ]
+
+
+def _where(request: ContextRequest, scene: Scene) -> str:
+    imitated = request.turn.imitated if request.turn is not None else None
+    who = f"You are {imitated.name}," if imitated is not None else f"{persona_of(request)} is"
+    if is_dm(request):
+        return f"{who} in a direct message" + (f' with "{ANYONE}".' if imitated is None else ".")
+    if not scene.server_name:
+        return f"{who} in the channel {channel_name(request)}." if scene.channel is not None else f"{who} on a server."
+    return f"{who} in the server {quoted(_server(scene.server_name))}."
+
+
+def _server(name: str) -> str:
+    return speaker_name(name, "this server")

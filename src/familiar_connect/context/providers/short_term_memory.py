@@ -1,0 +1,121 @@
+"""ShortTermMemoryProvider: the summary kept of this conversation, and the hint to make or refresh one.
+
+The hint is given only where the model has a tool for it. Making one is asked for among the last words of lower
+priority; refreshing one is mentioned where the summary stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from familiar_connect.chat.types import Directives
+from familiar_connect.config.modes import channel_config_for_mode
+from familiar_connect.config.types import ChannelMode
+from familiar_connect.context.providers.scene.words import persona_of, readable, told
+from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Modality, Priority
+from familiar_connect.identity import Author
+from familiar_connect.memory.notes.short_term import MAX_SUMMARY_CHARS, ShortTermNote, ShortTermNotes
+from familiar_connect.support.aio import off_loop
+from familiar_connect.support.system_line import speaker_name, wrap
+from familiar_connect.support.tokens import CHARS_PER_TOKEN, estimate_tokens
+
+DEADLINE_S = 0.5
+DEFAULT_TOOL = "short_term_note"
+LEAST_MESSAGES = 6
+"""A conversation shorter than this needs no summary."""
+SOURCE = "short_term_memory"
+
+ToolsOn = Callable[[ContextRequest], bool]
+"""Whether tools are switched on and the answering model can use them."""
+
+
+class ShortTermMemoryProvider:
+    """At most one summary with its hint; nothing without a speaker."""
+
+    id = "short_term_memory"
+    deadline_s = DEADLINE_S
+
+    def __init__(
+        self, notes: ShortTermNotes, *, tools_on: ToolsOn | None = None, tool_name: str = DEFAULT_TOOL
+    ) -> None:
+        self._notes = notes
+        self.tools_on = tools_on or (lambda _: False)
+        self._tool = tool_name
+
+    async def contribute(self, request: ContextRequest) -> list[Contribution]:
+        if request.author is None or not request.settings.short_term_memory_enabled:
+            return []
+        note = await off_loop(self._note, request, request.author)
+        has_tool = tool_available(request, self.tools_on)
+        if note is not None and note.summary:
+            return [_summary(note.summary, request), *([self._refresh()] if has_tool else [])]
+        if has_tool and note is not None and len(note.lines) >= LEAST_MESSAGES:
+            return [self._ask()]
+        return []
+
+    def _note(self, request: ContextRequest, author: Author) -> ShortTermNote | None:
+        persona = request.turn.persona if request.turn is not None else ""
+        note = self._notes.here(
+            familiar_id=request.familiar_id,
+            persona=persona,
+            channel_id=request.channel_id,
+            guild_id=request.guild_id,
+            author=author,
+        )
+        begun = request.turn.reset_at if request.turn is not None else None
+        return None if note is not None and begun is not None and note.updated_at < begun else note
+
+    def _ask(self) -> Contribution:
+        words = (
+            f"Nothing is kept of this conversation yet. If it is worth it, call `{self._tool}` once with a short"
+            " summary of what matters in it, then answer as always."
+        )
+        return Contribution(
+            Layer.history_summary,
+            int(Priority.SHORT_TERM),
+            "",
+            0,
+            f"{SOURCE}:hint",
+            directives=Directives(lower=(words,)),
+        )
+
+    def _refresh(self) -> Contribution:
+        text = wrap(f"When that no longer fits, call `{self._tool}` with a new summary.")
+        return _block(text, f"{SOURCE}:hint", order=101)
+
+
+def tool_available(request: ContextRequest, tools_on: ToolsOn) -> bool:
+    """Whether the model may write a short-term note now."""
+    flags = request.turn.flags if request.turn is not None else None
+    withheld = flags is not None and (
+        flags.disable_all_tools or flags.disable_short_term_memory_update or flags.explicit_long_term_memory_intent
+    )
+    allowed = request.settings.short_term_memory_enabled and request.modality is not Modality.voice
+    return allowed and not withheld and tools_on(request)
+
+
+def _summary(summary: str, request: ContextRequest) -> Contribution:
+    user = speaker_name(request.author.label) if request.author is not None else "User"
+    words = readable(request, told(summary, _room(request)), user=user)
+    imitating = request.turn is not None and request.turn.imitated is not None
+    opening = "Of this conversation so far" if imitating else f"What {persona_of(request)} keeps in mind here"
+    return _block(wrap(f"{opening}: {words}"), SOURCE)
+
+
+def _room(request: ContextRequest) -> int:
+    """Characters that the summary may take: never more than two thirds of its layer."""
+    layers = channel_config_for_mode(request.mode or ChannelMode.text_conversation_rp).budget_by_layer
+    return min(MAX_SUMMARY_CHARS, layers.get(Layer.history_summary, 0) * CHARS_PER_TOKEN * 2 // 3)
+
+
+def _block(text: str, source: str, *, order: int = 100) -> Contribution:
+    return Contribution(
+        Layer.history_summary,
+        int(Priority.SHORT_TERM),
+        text,
+        estimate_tokens(text),
+        source,
+        tag=ItemTag.SHORT_TERM,
+        role="user",
+        order=order,
+    )

@@ -1,0 +1,68 @@
+"""Which personas answer: those that were called by name; where nobody was, the main one alone.
+
+Each takes a turn of its own, one after another, before anything that was said meanwhile.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from familiar_connect.conversation.types import Exchange
+from familiar_connect.support.aio import off_loop
+
+Respond = Callable[[Exchange, Any], Awaitable[Any]]
+
+MOST_READ_CHARS = 32_000
+MAIN: str | None = None
+"""The persona that a familiar is when it is no alter."""
+
+
+class Personas:
+    """The main persona and its alters, each with the words it is called by."""
+
+    def __init__(
+        self, respond: Respond, called: Callable[[], Sequence[str]], alters: Mapping[str, Sequence[str]]
+    ) -> None:
+        self._respond = respond
+        self._called = called
+        """What the main persona is called by; asked each time, for a name may change."""
+        self._alters: dict[str | None, Sequence[str]] = {name: (name, *words) for name, words in alters.items()}
+
+    async def respond(self, exchange: Exchange, place: Any) -> Any:
+        """Have everyone who was called answer; what the last of them returned."""
+        if not self._alters or exchange.asked.alter is not None or exchange.asked.imitate is not None:
+            return await self._respond(exchange, place)
+        outcome = None
+        for at, persona in enumerate(await off_loop(self.answering, exchange)):
+            asked = replace(exchange.asked, alter=persona)
+            waited = exchange.from_queue or at > 0
+            outcome = await self._respond(replace(exchange, asked=asked, from_queue=waited), place)
+        return outcome
+
+    def answering(self, exchange: Exchange) -> list[str | None]:
+        """Who answers, in the order they were called; None is the main persona. It may read a file."""
+        text = _folded(" ".join(message.text[:MOST_READ_CHARS] for message in exchange.messages))
+        everyone = {MAIN: self._called(), **self._alters}
+        found = {persona: at for persona, words in everyone.items() if (at := _first(text, words)) is not None}
+        return sorted(found, key=lambda persona: found[persona]) or [MAIN]
+
+
+def _first(text: str, words: Sequence[str]) -> int | None:
+    """Where the first of *words* stands in *text* as a word of its own; None for nowhere."""
+    places = [place for word in words if (place := _place(text, _folded(word))) is not None]
+    return min(places, default=None)
+
+
+def _place(text: str, word: str) -> int | None:
+    if not word.strip():
+        return None
+    found = re.search(rf"(?<!\w){re.escape(word.strip())}(?!\w)", text)
+    return None if found is None else found.start()
+
+
+def _folded(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).casefold()

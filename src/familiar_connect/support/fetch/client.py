@@ -1,0 +1,171 @@
+"""GuardedFetch: the one client for addresses named from outside, with limits on size, time, kind and place.
+
+Every hop of a redirect is looked at anew. The connection goes to the very address that was checked, so a name
+that changes its meaning in between changes nothing. No proxy, no cookie, no key and no referrer takes part.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+from urllib.parse import urljoin
+
+from familiar_connect.errors import FetchError
+from familiar_connect.support.aio import off_loop
+from familiar_connect.support.fetch.addresses import (
+    DEFAULT_PORTS,
+    Address,
+    Allowed,
+    Resolve,
+    Target,
+    checked_addresses,
+    is_public,
+    look_up,
+    read_url,
+)
+
+if TYPE_CHECKING:
+    import ssl
+
+    import httpx2
+
+USER_AGENT = "familiar-connect"
+TRIED_ADDRESSES = 2
+_REDIRECTS = (301, 302, 303, 307, 308)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FetchLimits:
+    """What one fetch may cost."""
+
+    max_bytes: int = 5 * 1024 * 1024
+    timeout_s: float = 8.0
+    """From the first look at the name to the last byte, redirects included."""
+    max_redirects: int = 3
+    kinds: tuple[str, ...] = ("image/",)
+    """How the content types begin that are taken; `application/octet-stream`, which says nothing, always is."""
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """What an address gave."""
+
+    data: bytes
+    content_type: str
+    """As its server calls it, which proves nothing."""
+
+
+class GuardedFetch:
+    """Fetches. Built anywhere, used from whichever loop is running; it keeps nothing open."""
+
+    def __init__(
+        self,
+        *,
+        resolve: Resolve = look_up,
+        allowed: Allowed = is_public,
+        ports: frozenset[int] | None = frozenset(DEFAULT_PORTS.values()),
+    ) -> None:
+        self._resolve = resolve
+        self._allowed = allowed
+        self._ports = ports
+
+    async def get(self, url: str, limits: FetchLimits | None = None) -> Fetched:
+        """What *url* gives, or a `FetchError` that says in a few words why it is not to be had."""
+        limits = limits or FetchLimits()
+        try:
+            async with asyncio.timeout(limits.timeout_s):
+                return await self._follow(url, limits)
+        except TimeoutError:
+            raise FetchError("it took too long to load") from None
+
+    async def _follow(self, url: str, limits: FetchLimits) -> Fetched:
+        for _ in range(limits.max_redirects + 1):
+            target = read_url(url, ports=self._ports)
+            addresses = await checked_addresses(target, self._resolve, self._allowed)
+            answer = await self._ask(target, addresses, limits)
+            if isinstance(answer, Fetched):
+                return answer
+            onward = urljoin(url, answer)
+            if target.scheme == "https" and not onward.lower().startswith("https:"):
+                raise FetchError("it leads from a secure address to one that is not")
+            url = onward
+        raise FetchError("its address leads on and on")
+
+    async def _ask(self, target: Target, addresses: Sequence[Address], limits: FetchLimits) -> Fetched | str:
+        """The answer of the first address that can be connected to; a text is where it leads on."""
+        client = await off_loop(_client, target.scheme == "https", limits.timeout_s)
+        import httpx2  # loaded in a thread by the line above
+
+        async with client:
+            for address in addresses[:TRIED_ADDRESSES]:
+                try:
+                    return await _one_answer(client, target, address, limits)
+                except httpx2.ConnectError:
+                    continue
+                except (httpx2.HTTPError, httpx2.StreamError, httpx2.InvalidURL, OSError):
+                    raise FetchError("its server did not answer as it should") from None
+        raise FetchError("its server cannot be reached")
+
+
+async def _one_answer(
+    client: httpx2.AsyncClient, target: Target, address: Address, limits: FetchLimits
+) -> Fetched | str:
+    # The name goes into the header and the check of the certificate; the connection goes to the address.
+    request = client.build_request(
+        "GET",
+        target.at(address),
+        headers={"Host": target.host_header},
+        extensions={"sni_hostname": target.host},
+    )
+    response = await client.send(request, stream=True)
+    try:
+        if response.status_code in _REDIRECTS and response.headers.get("location"):
+            return str(response.headers["location"])
+        if response.status_code != 200:
+            raise FetchError(f"its server answered with status {response.status_code}")
+        content_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        _check_head(response, content_type, limits)
+        body = bytearray()
+        async with aclosing(response.aiter_raw()) as chunks:
+            async for chunk in chunks:
+                body += chunk
+                if len(body) > limits.max_bytes:
+                    raise FetchError("it is too large")
+        if not body:
+            raise FetchError("it is empty")
+        return Fetched(bytes(body), content_type)
+    finally:
+        await response.aclose()
+
+
+def _check_head(response: httpx2.Response, content_type: str, limits: FetchLimits) -> None:
+    if content_type not in ("", "application/octet-stream") and not content_type.startswith(limits.kinds):
+        raise FetchError("it is of a kind that is not shown")
+    if response.headers.get("content-encoding", "identity").lower() not in ("", "identity"):
+        raise FetchError("its server answered packed, which was not asked for")
+    length = response.headers.get("content-length", "")
+    if length.isascii() and length.isdigit() and int(length[:20]) > limits.max_bytes:
+        raise FetchError("it is too large")
+
+
+def _client(secure: bool, timeout_s: float) -> httpx2.AsyncClient:
+    import httpx2  # heavy: loaded by the first fetch, not by the first import
+
+    return httpx2.AsyncClient(
+        verify=_certificates() if secure else False,
+        trust_env=False,  # a proxy would look the name up again, and could be led inside
+        follow_redirects=False,
+        timeout=timeout_s,
+        headers={"Accept-Encoding": "identity", "User-Agent": USER_AGENT},
+    )
+
+
+@lru_cache(maxsize=1)
+def _certificates() -> ssl.SSLContext:
+    import httpx2  # heavy: loaded by the first fetch, not by the first import
+
+    return httpx2.create_ssl_context()

@@ -1,0 +1,220 @@
+"""Long-term memory as tools: remember something, change it, forget it.
+
+Only those who took part can be written about, and only if they allow everything; taking something back is always
+allowed. Each change goes through the memory store, under one name in its audit, and is told to whoever wants to
+know. Of two at once none is lost.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from familiar_connect.context.types import ContextRequest
+from familiar_connect.errors import MemoryStoreError, MemoryStoreSizeLimitError
+from familiar_connect.identity import Author, PrivacyLevel
+from familiar_connect.memory.notes.short_term import without_placeholders
+from familiar_connect.memory.people import people_path
+from familiar_connect.memory.store import MemoryStore
+from familiar_connect.support.aio import finish, off_loop
+from familiar_connect.support.system_line import quiet
+from familiar_connect.support.text import one_line, printable
+from familiar_connect.tools.company import Company, Person, company_of
+from familiar_connect.tools.memories import Memory, memories_of, server_path, with_changed, with_memory
+from familiar_connect.tools.protocols import Notify, PrivacyOf
+from familiar_connect.tools.types import (
+    FORGET_MEMORY,
+    REMEMBER,
+    SOURCE,
+    UPDATE_MEMORY,
+    MemoryChange,
+    Outcome,
+    Refusal,
+    Status,
+    Tool,
+    id_argument,
+    spec,
+    text_argument,
+)
+
+logger = logging.getLogger(__name__)
+
+MAX_MEMORIES = 100
+"""For each server or person, and persona."""
+MAX_CHARS = 1_000
+SCOPES = ("server_wide", "target_user")
+
+_TEXT = {"type": "string", "maxLength": MAX_CHARS}
+_TARGET = {"type": "string", "description": "Name of the person it is about, as seen in this conversation."}
+_ID = {"type": "integer", "description": "Number of the memory, as in [id:7]."}
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A file of memories and whom it is about."""
+
+    path: str
+    title: str
+    about: Author | None = None
+
+
+class LongTermMemory:
+    """The three tools for one turn."""
+
+    def __init__(
+        self,
+        store: MemoryStore,
+        request: ContextRequest,
+        *,
+        privacy: PrivacyOf,
+        lock: threading.Lock,
+        notify: Notify | None = None,
+    ) -> None:
+        self._store = store
+        self._request = request
+        self._privacy = privacy
+        self._lock = lock
+        self._notify = notify
+        self._company: Company = company_of(request)
+        self._persona = request.turn.persona if request.turn is not None else ""
+
+    def tools(self) -> tuple[Tool, ...]:
+        create = spec(
+            REMEMBER,
+            "Keep one fact for good, in a short sentence of its own. {user} and {bot} may stand for names.",
+            "content",
+            "scope",
+            content=_TEXT,
+            scope={"type": "string", "enum": list(SCOPES), "description": "About everybody here, or one person."},
+            target=_TARGET,
+        )
+        change = spec(
+            UPDATE_MEMORY,
+            "Replace what a kept memory says. Without a target it is one about this server.",
+            "id",
+            "content",
+            id=_ID,
+            content=_TEXT,
+            target=_TARGET,
+        )
+        remove = spec(FORGET_MEMORY, "Delete a kept memory that is wrong or unwanted.", "id", id=_ID, target=_TARGET)
+        return Tool(create, self.remember), Tool(change, self.update), Tool(remove, self.forget)
+
+    async def remember(self, given: Mapping[str, Any]) -> Outcome:
+        content = text_argument(given, "content")
+        scope = text_argument(given, "scope")
+        if scope not in SCOPES:
+            raise Refusal(Status.invalid_arguments, f"`scope` must be one of {', '.join(SCOPES)}")
+        place = self._place(text_argument(given, "target", required=scope == "target_user"), scope, writing=True)
+        content = sanitised(content)
+        self._check_persona()
+        return await self._alone(self._add, place, content)
+
+    async def update(self, given: Mapping[str, Any]) -> Outcome:
+        id_ = id_argument(given)
+        content = text_argument(given, "content", required=False)
+        target = text_argument(given, "target", required=False)
+        place = self._place(target, _scope_of(target), writing=bool(content))
+        content = sanitised(content) if content else ""
+        self._check_persona()
+        return await self._alone(self._change, place, id_, content)
+
+    async def forget(self, given: Mapping[str, Any]) -> Outcome:
+        id_ = id_argument(given)
+        target = text_argument(given, "target", required=False)
+        place = self._place(target, _scope_of(target), writing=False)
+        self._check_persona()
+        return await self._alone(self._change, place, id_, "")
+
+    # Checks
+
+    def _place(self, target: str, scope: str, *, writing: bool) -> _Place:
+        """The file that is meant; `Refusal` where it may not be written."""
+        person = self._company.meant(target) if scope == "target_user" else None
+        if person is None or not person.is_real:
+            path = server_path(self._request)
+            if path is None:
+                raise Refusal(Status.internal, "it is not known where this conversation takes place")
+            return _Place(path, "What is known of this place")
+        if writing:
+            self._check_privacy(person)
+        return _Place(people_path(person.author.slug), person.author.label, person.author)
+
+    def _check_privacy(self, person: Person) -> None:
+        allowed = self._request.settings.personal_memories_enabled and not person.is_barred
+        if not allowed or self._privacy(person.author) is not PrivacyLevel.MINIMAL:
+            raise Refusal(Status.privacy_restricted, "nothing is kept about this person")
+
+    def _check_persona(self) -> None:
+        if not self._persona:
+            raise Refusal(Status.internal, "it is not known whose memory this is")
+
+    # Writing
+
+    async def _alone(self, work: Callable[..., tuple[Outcome, MemoryChange | None]], *given: Any) -> Outcome:
+        """Run *work* in a thread, nobody else writing meanwhile, to its end even if the reply is given up."""
+
+        def written() -> tuple[Outcome, MemoryChange | None]:
+            with self._lock:
+                return work(*given)
+
+        try:
+            outcome, change = await finish(off_loop(written))
+        except MemoryStoreSizeLimitError:
+            raise Refusal(Status.limit, "no more can be kept there; update or forget something first") from None
+        except MemoryStoreError as error:
+            logger.warning("memory could not be written by a tool", extra={"error": type(error).__name__})
+            raise Refusal(Status.storage, "memory cannot be written right now") from None
+        if change is not None and self._notify is not None:
+            try:
+                await self._notify(change)
+            except Exception as error:  # isolation: it is kept, whoever is told
+                logger.warning("a change of memory could not be told", extra={"error": type(error).__name__})
+        return outcome
+
+    def _add(self, place: _Place, content: str) -> tuple[Outcome, MemoryChange | None]:
+        text = self._store.read_if_present(place.path) or ""
+        kept = memories_of(text, self._persona)
+        same = next((each for each in kept if each.text.casefold() == content.casefold()), None)
+        if same is not None:
+            return Outcome(Status.saved, "this is kept already", {"id": same.id}), None
+        if len(kept) >= MAX_MEMORIES:
+            raise Refusal(Status.limit, f"{MAX_MEMORIES} memories are kept there; update or forget one first")
+        new, number = with_memory(text, self._persona, content, title=place.title)
+        self._store.write_file(place.path, new, source=SOURCE)
+        return self._done(Status.saved, place, number, content)
+
+    def _change(self, place: _Place, id_: int, content: str) -> tuple[Outcome, MemoryChange | None]:
+        text = self._store.read_if_present(place.path) or ""
+        memory: Memory | None = next((each for each in memories_of(text, self._persona) if each.id == id_), None)
+        if memory is None:
+            raise Refusal(Status.not_found, f"there is no memory {id_} there")
+        self._store.write_file(place.path, with_changed(text, memory, content or None), source=SOURCE)
+        if not content:
+            return self._done(Status.deleted, place, id_, memory.text)
+        return self._done(Status.updated, place, id_, content, before=memory.text)
+
+    def _done(
+        self, status: Status, place: _Place, id_: int, text: str, *, before: str = ""
+    ) -> tuple[Outcome, MemoryChange]:
+        change = MemoryChange(status=status, id=id_, text=text, before=before, about=place.about, persona=self._persona)
+        scope = "server_wide" if place.about is None else "target_user"
+        facts = {"id": id_, "scope": scope} | ({"text": text} if status is Status.deleted else {})
+        return Outcome(status, f"memory {status.value}", facts), change
+
+
+def _scope_of(target: str) -> str:
+    return "target_user" if target else "server_wide"
+
+
+def sanitised(content: str) -> str:
+    """*content* as one line that is nothing but words; `Refusal` when it is too long or nothing is left."""
+    line = one_line(quiet(without_placeholders(printable(content[: MAX_CHARS * 4]))))
+    if not line:
+        raise Refusal(Status.invalid_arguments, "`content` must be a text that is not empty")
+    if len(line) > MAX_CHARS:
+        raise Refusal(Status.limit, f"one memory has at most {MAX_CHARS} characters; say it shorter")
+    return line

@@ -1,0 +1,119 @@
+"""Kept memories: numbered lines of a Markdown file, one section for each persona.
+
+`- [id:7] text` under `## Remembered by <persona>`, in the file of a server or a person. Numbers are unique within
+a file. Everything else in the file is left as it stands.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from familiar_connect.chat.scene import ChannelKind
+from familiar_connect.context.providers.scene.protocols import KeptMemory
+from familiar_connect.context.types import ContextRequest
+from familiar_connect.errors import MemoryStoreError
+from familiar_connect.identity import Author
+from familiar_connect.memory.people import people_path
+from familiar_connect.memory.store import MemoryStore
+from familiar_connect.memory.writing.sections import headings
+from familiar_connect.support.aio import off_loop
+from familiar_connect.support.text import one_line
+
+_LINE = re.compile(r"^\s*[-*+]\s+\[id:\s*(\d{1,12})\]\s*(.*?)\s*$", re.IGNORECASE)
+_NOT_NAME = re.compile(r"[#\[\]\x00-\x1f]+")
+
+
+@dataclass(frozen=True)
+class Memory:
+    """One numbered line."""
+
+    id: int
+    text: str
+    line: int
+    """Where it stands in the file."""
+
+
+def section_of(persona: str) -> str:
+    """The heading under which *persona*'s memories stand."""
+    return f"Remembered by {one_line(_NOT_NAME.sub(' ', persona))}".strip()
+
+
+def server_path(request: ContextRequest) -> str | None:
+    """The file of the server, or of the direct message, that *request* comes from."""
+    scene = request.scene
+    someone = (scene.me if scene is not None else None) or request.author
+    if someone is None:
+        return None
+    platform = re.sub(r"[^a-z0-9]+", "-", someone.platform.lower()).strip("-") or "unknown"
+    server = request.guild_id if request.guild_id is not None else scene.server_id if scene is not None else None
+    kind = scene.channel.kind if scene is not None and scene.channel is not None else None
+    private = (scene is not None and scene.is_dm) or kind in (ChannelKind.dm, ChannelKind.group_dm)
+    if private or server is None:
+        return f"servers/{platform}-dm-{request.channel_id}.md"
+    return f"servers/{platform}-{server}.md"
+
+
+def memories_of(text: str, persona: str) -> list[Memory]:
+    """What *persona* keeps in a file, in its order."""
+    lines = text.splitlines()
+    place = _section(lines, section_of(persona))
+    return _numbered(lines, *place) if place is not None else []
+
+
+def with_memory(text: str, persona: str, content: str, *, title: str) -> tuple[str, int]:
+    """*text* with one memory more, and its number; a file that is missing begins with *title*."""
+    lines = text.rstrip().splitlines() if text.strip() else [f"# {one_line(title)}"]
+    number = max((memory.id for memory in _numbered(lines, 0, len(lines))), default=0) + 1
+    line = f"- [id:{number}] {one_line(content)}"
+    place = _section(lines, section_of(persona))
+    if place is None:
+        return "\n".join([*lines, "", f"## {section_of(persona)}", "", line]) + "\n", number
+    end = place[1]
+    while end > place[0] + 1 and not lines[end - 1].strip():
+        end -= 1
+    return "\n".join([*lines[:end], line, *lines[end:]]) + "\n", number
+
+
+def with_changed(text: str, memory: Memory, content: str | None) -> str:
+    """*text* with one memory saying *content*, or without it for None."""
+    lines = text.splitlines()
+    lines[memory.line : memory.line + 1] = [f"- [id:{memory.id}] {one_line(content)}"] if content is not None else []
+    return "\n".join(lines) + "\n"
+
+
+def _section(lines: Sequence[str], heading: str) -> tuple[int, int] | None:
+    found = list(headings(lines))
+    for index, (number, level, words) in enumerate(found):
+        if level == 2 and one_line(words).casefold() == heading.casefold():
+            end = next((other for other, depth, _ in found[index + 1 :] if depth <= level), len(lines))
+            return number, end
+    return None
+
+
+def _numbered(lines: Sequence[str], start: int, end: int) -> list[Memory]:
+    found = ((at, _LINE.match(lines[at])) for at in range(start, end))
+    return [Memory(int(match[1]), match[2], at) for at, match in found if match]
+
+
+class KeptMemories:
+    """What a persona keeps of people, for the list of who is here."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        self._store = store
+
+    async def of(self, people: Sequence[Author], request: ContextRequest) -> Mapping[str, Sequence[KeptMemory]]:
+        persona = request.turn.persona if request.turn is not None else ""
+        return await off_loop(self._read, tuple(people), persona or request.familiar_id)
+
+    def _read(self, people: Sequence[Author], persona: str) -> dict[str, Sequence[KeptMemory]]:
+        found: dict[str, Sequence[KeptMemory]] = {}
+        for author in people:
+            try:
+                text = self._store.read_if_present(people_path(author.slug)) or ""
+            except MemoryStoreError:
+                continue
+            if kept := memories_of(text, persona):
+                found[author.canonical_key] = [KeptMemory(id=str(each.id), text=each.text) for each in kept]
+        return found

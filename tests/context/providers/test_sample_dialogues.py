@@ -1,0 +1,121 @@
+"""How the character talks, by example."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from familiar_connect.chat.types import Showing
+from familiar_connect.context.providers.character import CharacterProvider
+from familiar_connect.context.providers.sample_dialogues import NEW_SCENE, SampleDialoguesProvider
+from familiar_connect.context.types import ContextRequest, ItemTag, Layer
+from familiar_connect.memory.store import MemoryStore
+from familiar_connect.presets.turn.values import read_authored
+from familiar_connect.presets.types import ActivePreset, CardFields, Preset, PresetFidelity
+from tests.fakes.context import ADA, BO, a_request
+from tests.fakes.scene import by, by_us, in_place
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> MemoryStore:
+    return MemoryStore(tmp_path / "memory")
+
+
+async def turns(store: MemoryStore, text: str, request: ContextRequest | None = None) -> list[tuple[str, str]]:
+    store.write_file("self/mes_example.md", text)
+    found = await SampleDialoguesProvider(store).contribute(request or in_place(by(ADA), by_us()))
+    return [(item.role, item.text) for each in found for item in each.items]
+
+
+def named(*, own_names: bool) -> ContextRequest:
+    request = in_place(by(ADA))
+    assert request.turn is not None
+    return replace(request, turn=replace(request.turn, showing=Showing(own_names=own_names)))
+
+
+async def test_pairs_with_the_speakers_name(store: MemoryStore) -> None:
+    """B90, B93: user, then assistant; names are filled in wherever they stand."""
+    assert await turns(store, "<START>\n{{user}}: I am {user}.\n{{char}}: {{char}} knows, {{user}}.") == [
+        ("user", "Ada: I am Ada."),
+        ("assistant", "Wren knows, Ada."),
+    ]
+
+
+async def test_a_name_brings_no_macro_along(store: MemoryStore) -> None:
+    """Samples are read for macros; what somebody calls themselves is not."""
+    odd = replace(ADA, display_name="{{newline}}")
+
+    assert await turns(store, "{{user}}: hi\n{{char}}: {{user}}.", in_place(by(odd), author=odd)) == [
+        ("user", "((newline)): hi"),
+        ("assistant", "((newline))."),
+    ]
+
+
+async def test_the_macros_of_samples_are_read(store: MemoryStore) -> None:
+    """B4, B92: names before the familiar's words and the separator stay as they are."""
+    store.write_file("self/mes_example.md", "{{user}}: hi\n{{char}}: {{reverse:abc}}\n{{char}}: {{newline}}x")
+    request = replace(named(own_names=True), card=CardFields(name="Wren"))
+    [block] = read_authored(await SampleDialoguesProvider(store).contribute(request), request)
+
+    assert [item.text for item in block.items][::3] == ["Ada: hi", f"[System: {NEW_SCENE}]"]
+    assert all(item.text.startswith("Wren: ") for item in block.items[1:3])
+    assert "reverse" not in block.items[1].text
+
+
+async def test_in_company_nobody_is_named(store: MemoryStore) -> None:
+    """So that the samples stay the same whoever speaks."""
+    text = "{{user}}: hi\n{{char}}: {{user}}?"
+    first = await turns(store, text, in_place(by(ADA), by(BO), author=ADA))
+
+    assert (
+        first
+        == await turns(store, text, in_place(by(BO), by(ADA), author=BO))
+        == [
+            ("user", "User: hi"),
+            ("assistant", "User?"),
+        ]
+    )
+    assert await turns(store, text, a_request()) == [("user", "Ada: hi"), ("assistant", "Ada?")]
+
+
+async def test_the_familiar_may_begin(store: MemoryStore) -> None:
+    """B91, B95: a sentinel is no turn; then, and after a pair that lacks a side, a new scene is announced."""
+    ended = ("user", f"[System: {NEW_SCENE}]")
+
+    assert await turns(store, "{{user}}: -\n{{char}}: Hm.") == [("assistant", "Hm."), ended]
+    assert await turns(store, "{{char}}: Hm.") == [("assistant", "Hm."), ended]
+    assert await turns(store, "{{char}}: Hm.\n{{user}}: Yes?") == [("assistant", "Hm."), ("user", "Ada: Yes?"), ended]
+
+
+async def test_own_names_where_they_are_shown(store: MemoryStore) -> None:
+    """B92, B113: not twice, with either colon and with a sprite."""
+    text = "\n".join(
+        f"{{{{user}}}}: {n}\n{{{{char}}}}: {said}" for n, said in enumerate(["Hm.", "Wren: a", "wren (sad)： b"])
+    )
+    own = [said for role, said in await turns(store, text, named(own_names=True)) if role == "assistant"]
+    bare = [said for role, said in await turns(store, text, named(own_names=False)) if role == "assistant"]
+
+    assert own == ["Wren: Hm.", "Wren: a", "wren (sad)： b"]
+    assert bare[0] == "Hm."
+
+
+async def test_nothing_to_show(store: MemoryStore) -> None:
+    """No file, no labels, only the user's side, or speaking for somebody."""
+    assert await SampleDialoguesProvider(store).contribute(in_place(by(ADA))) == []
+    assert await turns(store, "prose") == []
+    assert await turns(store, "{{user}}: hi") == []
+    assert await turns(store, "{{user}}: hi\n{{char}}: hm", in_place(by(ADA), imitated=BO)) == []
+
+
+async def test_they_stand_instead_of_the_plain_text(store: MemoryStore) -> None:
+    """B25: the character leaves them to this contributor, but for a prompt made as in SillyTavern."""
+    await turns(store, "{{user}}: hi\n{{char}}: hm")
+    [block] = await SampleDialoguesProvider(store).contribute(in_place(by(ADA)))
+    preset = ActivePreset(preset=Preset(name="p"), fidelity=PresetFidelity.sillytavern)
+    character = CharacterProvider(store, samples=False)
+
+    assert (block.layer, block.tag, block.priority) == (Layer.examples, ItemTag.SAMPLE, 40)
+    assert await character.contribute(in_place(by(ADA))) == []
+    assert [c.tag for c in await character.contribute(in_place(by(ADA), preset=preset))] == [ItemTag.SAMPLE]
