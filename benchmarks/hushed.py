@@ -15,6 +15,7 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,8 @@ async def talk_in(familiar: Familiar, room: Room, *, hush: bool = True) -> None:
     familiar.subscriptions.add(channel_id=room.channel_id, kind=SubscriptionKind.text, guild_id=5)
     for message in room.messages[-NEWEST:]:
         if not message.is_self:
-            await familiar.intake.receive(message, room)
+            await familiar.intake.receive(replace(message, is_mention=True), room)
+            await familiar.intake.settled()
             await familiar.path.queue.idle(room.channel_id)
 
 

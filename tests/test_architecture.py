@@ -18,6 +18,7 @@ LAYERS = (
     ("commands",),
     ("bootstrap",),
     ("bot",),
+    ("demo",),
     ("platforms",),
     ("slash",),
     ("familiar",),
@@ -40,6 +41,7 @@ LEAF_MODULES = ("chat.scene", "chat.parts", "chat.message_ids", "chat.directives
 FENCES: dict[str, tuple[str, ...]] = {
     "discord": ("platforms.discord",),
     "davey": ("platforms.discord",),
+    "aiohttp": ("platforms.discord", "platforms.twitch", "demo"),
     "twitchAPI": ("platforms.twitch",),
     "starlette": ("platforms.web",),
     "uvicorn": ("platforms.web",),

@@ -179,3 +179,14 @@ def test_what_the_familiar_says_of_places_holds_until_a_channel_says_otherwise(t
     for channel_id, emojis in ((7, True), (8, False)):
         for config in (channels.get(channel_id), channels.set_mode(channel_id, ChannelMode.imitate_voice)):
             assert (config.place.emoji_usage_enabled, config.place.time_awareness) == (emojis, True)
+
+
+def test_a_channel_chooses_its_preset_or_none(tmp_path: Path) -> None:
+    """Read back as the channel's own; what else it says stays."""
+    channels = store(tmp_path)
+    channels.set_backdrop(7, "a tavern")
+
+    assert channels.set_preset(7, "Default").preset == "Default"
+    assert store(tmp_path).get(7).preset == "Default"
+    assert channels.set_preset(7, None).preset == ""
+    assert store(tmp_path).get_backdrop(7) == "a tavern"

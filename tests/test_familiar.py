@@ -17,7 +17,7 @@ from familiar_connect.errors import ConfigError
 from familiar_connect.familiar import Familiar
 from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.llm.types import Message
-from familiar_connect.wiring import SlotModel
+from familiar_connect.wiring.models import SlotModel
 from tests.fakes.house import slots
 
 CLIENTS = slots(ScriptedModel())

@@ -115,3 +115,13 @@ def test_those_who_are_not_heard_are_named(tmp_path: Path) -> None:
 
     assert registry.full() == {"discord:1"}
     assert (registry.is_full(ADA), registry.is_full(BOB)) == (True, False)
+
+
+def test_those_about_whom_no_notes_are_shown_are_named(tmp_path: Path) -> None:
+    """G30: whoever does not allow everything, by the name of their file."""
+    registry = PrivacyRegistry(tmp_path / "privacy.toml")
+    registry.set(ADA, PrivacyLevel.FULL)
+    registry.set(BOB, PrivacyLevel.PARTIAL)
+    registry.set(Author("discord", "9", None, None), PrivacyLevel.MINIMAL)
+
+    assert registry.without_notes() == {ADA.slug, BOB.slug}

@@ -16,11 +16,24 @@ import signal
 import sys
 import sysconfig
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, TextIO
 
 from tools.installer import FAILED_TO_WRITE, install, run_quietly, usable_uv
-from tools.launch import DEV_LOCK, LOCK, MARK, SOURCE, SetupProblem, is_ready, python_of, read_mark, say, wanted_mark
+from tools.launch import (
+    DEV_LOCK,
+    LOCK,
+    MARK,
+    SOURCE,
+    SetupProblem,
+    is_ready,
+    lock_of,
+    python_of,
+    read_mark,
+    say,
+    wanted_mark,
+    with_known,
+)
 
 CLAIM = ".familiar-setup"
 """Held while somebody sets up; its text says whether the folder is `ours` to clear or a `guest` one."""
@@ -29,17 +42,15 @@ FETCH_MB = {LOCK: 190, DEV_LOCK: 220}
 """Roughly what the first set-up brings over the network, the embedded model's 93 MB included."""
 
 
-def prepare(venv: str, *, testing: bool) -> None:
+def prepare(venv: str, *, testing: bool, extras: Sequence[str] = ()) -> None:
     """Make the environment complete, or raise SetupProblem with the sentence that helps."""
     started = time.monotonic()
     before = signal.signal(signal.SIGTERM, _stop_on_terminate)
     try:
         with claimed(venv) as claim:
-            if is_ready(venv, testing=testing):
+            if is_ready(venv, testing=testing, extras=extras):
                 return  # somebody else did it while we waited
-            lock = DEV_LOCK if testing else LOCK
-            count = package_count(lock)
-            mark = refresh_or_build(venv, claim, lock, count, testing=testing)
+            mark = refresh_or_build(venv, claim, testing=testing, extras=with_known(read_mark(venv), extras))
             write_mark(venv, mark)
     except OSError as error:
         raise SetupProblem(cannot_write(venv, error)) from error
@@ -90,9 +101,10 @@ def _whose(venv: str) -> str:
     raise SetupProblem(not_ours(venv))
 
 
-def refresh_or_build(venv: str, claim: TextIO, lock: str, count: int, *, testing: bool) -> dict[str, str]:
+def refresh_or_build(venv: str, claim: TextIO, *, testing: bool, extras: Sequence[str] = ()) -> dict[str, str]:
     """Install what is wanted, in place where the environment still fits, from nothing where it does not."""
-    wanted = wanted_mark(venv, testing=testing)
+    lock = DEV_LOCK if testing else LOCK
+    wanted = wanted_mark(venv, testing=testing, extras=extras)
     there = read_mark(venv)
     with contextlib.suppress(FileNotFoundError):
         os.unlink(os.path.join(venv, MARK))
@@ -100,9 +112,12 @@ def refresh_or_build(venv: str, claim: TextIO, lock: str, count: int, *, testing
     guest = claim.read() == "guest"
     fits = all(there.get(key) == wanted[key] for key in ("python", "environment", "source"))
     if fits and os.path.exists(python_of(venv)):
-        say(f"Bringing {venv} up to date with the pinned packages ({count}).")
-        install(venv, lock, count, claim.fileno())
+        stale = lacking_locks(there, wanted, lock, extras)
+        say(f"Bringing {venv} up to date with the pinned packages ({sum(map(package_count, stale))}).")
+        for one in stale:
+            install(venv, one, package_count(one), claim.fileno())
         return {**there, **wanted}
+    count = package_count(lock)
     if guest and os.path.exists(python_of(venv)) and there.get("python", wanted["python"]) == wanted["python"]:
         say(f"Installing {count} packages into {venv}, about {FETCH_MB[lock]} MB to fetch the first time.")
         install(venv, lock, count, claim.fileno(), over_remains=True)
@@ -118,8 +133,17 @@ def refresh_or_build(venv: str, claim: TextIO, lock: str, count: int, *, testing
         say("  making the environment")
         make_venv(venv)
         install(venv, lock, count, claim.fileno())
+    for extra in extras:
+        install(venv, lock_of(extra), package_count(lock_of(extra)), claim.fileno())
     link_program(venv)
     return wanted
+
+
+def lacking_locks(there: dict[str, str], wanted: dict[str, str], lock: str, extras: Sequence[str]) -> list[str]:
+    """The locks an environment that fits has not installed yet."""
+    keys = {"packages": lock, "test-packages": lock} | {f"extra-{extra}": lock_of(extra) for extra in extras}
+    stale = [path for key, path in keys.items() if wanted.get(key, there.get(key)) != there.get(key)]
+    return list(dict.fromkeys(stale))
 
 
 def clear(venv: str) -> None:

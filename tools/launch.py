@@ -9,12 +9,14 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 SOURCE = os.path.join(ROOT, "src")
 LOCK = os.path.join(ROOT, "requirements.lock")
 DEV_LOCK = os.path.join(ROOT, "requirements-dev.lock")
+EXTRAS = ("discord", "twitch")
+"""What `--with` may add; each has a lock of its own, with what it needs beyond the base."""
 MARK = ".familiar-lock"
 """The file in the environment that says what is completely installed in it, and for whom."""
 
@@ -32,13 +34,14 @@ class SetupProblem(Exception):
 def main(arguments: Sequence[str]) -> int:
     """Set up if needed, then become the program; the exit code is the program's."""
     venv = environment_folder()
-    testing = arguments[:1] == ["test"]
     try:
-        if not is_ready(venv, testing=testing):
+        extras, arguments = asked_extras(arguments)
+        testing = arguments[:1] == ["test"]
+        if not is_ready(venv, testing=testing, extras=extras):
             # The cold path alone pays for subprocess, threads and the rest.
             from tools.environment import prepare
 
-            prepare(venv, testing=testing)
+            prepare(venv, testing=testing, extras=extras)
         if arguments[:1] == ["--setup-only"]:
             say(f"Ready in {venv}. Start with: python3 run.py")
             return 0
@@ -53,6 +56,25 @@ def main(arguments: Sequence[str]) -> int:
         return 130
 
 
+def asked_extras(arguments: Sequence[str]) -> tuple[list[str], Sequence[str]]:
+    """What `--with EXTRA` asks for, and the arguments that are left."""
+    extras: list[str] = []
+    while arguments[:1] == ["--with"] or (arguments and arguments[0].startswith("--with=")):
+        word, equals, value = arguments[0].partition("=")
+        names = value if equals else (arguments[1] if len(arguments) > 1 else "")
+        arguments = arguments[1 if equals else 2 :]
+        for name in names.split(","):
+            if name not in EXTRAS:
+                raise SetupProblem(f"{word} needs one of {', '.join(EXTRAS)}: python3 run.py --with {EXTRAS[0]} run")
+            extras.append(name)
+    return extras, arguments
+
+
+def lock_of(extra: str) -> str:
+    """The lock of an extra."""
+    return os.path.join(ROOT, f"requirements-{extra}.lock")
+
+
 def environment_folder() -> str:
     """The environment's absolute path: FAMILIAR_VENV, else `.venv` beside run.py."""
     chosen = os.environ.get("FAMILIAR_VENV")
@@ -64,14 +86,19 @@ def python_of(venv: str) -> str:
     return os.path.join(venv, "Scripts", "python.exe") if os.name == "nt" else os.path.join(venv, "bin", "python")
 
 
-def is_ready(venv: str, *, testing: bool) -> bool:
+def is_ready(venv: str, *, testing: bool, extras: Sequence[str] = ()) -> bool:
     """Whether everything wanted is completely installed, for this Python and at this very place."""
     there = read_mark(venv)
-    wanted = wanted_mark(venv, testing=testing)
+    wanted = wanted_mark(venv, testing=testing, extras=with_known(there, extras))
     return all(there.get(key) == value for key, value in wanted.items()) and os.path.exists(python_of(venv))
 
 
-def wanted_mark(venv: str, *, testing: bool) -> dict[str, str]:
+def with_known(there: Mapping[str, str], extras: Sequence[str]) -> list[str]:
+    """*extras* and those asked for earlier, which stay up to date with the rest."""
+    return [extra for extra in EXTRAS if extra in extras or f"extra-{extra}" in there]
+
+
+def wanted_mark(venv: str, *, testing: bool, extras: Sequence[str] = ()) -> dict[str, str]:
     """What a complete environment says of itself."""
     mark = {
         "python": (sys.implementation.cache_tag or sys.implementation.name) + getattr(sys, "abiflags", ""),
@@ -81,6 +108,7 @@ def wanted_mark(venv: str, *, testing: bool) -> dict[str, str]:
     }
     if testing:
         mark["test-packages"] = digest(DEV_LOCK)
+    mark |= {f"extra-{extra}": digest(lock_of(extra)) for extra in extras}
     return mark
 
 

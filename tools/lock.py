@@ -23,7 +23,13 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-LOCKS = {"requirements.lock": ("embedded",), "requirements-dev.lock": ("embedded", "dev")}
+EXTRAS = ("discord", "twitch")
+LOCKS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "requirements.lock": (("embedded",), ()),
+    "requirements-dev.lock": (("embedded", "dev"), EXTRAS),
+    **{f"requirements-{extra}.lock": (("embedded",), (extra,)) for extra in EXTRAS},
+}
+"""Lock → the groups and the extras in it. An extra's own lock holds only what the base does not."""
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 MACHINES = (
     "x86_64-manylinux_2_28",
@@ -39,7 +45,7 @@ NEVER_OURS = ("httpx2-jsfetch",)
 
 
 def main() -> int:
-    """Write both locks; 0 when they are written and can be installed wherever we run."""
+    """Write all locks; 0 when they are written and can be installed wherever we run."""
     parser = argparse.ArgumentParser(description="Pin the packages of pyproject.toml with their hashes.")
     parser.add_argument("--upgrade", action="store_true", help="pin the newest versions instead of keeping the pins")
     upgrade = parser.parse_args().upgrade
@@ -52,8 +58,10 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         # A copy without build backend and sources: resolving needs neither, and uv's own lock stays out of the tree.
         Path(folder, "pyproject.toml").write_text(resolvable(project, pins), encoding="utf-8")
-        for name, groups in LOCKS.items():
-            text = export(uv, folder, groups)
+        for name, (groups, extras) in LOCKS.items():
+            text = export(uv, folder, groups, extras)
+            if name == f"requirements-{''.join(extras)}.lock":
+                text = beyond(text, export(uv, folder, groups, ()))
             (ROOT / name).write_text(text, encoding="utf-8", newline="\n")
             sys.stdout.write(f"{name}: {len(pinned(ROOT / name))} packages\n")
         lacking = [
@@ -83,12 +91,25 @@ def pinned(lock: Path) -> list[str]:
     return re.findall(r"(?m)^([A-Za-z0-9][\w.-]*==[^\s;]+)", lock.read_text(encoding="utf-8"))
 
 
+def beyond(lock: str, base: str) -> str:
+    """The entries of *lock* that are not in *base*, or there under narrower conditions."""
+    known = set(entries(base))
+    return "".join(entry for entry in entries(lock) if entry not in known)
+
+
+def entries(lock: str) -> list[str]:
+    """The pins of a lock, each with its hashes."""
+    return [entry for entry in re.split(r"(?m)^(?=[A-Za-z0-9])", lock) if entry]
+
+
 def resolvable(project: dict[str, Any], pins: list[str]) -> str:
     """A pyproject.toml with the dependencies alone."""
     declared, uv = project["project"], project["tool"]["uv"]
     lines = ["[project]", f"name = {quoted(declared['name'])}", 'version = "0"']
     lines += [f"requires-python = {quoted(declared['requires-python'])}"]
-    lines += [f"dependencies = {quoted(declared['dependencies'])}", "[dependency-groups]"]
+    lines += [f"dependencies = {quoted(declared['dependencies'])}", "[project.optional-dependencies]"]
+    lines += [f"{extra} = {quoted(declared['optional-dependencies'][extra])}" for extra in EXTRAS]
+    lines += ["[dependency-groups]"]
     lines += [f"{group} = {quoted(members)}" for group, members in project["dependency-groups"].items()]
     lines += ["[tool.uv]", "package = false"]
     lines += [f"exclude-dependencies = {quoted([*uv['exclude-dependencies'], *NEVER_OURS])}"]
@@ -101,12 +122,14 @@ def quoted(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def export(uv: list[str], folder: str, groups: tuple[str, ...]) -> str:
+def export(uv: list[str], folder: str, groups: tuple[str, ...], extras: tuple[str, ...]) -> str:
     """One lock's text: pins and hashes, no header, no addresses."""
     command = [*uv, "export", "--quiet", "--format", "requirements.txt", "--no-emit-project", "--no-header"]
     command += ["--no-annotate", "--no-default-groups"]
     for group in groups:
         command += ["--group", group]
+    for extra in extras:
+        command += ["--extra", extra]
     text = subprocess.run(command, cwd=folder, check=True, stdout=subprocess.PIPE, encoding="utf-8").stdout
     if "://" in text:
         raise SystemExit("uv wrote an address into the lock: take the direct reference out of pyproject.toml.")

@@ -1,15 +1,31 @@
-"""Putting a familiar on its feet: models, stores and path from one folder."""
+"""Putting a familiar on its feet: models, stores and path from one folder, and the platforms it answers on."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from familiar_connect.config import load_character_config
-from familiar_connect.config.secrets import Secrets
+from familiar_connect.config import CharacterConfig, load_character_config
+from familiar_connect.config.llm import OPENROUTER_BASE_URL
+from familiar_connect.config.secrets import SECRETS_FILE, Secrets, started_as
+from familiar_connect.errors import ConfigError, SetupError
 from familiar_connect.familiar import Familiar
 from familiar_connect.llm.embedded.server import EmbeddedServer
-from familiar_connect.llm.slots import create_llm_clients
+from familiar_connect.llm.slots import create_llm_clients, key_name
+from familiar_connect.platforms.protocols import Platform
+from familiar_connect.platforms.supervise import Sleep, Tell, run_all
 from familiar_connect.support.clock import Clock
+
+if TYPE_CHECKING:
+    from familiar_connect.platforms.twitch.account import Credentials
+
+LIBRARIES = {"discord": "discord", "twitch": "twitchAPI"}
+"""Platform → the library that its extra brings."""
 
 
 def load_familiar(
@@ -29,3 +45,134 @@ def load_familiar(
     if wake:
         embedded.start_in_background()
     return familiar, embedded
+
+
+@dataclass
+class Bot:
+    """The platforms a familiar answers on, and why not the others."""
+
+    familiar: Familiar
+    platforms: list[Platform]
+    absent: dict[str, str]
+    tell: Tell
+
+    async def run(self, *, sleep: Sleep = asyncio.sleep) -> dict[str, SetupError]:
+        """Answer on every platform until cancelled; one that the owner must mend stays off and is returned."""
+        runner = self.familiar.path.runner
+        before = runner.report
+        if before is None and not any(platform.id == "discord" for platform in self.platforms):
+            runner.report = self._report  # Discord writes to its owner itself
+        try:
+            return await run_all(self.platforms, tell=self.tell, clock=self.familiar.clock, sleep=sleep)
+        finally:
+            runner.report = before
+
+    async def _report(self, sentence: str) -> None:
+        self.tell(sentence)
+
+
+def create_bot(
+    familiar: Familiar,
+    *,
+    home: Path | None = None,
+    secrets: Secrets | None = None,
+    tell: Tell = lambda sentence: None,
+    is_installed: Callable[[str], bool] = lambda library: find_spec(library) is not None,
+) -> Bot:
+    """Pick the platforms this familiar answers on: those that are set up and whose library is there."""
+    home = home or familiar.root.parent.parent
+    secrets = secrets or Secrets(home)
+    bot = Bot(familiar, [], {}, tell)
+    makers = {"discord": _discord, "twitch": _twitch}
+    for name, make in makers.items():
+        reason = why_absent(name, familiar.config, familiar.root, home=home, secrets=secrets, is_installed=is_installed)
+        if reason is not None:
+            bot.absent[name] = reason
+        else:
+            bot.platforms.append(make(familiar, secrets, tell))
+    return bot
+
+
+def why_absent(
+    platform: str,
+    config: CharacterConfig,
+    root: Path,
+    *,
+    home: Path,
+    secrets: Secrets,
+    is_installed: Callable[[str], bool] = lambda library: find_spec(library) is not None,
+) -> str | None:
+    """Why a familiar does not answer on *platform*, with what to do about it; None: it does."""
+    reason = why_not_set_up(platform, config, root, home=home, secrets=secrets)
+    return how_to_install(platform) if reason is None and not is_installed(LIBRARIES[platform]) else reason
+
+
+def why_not_set_up(platform: str, config: CharacterConfig, root: Path, *, home: Path, secrets: Secrets) -> str | None:
+    """What the owner has not given that *platform* takes."""
+    if platform == "discord":
+        if secrets.get("DISCORD_BOT") is None:
+            return f"no DISCORD_BOT; put a line DISCORD_BOT= with the bot's token into {home / SECRETS_FILE}"
+        return None
+    if config.twitch.channel is None:
+        return f"no channel; set `channel` under [twitch] in {root / 'character.toml'}"
+    lacking = [name for name in ("TWITCH_CLIENT_ID", "TWITCH_TOKEN") if secrets.get(name) is None]
+    if lacking:
+        return f"no {' and no '.join(lacking)}; put {'both' if lacking[1:] else 'it'} into {home / SECRETS_FILE}"
+    return None
+
+
+def how_to_install(extra: str) -> str:
+    """The sentence for an extra that is not installed."""
+    if started_as() != "familiar":
+        return f"its library is not installed; start with `{started_as()} --with {extra} run` once"
+    return f"its library is not installed; run `pip install 'familiar-connect[{extra}]'`"
+
+
+def _discord(familiar: Familiar, secrets: Secrets, tell: Tell) -> Platform:
+    from familiar_connect.platforms.discord.adapter import DiscordPlatform  # a chat in the terminal loads none of it
+
+    return DiscordPlatform(familiar, token=secrets.get("DISCORD_BOT") or "")
+
+
+def _twitch(familiar: Familiar, secrets: Secrets, tell: Tell) -> Platform:
+    from familiar_connect.platforms.twitch.adapter import TwitchPlatform  # a chat in the terminal loads none of it
+
+    speaker = _twitch_account(secrets, "TWITCH_")
+    assert speaker is not None
+
+    def keep(credentials: Credentials, token: str, refresh_token: str) -> None:
+        with contextlib.suppress(ConfigError, OSError):  # kept or not, the new token is in use
+            secrets.put(credentials.name, token)
+            secrets.put(credentials.name.replace("_TOKEN", "_REFRESH_TOKEN"), refresh_token)
+
+    streamer = _twitch_account(secrets, "TWITCH_BROADCASTER_")
+    return TwitchPlatform(familiar, speaker=speaker, broadcaster=streamer, keep=keep, tell=tell)
+
+
+def _twitch_account(secrets: Secrets, prefix: str) -> Credentials | None:
+    from familiar_connect.platforms.twitch.account import Credentials
+
+    client_id, token = secrets.get("TWITCH_CLIENT_ID"), secrets.get(f"{prefix}TOKEN")
+    if client_id is None or token is None:
+        return None
+    return Credentials(
+        client_id=client_id,
+        client_secret=secrets.get("TWITCH_CLIENT_SECRET"),
+        token=token,
+        name=f"{prefix}TOKEN",
+        refresh_token=secrets.get(f"{prefix}REFRESH_TOKEN"),
+    )
+
+
+def check_keys(familiar: Familiar, home: Path, secrets: Secrets | None = None) -> None:
+    """A sentence for the first slot whose endpoint wants a key that nobody gave."""
+    secrets = secrets or Secrets(home)
+    for slot, config in familiar.config.llm.items():
+        if config.is_embedded:
+            continue
+        name = key_name(config, config.base_url or OPENROUTER_BASE_URL)
+        if name is not None and secrets.get(name) is None:
+            raise ConfigError(
+                f"no {name}, although [llm.{slot}] asks {config.model}: put a line {name}= with it "
+                f"into {home / SECRETS_FILE}, or run `{started_as()} connect`"
+            )

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from familiar_connect.config.channel import ChannelConfig, layered_typing
+from familiar_connect.config.channel import NO_PRESET, ChannelConfig, layered_typing
 from familiar_connect.config.character import CharacterConfig
 from familiar_connect.config.load import channel_config_from, load_channel_config
 from familiar_connect.config.modes import channel_config_for_mode
@@ -60,6 +60,10 @@ class ChannelConfigStore:
         if channel_name and channel_name.strip():
             changes["channel_name"] = channel_name.strip()
         return self._change(channel_id, changes)
+
+    def set_preset(self, channel_id: int, name: str | None) -> ChannelConfig:
+        """Give the channel a preset of its own, or none at all whatever the familiar's is."""
+        return self._change(channel_id, {"preset": name or NO_PRESET})
 
     @property
     def _overrides(self) -> Mapping[str, Any]:
@@ -121,7 +125,7 @@ def _edited(text: str, wanted: Mapping[str, Any]) -> str:
     document = tomlkit.parse(f"{text}\n" if text and not text.endswith("\n") else text)
     for name in [name for name in document if name not in wanted]:
         del document[name]
-    for name in _FIRST_ON_DISK:
+    for name in (*_FIRST_ON_DISK, "preset"):
         if name in wanted and document.get(name) != wanted[name]:
             document[name] = wanted[name]
     header, blocks, rest = _blocks(document.body)

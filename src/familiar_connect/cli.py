@@ -16,13 +16,14 @@ from familiar_connect.commands.lazy import LazyGroup, Table
 
 VERBS: Table = {
     "chat": ("chat:chat", "Talk with a familiar in this terminal; works offline, no key needed."),
+    "run": ("run:run", "Answer on every platform that is set up: Discord, Twitch."),
     "init": ("familiars:init", "Make a new familiar, of its own or from a character card."),
     "list": ("familiars:list_", "List the familiars of this home."),
     "connect": ("setup:connect", "Point every model slot at an endpoint, test it and keep its key."),
     "config": ("setup:config", "Show the settings and where each comes from; check the files."),
     "import": ("carry:import_", "Bring in a document, or a lorebook or preset of SillyTavern's."),
     "export": ("carry:export", "Write out the character or the lore for SillyTavern."),
-    "preset": ("presets:preset", "Import, list, use and switch SillyTavern presets."),
+    "preset": ("bringing.presets:preset", "Import, list, use and switch SillyTavern presets."),
     "inspect": ("inspect:inspect", "Show the last prompt: each block, its source, its cost, what was cut."),
     "prompt": ("prompts.prompt:prompt", "Print the prompt for a conversation in a file; no model is asked."),
     "replay": ("prompts.replay:replay", "Make a past turn's prompt anew, and compare it with one built today."),

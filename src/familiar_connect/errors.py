@@ -14,7 +14,7 @@
     │   ├── PromptTooLongError        more than the model's window holds: names what takes the room
     │   └── NoChoicesError            the endpoint answered without any choice (a ValueError too)
     ├── TurnDeadlineError             the model was silent until the turn's deadline
-    ├── DeliveryError                 a place could not be written to
+    ├── DeliveryError                 a place could not be written to; `.retryable` as above
     ├── FetchError                    an address named from outside gives nothing; says why in a few words
     ├── HistoryError                  `history.db` cannot be read or written; says what was kept
     └── MemoryStoreError              anything the memory store refuses
@@ -95,7 +95,21 @@ class TurnDeadlineError(FamiliarError):
 
 
 class DeliveryError(FamiliarError):
-    """A piece of a reply could not be sent."""
+    """A piece of a reply could not be sent. `retryable` promises that trying again never says it twice."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        retryable: bool = False,
+        retry_after_s: float | None = None,
+        may_have_arrived: bool = False,
+    ) -> None:
+        super().__init__(message)
+        self.retryable = retryable
+        self.retry_after_s = retry_after_s
+        self.may_have_arrived = may_have_arrived
+        """Nobody knows whether people can read it; another try would tell."""
 
 
 class FetchError(FamiliarError):

@@ -12,18 +12,21 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from familiar_connect.channel_config import ChannelConfigStore
+from familiar_connect.chat.parts import Sticker
 from familiar_connect.config import ChannelConfig, CharacterConfig, load_character_config
 from familiar_connect.context.attempt.shelf import MediaShelf
 from familiar_connect.context.generate import capabilities_of
-from familiar_connect.context.pipeline import ContextPipeline
+from familiar_connect.context.pipeline import ContextPipeline, ToolsFor
 from familiar_connect.context.protocols import ContextProvider, PostProcessor, PreProcessor
 from familiar_connect.context.providers.character import persona_name
 from familiar_connect.context.providers.content_search import ContentSearchProvider
 from familiar_connect.context.providers.documents import DocumentsProvider
+from familiar_connect.context.providers.scene.assets import AssetsProvider
 from familiar_connect.context.providers.short_term_memory import ShortTermMemoryProvider
 from familiar_connect.context.types import ContextRequest, Modality
 from familiar_connect.conversation.channels import ChannelLabels
 from familiar_connect.conversation.intake import Intake
+from familiar_connect.conversation.monitor import ConversationMonitor
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.memory.scheduler import MemoryWriterScheduler
 from familiar_connect.memory.store import MemoryStore
@@ -31,27 +34,25 @@ from familiar_connect.memory.writer import MemoryWriter
 from familiar_connect.observe.last_context import LastContextCache
 from familiar_connect.observe.ledger import MetricsCollector
 from familiar_connect.reply.deliver import TextDeliveryRegistry
+from familiar_connect.reply.protocols import Place, SendsStickers
 from familiar_connect.subscriptions import SubscriptionRegistry
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.support.fetch.client import GuardedFetch
 from familiar_connect.tools.box import Toolbox
-from familiar_connect.tools.types import SHORT_TERM_NOTE
-from familiar_connect.wiring import (
-    Recall,
-    ReplyPath,
-    Stores,
-    build_memory_writer,
+from familiar_connect.tools.types import SEND_STICKER, SHORT_TERM_NOTE
+from familiar_connect.wiring.contributors import (
     build_pipeline,
     build_post_processors,
     build_pre_processors,
     build_providers,
-    build_recall,
-    build_reply_path,
-    build_scheduler,
-    build_stores,
+    build_reach,
     render_options,
 )
+from familiar_connect.wiring.path import ReplyPath, build_reply_path
+from familiar_connect.wiring.recall import Recall, build_recall
+from familiar_connect.wiring.remembering import build_memory_writer, build_scheduler
+from familiar_connect.wiring.stores import Stores, build_stores
 
 logger = logging.getLogger(__name__)
 
@@ -167,9 +168,12 @@ class Familiar:
             privacy=stores.privacy.get,
             summaries=stores.short_term,
             retriever=lambda: familiar.recall.retriever if familiar.recall is not None else None,
+            reach=build_reach(stores, config),
             zone=ZoneInfo(config.display_tz),
         )
         familiar._tell_of_tools(familiar.toolbox)
+        familiar.path.runner.tools_at = familiar.tools_at
+        writer.channel_context_lookup = familiar.monitor.format_channel_context
         return familiar
 
     def _tell_of_tools(self, toolbox: Toolbox) -> None:
@@ -182,6 +186,10 @@ class Familiar:
         notes = self.providers.get("short_term_memory")
         if isinstance(notes, ShortTermMemoryProvider):
             notes.tools_on = can_note
+        assets = self.providers.get("assets")
+        if isinstance(assets, AssetsProvider):
+            assets.sticker_tool = SEND_STICKER
+            assets.is_offered = lambda request: SEND_STICKER in request.offered.tool_names
 
     def build_pipeline(self, channel_config: ChannelConfig, *, modality: Modality = Modality.text) -> ContextPipeline:
         """The registered parts that *channel_config* enables, in registration order."""
@@ -201,6 +209,19 @@ class Familiar:
         pipeline.tools = self.toolbox.for_turn if self.toolbox is not None else None
         return pipeline
 
+    def tools_at(self, place: Place) -> ToolsFor | None:
+        """What the model may do in a reply at *place*: stickers where it takes them."""
+        box = self.toolbox
+        if box is None:
+            return None
+
+        async def send(sticker: Sticker) -> None:
+            assert isinstance(place, SendsStickers)
+            await place.send_sticker(sticker.name)
+
+        send_sticker = send if isinstance(place, SendsStickers) else None
+        return lambda request: box.for_turn(request, send_sticker=send_sticker)
+
     @property
     def name(self) -> str:
         """What the familiar is called."""
@@ -209,6 +230,10 @@ class Familiar:
     @property
     def intake(self) -> Intake:
         return self.path.intake
+
+    @property
+    def monitor(self) -> ConversationMonitor:
+        return self.path.monitor
 
     @property
     def last_context_cache(self) -> LastContextCache:
@@ -289,6 +314,7 @@ class Familiar:
             if self.memory_writer_scheduler.is_started:
                 closing.push_async_callback(self._write_up)
             closing.push_async_callback(self.path.queue.aclose)
+            closing.push_async_callback(self.path.intake.aclose)
 
 
 def _distinct(clients: Iterable[Any]) -> Iterable[Any]:

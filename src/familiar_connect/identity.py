@@ -14,6 +14,8 @@ from typing import Any
 _NOT_SLUG = re.compile(r"[^a-z0-9]+")
 _NOT_NAME = re.compile(r"[^A-Za-z0-9_-]")
 MAX_OPENAI_NAME = 64
+LOCAL_PLATFORMS = frozenset({"terminal", "web"})
+"""The operator's own doors: whoever is there was let in by the operator."""
 
 
 class PrivacyLevel(Enum):

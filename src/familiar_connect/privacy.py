@@ -42,6 +42,14 @@ class PrivacyRegistry:
         """Everyone who is not to be heard, by canonical key."""
         return frozenset(key for key, level in self.all().items() if level is PrivacyLevel.FULL)
 
+    def without_notes(self) -> frozenset[str]:
+        """Slugs of everyone about whom no notes are shown."""
+        return frozenset(
+            Author(platform, user_id, None, None).slug
+            for (platform, user_id), level in self._levels.copy().items()
+            if level is not PrivacyLevel.MINIMAL
+        )
+
     def set(self, author: Author, level: PrivacyLevel) -> None:
         """Write down what *author* allows. A stricter level holds at once, even if it cannot be written."""
         person = _key(author.platform, author.user_id)

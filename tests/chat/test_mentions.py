@@ -96,3 +96,13 @@ def test_any_text_can_be_read(text: str) -> None:
 def test_two_thousand_mentions_are_read_in_one_pass() -> None:
     """However many there are."""
     assert marks().readable("<@1>" * 2_000 + "<@777>" * 2_000) == "Ada" * 2_000 + "<@777>" * 2_000
+
+
+def test_a_channel_of_old_mentions_is_warned_of_once_a_turn(caplog: pytest.LogCaptureFixture) -> None:
+    """B10: the first message that holds one."""
+    here = marks()
+    with caplog.at_level(logging.WARNING):
+        for _ in range(5):
+            here.readable("<@12345>")
+
+    assert len(caplog.records) == 1

@@ -445,3 +445,19 @@ async def test_someone_blocked_becomes_one_notice() -> None:
     )
 
     assert told == ["[System: Bo wrote something; you are not listening to them for 2 more hours]", "hm", "hey"]
+
+
+@pytest.mark.parametrize(
+    ("url", "mime"),
+    [
+        ("https://x/a.PNG?w=1", "image/png"),
+        ("https://x/a.mp4", None),
+        ("https://x/picture", None),
+        ("https://x/notes.txt#a.png", None),
+    ],
+)
+async def test_the_picture_of_a_preview_has_the_type_its_address_suggests(url: str, mime: str | None) -> None:
+    """E16, E17: a platform names none."""
+    (entry,) = (await a_turn(wrote("see", ADA, 1, embeds=(Embed(title="T", image_url=url),)))).messages
+
+    assert [image.mime for image in entry.image_attachments] == [mime]

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from familiar_connect.chat.build import build_turn
 from familiar_connect.chat.scene import ChannelKind, Surroundings
-from familiar_connect.chat.transcript_file import parse_transcript, read_transcript
+from familiar_connect.chat.transcript_file import MOST_ANSWERED, parse_transcript, read_transcript
+from familiar_connect.conversation.buffer import MAX_BUFFERED
 from familiar_connect.errors import ConfigError
 from tests.fakes.chat import PERSONA
 
@@ -124,3 +125,57 @@ def test_any_json_is_a_transcript_or_a_clear_mistake(data: dict[str, Any]) -> No
     """Nothing else is raised."""
     with contextlib.suppress(ConfigError):
         assert parse_transcript(data).messages
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"channel": {"id": 10**25}}, "channel: `id` must be a whole number"),
+        ({"server": {"name": "x", "id": -3}}, "server: `id` must be a whole number"),
+        ({"messages": [{"author": "a", "at": "0001-01-01T00:00:00+14:00"}]}, "between the years 1970 and 9000"),
+        ({"messages": [{"author": "a", "at": "9999-12-31T23:59:59-14:00"}]}, "between the years 1970 and 9000"),
+    ],
+    ids=["a large id", "a negative id", "long ago", "far ahead"],
+)
+def test_numbers_and_times_nobody_can_keep_are_refused(changed: dict[str, Any], told: str) -> None:
+    """By the place in the file."""
+    with pytest.raises(ConfigError, match=told):
+        parse_transcript({"messages": [{"author": "a", "text": "x"}], **changed})
+
+
+def test_a_file_that_begins_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
+    """Some editors write one; and halves of letters become a mark of their own."""
+    path = tmp_path / "t.json"
+    path.write_text('\ufeff{"messages": [{"author": "a", "text": "hi \\ud800"}]}', encoding="utf-8")
+
+    assert read_transcript(path).messages[0].text == "hi \ufffd"
+
+
+def test_no_more_is_answered_than_can_wait_to_be_answered() -> None:
+    """As in a channel, where older messages leave the buffer."""
+    many = parse_transcript({"messages": [{"author": "a", "text": str(number)} for number in range(1_000)]})
+
+    assert many.answered == MOST_ANSWERED == MAX_BUFFERED
+
+
+def test_what_is_written_down_of_a_voice_channel_was_spoken() -> None:
+    """B6: so its turn has no handles, emojis, stickers or presence."""
+    spoken = parse_transcript({"channel": {"kind": "voice"}, "messages": [{"author": "a", "text": "x"}]})
+    typed = parse_transcript({"channel": {"kind": "text"}, "messages": [{"author": "a", "text": "x"}]})
+
+    assert (spoken.exchange("wren").is_voice, typed.exchange("wren").is_voice) == (True, False)
+
+
+@pytest.mark.parametrize("others", [[], [{"author": "bo", "text": "morning"}]], ids=["alone", "among others"])
+async def test_nothing_of_who_is_not_to_be_heard_is_said(others: list[dict[str, str]]) -> None:
+    """E4: not even where they alone are being answered."""
+    data = {
+        "members": [{"id": "dee", "name": "Dee", "privacy": "full"}],
+        "messages": [*others, {"author": "dee", "text": "remember: psst"}],
+    }
+    hushed = parse_transcript(data)
+    turn = await build_turn(hushed.exchange("wren"), hushed, settings=PERSONA, is_private=hushed.is_private)
+
+    assert [said.text for said in turn.said] == [each["text"] for each in others] or [""]
+    assert "psst" not in repr(turn)
+    assert not turn.flags.explicit_long_term_memory_intent

@@ -11,6 +11,7 @@ import pytest
 from familiar_connect.commands.doctor import examine
 from familiar_connect.config.load import write_default_model
 from familiar_connect.memory.store import MemoryStore
+from familiar_connect.presets.store import FOLDER, PresetStore
 from tests.fakes.program import a_home
 
 
@@ -93,3 +94,69 @@ def test_nobody_else_is_knocked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     (said,) = [finding.says for finding in examine(tmp_path, None) if finding.area == "model"]
     assert "--ask-models" in said
+
+
+def found(home: Path, area: str) -> tuple[str, str]:
+    """State and sentence of the one finding in an area."""
+    [only] = [(each.state, each.says) for each in examine(home, None) if each.area == area]
+    return only
+
+
+def without_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("DISCORD_BOT", "TWITCH_CLIENT_ID", "TWITCH_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_platforms_that_nobody_wants_are_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With what would switch each on."""
+    a_home(tmp_path)
+    without_tokens(monkeypatch)
+
+    assert found(tmp_path, "discord")[0] == found(tmp_path, "twitch")[0] == "ok"
+    assert "off: no DISCORD_BOT; put a line" in found(tmp_path, "discord")[1]
+    assert "off: no channel; set `channel` under [twitch]" in found(tmp_path, "twitch")[1]
+
+
+def test_a_platform_that_lacks_something_is_told_with_the_fix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A library for Discord, the tokens for Twitch."""
+    root = a_home(tmp_path)
+    without_tokens(monkeypatch)
+    monkeypatch.setenv("DISCORD_BOT", "a-token")
+    (root / "character.toml").write_text('[twitch]\nchannel = "ada"\n', encoding="utf-8")
+    monkeypatch.setattr("familiar_connect.bot.LIBRARIES", {"discord": "no_such_library", "twitch": "no_such_library"})
+
+    assert found(tmp_path, "discord")[0] == found(tmp_path, "twitch")[0] == "bad"
+    assert "pip install 'familiar-connect[discord]'" in found(tmp_path, "discord")[1]
+    assert "no TWITCH_CLIENT_ID and no TWITCH_TOKEN" in found(tmp_path, "twitch")[1]
+
+
+def test_a_preset_that_cannot_be_used_is_found(tmp_path: Path) -> None:
+    """The one in force and those of channels."""
+    root = a_home(tmp_path)
+    store = PresetStore(root / FOLDER)
+    store.import_bytes("Default", b'{"prompts": [{"identifier": "main", "content": "x"}]}')
+    store.use("Default")
+    sound = found(tmp_path, "preset")
+    (root / FOLDER / "Default.json").write_text("no preset", encoding="utf-8")
+    (root / "channels").mkdir(exist_ok=True)
+    (root / "channels" / "42.toml").write_text('mode = "full_rp"\npreset = "Gone"\n', encoding="utf-8")
+    said = [each.says for each in examine(tmp_path, None) if each.area == "preset" and each.state == "bad"]
+
+    assert sound == ("ok", "Default, 1 prompt")
+    assert "`familiar preset off`" in said[0]
+    assert "42.toml" in said[1]
+    assert "--channel 42" in said[1]
+
+
+def test_documents_are_counted(tmp_path: Path) -> None:
+    """And whether they are searched yet."""
+    root = a_home(tmp_path)
+    none = found(tmp_path, "documents")
+    MemoryStore(root / "memory").write_file("documents/rules.md", "The kettle is copper.", source="test")
+    some = found(tmp_path, "documents")
+
+    assert none[0] == "ok"
+    assert "familiar import document FILE" in none[1]
+    assert some[0] == "warn"
+    assert some[1].startswith("1 in ")
+    assert "familiar memory reindex" in some[1]

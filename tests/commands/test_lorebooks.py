@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from familiar_connect.bootstrap.starter import make_starter
-from familiar_connect.commands.lorebooks import export_lorebook, import_lorebook
+from familiar_connect.commands.bringing.lorebooks import export_lorebook, import_lorebook
 from familiar_connect.errors import FamiliarError
 
 BOOK: dict[str, Any] = {

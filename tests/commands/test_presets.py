@@ -13,7 +13,7 @@ import click
 import pytest
 
 from familiar_connect.bootstrap.starter import make_starter
-from familiar_connect.commands import presets
+from familiar_connect.commands.bringing import presets
 from familiar_connect.errors import PresetError
 
 Run = Callable[..., str]
@@ -228,3 +228,28 @@ def test_what_a_preset_says_does_not_command_the_terminal(run: Run, tmp_path: Pa
     )
 
     assert "\x1b" not in run("import", str(path)) + run("show", "--text") + run("show", "--json", "--text")
+
+
+def test_a_channel_has_a_preset_of_its_own(run: Run, tmp_path: Path, home: Path) -> None:
+    """By its name in any case, beside what its settings say already; the familiar's stays what it is."""
+    sidecar = home / "familiars" / "ember" / "channels" / "42.toml"
+    sidecar.parent.mkdir(exist_ok=True)
+    sidecar.write_text('# my den\nmode = "full_rp"\n\n[typing_simulation]\nenabled = false\n', encoding="utf-8")
+    run("import", a_file(tmp_path, "Default.json"))
+    run("import", a_file(tmp_path, "Night.json"))
+    said = run("use", "default", "--channel", "42")
+    written = sidecar.read_text(encoding="utf-8")
+    run("off", "--channel", "42")
+
+    assert "Default is in force in channel 42" in said
+    assert written == '# my den\nmode = "full_rp"\npreset = "Default"\n\n[typing_simulation]\nenabled = false\n'
+    assert 'preset = "none"' in sidecar.read_text(encoding="utf-8")
+    assert json.loads(run("list", "--json"))["active"] == "Night"
+
+
+def test_a_channel_cannot_have_a_preset_that_is_not_there(run: Run, home: Path) -> None:
+    """And its settings are left alone."""
+    with pytest.raises(PresetError, match="Nowhere"):
+        run("use", "Nowhere", "--channel", "42")
+
+    assert not (home / "familiars" / "ember" / "channels" / "42.toml").exists()

@@ -36,7 +36,7 @@ from familiar_connect.identity import Author, PrivacyLevel
 from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.llm.types import Message
 from familiar_connect.memory.store import MemoryStore
-from familiar_connect.reply.look import seen_in
+from familiar_connect.reply.around.look import seen_in
 from familiar_connect.reply.request import to_request
 from familiar_connect.support.clock import HandClock
 from tests.fakes.chat import WREN, Channel, an_exchange

@@ -7,12 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from familiar_connect.conversation import intake as intake_module
 from familiar_connect.conversation.intake import LONG_MESSAGE_CHARS, Heard
 from familiar_connect.errors import HistoryError
 from familiar_connect.identity import Author, PrivacyLevel
 from familiar_connect.llm.types import Message
 from familiar_connect.subscriptions import SubscriptionKind
-from tests.fakes.house import ANA, BEN, a_house
+from tests.fakes.company import NO, YES, Judge
+from tests.fakes.house import ANA, BEN, CHANNEL, a_house
+from tests.fakes.waiting import until
 
 
 async def test_a_message_is_stored_before_any_model_is_asked(tmp_path: Path) -> None:
@@ -27,7 +30,7 @@ async def test_a_message_is_stored_before_any_model_is_asked(tmp_path: Path) -> 
 
         house.model.replies.clear()
         house.model.replies.append(look)
-        assert await house.talk("are you there?") is Heard.answering
+        assert await house.talk("are you there?") is Heard.considering
 
     assert seen == [[("user", "are you there?")]]
 
@@ -84,7 +87,7 @@ async def test_partial_privacy_is_heard(tmp_path: Path) -> None:
     async with a_house(tmp_path) as house:
         house.familiar.stores.privacy.set(ANA, PrivacyLevel.PARTIAL)
 
-        assert await house.talk("hi") is Heard.answering
+        assert await house.talk("hi") is Heard.considering
 
 
 async def test_a_message_that_cannot_be_stored_is_not_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,7 +108,7 @@ async def test_a_channel_whose_settings_are_broken_is_heard_all_the_same(tmp_pat
     """What was said is stored; the place is told which file to mend."""
     async with a_house(tmp_path) as house:
         (house.familiar.root / "channels" / "7.toml").write_text('mode = "opera"', encoding="utf-8")
-        assert await house.talk("hi") is Heard.answering
+        assert await house.talk("hi") is Heard.considering
         assert house.told() == [("user", "hi")]
 
     assert "7.toml" in house.place.notices[0]
@@ -145,7 +148,97 @@ async def test_receive_returns_once_stored_without_waiting_for_the_reply(tmp_pat
     """Hearing is quick, whatever the model does."""
     async with a_house(tmp_path) as house:
         pause = house.model.pause_after(0)
-        assert await asyncio.wait_for(house.hear("hi"), 5) is Heard.answering
+        assert await asyncio.wait_for(house.hear("hi"), 5) is Heard.considering
         assert house.told() == [("user", "hi")]
         pause.resume.set()
         await house.quiet()
+
+
+@pytest.mark.parametrize(
+    ("dms", "owner", "heard"),
+    [
+        ("off", ANA, Heard.not_subscribed),
+        ("owner", ANA, Heard.answering),
+        ("owner", BEN, Heard.not_subscribed),
+        ("everyone", BEN, Heard.answering),
+    ],
+)
+async def test_a_direct_message_needs_no_subscription_but_a_welcome(
+    tmp_path: Path, dms: str, owner: Author, heard: Heard
+) -> None:
+    """Nobody's, the operator's or everyone's; and whoever is heard is answered."""
+    async with a_house(tmp_path, subscribed=False) as house:
+        house.familiar.intake.dms = dms
+        house.familiar.intake.is_owner = lambda author: author == owner
+
+        assert await house.talk("hi", is_dm=True, is_mention=False) is heard
+        assert len(house.place.sent) == (heard is Heard.answering)
+
+
+async def test_a_message_among_many_is_looked_at_without_keeping_the_platform_waiting(tmp_path: Path) -> None:
+    """Heard and stored at once, however long the decision takes."""
+    async with a_house(tmp_path) as house:
+        judge = Judge(YES)
+        judge.held = asyncio.Event()
+        house.familiar.llm_clients["interjection_decision"] = judge
+        assert await asyncio.wait_for(house.hear("Ember?", is_mention=False), 5) is Heard.considering
+        assert house.told() == [("user", "Ember?")]
+        judge.held.set()
+        await house.quiet()
+
+    assert house.place.sent == ["Hello, Ana."]
+
+
+async def test_a_reply_to_our_words_is_for_us(tmp_path: Path) -> None:
+    """As a mention is."""
+    async with a_house(tmp_path) as house:
+        await house.talk("indeed", is_mention=False, is_reply_to_us=True)
+
+    assert house.place.sent == ["Hello, Ana."]
+
+
+async def test_messages_that_come_at_once_are_stored_and_answered_in_the_order_they_came(tmp_path: Path) -> None:
+    """A platform hands each on in a task of its own."""
+    texts = [f"message {number}" for number in range(30)]
+    async with a_house(tmp_path) as house:
+        pause = house.model.pause_after(0)
+        house.model.replies.append("And hello again.")
+        await asyncio.gather(*(house.hear(text) for text in texts))
+        pause.resume.set()
+        await house.quiet()
+        stored = [text for role, text in house.told() if role == "user"]
+
+    assert stored == texts
+    asked = [message.content.removeprefix("Ana: ") for call in house.model.calls for message in call]
+    assert [text for text in asked if text in texts][-len(texts) :] == texts
+
+
+async def test_what_wants_an_answer_has_one_whatever_the_side_model_thinks(tmp_path: Path) -> None:
+    """Nobody is asked whether to; the same words without that wish are for the monitor to decide."""
+    async with a_house(tmp_path) as house:
+        judge = Judge(NO)
+        house.familiar.monitor.llm_client = judge
+        ordinary = await house.talk("[Twitch] Ember, an ad has begun", is_mention=False)
+        wanted = await house.talk("[Twitch] Ember, ads have ended", is_mention=False, wants_answer=True)
+
+        assert (ordinary, wanted) == (Heard.considering, Heard.answering)
+        assert (len(judge.asked), house.place.sent) == (1, ["Hello, Ana."])
+
+
+async def test_a_delivery_that_takes_long_to_end_keeps_nobody_from_being_heard(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The piece on its way arrives later; what was said meanwhile is stored by then."""
+    monkeypatch.setattr(intake_module, "INTERRUPT_WITHIN_S", 0.0)
+    async with a_house(tmp_path, ["One.", "Two."]) as house:
+        house.place.hold = asyncio.Event()
+        await house.hear("first")
+        await until(house.familiar.text_delivery_registry.get(CHANNEL).is_active)
+        await house.hear("second")
+        await house.hear("third")
+        stored = house.told()
+        house.place.hold.set()
+        await house.quiet()
+
+        assert stored == [("user", "first"), ("user", "second"), ("user", "third")]
+        assert house.place.sent == ["One.", "Two."]

@@ -159,6 +159,76 @@ def test_a_queue_serves_one_loop_after_another() -> None:
     assert answered == ["one", "two"]
 
 
+async def test_the_next_reply_goes_to_the_place_met_last() -> None:
+    """With what is known of the channel there."""
+    places: list[tuple[Any, Exchange]] = []
+
+    async def respond(exchange: Exchange, place: Any) -> None:
+        places.append((place, exchange))
+
+    queue = ReplyQueue("wren", respond)
+    queue.meet(7, "old door")
+    queue.meet(7, "new door", guild_id=5, is_voice=True)
+    queue.answer(7, [BufferedMessage(ANA, "hi", NOON)], trigger=ResponseTrigger.lull, may_stay_silent=True)
+    await queue.idle(7)
+
+    ((place, exchange),) = places
+    assert (place, exchange.guild_id, exchange.is_voice) == ("new door", 5, True)
+    assert (exchange.trigger, exchange.may_stay_silent) == (ResponseTrigger.lull, True)
+
+
+async def test_one_who_surely_waits_makes_the_whole_exchange_owe_an_answer() -> None:
+    """Whatever else waits with them, before or after."""
+    answer = Answerer()
+    queue = ReplyQueue("wren", answer)
+    put(queue, "one")
+    await answer.began.acquire()
+    lull, said = ResponseTrigger.lull, [BufferedMessage(ANA, "hm", NOON)]
+    queue.answer(7, said, trigger=lull, may_stay_silent=True)
+    queue.answer(7, said, trigger=DIRECT)
+    queue.answer(7, said, trigger=lull, may_stay_silent=True)
+    answer.go_on.release()
+    await answer.began.acquire()
+    queue.answer(7, said, trigger=lull, may_stay_silent=True)
+    answer.go_on.release()
+    answer.go_on.release()
+    await queue.idle(7)
+
+    assert [(e.trigger, e.may_stay_silent) for e in answer.exchanges] == [
+        (DIRECT, False),
+        (DIRECT, False),
+        (lull, True),
+    ]
+
+
+async def test_a_channel_nobody_met_is_not_answered() -> None:
+    """There is no door to answer at."""
+    answer = Answerer()
+    queue = ReplyQueue("wren", answer)
+    queue.answer(7, [BufferedMessage(ANA, "hi", NOON)], trigger=DIRECT)
+
+    assert answer.exchanges == []
+
+
+async def test_what_waits_is_answered_as_it_reads_by_then() -> None:
+    """Edited, it has its new words; taken back, it is not answered; the reply under way goes on."""
+    answer = Answerer()
+    queue = ReplyQueue("wren", answer)
+    for row, text in enumerate(["one", "two", "three"], start=1):
+        queue.put(7, BufferedMessage(ANA, text, NOON, row), None, trigger=DIRECT)
+        if row == 1:
+            await answer.began.acquire()
+    queue.revise(7, 1, "something else")
+    queue.revise(7, 2, "zwei")
+    queue.revise(7, 3, None)
+    queue.revise(8, 2, "in a channel nobody knows")
+    answer.go_on.release()
+    answer.go_on.release()
+    await queue.idle(7)
+
+    assert answer.texts() == [["one"], ["zwei"]]
+
+
 async def test_what_is_asked_waits_with_its_message() -> None:
     """E71: messages with which something else is asked are answered apart, each as it was asked."""
     answer = Answerer()
@@ -191,3 +261,36 @@ async def test_a_reply_that_never_ends_is_given_up_for_what_waits(caplog: pytest
 
     assert answer.texts() == [["one"], ["two"]]
     assert [record.message for record in caplog.records] == ["a reply took too long and was given up"]
+
+
+async def test_who_asked_is_answered_though_the_reply_was_cut_before_its_first_word() -> None:
+    """Once more, together with what came since, and that reply is not ended before it has begun."""
+    seen: list[Exchange] = []
+
+    async def cut(exchange: Exchange, place: Any) -> bool:
+        seen.append(exchange)
+        if len(seen) == 1:
+            put(queue, "two")
+        return False
+
+    queue = ReplyQueue("wren", cut)
+    put(queue, "one")
+    await queue.idle(7)
+
+    assert [[message.text for message in exchange.messages] for exchange in seen] == [["one"], ["one", "two"]]
+    assert [exchange.was_cut for exchange in seen] == [False, True]
+
+
+async def test_joining_in_that_was_cut_is_let_go() -> None:
+    """Nobody waits for it, and the moment has passed."""
+    seen: list[Exchange] = []
+
+    async def cut(exchange: Exchange, place: Any) -> bool:
+        seen.append(exchange)
+        return False
+
+    queue = ReplyQueue("wren", cut)
+    queue.put(7, BufferedMessage(ANA, "one", NOON, None), None, trigger=ResponseTrigger.interjection)
+    await queue.idle(7)
+
+    assert len(seen) == 1

@@ -37,6 +37,7 @@ class House:
         self.place = place
 
     async def hear(self, text: str, *, author: Author = ANA, message_id: str | None = None, **more: Any) -> Heard:
+        """Someone says *text*, to the familiar unless told otherwise."""
         facts: dict[str, Any] = {
             "platform": author.platform,
             "channel_id": CHANNEL,
@@ -44,11 +45,13 @@ class House:
             "text": text,
             "timestamp": NOON,
             "message_id": message_id,
+            "is_mention": True,
         }
         return await self.familiar.intake.receive(InboundMessage(**facts | more), self.place)
 
     async def quiet(self) -> None:
         """Wait until nothing is being answered and everything is kept."""
+        await self.familiar.intake.settled()
         await self.familiar.path.queue.idle(CHANNEL)
         await self.familiar.path.witness.settled()
 

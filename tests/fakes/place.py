@@ -53,3 +53,33 @@ class ListeningPlace:
 
     async def scene(self) -> Scene:
         return Scene(channel=ChannelContext("den", ChannelKind.text))
+
+
+@dataclass
+class EditingPlace(ListeningPlace):
+    """A channel whose messages can be changed; `sent` holds what each reads now, `seen` every state in order."""
+
+    edit_interval_s: float = 1.0
+    seen: list[tuple[str, ...]] = field(default_factory=list)
+
+    async def post(self, text: str) -> object:
+        await self.send(text)
+        self.seen.append(tuple(self.sent))
+        return len(self.sent) - 1
+
+    async def edit(self, posted: object, text: str) -> None:
+        if self.fails_with is not None:
+            raise self.fails_with
+        assert isinstance(posted, int)
+        self.sent[posted] = text
+        self.seen.append(tuple(self.sent))
+
+
+@dataclass
+class ClosedPlace(ListeningPlace):
+    """A channel that may be closed to us."""
+
+    reason: str | None = "the thread is locked"
+
+    async def barred(self) -> str | None:
+        return self.reason

@@ -19,7 +19,7 @@ from familiar_connect.chat.parts import (
 )
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.chat.window import window_start
-from familiar_connect.history.facts import facts_of, with_facts
+from familiar_connect.history.beside.facts import facts_of, with_facts
 from familiar_connect.history.recent import StoredRecent, StoredWindow
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import Author

@@ -11,7 +11,7 @@ from familiar_connect.memory.card_fields import CardReader
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.presets.store import PresetStore
 from familiar_connect.presets.types import PresetFidelity
-from familiar_connect.reply.brings import Brings
+from familiar_connect.reply.around.brings import Brings
 
 CHANNEL = channel_config_for_mode(ChannelMode.full_rp)
 

@@ -87,3 +87,91 @@ def test_a_reply_that_fits_is_sent_as_it_is() -> None:
 def test_paragraphs_are_packed_together_while_they_fit() -> None:
     """As few messages as the limit allows."""
     assert pack_reply("aaaa\n\nbbbb\n\ncccc", limit=10) == ["aaaa\n\nbbbb", "cccc"]
+
+
+def fences(piece: str) -> int:
+    return piece.count("```")
+
+
+def test_a_code_block_is_one_paragraph_whatever_stands_in_it() -> None:
+    """Blank lines and full stops of code part nothing."""
+    code = "```py\nprint('a. b. c.')\n\n\nprint('d! e?')\n```"
+    pieces = split_reply_into_chunks(f"Look.\n\n{code}\n\nNice?", sentence_split_threshold=5)
+
+    assert pieces == ["Look.", code, "Nice?"]
+
+
+def test_a_code_block_too_long_for_one_message_is_closed_and_opened_again() -> None:
+    """After a line where it can, in the same language, its indentation kept."""
+    lines = [f"    line{number:02}()" for number in range(12)]
+    code = "\n".join(["```py", *lines, "```"])
+    pieces = pack_reply(code, limit=80)
+
+    assert len(pieces) > 1
+    assert all(piece.startswith("```py\n") and piece.endswith("\n```") and len(piece) <= 80 for piece in pieces)
+    assert [line for piece in pieces for line in piece.split("\n")[1:-1]] == lines
+
+
+def test_words_before_a_code_block_go_ahead_so_that_it_stays_whole() -> None:
+    """Where it fits a message of its own."""
+    code = "```\n" + "x = 1\n" * 8 + "```"
+    pieces = pack_reply(f"{'Some words here. ' * 3}\n{code}\nDone.", limit=70)
+
+    assert code in [piece.removesuffix("\nDone.") for piece in pieces]
+
+
+def test_a_block_nobody_closed_is_closed_where_it_is_cut() -> None:
+    """And left open at its end, as it was."""
+    pieces = pack_reply("```\n" + "\n".join(f"row {number}" for number in range(20)), limit=50)
+
+    assert [fences(piece) for piece in pieces] == [2] * (len(pieces) - 1) + [1]
+
+
+def test_sentences_of_one_paragraph_are_packed_as_one() -> None:
+    """A long paragraph does not fall apart into many."""
+    assert pack_reply("Aa aa. Bb bb. Cc cc.", limit=14) == ["Aa aa. Bb bb.", "Cc cc."]
+
+
+PROSE = st.text(alphabet=st.sampled_from("ab .!?\n"), max_size=80)
+CODE = st.text(alphabet=st.sampled_from("xy ;.\n"), max_size=200).map(lambda body: f"```py\n{body}\n```")
+
+
+@given(st.lists(st.one_of(PROSE, CODE), max_size=8).map("\n".join), st.integers(30, 120), st.booleans())
+def test_no_piece_ends_inside_a_code_block(text: str, limit: int, typed: bool) -> None:
+    """Each closes what it opens; every letter is there once."""
+    pieces = (
+        split_reply_into_chunks(text, sentence_split_threshold=20, hard_cap=limit)
+        if typed
+        else pack_reply(text, limit=limit)
+    )
+
+    assert all(piece.strip() and len(piece) <= limit and fences(piece) % 2 == 0 for piece in pieces)
+    bare = "".join("".join(pieces).replace("```py", "").replace("```", "").split())
+    assert bare == "".join(text.replace("```py", "").replace("```", "").split())
+
+
+LETTERS = (
+    "e\u0301",
+    "👨\u200d👩\u200d👧",
+    "🇫🇷",
+    "👍🏽",
+    "नि",
+    "क्ष",
+    "กำ",
+    "\u1112\u1161\u11ab",
+    "x",
+    "한",
+    "1\ufe0f\u20e3",
+)
+
+
+@given(st.lists(st.sampled_from(LETTERS), min_size=1, max_size=60), st.integers(8, 30))
+def test_no_letter_is_torn_in_two(letters: list[str], limit: int) -> None:
+    """Whatever people see as one letter stays in one piece."""
+    pieces = pack_reply("".join(letters), limit=limit)
+
+    ends = {0}
+    for letter in letters:
+        ends.add(max(ends) + len(letter))
+    cuts = [sum(len(piece) for piece in pieces[: number + 1]) for number in range(len(pieces))]
+    assert set(cuts) <= ends

@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 
+import pytest
+
 from familiar_connect.config import TypingSimulationConfig
-from familiar_connect.reply.deliver import TextDeliveryRegistry, TextDeliveryTracker, deliver
+from familiar_connect.errors import DeliveryError
+from familiar_connect.reply.deliver import MAX_RETRIES, TextDeliveryRegistry, TextDeliveryTracker, deliver
 from tests.fakes.place import ListeningPlace
 
 AT_ONCE = TypingSimulationConfig()
@@ -135,3 +138,154 @@ async def test_a_piece_on_its_way_still_arrives_and_counts() -> None:
     assert await ending == ["aaa"]
     assert place.sent == ["aaa"]
     assert task.cancelled()
+
+
+class ShakyPlace(ListeningPlace):
+    """Fails as told, then lets things through."""
+
+    def __init__(self, *failures: Exception, limit: int = 2000) -> None:
+        super().__init__(limit=limit)
+        self.failures = list(failures)
+
+    async def send(self, text: str) -> None:
+        if self.failures:
+            raise self.failures.pop(0)
+        await super().send(text)
+
+
+def hiccup(retry_after_s: float | None = None) -> DeliveryError:
+    return DeliveryError("the platform has the hiccups", retryable=True, retry_after_s=retry_after_s)
+
+
+async def test_what_surely_did_not_arrive_is_sent_again_after_growing_waits() -> None:
+    """As long as the platform asked, never beyond half a minute; each piece once."""
+    place, tracker, slept = ShakyPlace(hiccup(), hiccup(), hiccup(7.5), hiccup(900)), TextDeliveryTracker(7), []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    await deliver("Hello", place, AT_ONCE, tracker, sleep=sleep)
+
+    assert place.sent == tracker.sent_chunks == ["Hello"]
+    assert slept == [1.0, 2.0, 7.5, 30.0]
+
+
+async def test_trying_again_has_an_end_and_what_arrived_before_stays() -> None:
+    """The pieces that went out are known."""
+    place, tracker = ShakyPlace(limit=3), TextDeliveryTracker(7)
+    tries = 0
+
+    async def sleep(seconds: float) -> None:
+        nonlocal tries
+        tries += 1
+
+    async def first_then_none(text: str) -> None:
+        if place.sent:
+            raise hiccup()
+        await ListeningPlace.send(place, text)
+
+    place.send = first_then_none  # type: ignore[method-assign]
+    with pytest.raises(DeliveryError, match="hiccups"):
+        await deliver("aaa bbb", place, AT_ONCE, tracker, sleep=sleep)
+
+    assert tries == MAX_RETRIES
+    assert tracker.sent_chunks == ["aaa"]
+
+
+@pytest.mark.parametrize("failure", [OSError("gone"), TimeoutError(), DeliveryError("forbidden")])
+async def test_what_may_have_arrived_or_never_will_is_not_sent_again(failure: Exception) -> None:
+    """Nobody reads the same words twice."""
+    place = ShakyPlace(failure)
+
+    with pytest.raises(DeliveryError):
+        await deliver("Hello", place, AT_ONCE)
+    assert place.sent == []
+
+
+async def test_a_newer_message_ends_the_trying_too() -> None:
+    """A wait between two tries is no reason to go on."""
+    place, tracker = ShakyPlace(hiccup()), TextDeliveryTracker(7)
+    waiting = asyncio.Event()
+
+    async def sleep(seconds: float) -> None:
+        waiting.set()
+        await for_ever()
+
+    task = asyncio.create_task(deliver("Hello", place, AT_ONCE, tracker, sleep=sleep))
+    await waiting.wait()
+
+    assert await tracker.cancel_and_wait() == []
+    assert task.cancelled()
+
+
+async def test_a_newer_message_waits_until_it_is_known_whether_a_piece_arrived() -> None:
+    """The platform took the words and its answer got lost: trying again tells, and it counts as sent."""
+    lost = DeliveryError("no answer", retryable=True, may_have_arrived=True)
+    place, tracker = ShakyPlace(lost, hiccup()), TextDeliveryTracker(7)
+    waiting = asyncio.Event()
+
+    async def sleep(seconds: float) -> None:
+        if not waiting.is_set():
+            waiting.set()
+            await for_ever()
+
+    task = asyncio.create_task(deliver("Hello", place, AT_ONCE, tracker, sleep=sleep))
+    await waiting.wait()
+
+    assert await tracker.cancel_and_wait() == ["Hello"]
+    assert task.cancelled()
+    assert place.sent == ["Hello"]
+
+
+async def test_a_piece_of_which_nobody_knows_whether_it_arrived_is_an_error() -> None:
+    """Ended or not: it is reported, and not said anew in other words."""
+    lost = DeliveryError("no answer", retryable=True, may_have_arrived=True)
+    place, tracker = ShakyPlace(*[lost] * 9), TextDeliveryTracker(7)
+    waiting = asyncio.Event()
+
+    async def sleep(seconds: float) -> None:
+        if not waiting.is_set():
+            waiting.set()
+            await for_ever()
+
+    task = asyncio.create_task(deliver("Hello", place, AT_ONCE, tracker, sleep=sleep))
+    await waiting.wait()
+    await tracker.cancel_and_wait()
+
+    with pytest.raises(DeliveryError, match="no answer"):
+        task.result()
+
+
+async def test_many_newer_messages_end_a_delivery_no_harder_than_one() -> None:
+    """The piece that is on its way arrives and is known."""
+    place, tracker = ListeningPlace(hold=asyncio.Event()), TextDeliveryTracker(7)
+    asyncio.create_task(deliver("Hello", place, AT_ONCE, tracker))  # noqa: RUF006 - the tracker holds it
+    await asyncio.sleep(0)
+    newer = [asyncio.create_task(tracker.cancel_and_wait()) for _ in range(3)]
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert place.hold is not None
+    place.hold.set()
+
+    assert [await each for each in newer] == [["Hello"]] * 3
+
+
+async def test_a_reply_that_insists_is_not_ended_before_its_first_piece() -> None:
+    """After it, a newer message ends it as any other."""
+    place, tracker = ListeningPlace(), TextDeliveryTracker(7)
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        if not place.sent:
+            assert await tracker.cancel_and_wait() == []
+        else:
+            await for_ever()
+
+    task = asyncio.create_task(deliver("One.\n\nTwo.", place, TYPED, tracker, sleep=sleep, insists=True))
+    while not (place.sent and len(slept) > 1):  # noqa: ASYNC110 - it is the sleep that is faked
+        await asyncio.sleep(0)
+
+    assert await tracker.cancel_and_wait() == ["One."]
+    assert task.cancelled()
+    assert place.sent == ["One."]

@@ -11,7 +11,7 @@ from familiar_connect.chat.types import SaidMessage
 from familiar_connect.config import ChannelMode, channel_config_for_mode
 from familiar_connect.config.types import PlaceSettings
 from familiar_connect.context.types import ContextRequest
-from familiar_connect.reply.look import MOST_ASSETS, as_set, look_around, seen_in
+from familiar_connect.reply.around.look import MOST_ASSETS, as_set, look_around, seen_in
 from familiar_connect.reply.request import to_request
 from familiar_connect.support.plain import from_plain, to_plain
 from tests.fakes.context import ADA, BO, CY

@@ -15,7 +15,7 @@ from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.llm.types import Capabilities
 from familiar_connect.reply.runner import rewrites
 from tests.fakes.house import ANA, CHANNEL, NOON, House, a_house
-from tests.fakes.place import ListeningPlace
+from tests.fakes.place import ClosedPlace, EditingPlace, ListeningPlace
 
 
 def an_exchange(text: str = "hi", channel_id: int = CHANNEL) -> Exchange:
@@ -199,3 +199,50 @@ def test_a_listening_place_is_a_place() -> None:
     from familiar_connect.reply.protocols import Place
 
     assert isinstance(ListeningPlace(), Place)
+
+
+async def test_a_place_closed_to_us_costs_one_error_and_no_model_call(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The owner is told in a sentence."""
+    told: list[str] = []
+
+    async def report(sentence: str) -> None:
+        told.append(sentence)
+
+    async with a_house(tmp_path) as house:
+        house.familiar.path.runner.report = report
+        outcome = await house.familiar.path.runner.respond(an_exchange(), ClosedPlace())
+
+    assert (outcome, house.model.calls) == (None, [])
+    assert [r.message for r in caplog.records if r.levelno == logging.ERROR] == ["reply could not be delivered"]
+    assert told == [f"A reply in channel {CHANNEL} could not be sent: the thread is locked."]
+
+
+async def test_an_owner_out_of_reach_costs_nothing_more(tmp_path: Path) -> None:
+    """The turn ends as it would have."""
+
+    async def report(sentence: str) -> None:
+        raise OSError("no line")
+
+    async with a_house(tmp_path) as house:
+        house.familiar.path.runner.report = report
+        house.place.fails_with = OSError("locked")
+        outcome = await house.familiar.path.runner.respond(an_exchange(), house.place)
+
+    assert outcome is not None
+    assert outcome.error == "the place cannot be written to (OSError)"
+
+
+async def test_where_messages_can_be_changed_a_reply_may_grow_in_one(tmp_path: Path) -> None:
+    """If the settings say so; what it reads in the end is recorded."""
+    async with a_house(tmp_path, ["Once upon a time."]) as house:
+        place = EditingPlace(edit_interval_s=0.0)
+        house.familiar.path.runner._grows = True
+        outcome = await house.familiar.path.runner.respond(an_exchange(), place)
+        told = house.told()
+
+    assert outcome is not None
+    assert len(place.seen) > 1
+    assert place.sent == ["Once upon a time."]
+    assert told == [("assistant", "Once upon a time.")]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import threading
 
 import pytest
 
-from familiar_connect.support.aio import Background, SingleFlight, cancel_and_wait, finish, off_loop
+from familiar_connect.support.aio import Background, Lines, SingleFlight, cancel_and_wait, finish, off_loop
+from tests.fakes.waiting import until
 
 
 async def test_blocking_work_leaves_the_loop_free() -> None:
@@ -53,6 +55,28 @@ async def test_work_that_must_finish_does_so_before_the_cancellation_goes_on() -
     await asyncio.wait({task})
 
     assert (done.is_set(), task.cancelled()) == (True, True)
+
+
+async def test_work_that_fails_after_we_were_cancelled_is_no_news_to_the_loop() -> None:
+    """Nobody waits for it any more."""
+    reached, go = asyncio.Event(), asyncio.Event()
+    complaints: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: complaints.append(context))
+
+    async def fail() -> None:
+        reached.set()
+        await go.wait()
+        raise ValueError("too late")
+
+    task = asyncio.create_task(finish(fail()))
+    await reached.wait()
+    task.cancel()
+    asyncio.get_running_loop().call_soon(go.set)
+    await asyncio.wait({task})
+    gc.collect()
+
+    assert task.cancelled()
+    assert complaints == []
 
 
 async def test_closing_cancels_what_is_left() -> None:
@@ -125,3 +149,43 @@ async def test_the_same_key_flies_once() -> None:
 
     assert (first, second, other, flights.start("key", go.wait)) == (True, False, True, True)
     await owner.settled()
+
+
+async def test_a_line_is_served_in_the_order_people_came_and_then_forgotten() -> None:
+    """One at a time; whoever gives up keeps nobody waiting, and other lines go on."""
+    lines, served, go = Lines(), list[str](), asyncio.Event()
+
+    async def come(line: str, name: str) -> None:
+        async with lines.turn(line):
+            served.append(name)
+            await go.wait()
+
+    first, quitter, last = (asyncio.create_task(come("a", name)) for name in ("first", "quitter", "last"))
+    other = asyncio.create_task(come("b", "other"))
+    await until(lambda: len(served) == 2)
+    await cancel_and_wait(quitter)
+    go.set()
+    await asyncio.gather(first, last, other)
+
+    assert served == ["first", "other", "last"]
+    assert lines._lines == {}
+
+
+async def test_work_that_fails_while_it_is_being_ended_is_told_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    """The cancellation is what its caller sees."""
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    async def work() -> None:
+        begun.set()
+        await go_on.wait()
+        raise ValueError("too late")
+
+    task = asyncio.create_task(finish(work()))
+    await begun.wait()
+    task.cancel()
+    await asyncio.sleep(0)
+    go_on.set()
+    await asyncio.wait({task})
+
+    assert task.cancelled()
+    assert [record.message for record in caplog.records] == ["work failed while it was being ended"]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from familiar_connect.support.workers import THREADS_PER_MODULE, Workers, workers_of
+from familiar_connect.support.workers import LOWEST, THREADS_PER_MODULE, Workers, step_back, workers_of
 
 
 def test_work_is_done_and_its_result_handed_back() -> None:
@@ -62,3 +62,22 @@ def test_the_program_ends_although_a_thread_hangs() -> None:
     )
 
     assert (done.returncode, done.stdout.strip()) == (0, "left")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets one thread step back")
+def test_a_thread_that_steps_back_holds_back_no_other() -> None:
+    """Its own standing is the lowest, the main thread's is what it was, even when that one asks."""
+
+    def standing() -> int:
+        return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+
+    def stepped_back() -> int:
+        step_back()
+        return standing()
+
+    before = standing()
+    there = Workers("test").submit(stepped_back).result(5)
+    step_back()
+
+    assert there == max(LOWEST, before)
+    assert standing() == before

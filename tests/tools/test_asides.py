@@ -14,11 +14,16 @@ from familiar_connect.chat.types import TurnFlags
 from familiar_connect.config.types import PlaceSettings
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import Author, PrivacyLevel
+from familiar_connect.memory.index.embeddings import EmbeddingIndex
 from familiar_connect.memory.index.protocols import RetrievedChunk
+from familiar_connect.memory.index.retriever import MemoryRetriever
+from familiar_connect.memory.index.turns import TurnIndex
+from familiar_connect.memory.notes.places import Reach
 from familiar_connect.memory.notes.short_term import ShortTermNotes
 from familiar_connect.memory.store import MemoryStore
 from tests.fakes.chat import TEA_HOUSE, minutes
-from tests.fakes.context import ADA, BO
+from tests.fakes.context import ADA, BO, CY
+from tests.fakes.embedding import CountingModel
 from tests.fakes.toolbox import Levels, a_toolbox, a_turn, called, entry, tools_request
 
 WAVE = Sticker(name="Wave", sticker_id="12")
@@ -144,6 +149,46 @@ async def test_nothing_found_is_told(store: MemoryStore) -> None:
     assert (await called(tools, "search_memory", query="x"))["status"] == "not_found"
     assert early is not None
     assert "search_memory" not in early.names
+
+
+async def test_only_what_may_be_told_here_is_found(store: MemoryStore, tmp_path: Path) -> None:
+    """G32, G33: no private channel, no direct message, no place's own file, nobody who is not to be heard."""
+    history, model = HistoryStore(tmp_path / "history.db"), CountingModel()
+    said = [(8, 5, ADA, "beside"), (9, 5, BO, "among moderators"), (30, None, BO, "alone"), (8, 5, CY, "by Cy")]
+    for channel, guild, who, text in said:
+        history.append_turn(
+            familiar_id="wren",
+            channel_id=channel,
+            role="user",
+            content=f"The kettle is copper, {text}",
+            author=who,
+            guild_id=guild,
+        )
+    for path in ("servers/discord-dm-30.md", "documents/rules.md", "topics/kettle.md"):
+        store.write_file(path, f"The kettle is copper, in {path}.", source="test")
+    folder = store.root / ".index"
+    files = EmbeddingIndex(folder / "files.sqlite", dim=512, model_name="counting")
+    turns = TurnIndex(
+        folder / "turns.sqlite",
+        history=history,
+        familiar_id="wren",
+        dim=512,
+        model_name="counting",
+        allows=lambda author: author != CY,
+    )
+    files.build_if_stale(store, model)
+    turns.sync(model)
+    retriever = MemoryRetriever(model=model, files=files, turns=turns)
+    retriever.warm()
+    box = a_toolbox(store, retriever=lambda: retriever, reach=Reach(history, private_channel_ids=[9]))
+    told = await called(box.for_turn(tools_request()), "search_memory", query="copper kettle")
+    for each in (files, turns, history):
+        each.close()
+
+    texts = "\n".join(each["text"] for each in told["found"])
+    assert {each["from"] for each in told["found"]} == {"history", "topics/kettle.md"}
+    assert "beside" in texts
+    assert not any(word in texts for word in ("moderators", "alone", "Cy", "servers", "documents"))
 
 
 class Sent(list[Sticker]):

@@ -295,3 +295,19 @@ async def test_what_is_kept_of_people_can_be_shown(store: MemoryStore) -> None:
         "discord:1": [("1", "x")]
     }
     assert await KeptMemories(store).of([ADA], replace(request, turn=a_turn(persona="Rook"))) == {}
+
+
+async def test_of_two_namesakes_the_one_is_meant_who_is_named_as_shown(store: MemoryStore) -> None:
+    """G15: the bare name is refused with both, the name of the conversation leads to one."""
+    other = replace(ADA, user_id="99", username="rogue")
+    request = tools_request(
+        entry(ADA, author_name=f"Ada ({ADA.username})"), entry(other, id_=2, author_name="Ada (rogue)")
+    )
+    request = with_member(with_member(request, ADA), other)
+    tools = a_toolbox(store).for_turn(request)
+    bare = await called(tools, "remember", content="likes tea", scope="target_user", target="Ada")
+    told = await called(tools, "remember", content="likes tea", scope="target_user", target=f"Ada ({ADA.username})")
+
+    assert (bare["status"], sorted(bare["people"])) == ("ambiguous_user", [f"Ada ({ADA.username})", "Ada (rogue)"])
+    assert told["status"] == "saved"
+    assert store.read_if_present(f"people/{ADA.slug}.md")

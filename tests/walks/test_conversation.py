@@ -97,7 +97,8 @@ async def test_messages_while_a_reply_is_written_are_answered_next_in_one_exchan
         told = house.told()
 
     assert [text for role, text in told if role == "assistant"] == ["First answer.", "Second answer."]
-    assert [message.content for message in house.model.calls[1][-2:]] == ["Ben: Two?", "Ana: Three?"]
+    said = [message.content for message in house.model.calls[1] if not message.content.startswith("[System:")]
+    assert said[-3:] == ["First answer.", "Ben: Two?", "Ana: Three?"]
 
 
 async def test_someone_with_full_privacy_is_stored_nowhere(tmp_path: Path) -> None:
@@ -117,7 +118,7 @@ async def test_what_someone_said_before_full_privacy_reaches_no_model_any_more(t
     side = ScriptedModel(lambda messages: "PLUGH" if "PLUGH" in str(messages) else "Nothing much.")
     async with a_house(tmp_path, lambda _: "Hello.") as house:
         clients, history = house.familiar.llm_clients, house.familiar.history_store
-        clients.update({slot: side for slot in clients if slot != "main_prose"})
+        clients.update({slot: side for slot in clients if slot not in ("main_prose", "interjection_decision")})
         for channel_id in (CHANNEL, CHANNEL + 1):
             for author, words in ((ANA, "my secret is PLUGH"), *[(BEN, "I see.")] * 50, (ANA, "PLUGH, I said")):
                 history.append_turn(
@@ -139,7 +140,7 @@ async def test_what_someone_said_before_full_privacy_reaches_no_model_any_more(t
         await house.talk("and now?", author=BEN)
     async with a_house(tmp_path, lambda _: "Hello.") as reopened:
         clients = reopened.familiar.llm_clients
-        clients.update({slot: side for slot in clients if slot != "main_prose"})
+        clients.update({slot: side for slot in clients if slot not in ("main_prose", "interjection_decision")})
         await reopened.talk("and today?", author=BEN)
 
     later = [*house.model.calls[main_before:], *side.calls[side_before:], *reopened.model.calls]
@@ -151,7 +152,7 @@ async def test_what_someone_said_before_full_privacy_reaches_no_model_any_more(t
 async def test_the_same_platform_message_twice_is_stored_and_answered_once(tmp_path: Path) -> None:
     """Platforms repeat themselves after a reconnect."""
     async with a_house(tmp_path, ["Hello!"]) as house:
-        assert await house.talk("hi", message_id="m1") is Heard.answering
+        assert await house.talk("hi", message_id="m1") is Heard.considering
         assert await house.talk("hi", message_id="m1") is Heard.seen_before
         told = house.told()
 
@@ -232,3 +233,26 @@ async def test_emoji_and_right_to_left_text_go_through_unharmed(tmp_path: Path) 
 
     assert told == [("user", said), ("assistant", answered)]
     assert house.model.calls[0][-1].content == f"Ana: {said}"
+
+
+async def test_who_asked_gets_an_answer_though_others_talk_while_it_is_typed(tmp_path: Path) -> None:
+    """What was not begun is let go; the reply that is made instead is not ended before its first word."""
+    async with a_house(tmp_path, ["Stale.", "Fresh."]) as house:
+        settings = house.familiar.root / "channels" / f"{CHANNEL}.toml"
+        settings.write_text('mode = "text_conversation_rp"\n[typing_simulation]\nenabled = true\n', encoding="utf-8")
+        typing = asyncio.Event()
+
+        async def type_slowly(seconds: float) -> None:
+            if not typing.is_set():
+                typing.set()
+                await asyncio.Event().wait()
+            await house.hear("And another thing.", author=BEN, is_mention=False)
+
+        house.familiar.path.runner._sleep = type_slowly
+        await house.hear("Are you there?")
+        await typing.wait()
+        await house.hear("By the way.", author=BEN, is_mention=False)
+        await house.quiet()
+
+        assert house.place.sent == ["Fresh."]
+        assert ("assistant", "Fresh.") in house.told()

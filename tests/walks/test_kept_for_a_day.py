@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from familiar_connect import wiring
 from familiar_connect.bootstrap.import_document import import_document
 from familiar_connect.identity import PrivacyLevel
 from familiar_connect.memory.index.hashing import HashingModel
 from familiar_connect.memory.notes.short_term import ShortTermNotes
 from familiar_connect.subscriptions import SubscriptionKind
+from familiar_connect.wiring import recall as wiring
 from tests.fakes.house import ANA, AT_ONCE, BEN, CHANNEL, House, a_house
 
 GARDEN, SERVER = 8, 5
@@ -39,6 +39,7 @@ async def test_what_was_said_in_one_channel_is_known_in_another(tmp_path: Path) 
     async with a_house(tmp_path, ["Lovely.", "Hello.", "Hello again."]) as house:
         with_a_garden(house)
         await house.hear("The roses are out!", author=BEN, channel_id=GARDEN, guild_id=SERVER)
+        await house.familiar.path.intake.settled()
         await house.familiar.path.queue.idle(GARDEN)
         await house.talk("Any news?", guild_id=SERVER)
         told = prompt(house)
@@ -91,6 +92,7 @@ async def test_praise_is_told_on_its_server_only(tmp_path: Path) -> None:
         kept.note("reward", "praise", "short answers", author=ANA, server_id=SERVER, persona=house.familiar.name)
         await house.talk("Hi!", guild_id=SERVER)
         told = prompt(house)
+        house.familiar.path.intake.dms = "everyone"
         await house.talk("Hi!", is_dm=True)
         alone = prompt(house)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from familiar_connect import wiring
 from familiar_connect.memory.index.hashing import HashingModel
+from familiar_connect.wiring import recall as wiring
 from tests.fakes.house import ANA, BEN, CHANNEL, NOON, House, a_house
 
 ELSEWHERE = 99

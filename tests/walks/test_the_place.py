@@ -76,3 +76,18 @@ async def test_a_channels_own_words_reach_its_prompt(tmp_path: Path) -> None:
 
     assert "Whisper to User." in the_prompt(house)
     assert "[System: Rain.]" in the_prompt(house)
+
+
+async def test_notes_about_those_who_want_none_shown_stay_in_their_file(tmp_path: Path) -> None:
+    """G30, G33: though they spoke here before, and others speak of them."""
+    async with a_house(tmp_path, ["Hm.", "Hm.", "Hm."]) as house:
+        house.familiar.memory_store.write_file("people/discord-222.md", "# Ben\nBen fears the quagga.", source="test")
+        await house.talk("I am Ben", author=BEN)
+        before = the_prompt(house)
+        house.familiar.stores.privacy.set(BEN, PrivacyLevel.PARTIAL)
+        await house.talk("what of Ben?")
+        partly = the_prompt(house)
+        house.familiar.stores.privacy.set(BEN, PrivacyLevel.FULL)
+        await house.talk("and now, of Ben?")
+
+        assert ["quagga" in prompt for prompt in (before, partly, the_prompt(house))] == [True, False, False]

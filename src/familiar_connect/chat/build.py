@@ -19,15 +19,17 @@ from familiar_connect.chat.annotate.lookup import looked_up
 from familiar_connect.chat.annotate.mentions import Marks
 from familiar_connect.chat.annotate.reading import Reading
 from familiar_connect.chat.annotate.reminders import reminder_entry
+from familiar_connect.chat.annotate.transcripts import Transcribe, TranscriptCache, with_transcripts
 from familiar_connect.chat.directives import is_continuation, turn_directives
 from familiar_connect.chat.flags import turn_flags
 from familiar_connect.chat.merge import merge
 from familiar_connect.chat.message_ids import MessageIdMap
 from familiar_connect.chat.scene import Scene, StoredTurns, Surroundings, WindowStart
+from familiar_connect.chat.silence import SILENCE_DIRECTIVE
 from familiar_connect.chat.simplify import message_key, simplify
-from familiar_connect.chat.transcripts import Transcribe, TranscriptCache, with_transcripts
 from familiar_connect.chat.types import (
     Asked,
+    Directives,
     Imitated,
     InboundMessage,
     SaidMessage,
@@ -73,8 +75,9 @@ async def build_turn(
 ) -> Turn:
     """What was said, as it was said and as it is shown. *scene* is asked for only where it is not given."""
     asked = exchange.asked
-    last = exchange.messages[-1] if exchange.messages else None
-    now = now or (last.timestamp if last is not None else None)
+    said = _said(exchange, is_private)
+    last = said[-1] if said else None
+    now = now or (exchange.messages[-1].timestamp if exchange.messages else None)
     flags = turn_flags(
         asked,
         trigger_text=last.text if last is not None else None,
@@ -86,15 +89,10 @@ async def build_turn(
         channel_id=exchange.channel_id,
         guild_id=exchange.guild_id,
         is_voice=exchange.is_voice,
-        said=tuple(
-            SaidMessage(
-                author=message.author, text=message.text, timestamp=message.timestamp, history_id=message.history_id
-            )
-            for message in exchange.messages
-        ),
+        said=said,
         speaker=last.author if last is not None else None,
         persona=asked.alter or settings.persona,
-        flags=flags,
+        flags=replace(flags, may_stay_silent=exchange.may_stay_silent),
         showing=Showing(
             time_awareness=settings.time_awareness,
             include_timestamps=settings.include_timestamps,
@@ -123,6 +121,20 @@ async def build_turn(
     reading = _reading(scene, ids, messages, settings, is_private, exchange, now)
     entries = merge(_entries(seen, reading, now), time_awareness=settings.time_awareness, zone=settings.zone)
     return _closed(turn, entries, reading, asked, ids)
+
+
+def _said(exchange: Exchange, is_private: IsPrivate | None) -> tuple[SaidMessage, ...]:
+    """What is being answered; of people who are not to be heard at most that they asked, never their words."""
+    heard_ones = [each for each in exchange.messages if is_private is None or not is_private(each.author)]
+    return tuple(
+        SaidMessage(
+            author=each.author,
+            text=each.text if heard_ones else "",
+            timestamp=each.timestamp,
+            history_id=each.history_id,
+        )
+        for each in heard_ones or exchange.messages[-1:]
+    )
 
 
 async def _looked_at(surroundings: Surroundings, limit: int, scene: Scene | None) -> tuple[list[InboundMessage], Scene]:
@@ -193,7 +205,12 @@ def _reading(
         for author in (message.author, *message.mentions):
             known[author.canonical_key] = author
     people = People(
-        scene, persona=settings.persona, alters=settings.alters, known=known.values(), is_private=is_private
+        scene,
+        persona=settings.persona,
+        alters=settings.alters,
+        known=known.values(),
+        speakers=[each.author for each in messages if not each.is_self and each.webhook is None],
+        is_private=is_private,
     )
     blocked = (
         block.author.canonical_key
@@ -265,11 +282,10 @@ def _closed(
         message_ids=ids,
         persona=speaker_name(turn.persona, "") if turn.persona else "",
     )
-    return replace(
-        turn,
-        flags=replace(turn.flags, continuation=is_continuation(turn, asked)),
-        directives=turn_directives(turn, asked, emojis=[e.name for e in reading.scene.emojis]),
-    )
+    directives = turn_directives(turn, asked, emojis=[e.name for e in reading.scene.emojis])
+    if turn.flags.may_stay_silent:
+        directives += Directives(tail=(SILENCE_DIRECTIVE,))
+    return replace(turn, flags=replace(turn.flags, continuation=is_continuation(turn, asked)), directives=directives)
 
 
 def _imitated(asked: Asked, reading: Reading) -> Imitated | None:

@@ -22,13 +22,15 @@
     }
 
 Only `messages` is needed, and of each an `author`. Authors are members by `id`; anyone else is a person of that
-name. A member's `platform` says whose notes are theirs. `answer` says how many of the newest messages are being
-answered; without it all since `me` last spoke. A file that cannot be read so is a `ConfigError` that names the place.
+name. A member's `platform` says whose notes are theirs. In a channel of the kind `voice` all is spoken. `answer` says
+how many of the newest messages are being answered; without it all since `me` last spoke. A file that cannot be read so
+is a `ConfigError` that names the place.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -55,7 +57,16 @@ PLATFORM = "transcript"
 MAX_BYTES = 16 * 1024 * 1024
 FIRST_MOMENT = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 """When the first message was written, in a file that does not say; each later one a minute after."""
+EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
+LAST_MOMENT = datetime(9000, 1, 1, tzinfo=UTC)
+LARGEST_NUMBER = 2**63 - 1
+MOST_ANSWERED = 200
+"""As many messages as can wait for an answer in a channel."""
 MOST_NESTED = 20
+SPOKEN = (ChannelKind.voice, ChannelKind.stage)
+
+_NO_LETTER = re.compile("[\ud800-\udfff]")
+"""Halves of letters, which JSON can hold and no text can."""
 
 T = TypeVar("T")
 
@@ -92,6 +103,7 @@ class Transcript:
             guild_id=self.seen.server_id,
             messages=tuple(BufferedMessage(m.author, m.text, m.timestamp, None, m) for m in newest),
             trigger=ResponseTrigger.direct_address,
+            is_voice=self.seen.channel is not None and self.seen.channel.kind in SPOKEN,
             asked=asked or self.asked,
         )
 
@@ -101,7 +113,7 @@ def read_transcript(path: Path) -> Transcript:
     try:
         if path.stat().st_size > MAX_BYTES:
             raise ConfigError(f"{path}: larger than {MAX_BYTES // 1024 // 1024} MB; a transcript is a few messages")
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read ({error.strerror})") from error
     except (ValueError, RecursionError) as error:
@@ -129,7 +141,7 @@ def parse_transcript(data: object, name: str = "transcript") -> Transcript:
     return Transcript(
         messages=tuple(messages),
         seen=scene,
-        answered=max(1, min(len(messages), newest if answered is None else answered)),
+        answered=max(1, min(len(messages), MOST_ANSWERED, newest if answered is None else answered)),
         private=frozenset(member.author.canonical_key for member, level in members if level is PrivacyLevel.FULL),
         channel_id=(channel.number("id") if channel else None) or (server.number("id") if server else None) or 7,
         levels=tuple((member.author, level) for member, level in members if level is not PrivacyLevel.MINIMAL),
@@ -165,16 +177,16 @@ class _Part:
     def text(self, key: str) -> str | None:
         value = self.data.get(key)
         if value is None or isinstance(value, str):
-            return value
+            return value and _NO_LETTER.sub("\ufffd", value)
         if isinstance(value, int) and not isinstance(value, bool):
             return str(value)
         raise self._wrong(key, "a text")
 
     def number(self, key: str) -> int | None:
         value = self.data.get(key)
-        if value is None or (isinstance(value, int) and not isinstance(value, bool)):
+        if value is None or (isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= LARGEST_NUMBER):
             return value
-        raise self._wrong(key, "a whole number")
+        raise self._wrong(key, f"a whole number from 0 to {LARGEST_NUMBER}")
 
     def flag(self, key: str) -> bool:
         value = self.data.get(key, False)
@@ -190,7 +202,12 @@ class _Part:
             when = datetime.fromisoformat(text)
         except ValueError:
             raise self._wrong(key, "a time such as 2026-03-01T12:00:00+00:00") from None
-        return when if when.tzinfo is not None else when.replace(tzinfo=UTC)
+        when = when if when.tzinfo is not None else when.replace(tzinfo=UTC)
+        if not EARLIEST <= when <= LAST_MOMENT:
+            raise ConfigError(
+                f"{self.where}: `{key}` must lie between the years {EARLIEST.year} and {LAST_MOMENT.year}"
+            )
+        return when
 
     def entries(self, key: str) -> list[Any]:
         value = self.data.get(key, [])

@@ -38,6 +38,7 @@ class InboundMessage:
     """The platform's own id; the same message delivered twice is stored once."""
     guild_id: int | None = None
     is_mention: bool = False
+    is_reply_to_us: bool = False
     is_bot: bool = False
     is_voice: bool = False
     is_dm: bool = False
@@ -60,6 +61,8 @@ class InboundMessage:
     """Its row in the history, where it has one."""
     mode: str | None = None
     """The channel mode it was stored under; None: not from the store."""
+    wants_answer: bool = False
+    """Answered at once, whoever would decide otherwise."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,6 +210,8 @@ class TurnFlags:
     impersonation: bool = False
     from_queue: bool = False
     stop: bool = False
+    may_stay_silent: bool = False
+    """The reply may be none."""
     reasoning: bool = False
     manual: bool = False
     manual_prompt: str = ""

@@ -13,13 +13,13 @@ from familiar_connect.commands.lazy import LazyGroup, Table
 from familiar_connect.errors import HomeError
 
 IMPORTS: Table = {
-    "document": ("documents:import_documents", "Texts, web pages and PDFs to look things up in."),
-    "lorebook": ("lorebooks:import_lorebook", "A lorebook, one Markdown file per entry."),
-    "preset": ("presets:import_preset", "A SillyTavern preset."),
+    "document": ("bringing.documents:import_documents", "Texts, web pages and PDFs to look things up in."),
+    "lorebook": ("bringing.lorebooks:import_lorebook", "A lorebook, one Markdown file per entry."),
+    "preset": ("bringing.presets:import_preset", "A SillyTavern preset."),
 }
 EXPORTS: Table = {
     "card": ("carry:export_card", "The character, as a card SillyTavern reads."),
-    "lorebook": ("lorebooks:export_lorebook", "The lore, as a SillyTavern lorebook."),
+    "lorebook": ("bringing.lorebooks:export_lorebook", "The lore, as a SillyTavern lorebook."),
 }
 FORMATS = ("png", "json", "charx")
 CARD_EPILOG = """\b

@@ -9,14 +9,14 @@ import shutil
 import socket
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Literal
 from urllib.parse import urlsplit
 
 import click
 
 from familiar_connect.commands.common import familiar_option, home_of, json_option, profile_of, say, say_json
+from familiar_connect.commands.parts import Finding, look_at_documents, look_at_platforms, look_at_presets
 from familiar_connect.commands.setup import settings_problems
 from familiar_connect.config.home import familiar_root, list_familiars, pick_familiar
 from familiar_connect.errors import FamiliarError
@@ -28,22 +28,16 @@ FOLDERS = ("memory", "channels", "modes")
 """What a familiar cannot start without being able to use."""
 
 
-@dataclass(frozen=True)
-class Finding:
-    """One thing looked at."""
-
-    area: str
-    state: Literal["ok", "warn", "bad"]
-    says: str
-
-
 @click.command()
 @familiar_option
 @click.option("--ask-models", is_flag=True, help="Also ask each remote model for a word (may cost a little).")
 @json_option
 @click.pass_context
 def doctor(ctx: click.Context, familiar_id: str | None, ask_models: bool, as_json: bool) -> int:
-    """Check home, settings, models, keys, history, memory and disk. Exit code 1 when something is wrong."""
+    """Check home, settings, models, keys, history, memory, presets, platforms and disk.
+
+    Exit code 1 when something is wrong.
+    """
     findings = list(examine(home_of(ctx), familiar_id, ask_models=ask_models))
     if as_json:
         say_json([asdict(finding) for finding in findings])
@@ -75,6 +69,9 @@ def examine(home: Path, familiar_id: str | None, *, ask_models: bool = False) ->
     yield from _tried("ledger", lambda: _ledger(root))
     yield from _tried("memory", lambda: _memory(root))
     yield from _tried("review", lambda: _pending(root))
+    yield from _tried("documents", lambda: look_at_documents(root))
+    yield from _tried("preset", lambda: look_at_presets(root))
+    yield from _tried("platforms", lambda: look_at_platforms(root, home))
     yield from _tried("index", lambda: [_index(root)])
     yield from _tried("search", lambda: [_embedder(root, home)])
 

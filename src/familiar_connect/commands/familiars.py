@@ -9,6 +9,7 @@ import click
 
 from familiar_connect.bootstrap.starter import STARTER_ID, make_starter
 from familiar_connect.commands.common import home_of, json_option, say, say_json
+from familiar_connect.commands.parts import active_preset, platforms_of
 from familiar_connect.config.home import list_familiars
 from familiar_connect.config.secrets import started_as
 from familiar_connect.errors import FamiliarError
@@ -102,7 +103,7 @@ def _has(extensions: Any, key: str) -> bool:
 @json_option
 @click.pass_context
 def list_(ctx: click.Context, as_json: bool) -> None:
-    """List the familiars of this home, their model and how much was said."""
+    """List the familiars of this home: their model, how much was said, platforms and preset."""
     home = home_of(ctx)
     rows = [_facts(home / "familiars" / name) for name in list_familiars(home)]
     if as_json:
@@ -114,7 +115,9 @@ def list_(ctx: click.Context, as_json: bool) -> None:
     say(f"Familiars in {home}")
     for row in rows:
         trouble = f"  ! {row['problem']}" if row["problem"] else ""
-        say(f"  {row['id']:<20} {row['name']:<20} {row['model']:<28} {row['turns']:>8} turns{trouble}")
+        more = "".join(f"  on {name}" for name in row["platforms"])
+        more += f"  preset {row['preset']}" if row["preset"] else ""
+        say(f"  {row['id']:<20} {row['name']:<20} {row['model']:<28} {row['turns']:>8} turns{more}{trouble}")
 
 
 def _facts(root: Path) -> dict[str, Any]:
@@ -125,11 +128,13 @@ def _facts(root: Path) -> dict[str, Any]:
     from familiar_connect.memory.store import MemoryStore
 
     facts: dict[str, Any] = {"id": root.name, "name": root.name, "model": "?", "turns": 0, "problem": None}
+    facts |= {"platforms": [], "preset": None}
     try:
         if (root / "memory").is_dir():
             facts["name"] = persona_name(MemoryStore(root / "memory"), root.name)
         config = load_character_config(root / "character.toml", defaults_path=profile_path(root.parent.parent))
         facts["model"] = config.llm["main_prose"].model
+        facts |= {"platforms": platforms_of(root), "preset": active_preset(root)}
     except FamiliarError as error:
         facts["problem"] = str(error)
     try:

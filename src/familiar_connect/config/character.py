@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 from familiar_connect.config.channel import PLACE_KEYS, PRESET_FIDELITIES, PRESET_FIDELITY, TYPING_KEYS
 from familiar_connect.config.llm import LLM_KEYS, LLMSlotConfig, default_slots
-from familiar_connect.config.platforms import DISCORD_KEYS, DiscordConfig
+from familiar_connect.config.platforms import DISCORD_KEYS, TWITCH_KEYS, DiscordConfig, TwitchConfig
 from familiar_connect.config.toml import (
     FILLED_TEXT,
     FLAG,
@@ -27,6 +27,7 @@ from familiar_connect.config.toml import (
 from familiar_connect.config.types import (
     DEFAULT_CHANNEL_MODE,
     ChannelMode,
+    DecideWith,
     Interjection,
     InterruptTolerance,
     PlaceSettings,
@@ -42,6 +43,9 @@ class Alter:
 
     name: str
     aliases: tuple[str, ...] = ()
+
+
+DELIVERIES = ("whole", "growing")
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,7 @@ class CharacterConfig:
     typing_simulation_overrides: dict[str, Any] = field(default_factory=dict)
     preset_fidelity: str = PRESET_FIDELITIES[0]
     discord: DiscordConfig = field(default_factory=DiscordConfig)
+    twitch: TwitchConfig = field(default_factory=TwitchConfig)
     history_refresh_every_turns: int = 10
     history_max_turns_per_refresh: int = 200
     history_max_chars_per_refresh: int = 24_000
@@ -76,6 +81,8 @@ class CharacterConfig:
     embedder: str = "auto"
     memory_writer_review: bool = False
     prompt_order: PromptOrder = PromptOrder.stable_first
+    decide_with: DecideWith = DecideWith.auto
+    delivery: str = DELIVERIES[0]
     user_name: str | None = None
     user_persona: str = ""
     place: PlaceSettings = PlaceSettings()
@@ -142,6 +149,19 @@ TOP_KEYS = (
         name="interjection",
         rule=one_of(Interjection),
         meaning="How readily it joins a conversation it was not addressed in.",
+    ),
+    Key(
+        name="decide_with",
+        rule=one_of(DecideWith),
+        meaning="Who decides whether to speak unasked: the `interjection_decision` model, the replying model (it may "
+        "answer with silence, which costs no extra call), or fixed rules (answer whoever speaks to it, and a question "
+        "left hanging). A model too small for its way leaves the next; `auto` takes the first that works.",
+    ),
+    Key(
+        name="delivery",
+        rule=choice(*DELIVERIES),
+        meaning="How a reply arrives: `whole`, once it is written, or `growing`, as one message that is edited while "
+        "it is written, where the platform can.",
     ),
     Key(
         name="text_lull_timeout",
@@ -276,6 +296,7 @@ SECTION_KEYS = (
     *INTERRUPTION_KEYS,
     *TTS_KEYS,
     *DISCORD_KEYS,
+    *TWITCH_KEYS,
 )
 
 PLAIN_KEYS = (*TOP_KEYS, *SECTION_KEYS)

@@ -74,6 +74,15 @@ class Interjection(Enum):
         return {"very_quiet": 15, "quiet": 12, "average": 9, "eager": 6, "very_eager": 3}[self.value]
 
 
+class DecideWith(Enum):
+    """Who decides whether the familiar speaks when it need not."""
+
+    auto = "auto"
+    side_model = "side_model"
+    reply = "reply"
+    rules = "rules"
+
+
 class InterruptTolerance(Enum):
     """How readily the familiar keeps talking when talked over."""
 

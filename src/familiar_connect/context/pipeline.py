@@ -23,6 +23,7 @@ from familiar_connect.context.budget import Budgeter
 from familiar_connect.context.gather import gather
 from familiar_connect.context.generate import Generation, attempts_of, capabilities_of, generate
 from familiar_connect.context.messages import message_places, shown_items, to_messages
+from familiar_connect.context.processors.quiet import QuietTidy
 from familiar_connect.context.processors.tidy import Tidy
 from familiar_connect.context.protocols import (
     Arranger,
@@ -251,7 +252,8 @@ class ContextPipeline:
         async with trace.span("render") as told:
             prompt = place_tail(await self._arranged(output))
             told["dropped"] = [_plain_note(note) for note in prompt.dropped]
-        tidy = Tidy([own_name(request) or self._persona], speakers_of(prompt, request))
+        free = request.turn is not None and request.turn.flags.may_stay_silent
+        tidy = (QuietTidy if free else Tidy)([own_name(request) or self._persona], speakers_of(prompt, request))
         turn = output.request.turn
         models = attempts_of(self._model)
         return output, generate(prompt, models, tidy=tidy, media=self.media, tools=tools, turn=turn)

@@ -152,7 +152,8 @@ def _stream(
     if brings_the_exchange(request):
         at = _exchange_start(stream, request)
         return [*stream[:at], *before, *stream[at:]]
-    return [*stream, *before, *(pending_item(turn) for turn in request.speakers_turns)]
+    asked = [turn for turn in request.speakers_turns if turn.text.strip() or request.turn is None]
+    return [*stream, *before, *map(pending_item, asked)]
 
 
 def brings_the_exchange(request: ContextRequest) -> bool:

@@ -1,7 +1,12 @@
-"""Intake: the one way in. What is heard is on disk before anything else happens to it."""
+"""Intake: the one way in. What is heard is on disk before anything else happens to it.
+
+Whether and when it is answered is for the monitor to say, in the background and in the order things were heard.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 from enum import Enum
@@ -12,21 +17,22 @@ from familiar_connect.chat.types import InboundMessage
 from familiar_connect.chat.window import without_private
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.conversation.channels import ChannelLabels
+from familiar_connect.conversation.monitor import ConversationMonitor
 from familiar_connect.conversation.queue import ReplyQueue
-from familiar_connect.conversation.types import BufferedMessage, ResponseTrigger
 from familiar_connect.errors import ConfigError, HistoryError
-from familiar_connect.history.facts import facts_of
+from familiar_connect.history.beside.facts import facts_of
 from familiar_connect.history.store import HistoryStore
-from familiar_connect.identity import PrivacyLevel
+from familiar_connect.history.types import HistoryTurn
+from familiar_connect.identity import LOCAL_PLATFORMS, Author, PrivacyLevel
 from familiar_connect.privacy import PrivacyRegistry
 from familiar_connect.reply.protocols import Place
 from familiar_connect.subscriptions import SubscriptionKind, SubscriptionRegistry
-from familiar_connect.support.aio import off_loop
+from familiar_connect.support.aio import Background, Lines, off_loop
 
 logger = logging.getLogger(__name__)
 
-LOCAL_PLATFORMS = frozenset({"terminal", "web"})
-"""The operator's own doors: whoever is there was let in by the operator."""
+INTERRUPT_WITHIN_S = 1.0
+"""A delivery that ends later than this, at the piece that is on its way, keeps nobody from being heard."""
 LONG_MESSAGE_CHARS = 32_000
 """A longer message is stored whole and shown to the model shortened; its writer is told."""
 
@@ -35,6 +41,8 @@ class Heard(Enum):
     """What became of a message."""
 
     answering = "answering"
+    considering = "considering"
+    """Stored; the monitor decides whether and when it is answered."""
     seen_before = "seen_before"
     not_subscribed = "not_subscribed"
     not_a_person = "not_a_person"
@@ -43,7 +51,7 @@ class Heard(Enum):
 
 
 class Intake:
-    """Subscribed? Allowed? Then written down, and handed on to be answered."""
+    """Subscribed? Allowed? Then written down, and handed on to whoever decides when to speak."""
 
     def __init__(
         self,
@@ -54,9 +62,12 @@ class Intake:
         subscriptions: SubscriptionRegistry,
         privacy: PrivacyRegistry,
         queue: ReplyQueue,
+        monitor: ConversationMonitor,
         interrupt: Callable[[int], Awaitable[Any]],
         labels: ChannelLabels | None = None,
         notify_turn: Callable[[], Awaitable[None]] | None = None,
+        dms: str = "owner",
+        is_owner: Callable[[Author], bool] = lambda author: False,
     ) -> None:
         self._familiar_id = familiar_id
         self._history = history
@@ -64,13 +75,24 @@ class Intake:
         self._subscriptions = subscriptions
         self._privacy = privacy
         self.queue = queue
+        self.monitor = monitor
         self._interrupt = interrupt
         self._labels = labels or ChannelLabels()
         self.notify_turn = notify_turn
         """Told of every turn that was stored; never waited for longer than it takes to start work."""
+        self.dms = dms
+        """Whose direct messages are heard: `off`, `owner` or `everyone`."""
+        self.is_owner = is_owner
+        """Whether a person is the operator; the platforms know."""
+        self._background = Background("hearing")
+        self._lines = Lines()
+        """Rows of a channel are numbered in the order its messages came in."""
 
-    async def receive(self, message: InboundMessage, place: Place) -> Heard:
-        """Take in one message. Returns once it is stored; the reply is made in the background."""
+    async def receive(self, message: InboundMessage, place: Place, *, is_old_news: bool = False) -> Heard:
+        """Take in one message. Returns once it is stored; the reply is made in the background.
+
+        *is_old_news*: it was said while we were away. Who spoke to us is answered all the same.
+        """
         if message.is_bot:
             return Heard.not_a_person
         if self._privacy.get(message.author) is PrivacyLevel.FULL:
@@ -80,19 +102,8 @@ class Intake:
             return Heard.not_subscribed
         message = without_private(message, self._privacy.is_full)
         try:
-            turn, is_new = await off_loop(
-                self._history.append_new,
-                familiar_id=self._familiar_id,
-                channel_id=message.channel_id,
-                role="user",
-                content=message.text,
-                author=message.author,
-                guild_id=message.guild_id,
-                mode=await off_loop(self._mode, message.channel_id),
-                platform_message_id=message.message_id,
-                timestamp=message.timestamp,
-                facts=facts_of(message),
-            )
+            async with self._lines.turn(message.channel_id):
+                turn, is_new = await self._store(message)
         except HistoryError as error:
             logger.error("message could not be stored", extra={"reason": str(error)})
             await place.notice(f"I could not write that down, so I did not answer: {error}")
@@ -107,17 +118,64 @@ class Intake:
         await self._label(message, place)
         if self.notify_turn is not None:
             await self.notify_turn()
-        await self._interrupt(message.channel_id)
-        heard = BufferedMessage(message.author, message.text, message.timestamp, turn.id, message)
-        self.queue.put(
-            message.channel_id,
-            heard,
-            place,
-            trigger=ResponseTrigger.direct_address,
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(INTERRUPT_WITHIN_S):
+                await self._interrupt(message.channel_id)
+        return await self._hand_on(message, turn, place, is_old_news=is_old_news)
+
+    async def _store(self, message: InboundMessage) -> tuple[HistoryTurn, bool]:
+        return await off_loop(
+            self._history.append_new,
+            familiar_id=self._familiar_id,
+            channel_id=message.channel_id,
+            role="user",
+            content=message.text,
+            author=message.author,
             guild_id=message.guild_id,
-            is_voice=message.is_voice,
+            mode=await off_loop(self._mode, message.channel_id),
+            platform_message_id=message.message_id,
+            timestamp=message.timestamp,
+            facts=facts_of(message),
         )
-        return Heard.answering
+
+    async def _hand_on(
+        self, message: InboundMessage, turn: HistoryTurn, place: Place, *, is_old_news: bool = False
+    ) -> Heard:
+        """Between two, and where it is wanted, there is an answer; else the monitor looks, and nobody waits for it."""
+        self.queue.meet(message.channel_id, place, guild_id=message.guild_id, is_voice=message.is_voice)
+        answered = message.is_dm or message.platform in LOCAL_PLATFORMS or message.wants_answer
+        heard = self.monitor.on_message(
+            message.channel_id,
+            message.author,
+            message.text,
+            is_mention=message.is_mention or message.is_reply_to_us,
+            is_lull_endpoint=message.is_voice,
+            is_private=answered,
+            is_old_news=is_old_news,
+            history_id=turn.id,
+            timestamp=message.timestamp,
+            message=message,
+        )
+        if answered:
+            await heard
+            return Heard.answering
+        self._background.start(heard, name=str(message.channel_id))
+        return Heard.considering
+
+    def revise(self, channel_id: int, history_id: int, text: str | None) -> None:
+        """What was heard reads *text* now, or is gone for None: wherever it waits, it is answered as it reads."""
+        self.monitor.revise(channel_id, history_id, text)
+        self.queue.revise(channel_id, history_id, text)
+
+    async def settled(self) -> None:
+        """Wait until nothing heard is being looked at; what waits for a lull goes on waiting."""
+        await self._background.settled()
+        await self.monitor.settled()
+
+    async def aclose(self) -> None:
+        """Look at nothing more; all that was heard is in the history."""
+        await self._background.aclose()
+        await self.monitor.aclose()
 
     async def _label(self, message: InboundMessage, place: Place) -> None:
         """Learn what the channel is called now; a place that cannot say leaves the label as it was."""
@@ -141,5 +199,7 @@ class Intake:
     def _listens_to(self, message: InboundMessage) -> bool:
         if message.platform in LOCAL_PLATFORMS:
             return True
+        if message.is_dm:
+            return self.dms == "everyone" or (self.dms == "owner" and self.is_owner(message.author))
         kind = SubscriptionKind.voice if message.is_voice else SubscriptionKind.text
         return self._subscriptions.get(channel_id=message.channel_id, kind=kind) is not None

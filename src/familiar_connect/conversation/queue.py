@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from familiar_connect.conversation.buffer import in_order, revised
 from familiar_connect.conversation.types import BufferedMessage, Exchange, ResponseTrigger
 from familiar_connect.support.aio import Background, cancel_and_wait, patiently
 
@@ -20,8 +21,11 @@ MAX_WAITING = 200
 """Messages of one exchange; older ones are in the history all the same."""
 GIVE_UP_S = 180.0
 """Seconds after which a reply gives way to what waits behind it."""
+MAX_CHANNELS = 10_000
+"""Places remembered; of those where nothing is going on the one met longest ago is forgotten first."""
 
 Respond = Callable[[Exchange, Any], Awaitable[Any]]
+"""Answers; False: a newer message ended the reply before its first word."""
 
 
 @dataclass
@@ -31,7 +35,13 @@ class _Channel:
     guild_id: int | None = None
     is_voice: bool = False
     trigger: ResponseTrigger = ResponseTrigger.direct_address
+    may_stay_silent: bool = True
+    """Of all that waits, nothing surely asks for an answer."""
     task: asyncio.Task[None] | None = None
+
+    @property
+    def is_idle(self) -> bool:
+        return not self.waiting and (self.task is None or self.task.done())
 
 
 class ReplyQueue:
@@ -44,6 +54,39 @@ class ReplyQueue:
         self._channels: dict[int, _Channel] = {}
         self._background = Background("replies")
 
+    def meet(self, channel_id: int, place: Any, *, guild_id: int | None = None, is_voice: bool = False) -> None:
+        """Remember how the channel is met now: the next reply goes there."""
+        channel = self._channels.pop(channel_id, None) or _Channel()
+        self._channels[channel_id] = channel
+        channel.place, channel.guild_id, channel.is_voice = place, guild_id, is_voice
+        if len(self._channels) > MAX_CHANNELS:
+            idle = next((known for known, other in self._channels.items() if other.is_idle), channel_id)
+            if idle != channel_id:
+                del self._channels[idle]
+
+    def answer(
+        self,
+        channel_id: int,
+        messages: Sequence[BufferedMessage],
+        *,
+        trigger: ResponseTrigger,
+        may_stay_silent: bool = False,
+    ) -> None:
+        """Answer *messages*, now or right after the reply under way, at the place met last."""
+        channel = self._channels.get(channel_id)
+        if channel is None:
+            logger.warning("nobody knows where to answer", extra={"channel_id": channel_id})
+            return
+        asked = channel.waiting and channel.trigger is ResponseTrigger.direct_address
+        channel.trigger = ResponseTrigger.direct_address if asked else trigger
+        channel.may_stay_silent = may_stay_silent and (channel.may_stay_silent or not channel.waiting)
+        channel.waiting += messages
+        in_order(channel.waiting)
+        if len(channel.waiting) > MAX_WAITING:
+            del channel.waiting[: len(channel.waiting) - MAX_WAITING]
+            logger.warning("too many messages wait for one reply", extra={"channel_id": channel_id})
+        self._see_to(channel_id, channel)
+
     def put(
         self,
         channel_id: int,
@@ -54,15 +97,9 @@ class ReplyQueue:
         guild_id: int | None = None,
         is_voice: bool = False,
     ) -> None:
-        """Answer *message*, now or right after the reply under way."""
-        channel = self._channels.setdefault(channel_id, _Channel())
-        channel.waiting.append(message)
-        if len(channel.waiting) > MAX_WAITING:
-            del channel.waiting[0]
-            logger.warning("too many messages wait for one reply", extra={"channel_id": channel_id})
-        channel.place, channel.guild_id = place, guild_id
-        channel.is_voice, channel.trigger = is_voice, trigger
-        self._see_to(channel_id, channel)
+        """Answer *message* at *place*, now or right after the reply under way."""
+        self.meet(channel_id, place, guild_id=guild_id, is_voice=is_voice)
+        self.answer(channel_id, [message], trigger=trigger)
 
     def _see_to(self, channel_id: int, channel: _Channel) -> None:
         """Have what waits answered, unless somebody is at it."""
@@ -70,7 +107,7 @@ class ReplyQueue:
             channel.task = self._background.start(self._answer(channel_id, channel), name=str(channel_id))
 
     async def _answer(self, channel_id: int, channel: _Channel) -> None:
-        queued = False
+        queued = was_cut = False
         while channel.waiting:
             messages, channel.waiting = asked_alike(channel.waiting)
             exchange = Exchange(
@@ -82,20 +119,46 @@ class ReplyQueue:
                 is_voice=channel.is_voice,
                 from_queue=queued,
                 asked=messages[-1].asked,
+                may_stay_silent=channel.may_stay_silent,
+                was_cut=was_cut,
             )
+            was_cut = False
             try:
-                work = self.respond(exchange, channel.place)
-                if not await patiently(work, lambda: bool(channel.waiting), give_up_s=self.give_up_s):
-                    logger.warning("a reply took too long and was given up", extra={"channel_id": channel_id})
+                was_cut = await self._given(exchange, channel) is False
             except Exception:  # isolation: what waits is answered all the same
                 logger.exception("reply failed", extra={"channel_id": channel_id})
+            if was_cut and _is_owed(exchange):
+                channel.waiting[:0] = messages
+                in_order(channel.waiting)
+                channel.trigger, channel.may_stay_silent = exchange.trigger, exchange.may_stay_silent
             queued = True
+
+    async def _given(self, exchange: Exchange, channel: _Channel) -> object:
+        """What came of one reply, which gives way to what waits when it takes too long."""
+        came: list[object] = []
+
+        async def work() -> None:
+            came.append(await self.respond(exchange, channel.place))
+
+        if not await patiently(work(), lambda: bool(channel.waiting), give_up_s=self.give_up_s):
+            logger.warning("a reply took too long and was given up", extra={"channel_id": exchange.channel_id})
+        return came[0] if came else None
+
+    def revise(self, channel_id: int, history_id: int, text: str | None) -> None:
+        """A message that may wait here reads *text* now; None: it is gone. A reply under way is not begun anew."""
+        channel = self._channels.get(channel_id)
+        if channel is not None:
+            channel.waiting = revised(channel.waiting, history_id, text)
 
     async def idle(self, channel_id: int) -> None:
         """Wait until nothing is being answered in the channel."""
         channel = self._channels.get(channel_id)
         while channel is not None and channel.task is not None and not channel.task.done():
             await asyncio.wait({channel.task})
+
+    async def settled(self) -> None:
+        """Wait until nothing is being answered anywhere."""
+        await self._background.settled()
 
     async def stop(self, channel_id: int) -> bool:
         """Cancel the reply under way and forget what waited for it; says whether there was one."""
@@ -117,3 +180,9 @@ def asked_alike(waiting: list[BufferedMessage]) -> tuple[tuple[BufferedMessage, 
     """The messages one reply answers, for the same is asked with them; and those that wait for the next."""
     count = next((at for at, each in enumerate(waiting) if each.asked != waiting[0].asked), len(waiting))
     return tuple(waiting[:count]), waiting[count:]
+
+
+def _is_owed(exchange: Exchange) -> bool:
+    """Whether who asked still waits for a first word: once more, and then it is not ended before it."""
+    asked = exchange.trigger is ResponseTrigger.direct_address
+    return asked and not exchange.was_cut and not exchange.is_voice

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
 
@@ -32,6 +32,13 @@ class BufferedMessage:
     """All that came with it; None: the words are all there was."""
     asked: Asked = Asked()
     """What else is asked with it: it waits with the message."""
+    is_for_us: bool = False
+    """Said to the familiar beyond doubt: a mention, a reply to it, or a talk between two."""
+
+    def reading(self, text: str) -> BufferedMessage:
+        """The same message in other words."""
+        message = replace(self.message, text=text) if self.message is not None else None
+        return replace(self, text=text, message=message)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,3 +53,7 @@ class Exchange:
     is_voice: bool = False
     from_queue: bool = False
     asked: Asked = Asked()
+    may_stay_silent: bool = False
+    """The model that replies may decline to."""
+    was_cut: bool = False
+    """The reply before this one was ended by a newer message before its first word."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from familiar_connect.chat.scene import WindowStart
 from familiar_connect.chat.types import InboundMessage
-from familiar_connect.history.facts import with_facts
+from familiar_connect.history.beside.facts import with_facts
 from familiar_connect.history.reading import Mode
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import HistoryTurn

@@ -250,6 +250,30 @@ def _notes(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
 
 
+# What a message read before it was changed or taken back; goes when its turn goes.
+_REVISIONS = (
+    """
+    CREATE TABLE IF NOT EXISTS turn_revisions (
+        turn_id INTEGER NOT NULL,
+        said_before TEXT NOT NULL,
+        changed_at TEXT NOT NULL,
+        was_deleted INTEGER NOT NULL
+    )
+    """,
+    "CREATE INDEX IF NOT EXISTS turn_revisions_by_turn ON turn_revisions (turn_id)",
+    """
+    CREATE TRIGGER IF NOT EXISTS revised_turn_removed AFTER DELETE ON turns BEGIN
+        DELETE FROM turn_revisions WHERE turn_id = OLD.id;
+    END
+    """,
+)
+
+
+def _turn_revisions(connection: sqlite3.Connection) -> None:
+    for statement in _REVISIONS:
+        connection.execute(statement)
+
+
 def _columns(connection: sqlite3.Connection, table: str) -> list[str]:
     return [str(row[1]) for row in connection.execute(f"PRAGMA table_info({table})")]
 
@@ -265,4 +289,5 @@ MIGRATIONS = (
     Migration("people_left_out", _people_left_out),
     Migration("turn_facts", _turn_facts),
     Migration("notes", _notes),
+    Migration("turn_revisions", _turn_revisions),
 )

@@ -1,12 +1,15 @@
 """Sending a reply out, piece by piece, and knowing at any moment what was really sent.
 
-A delivery can be ended between two pieces; what went out stays out and is what gets recorded.
+A delivery can be ended between two pieces; what went out stays out and is what gets recorded. What surely did
+not arrive is tried again a few times.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
+import logging
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +18,13 @@ from familiar_connect.errors import DeliveryError
 from familiar_connect.reply.chunks import pack_reply, split_reply_into_chunks
 from familiar_connect.reply.pacing import compute_typing_delay
 from familiar_connect.reply.protocols import Delivery
-from familiar_connect.support.aio import cancel_and_wait, finish
+
+logger = logging.getLogger(__name__)
+
+MAX_RETRIES = 4
+MAX_WAIT_S = 30.0
+
+Sleep = Callable[[float], Awaitable[None]]
 
 
 @dataclass
@@ -33,6 +42,10 @@ class TextDeliveryTracker:
     def mark_sent(self, chunk: str) -> None:
         self.sent_chunks.append(chunk)
 
+    def mark_changed(self, chunk: str) -> None:
+        """The piece sent last reads *chunk* now."""
+        self.sent_chunks[-1] = chunk
+
     def is_active(self) -> bool:
         return self.task is not None and not self.task.done()
 
@@ -41,7 +54,9 @@ class TextDeliveryTracker:
         task = self.task
         if task is None or task.done():
             return []
-        await cancel_and_wait(task)
+        if not task.cancelling():  # told once: a second time would end the piece that is on its way
+            task.cancel()
+        await asyncio.wait({task})
         return list(self.sent_chunks)
 
     def clear(self) -> None:
@@ -71,28 +86,35 @@ async def deliver(
     pacing: TypingSimulationConfig,
     tracker: TextDeliveryTracker | None = None,
     *,
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    sleep: Sleep = asyncio.sleep,
+    insists: bool = False,
 ) -> None:
-    """Send *reply* out: pieces as they come, or a finished text split to the platform's limit."""
+    """Send *reply* out: pieces as they come, or a finished text split to the platform's limit.
+
+    When it *insists*, a newer message ends it only after its first piece; the platform does not stream then.
+    """
     tracker = tracker or TextDeliveryTracker(channel_id=0)
     if not isinstance(reply, str):
-        await _pass_on(reply, place, tracker)
-    elif place.streams:
-        await _pass_on(_one_piece(reply), place, tracker)
-    elif pacing.enabled:
+        await _pass_on(reply, place, tracker, sleep)
+        return
+    if place.streams:
+        await _pass_on(_one_piece(reply), place, tracker, sleep)
+        return
+    if not insists:
+        begin(tracker)
+    if pacing.enabled:
         await _type_out(reply, place, pacing, tracker, sleep)
     else:
-        _begin(tracker)
         for piece in pack_reply(reply, limit=place.limit):
-            await _send(piece, place, tracker)
+            await _send(piece, place, tracker, sleep)
 
 
-async def _pass_on(pieces: AsyncIterable[str], place: Delivery, tracker: TextDeliveryTracker) -> None:
+async def _pass_on(pieces: AsyncIterable[str], place: Delivery, tracker: TextDeliveryTracker, sleep: Sleep) -> None:
     """Hand each piece on as it comes. Until the first is there, the reply is still being written."""
     async for piece in pieces:
         if not tracker.is_active():
-            _begin(tracker)
-        await _send(piece, place, tracker)
+            begin(tracker)
+        await _send(piece, place, tracker, sleep)
 
 
 async def _type_out(
@@ -100,10 +122,9 @@ async def _type_out(
     place: Delivery,
     pacing: TypingSimulationConfig,
     tracker: TextDeliveryTracker,
-    sleep: Callable[[float], Awaitable[None]],
+    sleep: Sleep,
 ) -> None:
     """Type, wait, send, pause, piece by piece."""
-    _begin(tracker)
     pieces = split_reply_into_chunks(
         text, sentence_split_threshold=pacing.sentence_split_threshold, hard_cap=place.limit
     )
@@ -112,26 +133,77 @@ async def _type_out(
             await sleep(pacing.inter_line_pause_s)
         async with place.thinking():
             await sleep(compute_typing_delay(piece, pacing))
-        await _send(piece, place, tracker)
+        await _send(piece, place, tracker, sleep)
 
 
-def _begin(tracker: TextDeliveryTracker) -> None:
+def begin(tracker: TextDeliveryTracker) -> None:
+    """From here on a newer message ends what this task does."""
     task = asyncio.current_task()
     assert task is not None
     tracker.start(task)
 
 
-async def _send(piece: str, place: Delivery, tracker: TextDeliveryTracker) -> None:
-    """Send one piece and know it: ended meanwhile, the piece on its way still arrives and counts."""
+async def _send(piece: str, place: Delivery, tracker: TextDeliveryTracker, sleep: Sleep) -> None:
+    task = asyncio.current_task()
 
     async def out() -> None:
-        try:
-            await place.send(piece)
-        except Exception as error:  # whatever a platform's library raises
-            raise DeliveryError(f"the place cannot be written to ({type(error).__name__})") from error
+        await place.send(piece)
+        if tracker.task is None and task is not None:
+            tracker.start(task)
         tracker.mark_sent(piece)
 
-    await finish(out())
+    await surely(out, sleep)
+
+
+async def surely(step: Callable[[], Coroutine[Any, Any, None]], sleep: Sleep) -> None:
+    """Do one step of a delivery and know of it: ended meanwhile, what is on its way still arrives and counts."""
+    may_have_arrived = False
+    for attempt in range(MAX_RETRIES + 1):
+        trying = asyncio.ensure_future(_try(step))
+        try:
+            error = await asyncio.shield(trying)
+            if error is None:
+                return
+            may_have_arrived |= error.may_have_arrived
+            if not error.retryable or attempt == MAX_RETRIES:
+                raise error
+            asked = error.retry_after_s if error.retry_after_s is not None else 2.0**attempt
+            logger.warning("sending failed, trying again", extra={"attempt": attempt + 1, "reason": str(error)})
+            await sleep(min(max(0.0, asked), MAX_WAIT_S))
+        except asyncio.CancelledError:
+            await asyncio.wait({trying})
+            failure = trying.result()
+            if failure is not None and failure.retryable and (may_have_arrived or failure.may_have_arrived):
+                await _make_sure(step, failure, sleep)
+            raise
+
+
+async def _make_sure(step: Callable[[], Coroutine[Any, Any, None]], failure: DeliveryError, sleep: Sleep) -> None:
+    """Learn whether people have read what is not to be sent any more: trying again tells, and says nothing twice.
+
+    Raises *failure* when it cannot be learned.
+    """
+    with suppress(TimeoutError):
+        async with asyncio.timeout(MAX_WAIT_S):
+            for attempt in range(MAX_RETRIES):
+                found = await _try(step)
+                if found is None or not found.retryable:
+                    return
+                await sleep(2.0**attempt)
+    raise failure
+
+
+async def _try(step: Callable[[], Coroutine[Any, Any, None]]) -> DeliveryError | None:
+    """Why the step failed, if it did."""
+    try:
+        await step()
+    except DeliveryError as error:
+        return error
+    except Exception as error:  # whatever a platform's library raises
+        failure = DeliveryError(f"the place cannot be written to ({type(error).__name__})")
+        failure.__cause__ = error
+        return failure
+    return None
 
 
 async def _one_piece(text: str) -> AsyncIterator[str]:

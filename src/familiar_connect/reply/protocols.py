@@ -18,9 +18,40 @@ class Delivery(Protocol):
     """The longest piece the platform takes, in characters."""
 
     def thinking(self) -> AbstractAsyncContextManager[None]: ...
-    async def send(self, text: str) -> None: ...
+    async def send(self, text: str) -> None:
+        """Send one message. What may arrive on another try, and never twice, is a retryable `DeliveryError`."""
+
     async def notice(self, text: str) -> None:
         """Tell people something that is not the familiar speaking."""
+
+
+@runtime_checkable
+class Editable(Protocol):
+    """A place whose messages can be changed after they were sent, so that a reply may grow in one."""
+
+    edit_interval_s: float
+    """Shortest time between two changes that the platform likes."""
+
+    async def post(self, text: str) -> object:
+        """As `send`, and a handle on the message."""
+
+    async def edit(self, posted: object, text: str) -> None: ...
+
+
+@runtime_checkable
+class Guarded(Protocol):
+    """A place that may be closed to us."""
+
+    async def barred(self) -> str | None:
+        """Why nothing can be sent here now, in a few words; None: it can."""
+
+
+@runtime_checkable
+class SendsStickers(Protocol):
+    """A place that takes stickers of its own."""
+
+    async def send_sticker(self, name: str) -> None:
+        """Send the place's sticker of that name; `DeliveryError` where it has none or it did not arrive."""
 
 
 @runtime_checkable

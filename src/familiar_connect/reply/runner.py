@@ -5,20 +5,20 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import AsyncIterable, Awaitable, Callable
+from collections.abc import AsyncIterable, Awaitable, Callable, Coroutine
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import UTC, tzinfo
 from typing import Any
 
 from familiar_connect.channel_config import ChannelConfigStore
+from familiar_connect.chat.annotate.transcripts import TranscriptCache
 from familiar_connect.chat.build import build_turn
 from familiar_connect.chat.scene import Scene, Surroundings
-from familiar_connect.chat.transcripts import TranscriptCache
 from familiar_connect.chat.types import SaidMessage, Turn, TurnSettings
 from familiar_connect.config import ChannelConfig
 from familiar_connect.context.generate import capabilities_of
-from familiar_connect.context.pipeline import ContextPipeline
+from familiar_connect.context.pipeline import ContextPipeline, ToolsFor
 from familiar_connect.context.protocols import PostProcessor
 from familiar_connect.context.types import ContextRequest
 from familiar_connect.conversation.types import Exchange
@@ -28,10 +28,11 @@ from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import Author
 from familiar_connect.memory.notes.short_term import ShortTermNotes
 from familiar_connect.observe.trace import TraceBuilder
-from familiar_connect.reply.brings import Brought
-from familiar_connect.reply.deliver import TextDeliveryRegistry, TextDeliveryTracker, deliver
-from familiar_connect.reply.look import as_set, look_around, seen_in
-from familiar_connect.reply.protocols import Place
+from familiar_connect.reply.around.brings import Brought
+from familiar_connect.reply.around.look import as_set, look_around, seen_in
+from familiar_connect.reply.deliver import Sleep, TextDeliveryRegistry, TextDeliveryTracker, deliver
+from familiar_connect.reply.growing import deliver_growing
+from familiar_connect.reply.protocols import Editable, Guarded, Place
 from familiar_connect.reply.record import record, remember_for_a_day
 from familiar_connect.reply.request import suited_to, to_request
 from familiar_connect.reply.types import ReplyOutcome
@@ -67,6 +68,8 @@ class ReplyRunner:
         turn_settings: Callable[[ChannelConfig], TurnSettings] | None = None,
         is_private: Callable[[Author], bool] | None = None,
         short_term: ShortTermNotes | None = None,
+        grows: bool = False,
+        sleep: Sleep = asyncio.sleep,
     ) -> None:
         self._history = history
         self._channels = channels
@@ -86,6 +89,12 @@ class ReplyRunner:
         self._short_term = short_term
         self._stored = StoredWindow(history)
         self._transcripts = TranscriptCache()
+        self._grows = grows
+        self._sleep = sleep
+        self.report: Callable[[str], Awaitable[None]] | None = None
+        """Tells the owner, in one sentence, of a reply that could not be sent."""
+        self.tools_at: Callable[[Place], ToolsFor | None] | None = None
+        """What the model may do in a reply at a place; None: as the pipeline has it."""
 
     def channel(self, channel_id: int) -> ChannelConfig:
         """The channel's settings, within what the reply's model can work through. May read its file."""
@@ -191,6 +200,9 @@ class ReplyRunner:
         except ConfigError as broken:
             await self._apologise(broken, place)
             return None
+        if isinstance(place, Guarded) and (reason := await place.barred()) is not None:
+            await self._undelivered(exchange, reason)
+            return None
         turn, request = await self._made(exchange, place, channel, brought)
         tracker = self._deliveries.get(exchange.channel_id)
         tracker.clear()
@@ -198,10 +210,12 @@ class ReplyRunner:
         error: str | None = None
         try:
             with self.while_replying():
-                await self._answer(request, channel, place, tracker, seen)
+                await self._answer(request, channel, place, tracker, seen, insists=exchange.was_cut)
+            if exchange.may_stay_silent and not tracker.sent_chunks:
+                seen.trace.tag("silent", "yes")
         except DeliveryError as failure:
             error = str(failure)
-            logger.error("reply could not be delivered", extra={"channel_id": exchange.channel_id, "reason": error})
+            await self._undelivered(exchange, error)
         except Exception as failure:  # isolation: whatever ails a model costs its reply
             error = str(failure)
             await self._apologise(failure, place)
@@ -213,24 +227,37 @@ class ReplyRunner:
                 seen.trace.tag("interrupted", "yes")
             await finish(self._record(turn, sent, channel, seen.trace, request.scene))
             trace = self._witness.close(seen, channel)
-        return ReplyOutcome(sent=sent, trace=trace, interrupted=cut, error=error)
+        silent = exchange.may_stay_silent and not (sent or cut or error)
+        return ReplyOutcome(sent=sent, trace=trace, interrupted=cut, error=error, silent=silent)
 
     async def _answer(
-        self, request: ContextRequest, channel: ChannelConfig, place: Place, tracker: TextDeliveryTracker, seen: Seen
+        self,
+        request: ContextRequest,
+        channel: ChannelConfig,
+        place: Place,
+        tracker: TextDeliveryTracker,
+        seen: Seen,
+        *,
+        insists: bool,
     ) -> None:
         pipeline = await off_loop(self._pipeline_for, channel, request)
-        if place.streams and not any(rewrites(processor) for processor in pipeline.post_processors):
-            async with place.thinking():
+        if self.tools_at is not None:
+            pipeline.tools = self.tools_at(place)
+        live_place = place.streams or (self._grows and isinstance(place, Editable))
+        free = request.turn is not None and request.turn.flags.may_stay_silent
+        thinking = nullcontext if free else place.thinking  # who may say nothing is not seen typing
+        if live_place and not any(rewrites(processor) for processor in pipeline.post_processors):
+            async with thinking():
                 live = await pipeline.start(request, trace=seen.trace)
                 try:
                     await self._deliver(live, place, channel, tracker, seen.trace)
                 finally:
                     seen.keep(live.reply)
             return
-        async with place.thinking():
+        async with thinking():
             reply = await pipeline.run(request, trace=seen.trace)
         seen.keep(reply)
-        await self._deliver(reply.text, place, channel, tracker, seen.trace)
+        await self._deliver(reply.text, place, channel, tracker, seen.trace, insists=insists)
 
     async def _deliver(
         self,
@@ -239,10 +266,16 @@ class ReplyRunner:
         channel: ChannelConfig,
         tracker: TextDeliveryTracker,
         trace: TraceBuilder,
+        *,
+        insists: bool = False,
     ) -> None:
         """Run the delivery as a task of its own, so that a newer message can end it and nothing else."""
         async with trace.span("deliver"):
-            work = deliver(reply, place, channel.typing_simulation, tracker)
+            work: Coroutine[Any, Any, None]
+            if not isinstance(reply, str) and not place.streams and isinstance(place, Editable):
+                work = deliver_growing(reply, place, tracker, clock=self._clock, sleep=self._sleep)
+            else:
+                work = deliver(reply, place, channel.typing_simulation, tracker, sleep=self._sleep, insists=insists)
             task = asyncio.get_running_loop().create_task(work, name=f"deliver:{tracker.channel_id}")
             try:
                 await asyncio.wait({task})
@@ -251,6 +284,15 @@ class ReplyRunner:
                 raise
             if not task.cancelled():
                 task.result()
+
+    async def _undelivered(self, exchange: Exchange, reason: str) -> None:
+        logger.error("reply could not be delivered", extra={"channel_id": exchange.channel_id, "reason": reason})
+        if self.report is None:
+            return
+        try:
+            await self.report(f"A reply in channel {exchange.channel_id} could not be sent: {reason}.")
+        except Exception as error:  # isolation: whoever is to be told may be out of reach too
+            logger.warning("the owner could not be told", extra={"error": type(error).__name__})
 
     async def _apologise(self, error: Exception, place: Place) -> None:
         """Say why there is no reply: in the program's own words, or, for what it did not foresee, by name only."""

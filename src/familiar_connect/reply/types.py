@@ -15,3 +15,5 @@ class ReplyOutcome:
     trace: TurnTrace
     interrupted: bool = False
     error: str | None = None
+    silent: bool = False
+    """The model chose to say nothing, and was free to."""

@@ -1,12 +1,58 @@
-"""SlashCommand: a name, what it does, who may use it, and the function that does it."""
+"""SlashCommand: a name, what it does, who may use it, and the function that does it.
+
+A command reads the words after its name, whatever platform they come from: typed as one line, filled into
+options, or written into a form.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Protocol
 
+from familiar_connect.chat.scene import ChannelContext
 from familiar_connect.familiar import Familiar
 from familiar_connect.identity import Author
+
+
+async def _nobody_waits(text: str) -> None:
+    """For platforms whose people see the answer at once."""
+
+
+class VoiceDoor(Protocol):
+    """Voice channels of the server, as the caller meets them."""
+
+    caller_channel: ChannelContext | None
+    """Where the caller is heard; None: nowhere."""
+    caller_channel_id: int | None
+    connected_channel_id: int | None
+    """Where we are in this server; None: nowhere."""
+    may_connect: bool
+    may_speak: bool
+
+    async def connect(self) -> None:
+        """Go to the caller's channel; raises when that fails."""
+
+    async def greet(self) -> None:
+        """Say something nice, if we can speak, and begin to listen, if we can hear."""
+
+    async def disconnect(self) -> None:
+        """Stop listening and leave. Being nowhere is fine."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlashPlace:
+    """The channel a command was used in, as far as its rules ask."""
+
+    channel: ChannelContext
+    guild_id: int | None = None
+    guild_name: str | None = None
+    can_view: bool = True
+    can_send: bool = True
+    join: Callable[[], Awaitable[None]] | None = None
+    """Becomes a member of a thread; None: nothing to join."""
+    voice: VoiceDoor | None = None
+    """None: this platform has no voice for us."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,6 +63,26 @@ class SlashContext:
     author: Author
     is_operator: bool
     words: str = ""
+    may_manage: bool = False
+    """Has the right to manage this channel."""
+    from_form: bool = False
+    """The words were written into the command's form: none of them is an answer, too."""
+    place: SlashPlace | None = None
+    """None: a door that is no channel among channels, like the terminal."""
+    acknowledge: Callable[[str], Awaitable[None]] = _nobody_waits
+    """Says a first word where the answer takes longer than people wait."""
+
+    @property
+    def guild_id(self) -> int | None:
+        return self.place.guild_id if self.place is not None else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlashFile:
+    """A text that comes along as a file."""
+
+    name: str
+    text: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,11 +91,46 @@ class SlashReply:
 
     text: str
     public: bool = False
+    file: SlashFile | None = None
+    """The whole of it, where the text is only the short of it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlashOption:
+    """A word or more after the name; the last option of a command takes all the rest."""
+
+    name: str
+    description: str
+    required: bool = False
+    choices: tuple[str, ...] = ()
+    suggest: Callable[[Familiar, str], Awaitable[list[str]]] | None = None
+    """What someone who has begun to type may mean."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlashForm:
+    """One field of text to fill in; what is written comes back as the command's words."""
+
+    title: str
+    label: str
+    value: str = ""
+    placeholder: str = ""
+    max_length: int = 4000
+
+
+Run = Callable[[SlashContext, Familiar], Awaitable[SlashReply]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class SlashCommand:
     name: str
     description: str
-    run: Callable[[SlashContext, Familiar], Awaitable[SlashReply]]
+    run: Run
     operator_only: bool = False
+    needs_manage: bool = False
+    """For those who may manage the channel, and the operator."""
+    options: tuple[SlashOption, ...] = ()
+    form: Callable[[SlashContext, Familiar], Awaitable[SlashForm]] | None = None
+    """Where a platform has forms, the command opens this one first."""
+    among_channels: bool = False
+    """Makes sense only where there are channels to choose from."""

@@ -1,6 +1,7 @@
 """/context: what the model was last shown in this channel, where each block came from and what was cut.
 
-On its own it fits a screen; `/context full` shows the prompt itself as well.
+On its own it fits a screen; `/context full` shows the prompt itself as well. Where files can be sent, all of it
+comes along as one.
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ from familiar_connect.familiar import Familiar
 from familiar_connect.observe.inspector import explain_turn
 from familiar_connect.observe.outline import outline_turn
 from familiar_connect.reply.replaying import prompt_page
-from familiar_connect.slash.command import SlashCommand, SlashContext, SlashReply
+from familiar_connect.slash.command import SlashCommand, SlashContext, SlashFile, SlashReply
 from familiar_connect.support.aio import off_loop
 
 FULL = "full"
+FILE_NAME = "context.md"
 MORE = f"`/context {FULL}` shows the prompt itself; so does `familiar inspect`."
 
 
@@ -23,17 +25,19 @@ async def context(ctx: SlashContext, familiar: Familiar) -> SlashReply:
         return SlashReply(text="No context yet: say something first.")
     trace = await off_loop(familiar.path.collector.last_trace, familiar.id)
     if trace is None or trace.channel_id != ctx.channel_id:
-        return SlashReply(text=page.decode("utf-8", errors="replace"))
+        text = page.decode("utf-8", errors="replace")
+        return SlashReply(text=text, file=SlashFile(name=FILE_NAME, text=text))
     record = await off_loop(familiar.path.replays.find, trace.trace_id)
-    if ctx.words.strip().lower() != FULL:
-        return SlashReply(text=f"{outline_turn(trace, record)}\n\n{MORE}")
     page = await off_loop(prompt_page, trace.trace_id, page, record)
-    return SlashReply(text=explain_turn(trace, record, page))
+    whole = SlashFile(name=FILE_NAME, text=explain_turn(trace, record, page))
+    if ctx.words.strip().lower() == FULL:
+        return SlashReply(text=whole.text)
+    return SlashReply(text=f"{outline_turn(trace, record)}\n\n{MORE}", file=whole)
 
 
 CONTEXT = SlashCommand(
     name="context",
     description="Show what the last prompt was made of and what was cut; /context full shows all of it.",
     run=context,
-    operator_only=True,
+    needs_manage=True,
 )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from familiar_connect.familiar import Familiar
 from familiar_connect.memory.store import MemoryStore, MemoryStoreError
-from familiar_connect.slash.command import SlashCommand, SlashContext, SlashReply
+from familiar_connect.slash.command import SlashCommand, SlashContext, SlashOption, SlashReply
 from familiar_connect.support.aio import off_loop
 
 MAX_LISTED = 60
+MAX_SUGGESTED = 25
 
 
 async def memory(ctx: SlashContext, familiar: Familiar) -> SlashReply:
@@ -40,9 +41,16 @@ def _listing(store: MemoryStore) -> str:
     return f"Memory is plain Markdown in {store.root}\n{shown}{more}\nRead one with /memory FILE."
 
 
+async def suggest_files(familiar: Familiar, begun: str) -> list[str]:
+    """Files whose path holds what was typed so far."""
+    files = await off_loop(familiar.memory_store.glob, "**/*.md")
+    return [path for path in files if begun.strip().lower() in path.lower()][:MAX_SUGGESTED]
+
+
 MEMORY = SlashCommand(
     name="memory",
     description="List the memory files; /memory FILE shows one.",
     run=memory,
+    options=(SlashOption(name="file", description="A file to read.", suggest=suggest_files),),
     operator_only=True,
 )

@@ -7,7 +7,7 @@ from familiar_connect.familiar import Familiar
 from familiar_connect.presets.orders import find_node, nodes_of
 from familiar_connect.presets.store import FOLDER, PresetStore
 from familiar_connect.presets.types import PresetFidelity
-from familiar_connect.slash.command import SlashCommand, SlashContext, SlashReply
+from familiar_connect.slash.command import SlashCommand, SlashContext, SlashOption, SlashReply
 from familiar_connect.support.aio import off_loop
 
 MAX_LISTED = 40
@@ -89,4 +89,5 @@ PRESET = SlashCommand(
     description="List the SillyTavern presets; /preset use NAME, /preset off, /preset toggle NODE.",
     run=preset,
     operator_only=True,
+    options=(SlashOption(name="words", description="use NAME, off, or toggle NODE."),),
 )

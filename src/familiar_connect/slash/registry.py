@@ -1,14 +1,68 @@
-"""COMMANDS: the ordered list of slash commands that every platform reads."""
+"""COMMANDS: the ordered list of slash commands that every platform reads; `use`, by which each is used."""
 
 from __future__ import annotations
 
-from familiar_connect.slash.command import SlashCommand
+import logging
+
+from familiar_connect.errors import FamiliarError
+from familiar_connect.familiar import Familiar
+from familiar_connect.slash.channel import BACKDROP, MODES
+from familiar_connect.slash.command import SlashCommand, SlashContext, SlashReply
+from familiar_connect.slash.conditioning import PUNISH, REWARD
 from familiar_connect.slash.context import CONTEXT
 from familiar_connect.slash.memory import MEMORY
+from familiar_connect.slash.persona import PERSONA
 from familiar_connect.slash.preset import PRESET
+from familiar_connect.slash.privacy import PRIVACY
+from familiar_connect.slash.subscribe import SUBSCRIBE_TEXT, SUBSCRIBE_VOICE, UNSUBSCRIBE_TEXT, UNSUBSCRIBE_VOICE
 
-COMMANDS: tuple[SlashCommand, ...] = (CONTEXT, MEMORY, PRESET)
+logger = logging.getLogger(__name__)
+
+COMMANDS: tuple[SlashCommand, ...] = (
+    SUBSCRIBE_TEXT,
+    UNSUBSCRIBE_TEXT,
+    SUBSCRIBE_VOICE,
+    UNSUBSCRIBE_VOICE,
+    *MODES,
+    BACKDROP,
+    CONTEXT,
+    MEMORY,
+    PRESET,
+    PERSONA,
+    PRIVACY,
+    REWARD,
+    PUNISH,
+)
+
+NOT_THE_OPERATOR = "Only the familiar's operator may use that."
+MAY_NOT_MANAGE = "That takes the right to manage this channel."
 
 
 def command(name: str) -> SlashCommand | None:
     return next((each for each in COMMANDS if each.name == name), None)
+
+
+def refusal(wanted: SlashCommand, ctx: SlashContext) -> str | None:
+    """Why the asker may not use the command; None: they may."""
+    if ctx.is_operator:
+        return None
+    if wanted.operator_only:
+        return NOT_THE_OPERATOR
+    if wanted.needs_manage and not ctx.may_manage:
+        return MAY_NOT_MANAGE
+    return None
+
+
+async def use(wanted: SlashCommand, ctx: SlashContext, familiar: Familiar) -> SlashReply:
+    """Use the command if the asker may; whatever goes wrong is an answer, too."""
+    refused = refusal(wanted, ctx)
+    if refused is not None:
+        return SlashReply(text=refused)
+    try:
+        return await wanted.run(ctx, familiar)
+    except FamiliarError as error:
+        logger.warning("slash command refused", extra={"command": wanted.name, "error": type(error).__name__})
+        return SlashReply(text=str(error))
+    except Exception as error:  # isolation: one command that fails ends nothing else
+        logger.exception("slash command failed", extra={"command": wanted.name})
+        return SlashReply(text=f"That did not work ({type(error).__name__}). The log says more.")

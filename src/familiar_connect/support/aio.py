@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Hashable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Hashable
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
@@ -29,6 +30,8 @@ async def cancel_and_wait(task: asyncio.Task[Any]) -> None:
     """End *task* and wait until it has ended, whatever it makes of it."""
     task.cancel()
     await asyncio.wait({task})
+    if not task.cancelled():
+        task.exception()  # looked at, so that nobody complains that it was not
 
 
 async def finish(work: Coroutine[Any, Any, T]) -> T:
@@ -38,7 +41,28 @@ async def finish(work: Coroutine[Any, Any, T]) -> T:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
         await asyncio.wait({task})
+        if not task.cancelled() and (error := task.exception()) is not None:
+            logger.warning("work failed while it was being ended", extra={"error": type(error).__name__})
         raise
+
+
+class Lines:
+    """One line per key: whoever comes first goes first, one at a time. A line with nobody in it is forgotten."""
+
+    def __init__(self) -> None:
+        self._lines: dict[Hashable, tuple[asyncio.Lock, int]] = {}
+
+    @asynccontextmanager
+    async def turn(self, key: Hashable) -> AsyncIterator[None]:
+        lock, people = self._lines.get(key) or (asyncio.Lock(), 0)
+        self._lines[key] = (lock, people + 1)
+        try:
+            async with lock:
+                yield
+        finally:
+            people = self._lines.pop(key)[1] - 1
+            if people:
+                self._lines[key] = (lock, people)
 
 
 class Background:

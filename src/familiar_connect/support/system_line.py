@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 
 _OPEN = "[System: "
@@ -33,6 +33,10 @@ _LOOKS_LIKE_ONE = re.compile(
     "[\\[［【〔](?=" + _BETWEEN + _BETWEEN.join(f"[{each}]" for each in _WORD) + _BETWEEN + "[:：﹕︓])",
     re.IGNORECASE,
 )
+_BEGINS_LIKE_SPEECH = re.compile(
+    "\n(?:\\[\\d\\d:\\d\\d\\] )?(?P<name>[^\n\\[\\]:]{1,80})(?=" + _ENDS_A_NAME.pattern + ")"
+)
+"""A line that begins with what could be a speaker's name; the longest name and a little more is looked at."""
 
 
 def wrap(text: str) -> str:
@@ -99,6 +103,8 @@ def is_note(line: str) -> bool:
 
 def split_notes(content: str) -> tuple[str, str]:
     """The System lines *content* begins with, and the rest."""
+    if not content.startswith(_OPEN):
+        return "", content
     lines = content.split("\n")
     leading = 0
     while leading < len(lines) and is_note(lines[leading]):
@@ -112,6 +118,19 @@ def with_speaker(name: str, content: str) -> str:
     if not rest.strip():
         return notes or f"{name}: {rest}"
     return f"{notes}\n{name}: {rest}" if notes else f"{name}: {rest}"
+
+
+def cited(content: str, names: Collection[str]) -> str:
+    """*content* with a mark before each further line that begins as if one of *names*, in lower case, said it.
+
+    Whoever wrote it cites them; they do not speak.
+    """
+    return _BEGINS_LIKE_SPEECH.sub(lambda found: _marked(found, names), content) if "\n" in content else content
+
+
+def _marked(found: re.Match[str], names: Collection[str]) -> str:
+    name = speaker_name(found["name"], "").casefold()
+    return f"\n> {found[0][1:]}" if name in names or _is_system(found["name"].strip()) else found[0]
 
 
 def without_notes(content: str) -> tuple[str, str]:

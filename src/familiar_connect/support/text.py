@@ -13,7 +13,10 @@ _LOOK_AHEAD = 64
 """Characters read past a limit, to see whether a mark there ends a sentence."""
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 """Moves the cursor, recolours the screen or turns the line around; tabs and line ends do not count."""
-_JOINERS = {"\u200d", "\ufe0e", "\ufe0f", "\u20e3"}
+_JOINERS = {"\u200c", "\u200d", "\ufe0e", "\ufe0f", "\u20e3", "\u0e33", "\u0eb3", "\uff9e", "\uff9f"}
+"""Written onto the letter before them without being marks: joiners, keycaps, a few vowels and voicing signs."""
+_VIRAMA = 9
+"""Class of the sign that binds two consonants of an Indic script into one letter."""
 
 
 def truncate(text: str, max_tokens: int) -> str:
@@ -59,15 +62,36 @@ def grapheme_boundary(text: str, at: int) -> int:
 def _continues(text: str, at: int) -> bool:
     """Whether the character at *at* belongs to the one before it."""
     here, before = text[at], text[at - 1]
-    if unicodedata.combining(here) or here in _JOINERS or before == "\u200d":
+    if here in _JOINERS or before == "\u200d" or unicodedata.category(here) in ("Mn", "Mc", "Me"):
         return True
-    if "\U0001f3fb" <= here <= "\U0001f3ff":  # skin tones
+    if "\U0001f3fb" <= here <= "\U0001f3ff" or "\U000e0020" <= here <= "\U000e007f":  # skin tones, flags of regions
         return True
-    return _is_flag_half(here) and _is_flag_half(before)
+    if (before, here) == ("\r", "\n") or (unicodedata.combining(before) == _VIRAMA and here.isalpha()):
+        return True
+    if _is_flag_half(here):
+        return _flag_halves_before(text, at) % 2 == 1
+    return _joins_syllable(before, here)
 
 
 def _is_flag_half(char: str) -> bool:
     return "\U0001f1e6" <= char <= "\U0001f1ff"
+
+
+def _flag_halves_before(text: str, at: int) -> int:
+    start = at
+    while start > 0 and _is_flag_half(text[start - 1]):
+        start -= 1
+    return at - start
+
+
+def _joins_syllable(before: str, here: str) -> bool:
+    """Whether two letters of Hangul stand in one syllable."""
+    vowel, tail = "\u1160" <= here <= "\u11a7", "\u11a8" <= here <= "\u11ff"
+    if "\u1100" <= before <= "\u115f":
+        return vowel or "\u1100" <= here <= "\u115f" or "\uac00" <= here <= "\ud7a3"
+    if "\u1160" <= before <= "\u11a7" or "\uac00" <= before <= "\ud7a3":
+        return vowel or tail
+    return "\u11a8" <= before <= "\u11ff" and tail
 
 
 def shorten_middle(text: str, limit: int) -> str:

@@ -6,10 +6,13 @@ module and no other. The threads are daemons: whatever hangs in them, the progra
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -17,6 +20,8 @@ T = TypeVar("T")
 THREADS_PER_MODULE = 4
 MAX_WAITING = 10_000
 """Calls of one module that may wait for a thread; more than that is a mistake, not a load."""
+LOWEST = 15
+"""How far a thread steps back, as `nice` counts."""
 
 
 class Workers:
@@ -54,6 +59,13 @@ class Workers:
             if future.set_running_or_notify_cancel():
                 _carry_out(future, work)
             del future, work  # an idle thread keeps nothing alive
+
+
+def step_back() -> None:
+    """Have this thread give way to all others from now on, where the system can do that; never the main one."""
+    if sys.platform == "linux" and threading.current_thread() is not threading.main_thread():
+        with suppress(OSError):  # elsewhere this would hold back the whole process
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LOWEST)
 
 
 def _carry_out(future: Future[Any], work: Callable[[], Any]) -> None:

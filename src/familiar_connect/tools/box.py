@@ -14,11 +14,12 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, tzinfo
 from typing import Any
 
-from familiar_connect.chat.scene import ChannelKind, Scene
+from familiar_connect.chat.scene import Scene
 from familiar_connect.context.types import ContextRequest, Modality
 from familiar_connect.identity import Author, PrivacyLevel
 from familiar_connect.llm.types import ToolCall, ToolSpec
 from familiar_connect.memory.index.protocols import Retriever
+from familiar_connect.memory.notes.places import Reach, is_dm
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.tools.asides import MessageMetadataTool, SearchMemoryTool, SendStickerTool, ShortTermNoteTool
 from familiar_connect.tools.long_term import LongTermMemory
@@ -100,6 +101,7 @@ class Toolbox:
         privacy: PrivacyOf | None = None,
         summaries: SummaryKeeper | None = None,
         retriever: RetrieverNow | None = None,
+        reach: Reach | None = None,
         notify: Notify | None = None,
         zone: tzinfo = UTC,
     ) -> None:
@@ -108,6 +110,7 @@ class Toolbox:
         self._privacy = privacy or _everything_allowed
         self._summaries = summaries
         self._retriever = retriever or (lambda: None)
+        self._reach = reach
         self._notify = notify
         self._zone = zone
         self._lock = threading.Lock()
@@ -140,7 +143,7 @@ class Toolbox:
         if SHORT_TERM_NOTE in self.enabled and self._summaries is not None and _may_note(request):
             tools.append(ShortTermNoteTool(self._summaries, request).tool())
         if SEARCH_MEMORY in self.enabled and (retriever := self._retriever()) is not None:
-            tools.append(SearchMemoryTool(retriever, request, self._privacy).tool())
+            tools.append(SearchMemoryTool(retriever, request, self._privacy, self._reach).tool())
         scene = request.scene
         if (
             SEND_STICKER in self.enabled
@@ -163,8 +166,7 @@ def _may_note(request: ContextRequest) -> bool:
 
 
 def _may_stick(request: ContextRequest, scene: Scene) -> bool:
-    direct = scene.is_dm or (scene.channel is not None and scene.channel.kind in (ChannelKind.dm, ChannelKind.group_dm))
-    return bool(scene.stickers) and not direct and request.settings.sticker_usage_enabled
+    return bool(scene.stickers) and not is_dm(request) and request.settings.sticker_usage_enabled
 
 
 def _everything_allowed(author: Author) -> PrivacyLevel:

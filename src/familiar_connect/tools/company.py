@@ -53,10 +53,16 @@ class Company:
         if not found:
             here = [speaker_name(person.primary) for person in self.people][:MOST_CANDIDATES]
             raise Refusal(Status.user_not_found, "nobody in this conversation is called so", people=here)
-        candidates = [f"{speaker_name(each.primary)} ({each.author.username or '?'})" for each in found]
+        candidates = [_told_apart(each) for each in found]
         raise Refusal(
             Status.ambiguous_user, "several people are called so; say which", people=candidates[:MOST_CANDIDATES]
         )
+
+
+def _told_apart(person: Person) -> str:
+    """A name with which nobody else is meant, as a conversation shows it where two go by the same."""
+    name, own = speaker_name(person.primary), person.author.username or "?"
+    return name if name.endswith(f" ({own})") else f"{name} ({own})"
 
 
 def company_of(request: ContextRequest) -> Company:
@@ -67,9 +73,10 @@ def company_of(request: ContextRequest) -> Company:
     turn = request.turn
     said = [each.author for each in request.speakers_turns if each.author is not None]
     said += [each.author for each in turn.said] if turn is not None else []
+    shown = {each.author_id: each.author_name for each in turn.messages if each.author_kind == "user"} if turn else {}
     for author in said:
         member = members.get(author.user_id)
-        found.setdefault((True, author.user_id), _person(author, author.label, member))
+        found.setdefault((True, author.user_id), _person(author, shown.get(author.user_id, author.label), member))
     platform = request.author.platform if request.author is not None else said[0].platform if said else ""
     known = {each.user_id: each for each in (*scene.participants, *(member.author for member in scene.members))}
     for message in turn.messages if turn is not None else ():

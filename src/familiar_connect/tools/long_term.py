@@ -16,6 +16,7 @@ from typing import Any
 from familiar_connect.context.types import ContextRequest
 from familiar_connect.errors import MemoryStoreError, MemoryStoreSizeLimitError
 from familiar_connect.identity import Author, PrivacyLevel
+from familiar_connect.memory.notes.places import server_path
 from familiar_connect.memory.notes.short_term import without_placeholders
 from familiar_connect.memory.people import people_path
 from familiar_connect.memory.store import MemoryStore
@@ -23,7 +24,7 @@ from familiar_connect.support.aio import finish, off_loop
 from familiar_connect.support.system_line import quiet
 from familiar_connect.support.text import one_line, printable
 from familiar_connect.tools.company import Company, Person, company_of
-from familiar_connect.tools.memories import Memory, memories_of, server_path, with_changed, with_memory
+from familiar_connect.tools.memories import Memory, memories_of, with_changed, with_memory
 from familiar_connect.tools.protocols import Notify, PrivacyOf
 from familiar_connect.tools.types import (
     FORGET_MEMORY,

@@ -10,7 +10,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from familiar_connect.chat.scene import ChannelKind
 from familiar_connect.context.providers.scene.protocols import KeptMemory
 from familiar_connect.context.types import ContextRequest
 from familiar_connect.errors import MemoryStoreError
@@ -38,21 +37,6 @@ class Memory:
 def section_of(persona: str) -> str:
     """The heading under which *persona*'s memories stand."""
     return f"Remembered by {one_line(_NOT_NAME.sub(' ', persona))}".strip()
-
-
-def server_path(request: ContextRequest) -> str | None:
-    """The file of the server, or of the direct message, that *request* comes from."""
-    scene = request.scene
-    someone = (scene.me if scene is not None else None) or request.author
-    if someone is None:
-        return None
-    platform = re.sub(r"[^a-z0-9]+", "-", someone.platform.lower()).strip("-") or "unknown"
-    server = request.guild_id if request.guild_id is not None else scene.server_id if scene is not None else None
-    kind = scene.channel.kind if scene is not None and scene.channel is not None else None
-    private = (scene is not None and scene.is_dm) or kind in (ChannelKind.dm, ChannelKind.group_dm)
-    if private or server is None:
-        return f"servers/{platform}-dm-{request.channel_id}.md"
-    return f"servers/{platform}-{server}.md"
 
 
 def memories_of(text: str, persona: str) -> list[Memory]:

@@ -187,3 +187,22 @@ def test_a_broken_setting_is_told_by_the_owners_own_file(run: Run, root: Path) -
     with pytest.raises(FamiliarError, match="sideways") as told:
         run()
     assert str(root / "channels" / "70.toml") in str(told.value)
+
+
+def test_a_persona_the_familiar_does_not_have_is_a_mistake(run: Run) -> None:
+    """Told with what there is, instead of a prompt for nobody."""
+    with pytest.raises(FamiliarError, match=r"no further persona called 'Moss'.*it has none"):
+        run(asked={"alter": "Moss"})
+
+
+def test_a_voice_channel_is_shown_as_it_is_spoken_in(run: Run) -> None:
+    """B6: no handles, and nobody's presence."""
+    said = run("--model", "claude", channel={"name": "Den", "kind": "voice", "id": 70})
+
+    assert "Channel: Den (voice)" in said
+    assert not any(mark in said for mark in ("ref_", "media_", "mention: @{", "is online"))
+
+
+def test_of_who_is_not_to_be_heard_nothing_is_shown_though_they_alone_speak(run: Run) -> None:
+    """E4, G33."""
+    assert "PLANTED" not in run("--model", "claude", messages=LOUNGE["messages"][:1])

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from familiar_connect.history.beside.revisions import Revisions
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import Author
 from familiar_connect.memory.index.protocols import Explained, RecallScope, Recollection
@@ -242,3 +243,71 @@ def test_blank_turns_are_passed_by(tmp_path: Path, history: HistoryStore, model:
     assert index.sync(model) == 1
     assert index.counts() == (0, 0)
     assert model.texts == []
+
+
+def a_message(history: HistoryStore, text: str, message_id: str) -> int:
+    return history.append_turn(
+        familiar_id="wren",
+        channel_id=1,
+        role="user",
+        content=text,
+        author=ADA,
+        timestamp=START,
+        platform_message_id=message_id,
+    ).id
+
+
+def test_an_edited_turn_is_found_by_its_new_words_alone(
+    tmp_path: Path, history: HistoryStore, model: CountingModel
+) -> None:
+    """By words and by meaning, in the place it had; even before the index has followed, no old words are shown."""
+    a_message(history, "I keep bees on the roof", "m1")
+    say(history, "How brave.", None)
+    index = an_index(tmp_path, history)
+    index.sync(model)
+    units = index.postings("bees")
+    Revisions(history, "wren").revise(channel_id=1, message_id="m1", text="I keep ducks on the roof")
+
+    assert look_for(index, "bees") == []
+    index.sync(model)
+    [hit] = look_for(index, "ducks")
+    assert (hit.text, [each.text for each in hit.after]) == ("I keep ducks on the roof", ["How brave."])
+    assert (index.postings("bees"), index.postings("ducks")) == ([], units)
+    assert model.texts[-1] == "I keep ducks on the roof"
+    assert index.counts()[0] == 2
+
+
+def test_a_turn_taken_back_is_found_no_more(tmp_path: Path, history: HistoryStore, model: CountingModel) -> None:
+    """Whether the index knew it before or not; that it was deleted is nothing to find either."""
+    a_message(history, "I keep bees on the roof", "m1")
+    index = an_index(tmp_path, history)
+    index.sync(model)
+    a_message(history, "I keep bees in the cellar", "m2")
+    Revisions(history, "wren").retract(channel_id=1, message_ids=["m1", "m2"])
+    index.sync(model)
+
+    assert (index.postings("bees"), index.postings("deleted"), index.counts()[0]) == ([], [], 0)
+    assert len(index.vectors.ids()) == 0
+
+
+def test_a_turn_edited_to_another_length_is_taken_in_whole(
+    tmp_path: Path, history: HistoryStore, model: CountingModel
+) -> None:
+    """Longer or shorter than it was, empty before or after, and as often as it is changed."""
+    revisions = Revisions(history, "wren")
+    pages = "\n".join(f"Sentence {number} speaks of honey and of nothing else at all." for number in range(100))
+    a_message(history, "bees", "m1")
+    index = an_index(tmp_path, history)
+    index.sync(model)
+    found = []
+    for text in (f"{pages} The end is wax.", "wax", "", f"ducks {pages}"):
+        revisions.revise(channel_id=1, message_id="m1", text=text)
+        index.sync(model)
+        found.append([bool(index.postings(word)) for word in ("bees", "honey", "wax", "ducks")])
+
+    assert found == [
+        [False, True, True, False],
+        [False, False, True, False],
+        [False, False, False, False],
+        [False, True, False, True],
+    ]

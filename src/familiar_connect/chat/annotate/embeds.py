@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from familiar_connect.chat.annotate.media import Media, placed
+from familiar_connect.chat.annotate.media import Media, image_type_of, placed
 from familiar_connect.chat.annotate.reading import Reading
 from familiar_connect.chat.parts import Embed, ImageAttachment
 from familiar_connect.support.system_line import note, quiet
@@ -41,7 +41,7 @@ def preview_lines(embeds: Sequence[Embed], reading: Reading) -> list[str]:
 def preview_media(embeds: Sequence[Embed], reading: Reading, *, source: str) -> Media:
     """The picture of each preview, or its thumbnail."""
     pictures = (embed.image_url or embed.thumbnail_url for embed in embeds[:MOST_EMBEDS])
-    found = Media(images=tuple(ImageAttachment(url=url) for url in pictures if url))
+    found = Media(images=tuple(ImageAttachment(url=url, mime=image_type_of(url)) for url in pictures if url))
     return placed(found, reading, source=source, origin="own")
 
 

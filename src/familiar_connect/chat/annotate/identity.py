@@ -5,6 +5,7 @@ Names come out fit to stand before somebody's words. Ids are only unique within 
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
@@ -45,6 +46,17 @@ def preferred_name(author: Author, member: Member | None = None, *, is_private: 
     return speaker_name(author.user_id)
 
 
+def _alike(name: str) -> str:
+    """*name* as it is read at a glance."""
+    return unicodedata.normalize("NFKC", name).casefold()
+
+
+def _told_apart(name: str, author: Author) -> str:
+    """A name that somebody else here has, too, with one behind it that nobody shares."""
+    own = speaker_name(author.username, "") if author.username else ""
+    return f"{name} ({own if own and own != name else 'a user'})"
+
+
 class People:
     """Everyone a turn may have to name, by the ids a platform uses."""
 
@@ -55,18 +67,23 @@ class People:
         persona: str = "",
         alters: Iterable[str] = (),
         known: Iterable[Author] = (),
+        speakers: Iterable[Author] = (),
         is_private: IsPrivate | None = None,
     ) -> None:
         self._members = {member.author.canonical_key: member for member in scene.members}
         self._by_id: dict[str, Author] = {}
         for author in (*known, *scene.participants, *(member.author for member in scene.members)):
             self._by_id[author.user_id] = author
-        self._names: dict[Author, str] = {}
+        self._names: dict[int, tuple[Author, str]] = {}
+        """By identity: a turn asks for the same few people again and again."""
+        self._shared: dict[str, set[str]] = {}
+        """Names of several, each with the people who go by it."""
         self._is_private = is_private
         self._me = scene.me
         self.persona = speaker_name(persona or scene.own_name, FAMILIAR)
         self.own_name = speaker_name(scene.own_name or persona, FAMILIAR)
         self._personas = {speaker_name(name).casefold(): speaker_name(name) for name in (persona, *alters) if name}
+        self._shared = self._names_of_several(speakers)
 
     def member(self, author: Author) -> Member | None:
         return self._members.get(author.canonical_key)
@@ -75,11 +92,22 @@ class People:
         return author is not None and self._is_private is not None and self._is_private(author)
 
     def name_of(self, author: Author) -> str:
-        found = self._names.get(author)
-        if found is None:
-            found = preferred_name(author, self.member(author), is_private=self.is_private(author))
-            self._names[author] = found
+        known = self._names.get(id(author))
+        if known is not None:
+            return known[1]
+        found = preferred_name(author, self.member(author), is_private=self.is_private(author))
+        if author.canonical_key in self._shared.get(_alike(found), ()):
+            found = _told_apart(found, author)
+        self._names[id(author)] = author, found
         return found
+
+    def _names_of_several(self, speakers: Iterable[Author]) -> dict[str, set[str]]:
+        owners: dict[str, set[str]] = {}
+        for author in speakers:
+            owners.setdefault(_alike(self.name_of(author)), set()).add(author.canonical_key)
+        self._names.clear()
+        ours = {_alike(name) for name in (self.persona, *self._personas.values())}
+        return {name: keys for name, keys in owners.items() if len(keys) > 1 or name in ours}
 
     def name_for_id(self, user_id: str) -> str | None:
         """The name a mention of *user_id* stands for; None for a stranger."""

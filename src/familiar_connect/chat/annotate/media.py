@@ -87,6 +87,12 @@ def mime_of(attachment: Attachment) -> str:
     return _BY_ENDING.get(name.rpartition(".")[2].lower(), said or "application/octet-stream")
 
 
+def image_type_of(url: str) -> str | None:
+    """The type the end of *url* suggests, if it is a picture's."""
+    suggested = _BY_ENDING.get(url.partition("?")[0].partition("#")[0].rpartition(".")[2].lower())
+    return suggested if suggested in IMAGE_TYPES else None
+
+
 def media_of(holding: Holding, reading: Reading, *, source: str, origin: MediaOrigin = "own") -> Media:
     """Everything of *holding* that can be shown. Its handle leads to the message *source*."""
     media = Media()
@@ -138,7 +144,7 @@ def _emojis(text: str, reading: Reading) -> Media:
     used = emoji_uses(text)[:MOST_EMOJIS]
     if not used:
         return Media()
-    known = {emoji.name: emoji.url for emoji in reading.scene.emojis if emoji.url}
+    known = reading.emoji_urls
     return Media(images=tuple(ImageAttachment(url=known[n], filename=n, is_emoji=True) for n in used if n in known))
 
 

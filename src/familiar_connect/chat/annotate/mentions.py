@@ -28,14 +28,15 @@ class Marks:
 
     def __init__(self, scene: Scene, people: People) -> None:
         self._people = people
+        self._warned = False
         self._channels = {str(each.channel_id): speaker_name(each.name) for each in scene.channels}
         self._roles = {each.role_id: speaker_name(each.name) for each in scene.roles}
 
     def readable(self, text: str) -> str:
         """*text* with every mark that can be resolved as a name, and emojis by theirs outside of code."""
-        if "<" in text or "://" in text:
-            text = emoji_names(self._named(_PERMALINK.sub(r"<#\1>", text)))
-        return text
+        if "://" in text and "/channels/" in text:
+            text = _PERMALINK.sub(r"<#\1>", text)
+        return emoji_names(self._named(text)) if "<" in text else text
 
     def _named(self, text: str) -> str:
         unknown = 0
@@ -56,7 +57,13 @@ class Marks:
 
         named = _MARK.sub(name, text)
         if unknown:
-            logger.warning("mentions could not be resolved", extra={"count": unknown})
+            # The first of a turn is worth a warning; a channel full of old ones is not worth a hundred.
+            logger.log(
+                logging.DEBUG if self._warned else logging.WARNING,
+                "mentions could not be resolved",
+                extra={"count": unknown},
+            )
+            self._warned = True
         return named
 
 
@@ -64,6 +71,8 @@ def emoji_names(text: str) -> str:
     """Custom emojis as `:name:`, except inside code."""
     if "<" not in text:
         return text
+    if "`" not in text:
+        return _EMOJI.sub(r":\1:", text)
     pieces: list[str] = []
     at = 0
     for code in _CODE.finditer(text):

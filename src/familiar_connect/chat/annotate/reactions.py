@@ -28,9 +28,12 @@ def reaction_note(reactions: Sequence[Reaction], reading: Reading) -> str:
 
 
 def _heard(reaction: Reaction, reading: Reading) -> tuple[int, list[str]]:
-    users = reaction.users or ()
-    hidden = sum(1 for user in users if reading.is_hidden(user))
-    names = [reading.people.name_of(user) for user in users if not reading.is_hidden(user)]
+    hidden, names = 0, []
+    for user in reaction.users or ():
+        if reading.is_hidden(user):
+            hidden += 1
+        else:
+            names.append(reading.people.name_of(user))
     if reaction.by_us:
         names.insert(0, reading.people.persona)
     return max(0, reaction.count - hidden), list(dict.fromkeys(names))

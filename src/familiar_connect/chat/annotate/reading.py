@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from familiar_connect.chat.annotate.identity import People
 from familiar_connect.chat.annotate.mentions import Marks
@@ -25,6 +26,11 @@ class Reading:
     """Canonical keys of the people the persona does not want to hear."""
     is_voice: bool = False
     """Spoken: no handles."""
+
+    @cached_property
+    def emoji_urls(self) -> dict[str, str]:
+        """Where the pictures of the server's emojis are, by name."""
+        return {emoji.name: emoji.url for emoji in self.scene.emojis if emoji.url}
 
     def is_hidden(self, author: Author | None) -> bool:
         """Whether nothing *author* said may be quoted or passed on."""

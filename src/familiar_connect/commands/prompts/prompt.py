@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from familiar_connect.commands.common import familiar_option, home_of, json_option, profile_of, root_of, say, say_json
-from familiar_connect.errors import PresetError
+from familiar_connect.errors import ConfigError, PresetError
 
 if TYPE_CHECKING:
     from familiar_connect.chat.transcript_file import Transcript
@@ -117,6 +117,7 @@ async def rehearsed(
         for author, level in transcript.levels:
             await off_loop(familiar.stores.privacy.set, author, level)
         exchange = transcript.exchange(familiar.id)
+        _check_alter(exchange.asked.alter, [alter.name for alter in familiar.config.alters])
         channel, request = await familiar.path.runner.asked_for(exchange, transcript, seed=wish.seed, changed=changed)
         pipeline = await off_loop(familiar.build_pipeline, channel, modality=request.modality)
         reply, parts = await pipeline.preview(request)
@@ -128,6 +129,12 @@ def _ordered(config: CharacterConfig, wish: Wish) -> CharacterConfig:
     from familiar_connect.config.types import PromptOrder
 
     return replace(config, prompt_order=PromptOrder(wish.order)) if wish.order else config
+
+
+def _check_alter(wanted: str | None, alters: Sequence[str]) -> None:
+    if wanted is not None and wanted not in alters:
+        there = f"it has {', '.join(alters)}" if alters else "it has none; add [[alters]] to its character.toml"
+        raise ConfigError(f"The familiar has no further persona called {wanted!r}, which `asked.alter` names: {there}")
 
 
 def _preset_name(copy: Path, wanted: str | None) -> str | None:

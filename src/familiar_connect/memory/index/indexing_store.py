@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.types import AuditEntry, GrepHit, MemoryEntry
 from familiar_connect.support.aio import Background, off_loop
+from familiar_connect.support.workers import step_back
 
 if TYPE_CHECKING:  # numpy is loaded with the index, not with the store
     from familiar_connect.memory.index.embeddings import BuildStats, EmbeddingIndex
@@ -175,6 +176,7 @@ class Indexer:
 
     def build_now(self, progress: Callable[[int, int], None] | None = None) -> BuildStats | None:
         """`build` for plain synchronous code."""
+        step_back()
         with self._working:
             self._store.drain_pending()
             if self._retriever is not None and not self._retriever.is_warm:
@@ -231,6 +233,7 @@ class Indexer:
         return stats
 
     def _refresh(self, paths: list[str]) -> None:
+        step_back()
         with self._working:
             for rel_path in dict.fromkeys(paths):
                 if self._files is not None and self._go_on():

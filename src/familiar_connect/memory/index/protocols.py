@@ -5,6 +5,7 @@ Plain values and protocols; nothing here computes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
@@ -52,6 +53,15 @@ class Retriever(Protocol):
     async def query(
         self, utterance: str, top_k: int, *, exclude_paths: set[str] | None = None
     ) -> list[RetrievedChunk]: ...
+
+
+@runtime_checkable
+class Recaller(Protocol):
+    """Whatever also finds what was said, and can be told where the question comes from."""
+
+    async def recall(
+        self, utterance: str, *, limit: int = ..., scope: RecallScope | None = None
+    ) -> list[Recollection]: ...
 
 
 @dataclass(frozen=True)
@@ -112,3 +122,5 @@ class RecallScope:
     """Names people go by; those in the question say whose words are wanted."""
     files: bool = True
     turns: bool = True
+    may_tell: Callable[[int], bool] | None = None
+    """Whether what was said in a channel may be told where the question comes from; None: all of it may."""

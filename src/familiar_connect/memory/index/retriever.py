@@ -26,7 +26,7 @@ from familiar_connect.memory.index.protocols import (
 )
 from familiar_connect.memory.index.ranking import Facts, Weights, candidates, score, weigh_words
 from familiar_connect.memory.index.reading.question import Question, understand
-from familiar_connect.memory.index.reading.recalled import recalled_text, without_repeats
+from familiar_connect.memory.index.reading.recalled import as_chunk, recalled_text, without_repeats
 from familiar_connect.memory.index.rows import IndexTrouble, Vector, Vectors
 from familiar_connect.memory.index.turns import TurnIndex
 from familiar_connect.support.aio import off_loop
@@ -40,8 +40,6 @@ IN_A_SPAN = 400
 MAX_SPANS = 3
 SHOWN_BEYOND_LIMIT = 2
 """Times as many are looked at as are asked for: some turn out to be the same thing said and written."""
-HISTORY_PATH = "history"
-"""Stands where a file's path would, for something that was said."""
 
 _log = logging.getLogger(__name__)
 
@@ -218,20 +216,3 @@ class MemoryRetriever:
             weights=self._weights,
         )
         return source.show(hits, scope)
-
-
-def as_chunk(hit: Recollection) -> RetrievedChunk:
-    """A recollection with its neighbours as one piece of text."""
-    lines = [
-        *(_said(neighbour.speaker, neighbour.text) for neighbour in hit.before),
-        _said(hit.speaker, hit.text),
-        *(_said(neighbour.speaker, neighbour.text) for neighbour in hit.after),
-    ]
-    if hit.source == "file":
-        return RetrievedChunk(hit.rel_path or "", hit.heading_path, "\n".join(lines), hit.score)
-    moment = f"{hit.when:%Y-%m-%d %H:%M}" if hit.when else ""
-    return RetrievedChunk(HISTORY_PATH, moment, "\n".join(lines), hit.score)
-
-
-def _said(speaker: str | None, text: str) -> str:
-    return f"{speaker}: {text}" if speaker else text

@@ -1,8 +1,8 @@
 """TurnIndex: everything ever said, found again by its words, and the newest of it by its meaning too.
 
 Derived from `history.db` and kept beside it in a file that may be deleted at any time. It follows the history by
-turn id: what is new is taken in, what was deleted goes. Nothing is handed out that the history no longer holds, or
-whose author no longer allows it.
+turn id: what is new is taken in, what was edited is taken in anew, what was deleted goes. Nothing is handed out that
+the history no longer holds, or whose author no longer allows it.
 """
 
 from __future__ import annotations
@@ -19,8 +19,11 @@ from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import Author
 from familiar_connect.memory.index.chunking import split_long
 from familiar_connect.memory.index.protocols import EmbeddingModel, Explained, Neighbour, RecallScope, Recollection
-from familiar_connect.memory.index.ranking import MAX_PLACE, Facts, stretch_of, unit_number
-from familiar_connect.memory.index.reading.question import STOP_WORDS, content_words, searchable
+from familiar_connect.memory.index.ranking import Facts, stretch_of
+from familiar_connect.memory.index.reading.question import STOP_WORDS, searchable
+from familiar_connect.memory.index.reading.revised import is_said, newest_revision, revised_turns
+from familiar_connect.memory.index.reading.turn_rows import MAX_STRETCH as MAX_STRETCH
+from familiar_connect.memory.index.reading.turn_rows import create, next_unit, put, take_out
 from familiar_connect.memory.index.rows import DerivedFile, IndexTrouble, Vectors, from_blobs, to_blob
 from familiar_connect.support.sqlite import storable
 
@@ -28,9 +31,6 @@ TURNS_FILE = "turns.sqlite"
 VERSION = "1"
 NEWEST_BY_MEANING = 50_000
 """Units with vectors; at 384 numbers each they take 77 MB of memory."""
-STRETCH_GAP_S = 3600.0
-"""After this long a silence the next thing said in a channel begins another conversation."""
-MAX_STRETCH = 200
 PIECE_CHARS = 1_200
 """A longer turn is several units: a page has more than one thing to say."""
 READ_TURNS = 500
@@ -62,7 +62,7 @@ class TurnIndex:
         self._newest = newest_by_meaning
         self._allows = allows or (lambda _author: True)
         identity = {"version": VERSION, "familiar": familiar_id, "model": model_name, "dim": str(dim)}
-        self._file = DerivedFile(Path(path), create=_create, identity=identity)
+        self._file = DerivedFile(Path(path), create=create, identity=identity)
         self.vectors = Vectors(dim)
         self._loaded = 0
 
@@ -73,12 +73,13 @@ class TurnIndex:
         go_on: Callable[[], bool] = lambda: True,
         progress: Callable[[int, int], None] | None = None,
     ) -> int:
-        """Follow the history: forget what is gone, take in what is new by words, then the newest by meaning.
+        """Follow the history: forget what is gone or reworded, take in what is new by words, the newest by meaning.
 
         *go_on* is asked between batches; it may wait, and ends the work by saying no. Returns how many turns came in.
         """
         self._file.check_still_there()
         self._forget_the_deleted()
+        self._follow_the_revised()
         taken = 0
         while go_on() and (count := self._take_in()):
             taken += count
@@ -114,7 +115,7 @@ class TurnIndex:
         return [row[0] for row in rows]
 
     def facts(self, units: Sequence[int], scope: RecallScope, names: frozenset[str]) -> dict[int, Facts]:
-        """What is known of *units*, those left out that the prompt holds already."""
+        """What is known of *units*, but those that the prompt holds already or that may not be told."""
         rows = self._file.read(
             "SELECT u.id, s.names, u.said_at, u.word_count, u.asks, u.channel_id, u.turn_id FROM units u"
             " LEFT JOIN speakers s ON s.key = u.speaker WHERE u.id IN (SELECT value FROM json_each(?))",
@@ -129,7 +130,7 @@ class TurnIndex:
                 channel,
             )
             for unit, called, said_at, words, asks, channel, turn_id in rows
-            if not _is_shown_anyway(turn_id, channel, scope)
+            if not _is_left_out(turn_id, channel, scope)
         }
 
     def show(self, hits: Sequence[tuple[int, Explained]], scope: RecallScope) -> list[Recollection]:
@@ -140,8 +141,10 @@ class TurnIndex:
             (json.dumps(sorted(wanted)),),
         )
         said = self._still_said({turn_id for _, turn_id, _, _ in rows})
-        shown = {unit: (text, said[turn_id]) for unit, turn_id, _, text in rows if turn_id in said}
-        hidden = {unit for unit, turn_id, channel, _ in rows if _is_shown_anyway(turn_id, channel, scope)}
+        # A turn that was edited a moment ago is not shown in the words the index still has of it.
+        now = {turn_id: source.content for turn_id, source in said.items()}
+        shown = {unit: (text, said[turn_id]) for unit, turn_id, _, text in rows if text in now.get(turn_id, "")}
+        hidden = {unit for unit, turn_id, channel, _ in rows if _is_left_out(turn_id, channel, scope)}
         found: list[Recollection] = []
         for unit, explained in hits:
             if unit not in shown:
@@ -201,7 +204,7 @@ class TurnIndex:
                 (self._familiar_id, last, READ_TURNS),
             )
             for said in map(turn, rows):
-                if said.content.strip() and (said.author is None or self._allows(said.author)):
+                if self._may_hold(said):
                     self._add(connection, said)
             if rows:
                 connection.execute(
@@ -216,21 +219,10 @@ class TurnIndex:
             "INSERT INTO speakers VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET names = excluded.names", (key, names)
         )
         for text in split_long(said.content, PIECE_CHARS):
-            unit = _next_unit(connection, said)
-            connection.execute(
-                "INSERT INTO units VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    unit,
-                    said.id,
-                    said.channel_id,
-                    key,
-                    said.timestamp.timestamp(),
-                    sum(1 for _ in content_words(text)),
-                    text.rstrip().endswith("?"),
-                    text,
-                ),
-            )
-            connection.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (unit, searchable(text)))
+            put(connection, next_unit(connection, said), said, text)
+
+    def _may_hold(self, said: HistoryTurn) -> bool:
+        return is_said(said) and (said.author is None or self._allows(said.author))
 
     def _embed_newest(
         self, model: EmbeddingModel, go_on: Callable[[], bool], progress: Callable[[int, int], None] | None
@@ -294,49 +286,46 @@ class TurnIndex:
         units = self._file.read("SELECT id, turn_id, text FROM units")
         gone = [(unit, text) for unit, turn_id, text in units if turn_id not in there]
         with self._file.transaction() as connection:
-            connection.executemany(
-                "INSERT INTO words (words, rowid, text) VALUES ('delete', ?, ?)",
-                [(unit, searchable(text)) for unit, text in gone],
-            )
-            for table in ("units", "vectors"):
-                connection.executemany(f"DELETE FROM {table} WHERE id = ?", [(unit,) for unit, _ in gone])
-            connection.execute("UPDATE totals SET turns_seen = ?, units = units - ?", (held, len(gone)))
+            take_out(connection, gone)
+            connection.execute("UPDATE totals SET turns_seen = ?", (held,))
         self.vectors.drop(unit for unit, _ in gone)
         _log.info("turns left the index with the history", extra={"units": len(gone)})
 
+    def _follow_the_revised(self) -> None:
+        """Take in anew what reads differently by now; what was taken back goes."""
+        mark = newest_revision(self._history)
+        if self._file.read("SELECT value FROM meta WHERE key = 'revised'") == [(mark,)] or not mark:
+            return
+        changed: list[int] = []
+        with self._file.transaction() as connection:
+            turns = {
+                each.id: each for each in revised_turns(self._history, self._familiar_id, _progress(connection)[0])
+            }
+            held: dict[int, list[tuple[int, str]]] = {turn_id: [] for turn_id in turns}
+            for unit, turn_id, text in connection.execute(
+                "SELECT id, turn_id, text FROM units WHERE turn_id IN (SELECT value FROM json_each(?)) ORDER BY id",
+                (json.dumps(list(turns)),),
+            ):
+                held[turn_id].append((unit, text))
+            for turn_id, said in turns.items():
+                changed += self._take_anew(connection, said, held[turn_id])
+            connection.execute("INSERT OR REPLACE INTO meta (key, value) VALUES ('revised', ?)", (mark,))
+        self.vectors.drop(changed)
 
-def _create(connection: sqlite3.Connection) -> None:
-    for statement in (
-        "CREATE TABLE units (id INTEGER PRIMARY KEY, turn_id INTEGER, channel_id INTEGER, speaker TEXT,"
-        " said_at REAL, word_count INTEGER, asks INTEGER, text TEXT)",
-        "CREATE INDEX units_by_time ON units (said_at)",
-        "CREATE TABLE vectors (id INTEGER PRIMARY KEY, vector BLOB)",
-        "CREATE TABLE speakers (key TEXT PRIMARY KEY, names TEXT)",
-        "CREATE TABLE stretches (channel_id INTEGER PRIMARY KEY, stretch INTEGER, next_place INTEGER, last_at REAL)",
-        "CREATE TABLE totals (only_row INTEGER PRIMARY KEY CHECK (only_row = 1), last_turn_id INTEGER,"
-        " turns_seen INTEGER, units INTEGER, stretches INTEGER)",
-        "INSERT INTO totals VALUES (1, 0, 0, 0, 0)",
-        "CREATE VIRTUAL TABLE words USING fts5(text, content='', tokenize='porter unicode61 remove_diacritics 2')",
-    ):
-        connection.execute(statement)
-
-
-def _next_unit(connection: sqlite3.Connection, said: HistoryTurn) -> int:
-    """The number after the last in the channel's conversation, or the first of a new one."""
-    at = said.timestamp.timestamp()
-    row = connection.execute(
-        "SELECT stretch, next_place, last_at FROM stretches WHERE channel_id = ?", (said.channel_id,)
-    ).fetchone()
-    if row is None or at - row[2] > STRETCH_GAP_S or row[1] >= min(MAX_STRETCH, MAX_PLACE):
-        stretch = connection.execute("UPDATE totals SET stretches = stretches + 1 RETURNING stretches").fetchone()[0]
-        place = 1  # 0 stays free: the unit before the first is nobody's
-    else:
-        stretch, place = row[0], row[1]
-    connection.execute(
-        "INSERT OR REPLACE INTO stretches VALUES (?, ?, ?, ?)", (said.channel_id, stretch, place + 1, at)
-    )
-    connection.execute("UPDATE totals SET units = units + 1")
-    return unit_number(stretch, place)
+    def _take_anew(self, connection: sqlite3.Connection, said: HistoryTurn, held: list[tuple[int, str]]) -> list[int]:
+        """Put *said* in the place of what is *held* of it; the units whose words are others now."""
+        wanted = split_long(said.content, PIECE_CHARS) if self._may_hold(said) else []
+        if [text for _, text in held] == wanted:
+            return []
+        if not held:
+            self._add(connection, said)
+            return []
+        take_out(connection, held)
+        texts = [*wanted[: len(held) - 1], "".join(wanted[len(held) - 1 :])]
+        for (unit, _), text in zip(held, filter(None, texts), strict=False):
+            put(connection, unit, said, text)
+            connection.execute("UPDATE totals SET units = units + 1")
+        return [unit for unit, _ in held]
 
 
 def _progress(connection: sqlite3.Connection) -> tuple[int, int]:
@@ -356,8 +345,9 @@ def _names_of(author: Author) -> str:
     return storable("\n".join(found))
 
 
-def _is_shown_anyway(turn_id: int, channel_id: int, scope: RecallScope) -> bool:
-    if turn_id in scope.exclude_turn_ids:
+def _is_left_out(turn_id: int, channel_id: int, scope: RecallScope) -> bool:
+    """Whether the prompt shows a turn anyway, or it may not be told there."""
+    if turn_id in scope.exclude_turn_ids or (scope.may_tell is not None and not scope.may_tell(channel_id)):
         return True
     return (
         scope.before_turn_id is not None

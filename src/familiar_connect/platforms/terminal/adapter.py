@@ -22,7 +22,7 @@ from familiar_connect.platforms.terminal.place import CHANNEL_ID, TerminalPlace
 from familiar_connect.platforms.terminal.reading import Interrupted, Reader, unechoed
 from familiar_connect.platforms.terminal.screen import Screen
 from familiar_connect.slash.command import SlashContext
-from familiar_connect.slash.registry import COMMANDS, command
+from familiar_connect.slash.registry import COMMANDS, command, use
 from familiar_connect.support.aio import Background, cancel_and_wait
 from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.support.text import printable
@@ -132,14 +132,16 @@ class TerminalPlatform:
             self._help()
         elif (found := command(name)) is not None:
             context = SlashContext(channel_id=CHANNEL_ID, author=self._user, is_operator=True, words=words)
-            reply = await found.run(context, self._familiar)
+            reply = await use(found, context, self._familiar)
             self._screen.line(printable(reply.text))
         else:
             self._screen.note(f"There is no /{name}. Type /help to see what there is.")
 
     def _help(self) -> None:
-        lines = [f"  /{each.name:<10} {each.description}" for each in COMMANDS]
-        lines += ["  /help       This list.", "  /quit       Leave. Ctrl-D does too; Ctrl-C stops a reply."]
+        offered = {each.name: each.description for each in COMMANDS if not each.among_channels}
+        offered |= {"help": "This list.", "quit": "Leave. Ctrl-D does too; Ctrl-C stops a reply."}
+        width = max(map(len, offered))
+        lines = [f"  /{name:<{width}} {meaning}" for name, meaning in offered.items()]
         self._screen.line("\n".join(lines))
 
     # Signals

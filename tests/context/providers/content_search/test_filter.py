@@ -250,3 +250,14 @@ async def test_an_endless_answer_is_cut(tmp_path: Path) -> None:
     [found] = await ask(ScriptedModel(["ANSWER: " + "word " * 10_000]), a_memory(tmp_path))
 
     assert found.estimated_tokens <= 800
+
+
+async def test_folders_that_are_told_elsewhere_are_not_searched(tmp_path: Path) -> None:
+    """What is kept of another place is not found by a pattern either."""
+    files = {"servers/discord-dm-3.md": "The lantern is Bo's secret.", "topics/lantern.md": "The lantern is red."}
+    model = ScriptedModel([ESCALATE, "ANSWER: red"])
+
+    await ask(model, a_memory(tmp_path, files), exclude_folders=("servers/",))
+
+    assert "The lantern is red." in asked(model, 1)
+    assert "secret" not in asked(model, 1)

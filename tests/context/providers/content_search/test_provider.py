@@ -57,6 +57,8 @@ def test_it_is_a_provider_with_the_promised_defaults(tmp_path: Path) -> None:
         "recent_author_limit": 5,
         "recent_turns": 20,
         "exclude_folders": (),
+        "reach": None,
+        "closed": None,
     }
 
 
@@ -306,3 +308,28 @@ def test_one_provider_serves_successive_loops(tmp_path: Path) -> None:
     texts = [asyncio.run(provider.contribute(a_question()))[-1].text for _ in range(2)]
 
     assert texts == ["one", "two"]
+
+
+async def test_notes_on_those_who_want_none_shown_are_in_no_tier(tmp_path: Path) -> None:
+    """G30, G33: not of the speaker, of whoever spoke before or is mentioned, nor by search or a side model's own."""
+    history = HistoryStore(tmp_path / "history.db")
+    history.append_turn(familiar_id="wren", channel_id=7, role="user", content="hi", author=CY)
+    model = ScriptedModel(["ESCALATE: who; GREP: geese|boats|bees", "ANSWER: nothing new"])
+    found = Finding(a_chunk(rel_path="people/discord-3.md", text="Cy is afraid of geese."))
+    provider = a_provider(
+        tmp_path,
+        history_store=history,
+        llm_client=model,
+        retriever=found,
+        closed=lambda: frozenset({"discord-1", "discord-3"}),
+    )
+    given = await provider.contribute(
+        a_question("What of Cy and Bo?", pending_turns=(PendingTurn(ADA, "x"), PendingTurn(BO, "y")))
+    )
+    history.close()
+    asked = "".join(message.content for call in model.calls for message in call)
+
+    assert [piece.key for piece in given if piece.source == PEOPLE] == ["discord-2"]
+    assert "geese" not in "".join(piece.text for piece in given)
+    assert "afraid of geese" not in asked
+    assert "keeps bees" not in asked

@@ -18,6 +18,7 @@ from familiar_connect.memory.index.embeddings import INDEX_FILE, EmbeddingIndex
 from familiar_connect.memory.index.hashing import HashingModel
 from familiar_connect.memory.index.retriever import MemoryRetriever
 from familiar_connect.memory.index.turns import TURNS_FILE, TurnIndex
+from familiar_connect.memory.notes.places import Reach
 from familiar_connect.memory.store import MemoryStore
 from tests.fakes.searching import ADA, BO, a_memory, a_question
 
@@ -65,9 +66,9 @@ class Home:
         self.turns.sync(self.model)
         self.retriever.warm()
 
-    def provider(self, llm_client: Any = None) -> ContentSearchProvider:
+    def provider(self, llm_client: Any = None, **more: Any) -> ContentSearchProvider:
         return ContentSearchProvider(
-            store=self.store, llm_client=llm_client, history_store=self.history, retriever=self.retriever
+            store=self.store, llm_client=llm_client, history_store=self.history, retriever=self.retriever, **more
         )
 
     def close(self) -> None:
@@ -169,3 +170,16 @@ async def test_a_sick_index_costs_no_people(harm: str, home: Home) -> None:
         other.close()
 
     assert found[0].key == "discord-1"
+
+
+async def test_what_was_said_between_two_is_not_told_to_others(home: Home) -> None:
+    """Nor what another server said, where the talk of channels has its reach."""
+    home.say("I buried the silver spoon under the fig tree", BO, channel_id=99)
+    home.index()
+    provider = home.provider(reach=Reach(home.history))
+
+    found = await provider.contribute(a_question("where is the silver spoon?"))
+    own = await provider.contribute(a_question("where is the silver spoon?", author=BO))
+
+    assert not any("fig tree" in piece.text for piece in found)
+    assert any("fig tree" in piece.text for piece in own)

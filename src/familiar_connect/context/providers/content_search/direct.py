@@ -68,23 +68,17 @@ def _distinct(hits: Iterable[Hit]) -> list[Hit]:
 
 def as_chunks(hits: Iterable[Hit], *, top_k: int) -> list[RetrievedChunk]:
     """*hits* for the filter: as many as *top_k* full snippets would take, for what was found may be one sentence."""
+    from familiar_connect.memory.index.reading.recalled import as_chunk  # brings numpy
+
     room = top_k * MAX_SNIPPET_TOKENS
     chunks: list[RetrievedChunk] = []
     for hit in hits:
-        chunk = _as_chunk(hit)
+        chunk = hit if isinstance(hit, RetrievedChunk) else as_chunk(hit)
         room -= min(MAX_SNIPPET_TOKENS, estimate_tokens(chunk.text))
         if room < 0 or len(chunks) == top_k * MOST_PER_CHUNK:
             break
         chunks.append(chunk)
     return chunks
-
-
-def _as_chunk(hit: Hit) -> RetrievedChunk:
-    if isinstance(hit, RetrievedChunk):
-        return hit
-    from familiar_connect.memory.index.retriever import as_chunk  # brings numpy; whoever recalls has it loaded
-
-    return as_chunk(hit)
 
 
 def content_room(request: ContextRequest) -> int:

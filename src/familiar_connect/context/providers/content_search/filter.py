@@ -46,8 +46,12 @@ async def run(
     request: ContextRequest,
     retrieved: list[RetrievedChunk],
     deterministic: list[Contribution],
+    exclude_folders: tuple[str, ...] = (),
 ) -> list[Contribution]:
-    """What the side model thinks worth knowing now, as one contribution, or nothing. Its errors leave as they are."""
+    """What the side model thinks worth knowing now, as one contribution, or nothing. Its errors leave as they are.
+
+    Folders of *exclude_folders*, each with its slash, are not searched.
+    """
     material = _material(request, retrieved, deterministic)
     searched = ""
     for attempt in range(FILTER_MAX_ITERATIONS):
@@ -56,7 +60,7 @@ async def run(
         if verdict.pattern is None:
             return _found(verdict.answer)
         if may_search:
-            searched = await _search(store, verdict.pattern)
+            searched = await _search(store, verdict.pattern, exclude_folders)
     return []
 
 
@@ -114,7 +118,7 @@ def found_contribution(text: str) -> Contribution:
     )
 
 
-async def _search(store: MemoryStore, pattern: str) -> str:
+async def _search(store: MemoryStore, pattern: str, exclude_folders: tuple[str, ...]) -> str:
     """What a search for *pattern* gives, as lines for the prompt."""
     if not pattern:
         return "You gave no pattern to search for."
@@ -123,6 +127,7 @@ async def _search(store: MemoryStore, pattern: str) -> str:
         hits = await off_loop(store.grep, pattern)
     except Exception as error:  # isolation: a model wrote the pattern; what is wrong with it is told to the model
         return f"{asked}\n(the search failed: {one_line(str(error)) or type(error).__name__})"
+    hits = [hit for hit in hits if not hit.rel_path.startswith(exclude_folders)]
     if not hits:
         return f"{asked}\n(none)"
     lines = [f"{h.rel_path}:{h.line_number}: {_around(h.line_text, h.match_start)}" for h in hits[:MAX_GREP_HITS]]

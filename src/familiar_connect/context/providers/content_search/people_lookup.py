@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from familiar_connect.context.providers.content_search.mentions import known_names, mentioned
@@ -73,13 +73,17 @@ def lookup_with_paths(
     content_cap_tokens: int | None = None,
     max_tokens_per_file: int = DEFAULT_MAX_TOKENS_PER_FILE,
     into: LookupResult | None = None,
+    closed: Collection[str] = (),
 ) -> LookupResult:
-    """As `lookup`, with the paths; *into* is filled file by file, for whoever cannot wait for the end."""
+    """As `lookup`, with the paths; *into* is filled file by file, for whoever cannot wait for the end.
+
+    *closed* are the slugs of people who want no notes shown.
+    """
     result = LookupResult() if into is None else into
     files = _PeopleFiles(store)
     used = 0
     for person in _people(store, request, recent_authors):
-        notes = files.read(person.slug)
+        notes = files.read(person.slug) if person.slug not in closed else None
         if notes is None or not notes.text.strip():
             continue
         found = _contribution(person, notes, max_tokens_per_file)

@@ -35,6 +35,8 @@ from familiar_connect.errors import MemoryStoreError
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import Author
 from familiar_connect.memory.index.protocols import RecallScope, Retriever
+from familiar_connect.memory.notes.places import Reach
+from familiar_connect.memory.people import people_path
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.support.aio import Background, off_loop
 
@@ -80,7 +82,10 @@ class ContentSearchProvider:
         recent_author_limit: int = DEFAULT_RECENT_AUTHORS,
         recent_turns: int = DEFAULT_RECENT_TURNS,
         exclude_folders: tuple[str, ...] = (),
+        reach: Reach | None = None,
+        closed: Callable[[], Collection[str]] | None = None,
     ) -> None:
+        """*closed* gives the slugs of people who want no notes about them shown now."""
         self.llm_client = llm_client
         self.retriever = retriever
         self._store = store
@@ -92,6 +97,8 @@ class ContentSearchProvider:
         self._recent_author_limit = recent_author_limit
         self._recent_turns = recent_turns
         self._exclude_folders = exclude_folders
+        self._reach = reach
+        self._closed = closed or frozenset
         self._build_started = False
         self._background = Background(self.id)
         self._left_behind: set[asyncio.Task[Any]] = set()
@@ -133,6 +140,7 @@ class ContentSearchProvider:
             content_cap_tokens=self._content_cap,
             max_tokens_per_file=self._tokens_per_file(request),
             into=found,
+            closed=self._closed(),
         )
         await self._in_time(_off_loop_apart(work), max(0.0, ends - now()), "people")
         return found.snapshot()
@@ -165,10 +173,15 @@ class ContentSearchProvider:
             return []
         work = self._recall if _recalls(self.retriever) else self._query
         hits = await self._in_time(work(self.retriever, request, set(people.rel_paths)), seconds, "retrieval") or []
-        elsewhere = (CHARACTER_FOLDER, *self._exclude_folders)
+        elsewhere = (CHARACTER_FOLDER, *self._not_searched())
         return [as_meant(hit, request) for hit in hits if not (hit.rel_path or "").startswith(elsewhere)]
 
+    def _not_searched(self) -> tuple[str, ...]:
+        """How the paths begin that have blocks of their own, or are about people who want no notes shown."""
+        return (*self._exclude_folders, *(people_path(slug) for slug in self._closed()))
+
     async def _query(self, retriever: Any, request: ContextRequest, known: set[str]) -> list[Hit]:
+        known |= {people_path(slug) for slug in self._closed()}
         found = await retriever.query(request.utterance, top_k=self._top_k, exclude_paths=known)
         return sorted(found, key=lambda hit: -hit.score)[: self._top_k]
 
@@ -176,8 +189,9 @@ class ContentSearchProvider:
         scope = RecallScope(
             channel_id=request.channel_id,
             before_turn_id=await off_loop(self._first_shown_turn, request),
-            exclude_paths=frozenset(known),
+            exclude_paths=frozenset(known).union(people_path(slug) for slug in self._closed()),
             exclude_folders=self._exclude_folders,
+            may_tell=self._reach.here(request) if self._reach is not None else None,
         )
         return list(await retriever.recall(request.utterance, limit=self._top_k * RECALLED_PER_CHUNK, scope=scope))
 
@@ -201,12 +215,14 @@ class ContentSearchProvider:
         if self._can_filter(seconds):
             if not hits and not await self._holds_more(people, seconds / 4):
                 return []
+            but = {"exclude_folders": without} if (without := self._not_searched()) else {}
             work = filter_tier.run(
                 llm_client=self.llm_client,
                 store=self._store,
                 request=request,
                 retrieved=as_chunks(hits, top_k=self._top_k),
                 deterministic=people.contributions,
+                **but,
             )
             chosen = await self._in_time(work, seconds, "filter")
         if chosen is not None:
@@ -219,7 +235,9 @@ class ContentSearchProvider:
 
     async def _holds_more(self, people: LookupResult, seconds: float) -> bool:
         """Whether memory holds anything besides the character and what the floor loaded; if unsure, yes."""
-        found = await self._in_time(off_loop(self._looks_further, set(people.rel_paths)), seconds, "look around")
+        found = await self._in_time(
+            off_loop(self._looks_further, {*people.rel_paths, *self._not_searched()}), seconds, "look around"
+        )
         return found is not False
 
     def _looks_further(self, known: set[str]) -> bool:

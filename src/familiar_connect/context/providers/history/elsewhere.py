@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from familiar_connect.context.providers.scene.words import is_dm, persona_of, readable, told
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
 from familiar_connect.identity import Author
+from familiar_connect.memory.notes.places import lets_out
 from familiar_connect.memory.notes.short_term import ShortTermNote, ShortTermNotes
 from familiar_connect.support.system_line import quoted, speaker_name
 from familiar_connect.support.tokens import estimate_tokens
@@ -62,13 +63,7 @@ class Elsewhere:
 
     def lets_out(self, request: ContextRequest, channel_id: int, parent_id: int | None = None) -> bool:
         """Whether what was said in a channel may be told where *request* comes from."""
-        if request.settings.private_channels_bypass:
-            return True
-        private = self._private | (request.scene.private_channel_ids if request.scene is not None else frozenset())
-        here = {request.channel_id, _parent(request, request.channel_id)}
-        if here & private:
-            return True
-        return not {channel_id, parent_id, _parent(request, channel_id)} & private
+        return lets_out(request, channel_id, parent_id, private=self._private)
 
     def _notes_for(self, request: ContextRequest, author: Author) -> list[ShortTermNote]:
         persona = request.turn.persona if request.turn is not None else ""
@@ -93,11 +88,6 @@ def _one_per_channel(notes: Sequence[ShortTermNote]) -> list[ShortTermNote]:
     for note in notes:
         first.setdefault(note.channel_id, note)
     return list(first.values())
-
-
-def _parent(request: ContextRequest, channel_id: int) -> int | None:
-    channels = request.scene.channels if request.scene is not None else ()
-    return next((each.parent_id for each in channels if each.channel_id == channel_id), None)
 
 
 def block_of(note: ShortTermNote, request: ContextRequest, now: datetime) -> str:

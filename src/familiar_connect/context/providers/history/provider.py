@@ -36,6 +36,8 @@ CROSS_CONTEXT_PRIORITY = int(Priority.ELSEWHERE)
 DEFAULT_WINDOW_SIZE = 20
 DEFAULT_DEADLINE_S = 15.0
 DEFAULT_SUMMARY_TIMEOUT_S = 12.0
+MAX_SINCE = 400
+"""Turns looked through for what we said while an exchange waited."""
 MAX_OTHER_CHANNELS = 2
 RESUMES_AFTER_S = 300.0
 
@@ -142,7 +144,25 @@ class HistoryProvider:
             mode=mode,
             before_id=request.before_id,
         )
-        return self._private.heard(turns), first
+        return self._private.heard([*turns, *self._said_meanwhile(request, mode)]), first
+
+    def _said_meanwhile(self, request: ContextRequest, mode: ChannelMode | None) -> list[HistoryTurn]:
+        """What we said after the exchange had begun: its messages waited, and answer or follow those words."""
+        if request.turn is None or request.before_id is None:
+            return []
+        since = self._store.turns_after(
+            familiar_id=request.familiar_id,
+            channel_id=request.channel_id,
+            after_id=request.before_id,
+            limit=MAX_SINCE,
+        )
+        return [
+            turn
+            for turn in since
+            if turn.role == "assistant"
+            and (mode is None or turn.mode == mode.value)
+            and (request.now is None or turn.timestamp <= request.now)
+        ]
 
     def _summary_state(self, familiar_id: str) -> tuple[SummaryEntry | None, int | None]:
         """The cached summary, and the turn it should be brought up to, if that is due."""

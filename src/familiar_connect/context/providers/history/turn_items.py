@@ -6,7 +6,7 @@ described whatever the answering model can see.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime, tzinfo
 from zlib import crc32
 
@@ -17,7 +17,7 @@ from familiar_connect.context.providers.history.dialogue import ANCHOR_EVERY, LA
 from familiar_connect.context.types import ContextItem, ItemTag
 from familiar_connect.identity import sanitize_name
 from familiar_connect.llm.types import Role, TextPart
-from familiar_connect.support.system_line import note, split_notes, with_speaker, without_notes
+from familiar_connect.support.system_line import cited, note, split_notes, with_speaker, without_notes
 
 MOST_PICTURED = 3
 """Messages, the newest, whose images are shown."""
@@ -41,6 +41,7 @@ def turn_items(
 ) -> tuple[ContextItem, ...]:
     """The items of *turn*, oldest first. *between* may put a note where talk resumes after a pause."""
     pictures = _pictures(turn)
+    speakers = _speakers(turn)
     items: list[ContextItem] = []
     previous: datetime | None = None
     for place, message in enumerate(turn.messages):
@@ -51,13 +52,24 @@ def turn_items(
             if turn.showing.time_awareness and (spacer := _spacer(message, previous, when, turn, zone)) is not None:
                 items.append(spacer)
         media, notes = pictures[place]
-        items += _items(turn, message, _mark(turn, message, previous, mode, zone), media, notes)
+        items += _items(turn, message, _mark(turn, message, previous, mode, zone), media, notes, speakers)
         previous = when or previous
     return tuple(items)
 
 
+def _speakers(turn: Turn) -> set[str]:
+    """What everyone who speaks is called, in lower case, also without what tells namesakes apart."""
+    names = {turn.persona, *(message.author_name for message in turn.messages)}
+    return {each.casefold() for name in names if name for each in (name, name.partition(" (")[0]) if each}
+
+
 def _items(
-    turn: Turn, message: SimplifiedMessage, mark: str, media: tuple[MediaDescriptor, ...], notes: Sequence[str]
+    turn: Turn,
+    message: SimplifiedMessage,
+    mark: str,
+    media: tuple[MediaDescriptor, ...],
+    notes: Sequence[str],
+    speakers: Collection[str],
 ) -> list[ContextItem]:
     role = role_of(turn, message)
     content = message.content or ""
@@ -72,7 +84,7 @@ def _items(
         name = message.author_name
     if not content.strip() and not media:
         return items
-    text = with_speaker(f"{mark}{name}", content) if name else content
+    text = with_speaker(f"{mark}{name}", cited(content, speakers) if role == "user" else content) if name else content
     is_person = role == "user" and message.author_kind != "system"
     items.append(
         ContextItem(

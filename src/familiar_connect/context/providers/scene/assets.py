@@ -42,6 +42,8 @@ class AssetsProvider:
         self._mode_of = mode_of
         self.sticker_tool = sticker_tool
         """The function that sends a sticker, where the familiar has one; None: stickers are not offered."""
+        self.is_offered: Callable[[ContextRequest], bool] = lambda request: True
+        """Whether the model has that function this turn."""
 
     async def contribute(self, request: ContextRequest) -> list[Contribution]:
         scene = request.scene
@@ -73,9 +75,8 @@ class AssetsProvider:
 
     def _stickers(self, request: ContextRequest, scene: Scene) -> list[Contribution]:
         turn = request.turn
-        toolless = self.sticker_tool is None or (
-            turn is not None and (turn.flags.disable_all_tools or turn.imitated is not None)
-        )
+        withheld = turn is not None and (turn.flags.disable_all_tools or turn.imitated is not None)
+        toolless = self.sticker_tool is None or withheld or not self.is_offered(request)
         shown = distinct(scene.stickers) if request.settings.sticker_usage_enabled and not toolless else []
         if not shown:
             return []

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from familiar_connect.context.providers.scene.words import block, is_dm, persona_of, readable, told
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
-from familiar_connect.identity import Author
+from familiar_connect.memory.notes.places import server_path
 from familiar_connect.memory.store import MemoryStore, MemoryStoreError
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.system_line import quoted, speaker_name
@@ -89,7 +89,7 @@ class ServerMemoriesProvider:
         self._read_well: OrderedDict[str, str] = OrderedDict()
 
     async def contribute(self, request: ContextRequest) -> list[Contribution]:
-        path = file_of(request)
+        path = server_path(request)
         if path is None or (request.turn is not None and request.turn.imitated is not None):
             return []
         text = await off_loop(self._read, path)
@@ -119,19 +119,6 @@ class ServerMemoriesProvider:
         while len(self._read_well) > KEPT_READINGS:
             self._read_well.popitem(last=False)
         return text
-
-
-def file_of(request: ContextRequest) -> str | None:
-    """The file of the server, or of the direct message, that *request* comes from."""
-    scene = request.scene
-    someone: Author | None = (scene.me if scene is not None else None) or request.author
-    if someone is None:
-        return None
-    platform = re.sub(r"[^a-z0-9]+", "-", someone.platform.lower()).strip("-") or "unknown"
-    if is_dm(request):
-        return f"servers/{platform}-dm-{request.channel_id}.md"
-    server = request.guild_id if request.guild_id is not None else scene.server_id if scene is not None else None
-    return None if server is None else f"servers/{platform}-{server}.md"
 
 
 def newest_first(memories: list[ServerMemory]) -> list[ServerMemory]:

@@ -10,6 +10,7 @@ from familiar_connect.chat.scene import ChannelKind, Scene
 from familiar_connect.config.modes import SMALL_MODEL_SHARES, channel_config_for_mode
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.context.types import ContextRequest, Layer
+from familiar_connect.memory.notes.places import is_dm as is_dm
 from familiar_connect.support.system_line import note, quiet, speaker_name, unwrap
 from familiar_connect.support.text import truncate_chars
 
@@ -17,7 +18,6 @@ ANYONE = "User"
 """Who is meant in blocks that stay the same whoever speaks."""
 MOST_CHARS = 4_000
 
-_DMS = (ChannelKind.dm, ChannelKind.group_dm)
 _IDENTITY = re.compile(
     r"\{\{\s*(user|char|bot)\s*\}\}|(?<!\{)\{\s*(user|char|bot)\s*\}(?!\})",
     re.IGNORECASE,
@@ -49,16 +49,6 @@ def persona_of(request: ContextRequest) -> str:
     card = request.card.name if request.card is not None else ""
     own = request.scene.own_name if request.scene is not None else None
     return speaker_name(card or own or request.familiar_id, FAMILIAR)
-
-
-def is_dm(request: ContextRequest) -> bool:
-    """Whether the conversation is between two, or a few, and on no server."""
-    scene = request.scene
-    if scene is None:
-        return request.guild_id is None
-    if scene.is_dm or scene.channel is not None:
-        return scene.is_dm or (scene.channel is not None and scene.channel.kind in _DMS)
-    return request.guild_id is None and scene.server_name is None and scene.server_id is None
 
 
 def is_voice_channel(request: ContextRequest) -> bool:

@@ -20,6 +20,8 @@ SHINGLE = 6
 """Words in a row that two texts must share, at both ends, to count as the same."""
 GAP = "…"
 MIN_ROOM_CHARS = 120
+HISTORY_PATH = "history"
+"""Stands where a file's path would, for something that was said."""
 
 
 @dataclass
@@ -121,3 +123,16 @@ def _cost(groups: dict[str, _Group], hit: Recollection, place: int, line: str) -
     if group is not None:
         return 0 if place in group.lines else len(line) + 1 + len(GAP) + 1
     return len(line) + 1 + len(_header(hit)) + 2
+
+
+def as_chunk(hit: Recollection) -> RetrievedChunk:
+    """A recollection with its neighbours as one piece of text."""
+    lines = [
+        *(_line(neighbour.speaker, neighbour.text) for neighbour in hit.before),
+        _line(hit.speaker, hit.text),
+        *(_line(neighbour.speaker, neighbour.text) for neighbour in hit.after),
+    ]
+    if hit.source == "file":
+        return RetrievedChunk(hit.rel_path or "", hit.heading_path, "\n".join(lines), hit.score)
+    moment = f"{hit.when:%Y-%m-%d %H:%M}" if hit.when else ""
+    return RetrievedChunk(HISTORY_PATH, moment, "\n".join(lines), hit.score)

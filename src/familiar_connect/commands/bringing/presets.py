@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from familiar_connect.bootstrap.import_preset import import_preset as keep_preset
+from familiar_connect.channel_config import ChannelConfigStore
 from familiar_connect.commands.common import familiar_option, home_of, json_option, profile_of, root_of, say, say_json
 from familiar_connect.config.load import load_character_config
 from familiar_connect.config.secrets import started_as
@@ -26,7 +27,8 @@ Examples:
   familiar preset show --text               the prompts in order, with their text
   familiar preset toggle "Post-History"     switch one on or off
   familiar preset off                       back to the familiar's own order
-A channel may have its own: preset = "NAME" or "none", beside mode, in channels/<id>.toml.
+  familiar preset use Default --channel 42  in one channel only
+A channel's own stands as preset = "NAME" or "none" in channels/<id>.toml; without it the familiar's holds there.
 """
 IMPORT_EPILOG = """\b
 Examples:
@@ -42,10 +44,12 @@ Examples:
 USE_EPILOG = """\b
 Examples:
   familiar preset use Default
+  familiar preset use Default --channel 42    in that channel, whatever the familiar's is
 """
 OFF_EPILOG = """\b
 Examples:
   familiar preset off
+  familiar preset off --channel 42      no preset in that channel, whatever the familiar's is
 """
 TOGGLE_EPILOG = """\b
 Examples:
@@ -67,6 +71,9 @@ Examples:
 _NAME_WIDTH = 40
 
 preset_option = click.option("--preset", "name", metavar="NAME", help="Which preset (else the one in force).")
+channel_option = click.option(
+    "--channel", "channel_id", type=click.IntRange(min=0), metavar="ID", help="Only in the channel with this id."
+)
 fidelity_option = click.option(
     "--fidelity", type=click.Choice([each.value for each in PresetFidelity]), help="Whose order (else the familiar's)."
 )
@@ -134,12 +141,16 @@ def list_(ctx: click.Context, familiar_id: str | None, as_json: bool) -> None:
 
 @preset.command(epilog=USE_EPILOG)
 @click.argument("name")
+@channel_option
 @familiar_option
 @json_option
 @click.pass_context
-def use(ctx: click.Context, name: str, familiar_id: str | None, as_json: bool) -> None:
+def use(ctx: click.Context, name: str, channel_id: int | None, familiar_id: str | None, as_json: bool) -> None:
     """Put the preset NAME in force, from the next reply on."""
-    _, store = _opened(ctx, familiar_id)
+    root, store = _opened(ctx, familiar_id)
+    if channel_id is not None:
+        _in_channel(ctx, root, channel_id, store.get(store.find(name)).name, as_json=as_json)
+        return
     active = store.use(name)
     if as_json:
         say_json({"active": active})
@@ -148,12 +159,16 @@ def use(ctx: click.Context, name: str, familiar_id: str | None, as_json: bool) -
 
 
 @preset.command(epilog=OFF_EPILOG)
+@channel_option
 @familiar_option
 @json_option
 @click.pass_context
-def off(ctx: click.Context, familiar_id: str | None, as_json: bool) -> None:
+def off(ctx: click.Context, channel_id: int | None, familiar_id: str | None, as_json: bool) -> None:
     """Put no preset in force; all of them are kept."""
-    _, store = _opened(ctx, familiar_id)
+    root, store = _opened(ctx, familiar_id)
+    if channel_id is not None:
+        _in_channel(ctx, root, channel_id, None, as_json=as_json)
+        return
     store.off()
     if as_json:
         say_json({"active": None})
@@ -241,6 +256,19 @@ def delete(ctx: click.Context, name: str, yes: bool, familiar_id: str | None, as
 def _opened(ctx: click.Context, familiar_id: str | None) -> tuple[Path, PresetStore]:
     root = root_of(ctx, familiar_id)
     return root, PresetStore(root / FOLDER)
+
+
+def _in_channel(ctx: click.Context, root: Path, channel_id: int, name: str | None, *, as_json: bool) -> None:
+    """Write a channel's own choice into its settings, and say so."""
+    config = load_character_config(root / "character.toml", defaults_path=profile_of(home_of(ctx)))
+    channels = ChannelConfigStore(root=root / "channels", character=config)
+    channels.set_preset(channel_id, name)
+    file = root / "channels" / f"{channel_id}.toml"
+    if as_json:
+        say_json({"channel": channel_id, "preset": name, "file": str(file)})
+        return
+    say(f"{name or 'No preset'} is in force in channel {channel_id}; what runs already knows it when started anew.")
+    say(f"The familiar's own holds there again without the line `preset` in {file}.")
 
 
 def _chosen(store: PresetStore, name: str | None) -> str:

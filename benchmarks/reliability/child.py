@@ -1,0 +1,193 @@
+"""The process under test: a familiar on our own Discord, or the bare bot it is compared with.
+
+Started with one argument, a JSON object; it prints `ready`, then one JSON line for each line it is told:
+`read` takes the gauge, `settle` waits until nothing is under way and tells what was answered. At the end
+of its input it leaves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import sys
+import threading
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.reliability.gauge import Gauge
+from benchmarks.reliability.traffic import number_of
+from familiar_connect.config.llm import SLOT_TEMPERATURES
+from familiar_connect.conversation.types import Exchange
+from familiar_connect.familiar import Familiar
+from familiar_connect.llm.openai_compatible import LLMClient
+from familiar_connect.llm.scripted import ScriptedModel
+from familiar_connect.llm.types import Capabilities, Completion, Message
+from familiar_connect.platforms.discord import place as discord_place
+from familiar_connect.platforms.discord.adapter import DiscordPlatform
+from familiar_connect.reply.protocols import Place
+from familiar_connect.reply.runner import ReplyRunner
+from familiar_connect.reply.types import ReplyOutcome
+from familiar_connect.support.aio import cancel_and_wait
+
+SPEAKS_UNASKED_EVERY = 3
+"""Of the moments in which it might join in, the familiar takes every third."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What the process is to be, and where."""
+
+    root: str
+    api_url: str
+    token: str
+    model_s: float = 0.05
+    """How long the model thinks."""
+    pieces: int = 1
+    """Messages that one reply takes."""
+    answer_within_s: float | None = None
+    """How long a request may take before it counts as lost; None: as always."""
+    hurry: bool = False
+    """Begin anew without the five seconds the library waits, as Discord asks; our own Discord does not."""
+
+
+Told = Callable[[str], Awaitable[Any]]
+
+
+async def serve(answer: Told) -> None:
+    """Answer each line of the input with a line; until the input ends."""
+    loop = asyncio.get_running_loop()
+    lines: asyncio.Queue[str | None] = asyncio.Queue()
+
+    def read() -> None:
+        for line in sys.stdin:
+            loop.call_soon_threadsafe(lines.put_nowait, line.strip())
+        loop.call_soon_threadsafe(lines.put_nowait, None)
+
+    threading.Thread(target=read, name="input", daemon=True).start()
+    print(json.dumps("ready"), flush=True)
+    while (line := await lines.get()) is not None:
+        print(json.dumps(await answer(line)), flush=True)
+
+
+class Voice(ScriptedModel):
+    """A model that takes its time, answers with the number of what was said last, and remembers nothing."""
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__(self._reply)
+        self._plan = plan
+
+    def _reply(self, messages: list[Message]) -> str:
+        self.calls.clear()
+        self.limits.clear()
+        asked = next((message.content for message in reversed(messages) if number_of(message.content) is not None), "")
+        mark = f"[m{number_of(asked) or 0:06d}]"
+        paragraphs = [f"I heard {mark}, part {part + 1}." for part in range(self._plan.pieces)]
+        return "\n\n".join(paragraphs)
+
+    async def complete(self, messages: Sequence[Message], **limits: Any) -> Completion:
+        await asyncio.sleep(self._plan.model_s)
+        return await super().complete(messages, **limits)
+
+    async def _say(self, *asked: Any) -> AsyncGenerator[str, None]:
+        await asyncio.sleep(self._plan.model_s)
+        async for piece in super()._say(*asked):
+            yield piece
+
+
+class Judge(ScriptedModel):
+    """The side model that is asked whether to speak: always to who asks, now and then unasked."""
+
+    def __init__(self) -> None:
+        super().__init__(self._verdict)
+        self._asked = 0
+
+    def _verdict(self, messages: list[Message]) -> str:
+        self.calls.clear()
+        self.limits.clear()
+        if "was named in the newest messages" in messages[-1].content:
+            return "They ask me.\nYES"
+        self._asked += 1
+        return "It fits.\nYES" if self._asked % SPEAKS_UNASKED_EVERY == 0 else "Not now.\nNO"
+
+
+def clients(plan: Plan) -> dict[str, LLMClient]:
+    """A voice and a judge; all other side work is left to plain rules."""
+    weak = ScriptedModel(model="weak", capabilities=Capabilities(side_tasks=False))
+    found: dict[str, LLMClient] = dict.fromkeys(SLOT_TEMPERATURES, weak)
+    return found | {"main_prose": Voice(plan), "interjection_decision": Judge()}
+
+
+class Answered:
+    """Which message was in which exchange, and what became of it."""
+
+    def __init__(self, runner: ReplyRunner) -> None:
+        self._respond = runner.respond
+        self._exchanges: list[Mapping[str, Any]] = []
+        runner.respond = self._noting  # type: ignore[method-assign]
+
+    async def _noting(self, exchange: Exchange, place: Place) -> ReplyOutcome | None:
+        outcome = await self._respond(exchange, place)
+        self._exchanges.append(
+            {
+                "numbers": [number_of(message.text) for message in exchange.messages],
+                "sent": outcome.sent if outcome is not None else "",
+                "error": outcome.error if outcome is not None else "barred",
+                "interrupted": outcome is not None and outcome.interrupted,
+            }
+        )
+        return outcome
+
+    def told(self) -> list[Mapping[str, Any]]:
+        return self._exchanges
+
+
+async def be_familiar(plan: Plan) -> None:
+    """Everything `familiar run` starts, with models that need no network."""
+    if plan.answer_within_s is not None:
+        discord_place.ANSWER_WITHIN_S = plan.answer_within_s
+    if plan.hurry:
+        _begin_at_once()
+    familiar = Familiar.load_from_disk(Path(plan.root), llm_clients=dict(clients(plan)))
+    answered, gauge = Answered(familiar.path.runner), Gauge()
+    platform = DiscordPlatform(familiar, token=plan.token, api_url=plan.api_url, guild_ready_timeout_s=0.2)
+
+    async def answer(line: str) -> Any:
+        if line == "read":
+            return gauge.read()
+        await familiar.intake.settled()
+        for known in familiar.subscriptions.all():
+            await familiar.path.queue.idle(known.channel_id)
+        return answered.told()
+
+    await familiar.start()
+    tasks = [asyncio.create_task(platform.run(), name="platform"), asyncio.create_task(gauge.run(), name="gauge")]
+    try:
+        await serve(answer)
+    finally:
+        for task in tasks:
+            await cancel_and_wait(task)
+        await familiar.aclose()
+
+
+def _begin_at_once() -> None:
+    import discord
+
+    async def at_once(client: object, shard_id: int, *, initial: bool = False) -> None:
+        return None
+
+    library: Any = discord.AutoShardedClient
+    library.before_identify_hook = at_once
+
+
+def main(arguments: list[str]) -> None:
+    logging.basicConfig(level=logging.ERROR, stream=sys.stderr)
+    logging.getLogger("discord").setLevel(logging.CRITICAL)
+    plan = Plan(**json.loads(arguments[0]))
+    asyncio.run(be_familiar(plan))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,116 @@
+"""Cuts: the gateway is cut every two seconds, and one request in five goes wrong; nobody who asked goes unheard.
+
+Some cuts are polite, some in mid-word, and after some Discord no longer knows the session. Requests meet rate
+limits, errors before and after they took effect, and silence.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks.reliability.child import Plan
+from benchmarks.reliability.line import Chance, CutServer, Line, a_cut_server
+from benchmarks.reliability.stage import Stage, heard, make_home, misheard, playing, set_stage, settled, until, verdict
+from benchmarks.reliability.traffic import talk
+from benchmarks.table import Row
+
+ROOMS, PEOPLE, PER_SECOND, SECONDS = 8, 20, 10.0, 60.0
+ASKED = 0.3
+CUT_EVERY_S = 2.0
+FORGETS_EVERY = 5
+"""After every fifth cut the session is gone, and what was missed must be looked up."""
+ANSWER_WITHIN_S, HANGS_S = 3.0, 5.0
+SETTLE_S = 120.0
+
+
+async def measure(
+    *, seconds: float = SECONDS, cut_every_s: float = CUT_EVERY_S, per_second: float = PER_SECOND, seed: int = 11
+) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory(prefix="familiar-cuts-") as folder:
+        async with a_cut_server() as (server, line):
+            stage = set_stage(server, rooms=ROOMS, people=PEOPLE)
+            root = make_home(Path(folder), stage.rooms)
+            plan = Plan(
+                root=str(root), api_url=server.api_url, token=server.token, answer_within_s=ANSWER_WITHIN_S, hurry=True
+            )
+            async with playing(server, "child", plan) as child:
+                chance = server.faults.by_chance = Chance(seed, hangs_s=HANGS_S)
+                cutting = asyncio.create_task(_cut(server, line, cut_every_s), name="cutting")
+                try:
+                    await _speak(stage, seconds, per_second)
+                finally:
+                    cutting.cancel()
+                    await asyncio.wait({cutting})
+                began = time.perf_counter()
+                await until(lambda: heard(root, stage), within_s=SETTLE_S)
+                exchanges = await settled(stage, child, within_s=SETTLE_S)
+                late_s = time.perf_counter() - began
+                server.faults.by_chance = None
+                await child.leave()
+            return {
+                "seconds": seconds,
+                "cuts": line.cuts,
+                "begun_anew": len(server.noted("gateway:2")),
+                "resumed": len(server.noted("gateway:6")),
+                "faults": chance.met,
+                "heard": misheard(root, stage),
+                "answers": verdict(stage, exchanges),
+                "posted": sum(len(stage.replies(room)) for room in stage.rooms),
+                "settled_after_s": late_s,
+                "odd": [each for each in exchanges if not each["sent"]][:20],
+            }
+
+
+async def _speak(stage: Stage, seconds: float, per_second: float) -> None:
+    everything = talk(
+        seconds=seconds, per_second=per_second, rooms=ROOMS, people=PEOPLE, asked=ASKED, mention=stage.mention
+    )
+    began = time.perf_counter()
+    for what in everything:
+        await asyncio.sleep(max(0.0, what.at_s - (time.perf_counter() - began)))
+        await stage.say(what)
+
+
+async def _cut(server: CutServer, line: Line, every_s: float) -> None:
+    while True:
+        await asyncio.sleep(every_s)
+        if line.cuts % FORGETS_EVERY == FORGETS_EVERY - 1:
+            server.gateway.forget()
+        if line.cuts % 3 == 1:
+            await server.gateway.drop()
+            line.cuts += 1
+        else:
+            line.cut()
+
+
+def rows(found: dict[str, Any]) -> list[Row]:
+    heard_, answers = found["heard"], found["answers"]
+    wrong = heard_["lost"] + heard_["twice"] + heard_["disordered"]
+    unanswered = answers["neither"] + answers["answered_twice"]
+    faults = sum(found["faults"].values())
+    return [
+        Row(
+            name=f"{found['cuts']} cuts in {found['seconds']:g} s, {faults} faulty answers: lost, twice, out of order",
+            value=f"{heard_['lost']}, {heard_['twice']}, {heard_['disordered']} of {heard_['said']:,}",
+            bar="0",
+            ok=not wrong,
+        ),
+        Row(
+            name=f"of {answers['asked']} that asked: answered, reported, neither, twice",
+            value=f"{answers['answered']}, {answers['reported']}, {answers['neither']}, {answers['answered_twice']}",
+            bar="each answered once or reported",
+            ok=not unanswered,
+        ),
+        Row(
+            name="replies on Discord against replies made",
+            value=f"{found['posted']} against {answers['replies']}",
+            bar="the same",
+            ok=found["posted"] == answers["replies"],
+        ),
+        Row(name="resumed, begun anew", value=f"{found['resumed']}, {found['begun_anew']}"),
+        Row(name="everything settled after", value=f"{found['settled_after_s']:.1f} s"),
+    ]

@@ -1,0 +1,1 @@
+"""What is brought in from outside: documents, lorebooks, presets."""

@@ -1,0 +1,160 @@
+"""run: be on every platform that is set up, until told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+import click
+
+from familiar_connect.bootstrap.starter import STARTER_ID, make_starter
+from familiar_connect.commands.common import familiar_option, home_of, named_familiar, profile_of, say
+from familiar_connect.config.home import familiar_root, list_familiars, pick_familiar
+from familiar_connect.config.secrets import started_as
+from familiar_connect.errors import SetupError
+
+if TYPE_CHECKING:  # a verb loads no more than it needs
+    from familiar_connect.bot import Bot
+    from familiar_connect.familiar import Familiar
+
+logger = logging.getLogger(__name__)
+
+LAST_WORDS_S = 8.0
+"""How long replies under way may take to be said before we leave."""
+LEAVE_S = 10.0
+"""How long platforms may take to say goodbye."""
+EPILOG = """\b
+Examples:
+  familiar run                            Discord with DISCORD_BOT, Twitch with [twitch] channel
+  familiar run --familiar mira
+  familiar run --demo-discord             a Discord of its own on this computer; no token needed
+Exit codes: 0 stopped by Ctrl-C or SIGTERM, 1 something is set up wrong. A second Ctrl-C leaves at once.
+"""
+
+
+@click.command(epilog=EPILOG)
+@familiar_option
+@click.option("--demo-discord", is_flag=True, help="Talk with it on a small Discord of ours; no token, no network.")
+@click.pass_context
+def run(ctx: click.Context, familiar_id: str | None, demo_discord: bool) -> int:
+    """Answer on every platform that is set up, until Ctrl-C."""
+    home = home_of(ctx)
+    if demo_discord and not familiar_id and not named_familiar(home) and not list_familiars(home):
+        make_starter(home, STARTER_ID)
+    root = familiar_root(home, pick_familiar(home, familiar_id))
+    return asyncio.run(_run(root, home, demo_discord))
+
+
+async def _run(root: Path, home: Path, demo_discord: bool) -> int:
+    from familiar_connect.bot import check_keys, load_familiar
+
+    familiar, embedded = load_familiar(root, home=home, defaults_path=profile_of(home), wake=False)
+    with _told_to_leave() as leaving:
+        try:
+            check_keys(familiar, home)
+            bot = _demo(familiar) if demo_discord else _bot(familiar, home)
+            if embedded is not None:
+                embedded.start_in_background()
+            _announce(bot)
+            await familiar.start()
+            return await _until(leaving, bot)
+        finally:
+            await familiar.aclose()
+
+
+def _bot(familiar: Familiar, home: Path) -> Bot:
+    from familiar_connect.bot import create_bot
+
+    bot = create_bot(familiar, home=home, tell=_tell)
+    if not bot.platforms:
+        reasons = " ".join(f"{name.title()}: {why}." for name, why in bot.absent.items())
+        raise SetupError(f"there is no platform to run on. {reasons} To talk right here: `{started_as()} chat`")
+    return bot
+
+
+def _announce(bot: Bot) -> None:
+    """Which platforms, and why not the others."""
+    names = ", ".join(platform.id.title() for platform in bot.platforms)
+    say(f"{bot.familiar.name} is starting on {names}. Ctrl-C stops.")
+    for name, why in bot.absent.items():
+        say(f"{name.title()}: {why}.")
+
+
+def _tell(sentence: str) -> None:
+    say(sentence, err=True)
+
+
+async def _until(leaving: asyncio.Event, bot: Bot) -> int:
+    """Run until told to leave, or until nothing is left that runs; the exit code."""
+    working = asyncio.create_task(bot.run(), name="platforms")
+    asked = asyncio.create_task(leaving.wait(), name="leaving")
+    try:
+        await asyncio.wait({working, asked}, return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            await _last_words(bot.familiar)
+        return 1 if working.done() and working.result() else 0
+    finally:
+        for task in (working, asked):
+            task.cancel()
+        _, late = await asyncio.wait({working, asked}, timeout=LEAVE_S)
+        if late:
+            logger.warning("a platform did not end in time", extra={"limit_s": LEAVE_S})
+
+
+async def _last_words(familiar: Familiar) -> None:
+    """Let replies under way be said, within bounds; one that takes longer is ended."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(LAST_WORDS_S):
+            await familiar.path.queue.settled()
+
+
+@contextmanager
+def _told_to_leave() -> Iterator[asyncio.Event]:
+    """Set by the first Ctrl-C or SIGTERM; the second one leaves at once. What was heard is on disk either way."""
+    loop, leaving = asyncio.get_running_loop(), asyncio.Event()
+
+    def on_signal(number: int, _frame: FrameType | None) -> None:
+        if leaving.is_set():
+            sys.stdout.flush()
+            os._exit(128 + number)
+        leaving.set()
+        loop.call_soon_threadsafe(_tell, "Stopping: ending replies and writing up memory. Once more to leave at once.")
+
+    before = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield leaving
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class _Demo:
+    """A Discord of our own as the one platform."""
+
+    id = "discord"
+
+    def __init__(self, familiar: Familiar) -> None:
+        self._familiar = familiar
+
+    async def run(self) -> None:
+        from familiar_connect.demo.discord_server.demo import run_demo
+
+        await run_demo(self._familiar)
+
+
+def _demo(familiar: Familiar) -> Bot:
+    from importlib.util import find_spec
+
+    from familiar_connect.bot import Bot, how_to_install
+
+    if find_spec("discord") is None:
+        raise SetupError(f"the demo speaks through the real Discord library, and {how_to_install('discord')}")
+    return Bot(familiar, [_Demo(familiar)], {}, _tell)

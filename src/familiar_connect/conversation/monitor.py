@@ -1,0 +1,310 @@
+"""ConversationMonitor: when the familiar speaks in a channel with others.
+
+It follows each channel by itself: what was said since it last spoke, how many messages until it looks at
+joining in, how long a quiet is a lull. Each message leaves its channel's buffer once, to be answered or
+to be let pass; all of them are in the history whatever is decided.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+from familiar_connect.chat.scene import ChannelContext, ChannelKind
+from familiar_connect.chat.types import InboundMessage
+from familiar_connect.config.types import DecideWith, Interjection
+from familiar_connect.conversation.buffer import Channel, Channels
+from familiar_connect.conversation.channels import ChannelLabels
+from familiar_connect.conversation.decide import RECENT_TURNS, Situation, Verdict, ask, by_rule, is_able
+from familiar_connect.conversation.lull import CallLater, Lulls, call_later
+from familiar_connect.conversation.triggers import Rng, Schedule, is_direct_address
+from familiar_connect.conversation.types import BufferedMessage, ResponseTrigger
+from familiar_connect.history.heard import IsPrivate, heard
+from familiar_connect.history.types import HistoryTurn
+from familiar_connect.identity import Author
+from familiar_connect.support.aio import Background, off_loop
+from familiar_connect.support.clock import Clock, SystemClock
+
+logger = logging.getLogger(__name__)
+
+Told = Callable[[int, list[BufferedMessage], ResponseTrigger], Awaitable[Any]]
+
+
+class ConversationMonitor:
+    """Decides; `on_respond` and `on_silence` are told and may be replaced at run time."""
+
+    def __init__(
+        self,
+        familiar_name: str,
+        aliases: Sequence[str],
+        chattiness: str,
+        interjection: Interjection,
+        lull_timeout: float,
+        llm_client: Any,
+        character_card: str,
+        history_store: Any,
+        on_respond: Told,
+        on_silence: Told | None = None,
+        rng: Rng | None = None,
+        *,
+        familiar_id: str | None = None,
+        decide_with: DecideWith = DecideWith.auto,
+        reply_model: Any = None,
+        labels: ChannelLabels | None = None,
+        is_private: IsPrivate | None = None,
+        clock: Clock | None = None,
+        later: CallLater = call_later,
+    ) -> None:
+        self.familiar_name = familiar_name
+        self.aliases = list(aliases)
+        self.chattiness = chattiness
+        self.interjection = interjection
+        self.lull_timeout = lull_timeout
+        self.llm_client = llm_client
+        self.character_card = character_card
+        self.history_store = history_store
+        self.on_respond = on_respond
+        self.on_silence = on_silence
+        self.decide_with = decide_with
+        self.reply_model = reply_model
+        self._ids = [familiar_id] if familiar_id is not None else [familiar_name, *self.aliases]
+        self._labels = labels or ChannelLabels()
+        self._is_private = is_private
+        self._clock = clock or SystemClock()
+        rng = rng or random.random
+        self._channels = Channels(lambda: Channel(Schedule(self.interjection, rng)))
+        self._lulls = Lulls(self._on_lull, later)
+        self._background = Background("conversation")
+
+    # Hearing
+
+    async def on_message(
+        self,
+        channel_id: int,
+        author: Author,
+        text: str,
+        *,
+        is_mention: bool,
+        is_lull_endpoint: bool = False,
+        is_private: bool = False,
+        is_old_news: bool = False,
+        history_id: int | None = None,
+        timestamp: datetime | None = None,
+        message: InboundMessage | None = None,
+    ) -> None:
+        """Take in one message and act on it.
+
+        *is_private*: it is answered, as in a talk between two. *is_old_news*: it was said while we were away, so
+        it counts but is no occasion to join in.
+        """
+        channel = self._channels.get(channel_id)
+        self._lulls.cancel(channel_id)
+        said_at = timestamp or self._clock.now()
+        channel.buffer.add(
+            BufferedMessage(author, text, said_at, history_id, message, is_for_us=is_mention or is_private)
+        )
+        channel.schedule.heard()
+        if is_private:
+            direct = ResponseTrigger.direct_address
+            await self.on_respond(channel_id, self._take(channel_id, channel, direct), direct)
+            return
+        if is_direct_address(text, self.familiar_name, self.aliases, is_mention=is_mention):
+            await self._look(channel_id, channel, ResponseTrigger.direct_address)
+        elif channel.schedule.is_due and not is_old_news:
+            await self._look(channel_id, channel, ResponseTrigger.interjection)
+        if self._channels.known(channel_id) is not channel or not channel.buffer:
+            return
+        if is_lull_endpoint:
+            await self._look(channel_id, channel, ResponseTrigger.lull)
+        else:
+            self._lulls.wait(channel_id, self.lull_timeout)
+
+    def revise(self, channel_id: int, history_id: int, text: str | None) -> None:
+        """A message that may wait in a channel reads *text* now; None: it is gone. Nothing is decided anew."""
+        channel = self._channels.known(channel_id)
+        if channel is not None:
+            channel.buffer.revise(history_id, text)
+
+    def clear_channel(self, channel_id: int) -> None:
+        """Forget what waits in a channel, and whatever is being decided about it."""
+        self._lulls.cancel(channel_id)
+        self._channels.forget(channel_id)
+
+    def _on_lull(self, channel_id: int) -> None:
+        channel = self._channels.known(channel_id)
+        if channel is not None:
+            self._background.start(self._look(channel_id, channel, ResponseTrigger.lull), name=f"lull {channel_id}")
+
+    # Deciding
+
+    async def _look(self, channel_id: int, channel: Channel, trigger: ResponseTrigger) -> None:
+        """Look at what waits, once whoever looks now is done; a look already in line sees it too."""
+        lock = channel.lock
+        if trigger in channel.in_line:
+            return
+        channel.in_line.add(trigger)
+        try:
+            await lock.acquire()
+        finally:
+            channel.in_line.discard(trigger)
+        try:
+            decided = await self._decide(channel_id, channel, trigger)
+        finally:
+            lock.release()
+        if decided is None:
+            return
+        speak, messages = decided
+        told = self.on_respond if speak else self.on_silence
+        if told is not None:
+            await told(channel_id, messages, trigger)
+
+    async def _decide(
+        self, channel_id: int, channel: Channel, trigger: ResponseTrigger
+    ) -> tuple[bool, list[BufferedMessage]] | None:
+        """Whether to speak, and to what; None when nothing is left to decide about."""
+        self._leave_out_private(channel)
+        if not channel.buffer or (trigger is ResponseTrigger.interjection and not channel.schedule.is_due):
+            return None
+        seen = channel.buffer.snapshot()
+        verdict = await self._verdict(channel_id, seen, trigger)
+        self._leave_out_private(channel)
+        seen = channel.buffer.still_there(seen)
+        if not seen or self._channels.known(channel_id) is not channel:
+            return None  # answered or cleared meanwhile
+        facts = {"channel_id": channel_id, "trigger": trigger.value, "speak": verdict.speak}
+        logger.debug("decided: %s", verdict.reason, extra=facts | {"reason": verdict.reason})
+        if verdict.speak:
+            return True, self._take(channel_id, channel, trigger, left_to_reply=verdict.left_to_reply)
+        self._let_pass(channel, trigger, seen, verdict)
+        return False, seen
+
+    def _leave_out_private(self, channel: Channel) -> None:
+        """Take out what people said who have asked since not to be heard."""
+        if self._is_private is not None:
+            channel.buffer.drain([m for m in channel.buffer.snapshot() if self._is_private(m.author)])
+
+    async def _verdict(self, channel_id: int, seen: list[BufferedMessage], trigger: ResponseTrigger) -> Verdict:
+        how = self.how()
+        if how is DecideWith.reply or (how is DecideWith.rules and trigger is ResponseTrigger.direct_address):
+            return Verdict(speak=True, left_to_reply=how is DecideWith.reply)
+        situation = Situation(
+            trigger=trigger,
+            name=self.familiar_name,
+            card=self.character_card,
+            chattiness=self.chattiness,
+            recent=await self._before(channel_id, seen),
+            buffered=seen,
+        )
+        return await ask(self.llm_client, situation) if how is DecideWith.side_model else by_rule(situation)
+
+    def how(self) -> DecideWith:
+        """The way decisions are made now; a model too small for one way leaves the next."""
+        wanted = self.decide_with
+        if wanted in (DecideWith.auto, DecideWith.side_model) and is_able(self.llm_client):
+            return DecideWith.side_model
+        if wanted in (DecideWith.auto, DecideWith.reply) and is_able(self.reply_model):
+            return DecideWith.reply
+        return DecideWith.rules
+
+    async def _before(self, channel_id: int, seen: Sequence[BufferedMessage]) -> list[HistoryTurn]:
+        """The last turns before the buffered ones; a history that cannot be read leaves them out."""
+        try:
+            turns = await off_loop(self._stored, channel_id, seen)
+        except Exception as error:  # isolation: without its past a question can still be decided
+            logger.warning("recent turns could not be read", extra={"error": type(error).__name__})
+            return []
+        return heard(_without(turns, seen), self._is_private)[-RECENT_TURNS:]
+
+    def _stored(self, channel_id: int, seen: Sequence[BufferedMessage]) -> list[HistoryTurn]:
+        if self.history_store is None:
+            return []
+        rows = [message.history_id for message in seen if message.history_id is not None]
+        limit = RECENT_TURNS * 2 + len(seen)
+        for familiar_id in self._ids:
+            found: list[HistoryTurn] = self.history_store.recent(
+                familiar_id=familiar_id, channel_id=channel_id, limit=limit, before_id=min(rows, default=None)
+            )
+            if found:
+                return list(found)
+        return []
+
+    # What follows from it
+
+    def _take(
+        self, channel_id: int, channel: Channel, trigger: ResponseTrigger, *, left_to_reply: bool = False
+    ) -> list[BufferedMessage]:
+        """Everything that waits, to be answered; where the reply itself decides, `replied` starts the count anew."""
+        self._lulls.cancel(channel_id)
+        if not left_to_reply:
+            channel.schedule.restart()
+        elif trigger is ResponseTrigger.interjection:
+            channel.schedule.looked()
+        return channel.buffer.take_all()
+
+    def _let_pass(
+        self, channel: Channel, trigger: ResponseTrigger, seen: list[BufferedMessage], verdict: Verdict
+    ) -> None:
+        """Say nothing to *seen*; a direct address that could not be judged is looked at again in the next lull."""
+        if not (verdict.failed and trigger is ResponseTrigger.direct_address):
+            channel.buffer.drain(seen)
+        if trigger is ResponseTrigger.direct_address:
+            channel.schedule.restart(count=len(channel.buffer))
+        elif trigger is ResponseTrigger.interjection:
+            channel.schedule.looked()
+
+    def may_stay_silent(self, messages: Sequence[BufferedMessage]) -> bool:
+        """Whether the reply to *messages* may be none: decided as it is written, unless someone surely waits for it."""
+        return self.how() is DecideWith.reply and not any(message.is_for_us for message in messages)
+
+    async def replied(
+        self, channel_id: int, messages: Sequence[BufferedMessage], trigger: ResponseTrigger, *, spoke: bool
+    ) -> None:
+        """What came of an exchange whose reply was free to be none."""
+        channel = self._channels.known(channel_id)
+        if spoke and channel is not None:
+            channel.schedule.restart(count=len(channel.buffer))
+        elif not spoke and self.on_silence is not None:
+            await self.on_silence(channel_id, list(messages), trigger)
+
+    # Channel names
+
+    def register_channel_name(self, channel_id: int, name: str) -> None:
+        self._labels.register_channel_name(channel_id, name)
+
+    def register_channel_context(
+        self, channel_id: int, *, name: str, kind: ChannelKind | str, parent_name: str | None = None
+    ) -> None:
+        self._labels.register_channel_context(channel_id, name=name, kind=kind, parent_name=parent_name)
+
+    def channel_context(self, channel_id: int) -> ChannelContext | None:
+        return self._labels.channel_context(channel_id)
+
+    def format_channel_context(self, channel_id: int) -> str:
+        """The channel's label, or its bare id while it is unknown."""
+        return self._labels.format_channel_context(channel_id)
+
+    # Ending
+
+    async def settled(self) -> None:
+        """Wait until no look that a lull began is under way."""
+        await self._background.settled()
+
+    async def aclose(self) -> None:
+        """Wait for no more lulls and end the looks under way; what waits is in the history."""
+        self._lulls.cancel_all()
+        await self._background.aclose()
+
+
+def _without(turns: Sequence[HistoryTurn], seen: Sequence[BufferedMessage]) -> list[HistoryTurn]:
+    """*turns* up to the first that is one of *seen*, counted from the end."""
+    kept = list(turns)
+    for message in reversed(seen):
+        if not kept or message.history_id is not None:
+            continue
+        newest = kept[-1]
+        if newest.role == "user" and newest.content == message.text:
+            kept.pop()
+    return kept

@@ -1,0 +1,1 @@
+"""Places to try the program in without an account anywhere."""

@@ -1,0 +1,1 @@
+"""Discord: text channels, threads, forum posts and direct messages."""

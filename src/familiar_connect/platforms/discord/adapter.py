@@ -1,0 +1,264 @@
+"""DiscordPlatform: the familiar on Discord, from logging in to leaving.
+
+What happens in a channel is taken in order; what came while nobody was connected is looked up before anything
+newer. A new run begins anew: nothing of an earlier connection is needed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from typing import Any
+
+from familiar_connect.conversation.afterthoughts import Afterthoughts
+from familiar_connect.familiar import Familiar
+from familiar_connect.history.beside.revisions import Revisions
+from familiar_connect.identity import Author
+from familiar_connect.platforms.discord.backfill import missed_since
+from familiar_connect.platforms.discord.faults import delivery_error, told_plainly
+from familiar_connect.platforms.discord.inbound import to_inbound
+from familiar_connect.platforms.discord.lanes import Lanes
+from familiar_connect.platforms.discord.library import (
+    GUILD_READY_TIMEOUT_S,
+    Application,
+    guard_events,
+    guard_requests,
+    look_up,
+    make_client,
+    spoken_to_at,
+)
+from familiar_connect.platforms.discord.place import DiscordPlace
+from familiar_connect.platforms.discord.scene import SceneCache
+from familiar_connect.platforms.discord.slash import Interactions, make_known
+from familiar_connect.subscriptions import SubscriptionKind
+from familiar_connect.support.aio import Background, off_loop
+
+logger = logging.getLogger(__name__)
+
+MAX_PLACES = 2_000
+MAX_DIRECT = 20
+"""Direct conversations looked back at; the latest."""
+TELL_AGAIN_S = 3600.0
+MAX_TOLD = 500
+"""Sentences for the owner that are not said again within the hour."""
+TAKE_IN_S = 3.0
+"""How long leaving may wait for what has come in to be stored."""
+# Who is online changes all the time: that is as fresh as the scene is kept.
+_CHANGES_A_SERVER = (
+    "guild_update",
+    "guild_channel_create",
+    "guild_channel_update",
+    "guild_channel_delete",
+    "guild_emojis_update",
+    "guild_stickers_update",
+    "guild_role_create",
+    "guild_role_update",
+    "guild_role_delete",
+    "member_update",
+    "member_join",
+    "thread_update",
+)
+
+
+class DiscordPlatform:
+    """One bot account, every server it is on."""
+
+    id = "discord"
+
+    def __init__(
+        self,
+        familiar: Familiar,
+        *,
+        token: str,
+        api_url: str | None = None,
+        guild_ready_timeout_s: float = GUILD_READY_TIMEOUT_S,
+    ) -> None:
+        self._familiar = familiar
+        self._token = token
+        self._api_url = api_url
+        self._guild_ready_timeout_s = guild_ready_timeout_s
+        self._scenes = SceneCache(familiar.clock)
+        self._revisions = Revisions(familiar.history_store, familiar.id, clock=familiar.clock)
+        self._afterthoughts = Afterthoughts(self._revisions, familiar.stores.privacy, familiar.intake.revise)
+        self._places: OrderedDict[int, DiscordPlace] = OrderedDict()
+        self._lanes = Lanes(look_back=self._catch_up)
+        self._background = Background("discord")
+        self._client: Any = None
+        self._interactions: Interactions | None = None
+        self._commands_known = False
+        self._told: OrderedDict[str, float] = OrderedDict()
+
+    async def run(self) -> None:
+        """Be on Discord until cancelled. SetupError: the owner has to mend something first."""
+        with spoken_to_at(self._api_url), told_plainly():
+            application = await look_up(self._token)
+            async with self._on_duty(application) as client:
+                await client.start(self._token)
+
+    @asynccontextmanager
+    async def _on_duty(self, application: Application) -> AsyncIterator[Any]:
+        """A client that tells us everything; at the end all is put back and nothing is left running."""
+        client = self._client = make_client(application, guild_ready_timeout_s=self._guild_ready_timeout_s)
+        self._interactions = Interactions(self._familiar, application.owners)
+        self._listen(client)
+        intake, runner = self._familiar.intake, self._familiar.path.runner
+        is_owner, report = intake.is_owner, runner.report
+
+        def is_ours(author: Author) -> bool:
+            ours = author.platform == self.id and author.user_id in {str(owner) for owner in application.owners}
+            return ours or is_owner(author)
+
+        async def tell_owner(text: str) -> None:
+            await self._tell_owner(application, text)
+
+        intake.is_owner, runner.report = is_ours, report or tell_owner
+        try:
+            yield client
+        finally:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(TAKE_IN_S):
+                    await self._lanes.settled()
+            intake.is_owner, runner.report = is_owner, report
+            await client.close()
+            await self._background.aclose()
+            await self._lanes.aclose()
+
+    def _listen(self, client: Any) -> None:
+        heard = {
+            "on_connect": self._on_connect,
+            "on_message": self._on_message,
+            "on_raw_message_edit": self._on_edit,
+            "on_raw_message_delete": self._on_delete,
+            "on_raw_bulk_message_delete": self._on_bulk_delete,
+            "on_interaction": self._on_interaction,
+            "on_guild_remove": self._on_guild_remove,
+            "on_error": self._on_error,
+        }
+        for name, handler in heard.items():
+            setattr(client, name, handler)
+        for event in _CHANGES_A_SERVER:
+            setattr(client, f"on_{event}", self._on_change)
+        guard_events(client, {"GUILD_CREATE": self._on_guild_here})
+        guard_requests(client)
+
+    # Hearing
+
+    async def _on_message(self, message: Any) -> None:
+        self._lanes.put(message.channel.id, lambda: self._hear(message))
+
+    async def _hear(self, message: Any, *, is_old_news: bool = False) -> None:
+        inbound = to_inbound(message, me=self._client.user.id)
+        if inbound is not None and not inbound.is_self:
+            place = self._place(message.channel)
+            await self._familiar.intake.receive(inbound, place, is_old_news=is_old_news)
+
+    def _place(self, channel: Any) -> DiscordPlace:
+        place = self._places.pop(channel.id, None)
+        if place is None:
+            place = DiscordPlace(lambda: self._client, channel, self._familiar, self._scenes)
+        place.meet(channel)
+        self._places[channel.id] = place
+        if len(self._places) > MAX_PLACES:
+            self._places.popitem(last=False)
+        return place
+
+    async def _on_edit(self, payload: Any) -> None:
+        self._lanes.put(payload.channel_id, lambda: self._revise(payload))
+
+    async def _revise(self, payload: Any) -> None:
+        message = getattr(payload, "new_message", None) or self._client.get_message(payload.message_id)
+        inbound = to_inbound(message, me=self._client.user.id) if message is not None else None
+        if inbound is not None and not inbound.is_self:
+            await self._afterthoughts.edited(inbound)
+
+    async def _on_delete(self, payload: Any) -> None:
+        self._lanes.put(payload.channel_id, lambda: self._retract(payload.channel_id, [payload.message_id]))
+
+    async def _on_bulk_delete(self, payload: Any) -> None:
+        self._lanes.put(payload.channel_id, lambda: self._retract(payload.channel_id, sorted(payload.message_ids)))
+
+    async def _retract(self, channel_id: int, message_ids: list[int]) -> None:
+        await self._afterthoughts.deleted(channel_id, [str(each) for each in message_ids])
+
+    # Coming, going and looking back
+
+    async def _on_connect(self) -> None:
+        for channel_id in await off_loop(self._revisions.direct_channels, self.id, limit=MAX_DIRECT):
+            self._lanes.put(channel_id, partial(self._catch_up, channel_id))
+        if not self._commands_known:
+            self._commands_known = True
+            self._background.start(self._make_commands_known(), name="commands")
+
+    async def _make_commands_known(self) -> None:
+        try:
+            changed = await make_known(self._client)
+        except Exception as error:  # isolation: without commands people can still be talked with
+            self._commands_known = False
+            logger.error("slash commands could not be made known", extra={"reason": str(delivery_error(error))})
+            return
+        logger.info("slash commands are known", extra={"changed": changed})
+
+    def _on_guild_here(self, data: dict[str, Any]) -> None:
+        """A server is there, at the start or again: what was missed comes before anything newer."""
+        guild_id = int(data["id"])
+        self._scenes.changed(guild_id)
+        here = {int(each["id"]) for kind in ("channels", "threads") for each in data.get(kind) or []}
+        for known in self._familiar.subscriptions.all():
+            if known.kind is SubscriptionKind.text and (known.guild_id == guild_id or known.channel_id in here):
+                self._lanes.put(known.channel_id, partial(self._catch_up, known.channel_id))
+
+    async def _catch_up(self, channel_id: int) -> None:
+        newest = await off_loop(self._revisions.newest_message_id, channel_id)
+        if newest is None or not newest.isdigit():
+            return
+        try:
+            channel = self._client.get_channel(channel_id) or await self._client.fetch_channel(channel_id)
+            missed = await missed_since(channel, int(newest))
+        except Exception as error:  # isolation: a channel that cannot be looked at ends no other
+            logger.warning(
+                "a subscribed channel cannot be read",
+                extra={"channel_id": channel_id, "reason": str(delivery_error(error))},
+            )
+            return
+        for message in missed:
+            await self._hear(message, is_old_news=True)
+
+    async def _on_guild_remove(self, guild: Any) -> None:
+        self._scenes.changed(guild.id)
+        logger.warning("the bot is no longer on a server", extra={"guild_id": guild.id})
+
+    async def _on_change(self, *changed: Any) -> None:
+        about = changed[0]
+        guild = getattr(about, "guild", about)
+        self._scenes.changed(getattr(guild, "id", None))
+
+    # Commands, and what the owner is told
+
+    async def _on_interaction(self, interaction: Any) -> None:
+        assert self._interactions is not None
+        try:
+            await self._interactions.answer(interaction)
+        except Exception as error:  # isolation: whatever the library raises
+            logger.warning(
+                "a slash command could not be answered", extra={"reason": str(delivery_error(error))}, exc_info=True
+            )
+
+    async def _tell_owner(self, application: Application, text: str) -> None:
+        """The same once an hour: a channel closed to us need not be told of at every message there."""
+        now, before = self._familiar.clock.monotonic(), self._told.get(text)
+        if before is not None and now - before < TELL_AGAIN_S:
+            return
+        self._told[text] = now
+        self._told.move_to_end(text)
+        if len(self._told) > MAX_TOLD:
+            self._told.popitem(last=False)
+        for owner in sorted(application.owners)[:1]:
+            user = self._client.get_user(owner) or await self._client.fetch_user(owner)
+            await user.send(text[:2000])
+
+    async def _on_error(self, event: str, *args: Any, **kwargs: Any) -> None:
+        logger.exception("discord event failed", extra={"event": event})

@@ -1,0 +1,186 @@
+"""to_inbound: a Discord message as an InboundMessage, with everything it holds besides its words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+
+from familiar_connect.chat.parts import (
+    Attachment,
+    Embed,
+    EmbedField,
+    ForwardedMessage,
+    NoticeKind,
+    Reaction,
+    ReferencedMessage,
+    Sticker,
+    WebhookIdentity,
+)
+from familiar_connect.chat.types import InboundMessage
+from familiar_connect.platforms.discord.people import author_of
+
+if TYPE_CHECKING:
+    import discord
+
+SAID = frozenset({"default", "reply"})
+JOINED = "new_member"
+NOTICE_FOOTER = "familiar notice: "
+"""Begins the footer of every embed we post that is not the familiar speaking; its kind follows."""
+FORWARD = "forward"
+
+
+def to_inbound(message: discord.Message, *, me: int) -> InboundMessage | None:
+    """*message* as we know messages, where *me* is our own id; None for what nobody said, like a pinned notice."""
+    kind = _kind(message)
+    if kind is None:
+        return None
+    channel = message.channel
+    reply_to = _reply_to(message, me)
+    is_self = message.author.id == me
+    return InboundMessage(
+        platform="discord",
+        channel_id=channel.id,
+        author=author_of(message.author),
+        text=message.content or "",
+        timestamp=message.created_at,
+        message_id=str(message.id),
+        guild_id=message.guild.id if message.guild is not None else None,
+        is_mention=any(person.id == me for person in message.mentions),
+        is_reply_to_us=reply_to is not None and reply_to.is_self,
+        is_bot=bool(message.author.bot) or message.webhook_id is not None,
+        is_dm=message.guild is None,
+        channel_name=getattr(channel, "name", None),
+        is_self=is_self,
+        kind=kind,
+        edited_at=message.edited_at,
+        reply_to=reply_to,
+        reactions=tuple(_reaction(reaction) for reaction in message.reactions),
+        forwards=_forwards(message),
+        embeds=embeds_of(message.embeds, ours=is_self),
+        attachments=attachments_of(message.attachments, is_voice=message.flags.is_voice_message),
+        stickers=stickers_of(message.stickers),
+        mentions=tuple(author_of(person) for person in message.mentions),
+        webhook=_webhook(message),
+    )
+
+
+def _kind(message: discord.Message) -> Literal["default", "join"] | None:
+    name = getattr(message.type, "name", "")
+    if name in SAID:
+        return "default"
+    return "join" if name == JOINED else None
+
+
+def _webhook(message: discord.Message) -> WebhookIdentity | None:
+    if message.webhook_id is None:
+        return None
+    return WebhookIdentity(webhook_id=str(message.webhook_id), name=message.author.name)
+
+
+def _reply_to(message: discord.Message, me: int) -> ReferencedMessage | None:
+    """What the message answers; only its id where the platform does not say more."""
+    reference = message.reference
+    if reference is None or _is_forward(message) or reference.message_id is None:
+        return None
+    answered: Any = reference.resolved
+    if answered is None or getattr(answered, "author", None) is None:
+        return ReferencedMessage(message_id=str(reference.message_id))
+    return ReferencedMessage(
+        message_id=str(answered.id),
+        author=author_of(answered.author),
+        text=answered.content or "",
+        is_self=answered.author.id == me,
+        webhook=_webhook(answered),
+        attachments=attachments_of(answered.attachments, is_voice=answered.flags.is_voice_message),
+        embeds=embeds_of(answered.embeds, ours=answered.author.id == me),
+        stickers=stickers_of(answered.stickers),
+    )
+
+
+def _is_forward(message: discord.Message) -> bool:
+    return getattr(getattr(message.reference, "type", None), "name", None) == FORWARD
+
+
+def _forwards(message: discord.Message) -> tuple[ForwardedMessage, ...]:
+    return tuple(_forward(snapshot.message, message) for snapshot in message.snapshots if snapshot.message is not None)
+
+
+def _forward(snapshot: Any, message: discord.Message) -> ForwardedMessage:
+    """A snapshot. Who wrote it is known only where we heard the original ourselves."""
+    reference = message.reference
+    writer = getattr(getattr(snapshot, "original_message", None), "author", None)
+    guild = message.guild
+    source = guild.get_channel_or_thread(reference.channel_id) if guild is not None and reference is not None else None
+    return ForwardedMessage(
+        author=author_of(writer) if writer is not None else None,
+        text=snapshot.content or "",
+        channel_name=getattr(source, "name", None),
+        timestamp=snapshot.created_at,
+        attachments=attachments_of(snapshot.attachments, is_voice=False),
+        embeds=embeds_of(snapshot.embeds, ours=False),
+        stickers=stickers_of(snapshot.stickers),
+        is_reachable=source is not None,
+    )
+
+
+def _reaction(reaction: Any) -> Reaction:
+    emoji = reaction.emoji
+    emoji_id = getattr(emoji, "id", None)
+    return Reaction(
+        label=emoji if isinstance(emoji, str) else str(emoji.name),
+        count=reaction.count,
+        emoji_id=str(emoji_id) if emoji_id is not None else None,
+        is_custom=emoji_id is not None,
+        users=None,
+        by_us=bool(reaction.me),
+    )
+
+
+def attachments_of(attachments: Iterable[Any], *, is_voice: bool) -> tuple[Attachment, ...]:
+    return tuple(
+        Attachment(
+            url=each.url,
+            filename=each.filename,
+            mime=each.content_type,
+            proxy_url=each.proxy_url,
+            attachment_id=str(each.id),
+            size_bytes=each.size,
+            is_voice=is_voice,
+        )
+        for each in attachments
+    )
+
+
+def stickers_of(stickers: Iterable[Any]) -> tuple[Sticker, ...]:
+    return tuple(
+        Sticker(
+            name=each.name,
+            sticker_id=str(each.id),
+            url=each.url,
+            description=getattr(each, "description", None) or None,
+        )
+        for each in stickers
+    )
+
+
+def embeds_of(embeds: Iterable[Any], *, ours: bool) -> tuple[Embed, ...]:
+    return tuple(_embed(each, ours=ours) for each in embeds)
+
+
+def _embed(embed: Any, *, ours: bool) -> Embed:
+    return Embed(
+        notice=_notice(getattr(embed.footer, "text", None)) if ours else None,
+        author=getattr(embed.author, "name", None),
+        title=embed.title or None,
+        description=embed.description or None,
+        fields=tuple(EmbedField(name=str(field.name), value=str(field.value)) for field in embed.fields),
+        url=embed.url or None,
+        image_url=getattr(embed.image, "url", None),
+        thumbnail_url=getattr(embed.thumbnail, "url", None),
+    )
+
+
+def _notice(footer: str | None) -> NoticeKind | None:
+    kind = (footer or "").removeprefix(NOTICE_FOOTER)
+    known = kind in get_args(NoticeKind) and footer != kind
+    return cast("NoticeKind", kind) if known else None

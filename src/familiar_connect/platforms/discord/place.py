@@ -1,0 +1,240 @@
+"""DiscordPlace: one channel as we meet it: typing, sending, looking back, looking around.
+
+A message is sent under a nonce that Discord checks, so that trying again after an answer was lost never says
+a thing twice. Nobody is pinged unless they are mentioned by a person.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+from uuid import uuid4
+
+from familiar_connect.chat.scene import Scene
+from familiar_connect.chat.types import InboundMessage
+from familiar_connect.errors import DeliveryError
+from familiar_connect.familiar import Familiar
+from familiar_connect.history.recent import StoredRecent
+from familiar_connect.identity import Author
+from familiar_connect.platforms.discord.faults import delivery_error
+from familiar_connect.platforms.discord.inbound import NOTICE_FOOTER, to_inbound
+from familiar_connect.platforms.discord.people import author_of
+from familiar_connect.platforms.discord.scene import SceneCache, scene_of
+from familiar_connect.support.aio import cancel_and_wait, off_loop
+
+logger = logging.getLogger(__name__)
+
+LIMIT = 2000
+TYPING_EVERY_S = 8.0
+"""Discord shows typing for ten seconds."""
+EDIT_INTERVAL_S = 1.2
+ANSWER_WITHIN_S = 30.0
+MAX_SPEAKERS = 30
+NONCE_CHARS = 25
+
+
+class DiscordPlace:
+    """A channel, thread or direct conversation."""
+
+    streams = False
+    limit = LIMIT
+    edit_interval_s = EDIT_INTERVAL_S
+
+    def __init__(self, client: Callable[[], Any], channel: Any, familiar: Familiar, scenes: SceneCache) -> None:
+        self._connected = client
+        self.meet(channel)
+        self._familiar = familiar
+        self._scenes = scenes
+        self._unsure: tuple[str, str] | None = None
+        """Text and nonce of a message that may or may not have arrived."""
+
+    def meet(self, channel: Any) -> None:
+        """Know the channel as it was met last."""
+        self._channel, self._met_by = channel, self._client
+
+    @property
+    def _client(self) -> Any:
+        """The client of now: a reply begun before the platform was started again goes out after."""
+        return self._connected()
+
+    @property
+    def channel(self) -> Any:
+        """The channel as the library knows it now; after a new beginning that is another object."""
+        found = self._client.get_channel(self._channel.id)
+        if found is None and self._met_by is not self._client:
+            return self._client.get_partial_messageable(self._channel.id)
+        return found or self._channel
+
+    @asynccontextmanager
+    async def thinking(self) -> AsyncIterator[None]:
+        typing = asyncio.get_running_loop().create_task(self._type(), name=f"typing:{self._channel.id}")
+        try:
+            yield
+        finally:
+            await cancel_and_wait(typing)
+
+    async def _type(self) -> None:
+        """Show that we type until cancelled. That it cannot be shown costs nothing."""
+        while True:
+            try:
+                await self.channel.trigger_typing()
+            except Exception as error:  # isolation: a courtesy is never worth a reply
+                logger.debug("typing could not be shown", extra={"error": type(error).__name__})
+            await asyncio.sleep(TYPING_EVERY_S)
+
+    async def send(self, text: str) -> None:
+        await self.post(text)
+
+    async def post(self, text: str) -> object:
+        import discord
+
+        nonce = self._unsure[1] if self._unsure and self._unsure[0] == text else uuid4().hex[:NONCE_CHARS]
+        self._unsure = (text, nonce)
+        quiet = discord.AllowedMentions(everyone=False, users=False, roles=False, replied_user=False)
+        try:
+            async with asyncio.timeout(ANSWER_WITHIN_S):
+                posted: object = await self.channel.send(text, nonce=nonce, enforce_nonce=True, allowed_mentions=quiet)
+        except Exception as error:  # whatever the library raises
+            failure = delivery_error(error)
+            if not failure.retryable:
+                self._unsure = None
+            raise failure from error
+        self._unsure = None
+        return posted
+
+    async def edit(self, posted: object, text: str) -> None:
+        message: Any = posted
+        try:
+            async with asyncio.timeout(ANSWER_WITHIN_S):
+                await message.edit(content=text)
+        except Exception as error:  # whatever the library raises
+            raise delivery_error(error) from error
+
+    async def send_sticker(self, name: str) -> None:
+        """One of the server's own stickers, by its name; of two the later made."""
+        guild = getattr(self.channel, "guild", None)
+        wanted = name.strip().casefold()
+        found = [each for each in (guild.stickers if guild is not None else ()) if each.name.casefold() == wanted]
+        if not found:
+            raise DeliveryError("this server has no sticker of that name")
+        try:
+            async with asyncio.timeout(ANSWER_WITHIN_S):
+                await self.channel.send(stickers=[max(found, key=lambda each: int(each.id))])
+        except Exception as error:  # whatever the library raises
+            raise delivery_error(error) from error
+
+    async def notice(self, text: str) -> None:
+        """Something that is not the familiar speaking, in a frame of its own."""
+        import discord
+
+        framed = discord.Embed(description=text[:LIMIT]).set_footer(text=f"{NOTICE_FOOTER}error")
+        try:
+            async with asyncio.timeout(ANSWER_WITHIN_S):
+                await self.channel.send(embed=framed)
+        except Exception as error:  # isolation: there is nobody left to tell
+            logger.warning(
+                "a notice could not be shown",
+                extra={"channel_id": self._channel.id, "reason": str(delivery_error(error))},
+            )
+
+    async def barred(self) -> str | None:
+        """Why nothing can be written here, as far as the library knows."""
+        import discord
+
+        channel = self.channel
+        guild = getattr(channel, "guild", None)
+        if guild is None:
+            return None
+        if self._client.get_guild(guild.id) is None:
+            return "the bot is no longer on that server"
+        if getattr(channel, "archived", False) and getattr(channel, "locked", False):
+            return "the thread is archived and locked"
+        if guild.me is None:
+            return None
+        try:
+            rights = channel.permissions_for(guild.me)
+        except discord.ClientException:  # a thread of a channel that we cannot see
+            return None
+        in_thread = getattr(channel, "parent", None) is not None
+        may_send = rights.send_messages_in_threads if in_thread else rights.send_messages
+        if not (rights.view_channel and may_send):
+            return "the bot lacks the right to send messages there"
+        return None
+
+    async def recent(self, limit: int) -> Sequence[InboundMessage]:
+        """The stored messages, each with what the platform shows of it now."""
+        me = self._client.user
+        stored = StoredRecent(
+            self._familiar.history_store,
+            self._familiar.id,
+            self._channel.id,
+            platform="discord",
+            me=author_of(me) if me is not None else None,
+        )
+        messages = await stored.recent(limit)
+        wanted = {message.message_id for message in messages}
+        # One walk over what the library has at hand: it would walk once for each message asked for.
+        live = {str(each.id): each for each in self._client.cached_messages if str(each.id) in wanted}
+        return [self._as_shown(message, live.get(message.message_id or "")) for message in messages]
+
+    def _as_shown(self, stored: InboundMessage, live: Any) -> InboundMessage:
+        me = self._client.user
+        now = to_inbound(live, me=me.id) if live is not None and me is not None else None
+        if now is None:
+            return stored
+        return replace(
+            stored,
+            reply_to=now.reply_to,
+            reactions=now.reactions,
+            forwards=now.forwards,
+            embeds=now.embeds,
+            attachments=now.attachments,
+            stickers=now.stickers,
+            mentions=now.mentions,
+            edited_at=now.edited_at,
+            kind=now.kind,
+        )
+
+    async def scene(self) -> Scene:
+        kept = self._scenes.get(self._channel.id)
+        if kept is not None:
+            return kept
+        speakers = await off_loop(
+            self._familiar.history_store.recent_distinct_authors,
+            familiar_id=self._familiar.id,
+            channel_id=self._channel.id,
+            limit=MAX_SPEAKERS,
+        )
+        return self._scenes.put(self._channel.id, scene_of(self.channel, me=self._client.user, speakers=speakers))
+
+    async def message(self, message_id: str) -> InboundMessage | None:
+        """One message of this channel, looked up where it is not at hand; None when it is gone."""
+        if not message_id.isdigit() or self._client.user is None:
+            return None
+        live = self._client.get_message(int(message_id))
+        if live is None:
+            live = await self._looked_up(self.channel.fetch_message(int(message_id)))
+        return to_inbound(live, me=self._client.user.id) if live is not None else None
+
+    async def reactors(self, message_id: str, label: str, limit: int) -> Sequence[Author]:
+        """Who reacted to a message at hand with one emoji."""
+        live = self._client.get_message(int(message_id)) if message_id.isdigit() else None
+        for reaction in live.reactions if live is not None else ():
+            emoji = reaction.emoji
+            if label == (emoji if isinstance(emoji, str) else emoji.name):
+                people = await self._looked_up(reaction.users(limit=limit).flatten())
+                return [author_of(person) for person in people or ()]
+        return []
+
+    async def _looked_up(self, asked: Any) -> Any:
+        """What Discord answers; None where it does not."""
+        try:
+            async with asyncio.timeout(ANSWER_WITHIN_S):
+                return await asked
+        except Exception as error:  # isolation: a detail is never worth a reply
+            logger.debug("a message could not be looked up", extra={"error": type(error).__name__})
+            return None

@@ -1,0 +1,1 @@
+"""Twitch: a channel's chat, and what happens on it, through EventSub."""

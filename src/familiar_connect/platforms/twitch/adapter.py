@@ -1,0 +1,275 @@
+"""TwitchPlatform: hears a channel's chat and events, and answers in the chat.
+
+Two accounts may take part: the one that speaks, and the streamer's, who alone may see subscriptions, cheers,
+redemptions and ads. They are one where the familiar speaks as the streamer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
+
+from familiar_connect.chat.types import InboundMessage
+from familiar_connect.config.platforms import TwitchConfig
+from familiar_connect.errors import ConfigError, SetupError
+from familiar_connect.familiar import Familiar
+from familiar_connect.history.recent import StoredRecent
+from familiar_connect.platforms.twitch.account import Addresses, Credentials, TwitchAccount, TwitchUser, open_account
+from familiar_connect.platforms.twitch.eventsub import EventSub, Sleep
+from familiar_connect.platforms.twitch.inbound import OwnWords, chat_message, event_message
+from familiar_connect.platforms.twitch.place import TwitchPlace
+from familiar_connect.platforms.twitch.rewards import Rewards
+from familiar_connect.platforms.twitch.types import Kind, Notification, Topic, TwitchEvent, TwitchWatcherConfig
+from familiar_connect.platforms.twitch.watcher import TwitchWatcher, ad_seconds
+from familiar_connect.subscriptions import SubscriptionKind
+from familiar_connect.support.aio import Background, off_loop
+
+logger = logging.getLogger(__name__)
+
+CHAT_SCOPES = ("user:read:chat", "user:write:chat")
+EVENTSUB = "wss://eventsub.wss.twitch.tv/ws"
+REWARD_OF_A_LINE = "channel_points_custom_reward_id"
+
+KeepToken = Callable[[Credentials, str, str], None]
+"""Told of a renewed token and its refresh token, to keep them."""
+
+
+class TwitchPlatform:
+    """One channel."""
+
+    id = "twitch"
+
+    def __init__(
+        self,
+        familiar: Familiar,
+        *,
+        speaker: Credentials,
+        broadcaster: Credentials | None = None,
+        keep: KeepToken = lambda credentials, token, refresh_token: None,
+        tell: Callable[[str], None] = lambda sentence: None,
+        addresses: Addresses | None = None,
+        sleep: Sleep = asyncio.sleep,
+        ready: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._familiar = familiar
+        self._settings = familiar.config.twitch
+        self._speaker = speaker
+        self._broadcaster = broadcaster
+        self._keep = keep
+        self._tell = tell
+        self._addresses = addresses or Addresses()
+        self._sleep = sleep
+        self._ready = ready
+        self._background = Background("twitch")
+        self._rewards = Rewards(sleep)
+
+    async def run(self) -> None:
+        """Hear and answer until cancelled; what the owner must mend is raised as one sentence."""
+        speaker = await self._open(self._speaker)
+        self._check_may_chat(speaker)
+        channel = await self._channel(speaker)
+        streamer = await self._streamer(speaker, channel)
+        room = await off_loop(self._room, speaker, channel)
+        watcher = watcher_for(self._settings, channel, streamer, speaker)
+        chat = {"broadcaster_user_id": channel.user_id, "user_id": speaker.user_id}
+        wanted = [(speaker, Topic(kind=Kind.chat, condition=chat, scope=CHAT_SCOPES[0]))]
+        wanted += [(self._ear(topic, speaker, streamer), topic) for topic in watcher.topics()]
+        try:
+            async with asyncio.TaskGroup() as group:
+                for account in {id(one): one for one, _ in wanted}.values():
+                    topics = tuple(topic for one, topic in wanted if one is account)
+                    session = self._session(account, topics, partial(self._heard, room, watcher))
+                    group.create_task(session.run(), name=f"eventsub {account.login}")
+        except* SetupError as errors:
+            raise _first(errors.exceptions) from None
+        finally:
+            await self._background.aclose()
+
+    # Setting up
+
+    async def _open(self, credentials: Credentials) -> TwitchAccount:
+        async def renewed(token: str, refresh_token: str) -> None:
+            await off_loop(self._keep, credentials, token, refresh_token)
+
+        return await open_account(credentials, self._addresses, renewed)
+
+    def _check_may_chat(self, speaker: TwitchAccount) -> None:
+        lacking = [scope for scope in CHAT_SCOPES if scope not in speaker.scopes]
+        if lacking:
+            raise SetupError(
+                f"{self._speaker.name} lacks the right {' and '.join(lacking)}, so the chat of Twitch stays closed: "
+                "make a token with it, as docs/guides/twitch.md describes"
+            )
+
+    async def _channel(self, speaker: TwitchAccount) -> TwitchUser:
+        login = (self._settings.channel or "").lstrip("#@").lower()
+        found = await speaker.find(login)
+        if found is None or not found.user_id.isdigit():
+            path = self._familiar.root / "character.toml"
+            raise ConfigError(f"{path}: [twitch] channel: Twitch knows no {login!r}; write the channel's login name")
+        return found
+
+    async def _streamer(self, speaker: TwitchAccount, channel: TwitchUser) -> TwitchAccount | None:
+        """The channel's own account, where we hold a token for it."""
+        if speaker.user_id == channel.user_id:
+            return speaker
+        if self._broadcaster is None:
+            return None
+        streamer = await self._open(self._broadcaster)
+        if streamer.user_id != channel.user_id:
+            raise SetupError(
+                f"{self._broadcaster.name} belongs to {streamer.login} and [twitch] channel is {channel.login}: the "
+                "token must be the streamer's own"
+            )
+        return streamer
+
+    def _room(self, speaker: TwitchAccount, channel: TwitchUser) -> _Room:
+        """The channel as we meet it; naming it in the settings is subscribing to it."""
+        channel_id, familiar = int(channel.user_id), self._familiar
+        if familiar.subscriptions.get(channel_id=channel_id, kind=SubscriptionKind.text) is None:
+            familiar.subscriptions.add(channel_id=channel_id, kind=SubscriptionKind.text, guild_id=None)
+        return _Room(self, speaker, channel)
+
+    def _ear(self, topic: Topic, speaker: TwitchAccount, streamer: TwitchAccount | None) -> TwitchAccount:
+        """Who asks for a topic: whoever has the right, the streamer first."""
+        allowed = [one for one in (streamer, speaker) if one is not None and topic.scope in one.scopes]
+        return allowed[0] if allowed else speaker
+
+    def _session(
+        self, account: TwitchAccount, topics: tuple[Topic, ...], heard: Callable[[Notification], Awaitable[None]]
+    ) -> EventSub:
+        async def ask(topic: Topic, session_id: str) -> None:
+            why_not = await account.ask_for(topic, session_id)
+            if why_not is None:
+                return
+            if topic.kind is Kind.chat:
+                raise SetupError(f"the chat of {self._settings.channel} cannot be read: {why_not}")
+            self._tell(f"Twitch tells nothing of {topic.kind.value}: {why_not}. See docs/guides/twitch.md.")
+
+        return EventSub(
+            self._addresses.eventsub or EVENTSUB,
+            topics=topics,
+            ask=ask,
+            heard=heard,
+            revoked=partial(self._revoked, account.token_name),
+            ready=self._ready,
+            sleep=self._sleep,
+        )
+
+    def _revoked(self, token_name: str, kind: str, status: str) -> None:
+        if status in ("authorization_revoked", "user_removed"):
+            raise SetupError(
+                f"Twitch took back our right to listen ({status}): make a new token as docs/guides/twitch.md "
+                f"describes and put it into secrets.env as {token_name}"
+            )
+        self._tell(f"Twitch no longer tells of {kind} ({status}).")
+
+    # Hearing
+
+    async def _heard(self, room: _Room, watcher: TwitchWatcher, notification: Notification) -> None:
+        if notification.kind == Kind.chat:
+            if notification.event.get("cheer") and watcher.config.cheers_enabled:
+                return  # told as a cheer, words and all
+            message = room.chat(notification)
+            if message is not None:
+                await self._heard_in_chat(room, message, watcher, notification.event.get(REWARD_OF_A_LINE))
+            return
+        event = watcher.event_of(notification)
+        if notification.kind == Kind.redemption and (reward := notification.event.get("reward")):
+            self._rewards.learn(str(reward.get("id")), is_told=event is not None)
+        if event is None:
+            return
+        await room.receive(room.event(event, f"event:{notification.message_id}"))
+        if notification.kind == Kind.ads_begin:
+            ending = self._ads_end(room, watcher, ad_seconds(notification.event), notification.message_id)
+            self._background.start(ending, name="ads")
+
+    async def _heard_in_chat(
+        self, room: _Room, message: InboundMessage, watcher: TwitchWatcher, reward_id: object
+    ) -> None:
+        """A line of chat; one written with a reward that is told as an event is told with that, words and all."""
+        known = self._rewards.known(str(reward_id)) if reward_id and watcher.config.redemption_names else False
+        if known is None:
+            self._background.start(self._hold(room, message, str(reward_id)), name="reward")
+        elif not known:
+            await room.receive(message)
+
+    async def _hold(self, room: _Room, message: InboundMessage, reward_id: str) -> None:
+        """Hand a line on unless its redemption tells of it; also when there is no time left to wait."""
+        try:
+            is_told = await self._rewards.is_told(reward_id)
+        except asyncio.CancelledError:
+            await room.receive(message)
+            raise
+        if not is_told:
+            await room.receive(message)
+
+    async def _ads_end(self, room: _Room, watcher: TwitchWatcher, after_s: float, message_id: str) -> None:
+        await self._sleep(after_s)
+        event = watcher.ads_ended(self._familiar.clock.now())
+        if event is not None:
+            await room.receive(room.event(event, f"event:{message_id}:end"))
+
+
+class _Room:
+    """The channel we are in: who we are there, and how to answer."""
+
+    def __init__(self, platform: TwitchPlatform, speaker: TwitchAccount, channel: TwitchUser) -> None:
+        familiar = platform._familiar
+        self._intake = familiar.intake
+        self._speaker = speaker
+        self._channel = channel
+        self._channel_id = int(channel.user_id)
+        self._own = OwnWords()
+        stored = StoredRecent(familiar.history_store, familiar.id, self._channel_id, platform=platform.id)
+        self._place = TwitchPlace(channel.login, say=self._say, tell=platform._tell, recent=stored)
+
+    async def receive(self, message: InboundMessage) -> None:
+        heard = await self._intake.receive(message, self._place)
+        logger.debug("heard", extra={"channel_id": self._channel_id, "outcome": heard.value})
+
+    def chat(self, notification: Notification) -> InboundMessage | None:
+        return chat_message(
+            notification,
+            channel_id=self._channel_id,
+            channel=self._channel.login,
+            us=self._speaker.user_id,
+            shared=self._speaker.user_id == self._channel.user_id,
+            own=self._own,
+        )
+
+    def event(self, event: TwitchEvent, message_id: str) -> InboundMessage:
+        return event_message(event, channel_id=self._channel_id, message_id=message_id)
+
+    async def _say(self, line: str) -> None:
+        self._own.said(line)
+        await self._speaker.say(self._channel.user_id, line)
+
+
+def watcher_for(
+    settings: TwitchConfig, channel: TwitchUser, streamer: TwitchAccount | None, speaker: TwitchAccount
+) -> TwitchWatcher:
+    """The watcher the settings ask for; followers are seen by the streamer, else by the speaker as a moderator."""
+    config = TwitchWatcherConfig(
+        subscriptions_enabled=settings.subscriptions_enabled,
+        cheers_enabled=settings.cheers_enabled,
+        follows_enabled=settings.follows_enabled,
+        ads_enabled=settings.ads_enabled,
+        ads_immediate=settings.ads_immediate,
+        redemption_names=list(settings.redemption_names),
+    )
+    sees_followers = streamer or speaker
+    return TwitchWatcher(
+        config=config, broadcaster_id=channel.user_id, channel=channel.login, moderator_id=sees_followers.user_id
+    )
+
+
+def _first(errors: Iterable[BaseException]) -> SetupError:
+    for error in errors:
+        if isinstance(error, BaseExceptionGroup):
+            return _first(error.exceptions)
+        if isinstance(error, SetupError):
+            return error
+    raise AssertionError("a group without errors")

@@ -1,0 +1,74 @@
+"""/channel-full-rp and its siblings: how the familiar talks in this channel; /channel-backdrop: where that is."""
+
+from __future__ import annotations
+
+from familiar_connect.config.types import ChannelMode
+from familiar_connect.context.providers.mode_instructions import resolve_mode_default
+from familiar_connect.familiar import Familiar
+from familiar_connect.slash.command import Run, SlashCommand, SlashContext, SlashForm, SlashReply
+from familiar_connect.support.aio import off_loop
+from familiar_connect.support.text import one_line, truncate_chars
+
+MAX_PLACEHOLDER = 100
+CLEAR = "clear"
+
+_MEANING = {
+    ChannelMode.full_rp: "Play the part in full here: scenes, actions, long replies.",
+    ChannelMode.text_conversation_rp: "Chat in character here, as people text each other.",
+    ChannelMode.imitate_voice: "Write here as if every reply were spoken aloud.",
+}
+
+
+def _sets(mode: ChannelMode) -> Run:
+    async def set_mode(ctx: SlashContext, familiar: Familiar) -> SlashReply:
+        await off_loop(familiar.channel_configs.set_mode, ctx.channel_id, mode)
+        return SlashReply(text=f"This channel is in the mode {mode.value} from the next reply on.")
+
+    return set_mode
+
+
+MODES = tuple(
+    SlashCommand(
+        name=f"channel-{mode.value.replace('_', '-')}", description=_MEANING[mode], run=_sets(mode), needs_manage=True
+    )
+    for mode in ChannelMode
+)
+
+
+async def backdrop_form(ctx: SlashContext, familiar: Familiar) -> SlashForm:
+    """The present text, and what the mode says where there is none."""
+    config = await off_loop(familiar.channel_configs.get, ctx.channel_id)
+    default = await off_loop(
+        resolve_mode_default,
+        modes_root=familiar.root / "modes",
+        mode=config.mode,
+        defaults_modes_root=familiar.defaults_modes_root,
+    )
+    hint = truncate_chars(one_line(default or "Where does this take place?"), MAX_PLACEHOLDER)
+    return SlashForm(
+        title="Backdrop of this channel",
+        label="Where and how it takes place; empty: none",
+        value=config.backdrop_override or "",
+        placeholder=hint[:MAX_PLACEHOLDER],
+    )
+
+
+async def backdrop(ctx: SlashContext, familiar: Familiar) -> SlashReply:
+    text = ctx.words.strip()
+    if not text and not ctx.from_form:
+        present = await off_loop(familiar.channel_configs.get_backdrop, ctx.channel_id)
+        return SlashReply(text=present or f"No backdrop yet. Set one with /channel-backdrop TEXT; {CLEAR} clears it.")
+    if not ctx.from_form and text.lower() == CLEAR:
+        text = ""
+    label = familiar.labels.format_channel_context(ctx.channel_id)
+    await off_loop(familiar.channel_configs.set_backdrop, ctx.channel_id, text, channel_name=label)
+    return SlashReply(text="The backdrop is set." if text else "The backdrop is cleared.")
+
+
+BACKDROP = SlashCommand(
+    name="channel-backdrop",
+    description="Set where the conversation in this channel takes place.",
+    run=backdrop,
+    form=backdrop_form,
+    needs_manage=True,
+)

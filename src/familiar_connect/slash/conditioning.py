@@ -1,0 +1,53 @@
+"""/reward and /punish: telling the familiar what to do more or less of."""
+
+from __future__ import annotations
+
+from familiar_connect.familiar import Familiar
+from familiar_connect.memory.notes.conditioning import ACTIONS, MAX_REASON, Kind
+from familiar_connect.slash.command import Run, SlashCommand, SlashContext, SlashOption, SlashReply
+from familiar_connect.support.aio import off_loop
+
+
+def _notes(kind: Kind) -> Run:
+    async def note(ctx: SlashContext, familiar: Familiar) -> SlashReply:
+        action, _, reason = ctx.words.strip().partition(" ")
+        if action not in ACTIONS[kind]:
+            return SlashReply(text=f"Say /{kind} with one of: {', '.join(ACTIONS[kind])}; then why.")
+        if len(reason.strip()) > MAX_REASON:
+            return SlashReply(text=f"A reason has at most {MAX_REASON} characters; that one has {len(reason)}.")
+        if familiar.stores.privacy.is_full(ctx.author):
+            return SlashReply(text="Your privacy is full, so nothing you do is kept. See /privacy.")
+        if ctx.guild_id is None:
+            return SlashReply(text=f"/{kind} belongs to a server: what I learn there, I keep to there.")
+        times = await off_loop(
+            familiar.stores.conditioning.note,
+            kind,
+            action,
+            reason,
+            author=ctx.author,
+            server_id=ctx.guild_id,
+            persona=familiar.name,
+        )
+        past = ACTIONS[kind][action]
+        why = f" for: {reason.strip()}" if reason.strip() else ". Without a reason I cannot learn from it"
+        return SlashReply(
+            text=f"{familiar.name} was {past}{why}." + (f" That makes {times} times." if times > 1 else "")
+        )
+
+    return note
+
+
+def _command(kind: Kind, description: str) -> SlashCommand:
+    return SlashCommand(
+        name=kind,
+        description=description,
+        run=_notes(kind),
+        options=(
+            SlashOption(name="action", description="How.", required=True, choices=tuple(ACTIONS[kind])),
+            SlashOption(name="reason", description="What for."),
+        ),
+    )
+
+
+REWARD = _command("reward", "Reward me for something I did well.")
+PUNISH = _command("punish", "Scold me for something I should not do.")

@@ -1,0 +1,152 @@
+"""/subscribe-text … /unsubscribe-voice: where the familiar listens.
+
+Leaving writes up what was heard there, and says a first word before that, for it may take a while.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from familiar_connect.chat.scene import ChannelKind
+from familiar_connect.conversation.channels import label_of
+from familiar_connect.familiar import Familiar
+from familiar_connect.slash.command import SlashCommand, SlashContext, SlashPlace, SlashReply
+from familiar_connect.subscriptions import SubscriptionKind
+from familiar_connect.support.aio import off_loop
+
+logger = logging.getLogger(__name__)
+
+WRITABLE = (ChannelKind.text, ChannelKind.thread, ChannelKind.forum_post)
+NO_CHANNEL = "There is nothing to subscribe to here: everything said here is heard."
+NO_VOICE = "I have no voice here: speaking and hearing are not set up on this platform."
+
+
+async def subscribe_text(ctx: SlashContext, familiar: Familiar) -> SlashReply:
+    place = ctx.place
+    if place is None:
+        return SlashReply(text=NO_CHANNEL)
+    refused = _unfit(place)
+    if refused is not None:
+        return SlashReply(text=refused)
+    if place.join is not None:
+        await place.join()
+    await off_loop(
+        familiar.subscriptions.add,
+        channel_id=ctx.channel_id,
+        kind=SubscriptionKind.text,
+        guild_id=place.guild_id,
+    )
+    _name(ctx.channel_id, place, familiar)
+    return SlashReply(text=f"I listen to {label_of(place.channel)} now.")
+
+
+def _unfit(place: SlashPlace) -> str | None:
+    """Why this is no channel to listen to; None: it is one."""
+    kind = place.channel.kind
+    if kind in (ChannelKind.dm, ChannelKind.group_dm):
+        return "A direct message needs no subscription; `[discord].dms` in character.toml says whose I answer."
+    if kind is ChannelKind.forum_root:
+        return "A forum is a list of posts: use this in one of its posts."
+    if kind not in WRITABLE:
+        return "I can only listen to text channels and threads."
+    lacking = [
+        right for right, has in (("view this channel", place.can_view), ("send messages", place.can_send)) if not has
+    ]
+    return f"I lack the right to {' and to '.join(lacking)} here." if lacking else None
+
+
+def _name(channel_id: int, place: SlashPlace, familiar: Familiar) -> None:
+    channel = place.channel
+    familiar.monitor.register_channel_context(
+        channel_id, name=channel.name, kind=channel.kind, parent_name=channel.parent_name
+    )
+
+
+async def unsubscribe_text(ctx: SlashContext, familiar: Familiar) -> SlashReply:
+    if familiar.subscriptions.get(channel_id=ctx.channel_id, kind=SubscriptionKind.text) is None:
+        return SlashReply(text="I was not listening to this channel.")
+    await off_loop(familiar.subscriptions.remove, channel_id=ctx.channel_id, kind=SubscriptionKind.text)
+    familiar.monitor.clear_channel(ctx.channel_id)
+    await ctx.acknowledge("I stop listening here and write up what I heard.")
+    return SlashReply(text=f"I no longer listen here. {await _written_up(familiar)}")
+
+
+async def _written_up(familiar: Familiar) -> str:
+    try:
+        await familiar.memory_writer_scheduler.flush()
+    except Exception as error:  # isolation: the writer tries again by itself
+        logger.warning("memory could not be written up", extra={"error": type(error).__name__})
+        return "Memory is not written up yet; that is tried again later."
+    return "What I heard is written up."
+
+
+async def subscribe_voice(ctx: SlashContext, familiar: Familiar) -> SlashReply:
+    door = ctx.place.voice if ctx.place is not None else None
+    if ctx.place is None or door is None:
+        return SlashReply(text=NO_VOICE)
+    if door.caller_channel is None or door.caller_channel_id is None:
+        return SlashReply(text="Join a voice channel first, then I come along.")
+    if door.connected_channel_id is not None:
+        return SlashReply(text="I am in a voice channel of this server already.")
+    lacking = [right for right, has in (("connect", door.may_connect), ("speak", door.may_speak)) if not has]
+    if lacking:
+        return SlashReply(text=f"I lack the right to {' and to '.join(lacking)} in that channel.")
+    await ctx.acknowledge("I am on my way.")
+    try:
+        await door.connect()
+    except Exception as error:  # whatever a voice library raises
+        logger.warning("voice could not be joined", extra={"error": type(error).__name__})
+        return SlashReply(text=f"I could not join the voice channel ({type(error).__name__}).")
+    channel_id, channel = door.caller_channel_id, door.caller_channel
+    await off_loop(
+        familiar.subscriptions.add, channel_id=channel_id, kind=SubscriptionKind.voice, guild_id=ctx.guild_id
+    )
+    familiar.monitor.register_channel_context(channel_id, name=channel.name, kind=channel.kind)
+    await door.greet()
+    return SlashReply(text=f"I am in {label_of(channel)}.")
+
+
+async def unsubscribe_voice(ctx: SlashContext, familiar: Familiar) -> SlashReply:
+    door = ctx.place.voice if ctx.place is not None else None
+    known = familiar.subscriptions.voice_in_guild(ctx.guild_id) if ctx.guild_id is not None else None
+    connected = door.connected_channel_id if door is not None else None
+    if connected is None and known is None:
+        return SlashReply(text="I am in no voice channel here.")
+    await ctx.acknowledge("I leave and write up what I heard.")
+    if door is not None:
+        await door.disconnect()
+    for channel_id in {connected, known.channel_id if known else None} - {None}:
+        assert channel_id is not None
+        familiar.monitor.clear_channel(channel_id)
+        await off_loop(familiar.subscriptions.remove, channel_id=channel_id, kind=SubscriptionKind.voice)
+    return SlashReply(text=f"I left the voice channel. {await _written_up(familiar)}")
+
+
+SUBSCRIBE_TEXT = SlashCommand(
+    name="subscribe-text",
+    description="Listen to this channel.",
+    run=subscribe_text,
+    needs_manage=True,
+    among_channels=True,
+)
+UNSUBSCRIBE_TEXT = SlashCommand(
+    name="unsubscribe-text",
+    description="Stop listening to this channel.",
+    run=unsubscribe_text,
+    needs_manage=True,
+    among_channels=True,
+)
+SUBSCRIBE_VOICE = SlashCommand(
+    name="subscribe-my-voice",
+    description="Come to the voice channel I am in.",
+    run=subscribe_voice,
+    needs_manage=True,
+    among_channels=True,
+)
+UNSUBSCRIBE_VOICE = SlashCommand(
+    name="unsubscribe-voice",
+    description="Leave the voice channel.",
+    run=unsubscribe_voice,
+    needs_manage=True,
+    among_channels=True,
+)

@@ -1,0 +1,45 @@
+"""What lies on disk: every store of one familiar, opened together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from familiar_connect.channel_config import ChannelConfigStore
+from familiar_connect.config import CharacterConfig
+from familiar_connect.history.store import HistoryStore
+from familiar_connect.memory.index.indexing_store import IndexingMemoryStore
+from familiar_connect.memory.notes.conditioning import Conditioning
+from familiar_connect.memory.notes.short_term import ShortTermNotes
+from familiar_connect.memory.store import MemoryStore
+from familiar_connect.privacy import PrivacyRegistry
+from familiar_connect.subscriptions import SubscriptionRegistry
+from familiar_connect.support.clock import Clock
+
+
+@dataclass(frozen=True)
+class Stores:
+    """What lies on disk."""
+
+    memory: MemoryStore
+    history: HistoryStore
+    subscriptions: SubscriptionRegistry
+    privacy: PrivacyRegistry
+    channels: ChannelConfigStore
+    short_term: ShortTermNotes
+    conditioning: Conditioning
+
+
+def build_stores(root: Path, config: CharacterConfig, clock: Clock) -> Stores:
+    """Open everything; the history last, so that nothing stays open when another file is broken."""
+    for folder in ("channels", "modes"):
+        (root / folder).mkdir(parents=True, exist_ok=True)
+    memory = cast("MemoryStore", IndexingMemoryStore(MemoryStore(root / "memory", audit_dir=root / "audit")))
+    subscriptions = SubscriptionRegistry(root / "subscriptions.toml")
+    privacy = PrivacyRegistry(root / "privacy.toml")
+    channels = ChannelConfigStore(root=root / "channels", character=config)
+    history = HistoryStore(root / "history.db", clock=clock)
+    short_term = ShortTermNotes(history, clock=clock, is_private=privacy.is_full)
+    conditioning = Conditioning(history, familiar_id=root.name, clock=clock, is_private=privacy.is_full)
+    return Stores(memory, history, subscriptions, privacy, channels, short_term, conditioning)

@@ -1,0 +1,50 @@
+"""Short forms of the trials a familiar on Discord must stand: each with the real library, in a process of its own."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("discord", reason="the Discord library is an extra")
+
+from benchmarks.reliability import cuts, kills, load
+from benchmarks.reliability.traffic import number_of, talk
+
+
+async def test_under_load_nothing_is_lost_or_doubled_and_who_asks_is_answered_in_order() -> None:
+    """Forty messages a second in ten channels."""
+    found = await load.play("child", seconds=4.0, per_second=40.0, rooms=10, people=20)
+
+    assert found["heard"] == {"said": 160, "lost": 0, "twice": 0, "disordered": 0}
+    assert found["answers"]["answered"] == found["answers"]["asked"] > 0
+    assert found["answers"]["answered_twice"] == 0
+    assert found["disordered_replies"] == 0
+
+
+async def test_over_a_bad_line_everyone_who_asks_is_answered_once_or_reported() -> None:
+    """The gateway is cut again and again, and one request in five goes wrong."""
+    found = await cuts.measure(seconds=4.0, cut_every_s=0.8)
+
+    assert found["cuts"] >= 4
+    assert found["heard"] == {"said": 40, "lost": 0, "twice": 0, "disordered": 0}
+    assert (found["answers"]["neither"], found["answers"]["answered_twice"]) == (0, 0)
+    assert found["posted"] == found["answers"]["replies"]
+
+
+async def test_killed_in_the_middle_of_a_reply_it_forgets_nobody_and_says_nothing_twice() -> None:
+    """Once right as its words arrive, once at any moment."""
+    found = await kills.measure(rounds=2, moments=("posted", "any"))
+
+    assert (found["heard"]["lost"], found["heard"]["twice"]) == (0, 0)
+    assert found["posted"] > 0
+    assert found["posted_twice"] == 0
+
+
+def test_traffic_is_the_same_for_the_same_seed_and_every_message_can_be_told() -> None:
+    """Each carries its number, and about the share asked for is said to the familiar."""
+    facts = {"seconds": 10.0, "per_second": 100.0, "rooms": 50, "people": 200, "asked": 0.1, "mention": "<@1>"}
+    first, again = (list(talk(**facts)) for _ in range(2))  # type: ignore[arg-type]
+
+    assert first == again
+    assert [number_of(said.text) for said in first] == list(range(1000))
+    assert 60 < sum(said.is_asked for said in first) < 140
+    assert {said.room for said in first} == set(range(50))

@@ -1,0 +1,195 @@
+"""`familiar run` as its owner meets it: real processes, real signals."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from familiar_connect.bot import Bot
+from familiar_connect.commands.run import _until
+from tests.fakes.house import House, a_house
+from tests.fakes.model_server import streamed
+from tests.fakes.program import a_home, environment, familiar, one_sentence, served
+
+STAND_IN = """
+import asyncio, sys
+from familiar_connect import cli
+from familiar_connect.bot import Bot
+from familiar_connect.commands import run
+from familiar_connect.errors import SetupError
+
+class Door:
+    id = "discord"
+    async def run(self):
+        how = {how!r}
+        if how == "wrong":
+            raise SetupError("the token is wrong: make a new one")
+        print("up", flush=True)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            print("down", flush=True)
+            if how == "stuck":
+                await asyncio.Event().wait()
+
+run._bot = lambda familiar, home: Bot(familiar, [Door()], {{"twitch": "no channel"}}, run._tell)
+sys.argv = ["familiar", "run"]
+sys.exit(cli.main())
+"""
+POSIX = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+
+
+def started(home: Path, how: str = "well") -> subprocess.Popen[str]:
+    """The real verb, with one platform of ours."""
+    a_home(home)
+    command = [sys.executable, "-c", STAND_IN.format(how=how)]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment(home))
+
+
+def read_until(process: subprocess.Popen[str], line: str) -> list[str]:
+    assert process.stdout is not None
+    lines: list[str] = []
+    while not lines or lines[-1] != line:
+        text = process.stdout.readline()
+        assert text, process.stderr.read() if process.stderr else ""
+        lines.append(text.strip())
+    return lines
+
+
+def test_without_any_platform_it_says_what_to_do(tmp_path: Path) -> None:
+    """One sentence, naming the token and its file; exit code 1."""
+    a_home(tmp_path)
+    done = familiar(tmp_path, "run", env={"DISCORD_BOT": ""})
+
+    assert done.returncode == 1
+    assert "no DISCORD_BOT" in one_sentence(done)
+    assert str(tmp_path / "secrets.env") in one_sentence(done)
+
+
+def test_without_the_familiar_it_says_so(tmp_path: Path) -> None:
+    """A folder that is not there."""
+    a_home(tmp_path)
+    done = familiar(tmp_path, "run", "--familiar", "nobody")
+
+    assert done.returncode == 1
+    assert "nobody" in one_sentence(done)
+
+
+def test_settings_that_are_wrong_are_named(tmp_path: Path) -> None:
+    """File and key."""
+    (a_home(tmp_path) / "character.toml").write_text("[twitch]\nchannel = 3\n")
+    done = familiar(tmp_path, "run")
+
+    assert done.returncode == 1
+    assert "[twitch] channel" in one_sentence(done)
+
+
+def test_a_slot_without_its_key_is_named(tmp_path: Path) -> None:
+    """Before anything is started."""
+    (a_home(tmp_path) / "character.toml").write_text('[llm.default]\nmodel = "openai/gpt"\n')
+    done = familiar(tmp_path, "run", env={"DISCORD_BOT": "x"})
+
+    assert done.returncode == 1
+    assert "no OPENROUTER_API_KEY" in one_sentence(done)
+
+
+@POSIX
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_told_to_stop_it_ends_well(tmp_path: Path, number: signal.Signals) -> None:
+    """It says what runs and what does not, lets the platforms go, and leaves with 0."""
+    process = started(tmp_path)
+    lines = read_until(process, "up")
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+
+    assert lines[:2] == ["Ember is starting on Discord. Ctrl-C stops.", "Twitch: no channel."]
+    assert (process.returncode, out.strip()) == (0, "down"), err
+    assert "Stopping" in err
+    assert "Traceback" not in err
+
+
+@POSIX
+def test_told_twice_it_leaves_at_once(tmp_path: Path) -> None:
+    """Even where a platform does not let go."""
+    process = started(tmp_path, "stuck")
+    read_until(process, "up")
+    process.send_signal(signal.SIGTERM)
+    read_until(process, "down")
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=5)
+
+    assert process.returncode == 128 + signal.SIGTERM
+
+
+def test_when_every_platform_is_set_up_wrong_it_ends_with_1(tmp_path: Path) -> None:
+    """After the sentence that says why."""
+    process = started(tmp_path, "wrong")
+    _, err = process.communicate(timeout=60)
+
+    assert process.returncode == 1
+    assert err.strip().splitlines()[-1] == "discord stays off: the token is wrong: make a new one"
+
+
+def test_the_demo_answers_without_a_token_or_a_familiar(tmp_path: Path) -> None:
+    """A newcomer's first look: what is typed is said on a Discord of ours, and the reply is shown."""
+    with served(streamed("Good evening, Ada.")) as server:
+        a_home(tmp_path, server)
+        done = familiar(tmp_path, "run", "--demo-discord", said="ada: Ember, hello!\n")
+
+    assert done.returncode == 0, done.stderr
+    assert "Good evening, Ada." in done.stdout
+
+
+class Door:
+    """A platform that knows what had been said when it was told to go."""
+
+    id = "discord"
+
+    def __init__(self, house: House) -> None:
+        self._house = house
+        self.said_by_then: list[str] | None = None
+
+    async def run(self) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.said_by_then = list(self._house.place.sent)
+
+
+async def test_a_reply_under_way_is_said_before_it_leaves(tmp_path: Path) -> None:
+    """The platform stays until then."""
+    async with a_house(tmp_path) as house:
+        door, leaving = Door(house), asyncio.Event()
+        thinking = house.model.pause_after(0)
+        running = asyncio.create_task(_until(leaving, Bot(house.familiar, [door], {}, print)))
+        await house.hear("hello")
+        await thinking.reached.wait()
+        leaving.set()
+        thinking.resume.set()
+        code = await running
+
+        assert code == 0
+        assert door.said_by_then == ["Hello, Ana."]
+
+
+async def test_a_reply_that_takes_too_long_does_not_keep_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was asked is in the history; nothing is recorded as said."""
+    monkeypatch.setattr("familiar_connect.commands.run.LAST_WORDS_S", 0.05)
+    async with a_house(tmp_path) as house:
+        door, leaving = Door(house), asyncio.Event()
+        thinking = house.model.pause_after(0)
+        running = asyncio.create_task(_until(leaving, Bot(house.familiar, [door], {}, print)))
+        await house.hear("hello")
+        await thinking.reached.wait()
+        leaving.set()
+        code = await running
+
+        assert code == 0
+        assert door.said_by_then == []
+        assert house.told() == [("user", "hello")]

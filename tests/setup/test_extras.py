@@ -1,0 +1,100 @@
+"""`python3 run.py --with EXTRA`: the packages of a platform, once, and kept up to date from then on."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.setup.test_repository import package, pins, project
+from tests.setup.test_run_script import Checkout, make_checkout
+from tools.launch import EXTRAS, SetupProblem, asked_extras
+from tools.lock import LOCKS, beyond
+
+POSIX = pytest.mark.skipif(os.name == "nt", reason="the stand-in checkout is driven with POSIX paths")
+
+
+@pytest.mark.parametrize(
+    ("words", "extras", "left"),
+    [
+        (["chat"], [], ["chat"]),
+        (["--with", "discord", "run"], ["discord"], ["run"]),
+        (["--with=twitch", "run", "--with", "x"], ["twitch"], ["run", "--with", "x"]),
+        (["--with", "discord,twitch"], ["discord", "twitch"], []),
+        (["--with", "discord", "--with", "twitch", "run"], ["discord", "twitch"], ["run"]),
+    ],
+)
+def test_extras_stand_before_the_verb(words: list[str], extras: list[str], left: list[str]) -> None:
+    """What follows the verb is the verb's."""
+    assert asked_extras(words) == (extras, left)
+
+
+@pytest.mark.parametrize("words", [["--with"], ["--with", "voice", "run"], ["--with="]])
+def test_an_unknown_extra_is_a_sentence(words: list[str]) -> None:
+    """It names those there are."""
+    with pytest.raises(SetupProblem, match="discord, twitch"):
+        asked_extras(words)
+
+
+def with_locks(folder: Path) -> Checkout:
+    """A checkout whose extras need the package the base has already, so that nothing else must be fetched."""
+    checkout = make_checkout(folder / "a checkout", folder / "wheels")
+    for extra in EXTRAS:
+        (checkout.root / f"requirements-{extra}.lock").write_text((checkout.root / "requirements.lock").read_text())
+    return checkout
+
+
+@POSIX
+def test_an_extra_is_installed_once_and_remembered(tmp_path: Path) -> None:
+    """A later start without it neither loses nor repeats it; a new lock of it brings it up to date."""
+    checkout = with_locks(tmp_path)
+    first = checkout.run("--with", "discord", "--setup-only")
+    again = checkout.run("--with", "discord", "doctor")
+    without = checkout.run("doctor")
+    lock = checkout.root / "requirements-discord.lock"
+    lock.write_text(f"# newer\n{lock.read_text()}")
+    renewed = checkout.run("doctor")
+
+    assert first.returncode == 0, first.stderr
+    assert (again.stderr, without.stderr) == ("", "")
+    assert again.stdout.splitlines()[0] == "program glimmers doctor"
+    assert "up to date" in renewed.stderr
+    assert "extra-discord" in checkout.mark.read_text()
+    assert "extra-twitch" not in checkout.mark.read_text()
+
+
+@POSIX
+def test_an_unknown_extra_sets_nothing_up(tmp_path: Path) -> None:
+    """One sentence, exit code 1."""
+    checkout = with_locks(tmp_path)
+    done = checkout.run("--with", "telepathy", "run")
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.count("\n") == 1
+    assert not checkout.venv.exists()
+
+
+@pytest.mark.parametrize("extra", EXTRAS)
+def test_an_extras_lock_holds_what_the_base_lacks(extra: str) -> None:
+    """What is declared is pinned with hashes, in versions the tests run with."""
+    own, development = pins(f"requirements-{extra}.lock"), pins("requirements-dev.lock")
+    declared = {package(one) for one in project()["project"]["optional-dependencies"][extra]}
+    version = re.compile(r"==(\S+)")
+
+    assert declared <= set(own)
+    assert "://" not in "".join(own.values())
+    assert [name for name, entry in own.items() if "--hash=sha256:" not in entry] == []
+    assert {name: version.findall(entry) for name, entry in own.items()} == {
+        name: version.findall(development[name]) for name in own
+    }
+    assert f"requirements-{extra}.lock" in LOCKS
+
+
+def test_a_lock_beyond_another_keeps_wider_conditions() -> None:
+    """The same pin under another condition is needed too."""
+    base = "a==1 \\\n    --hash=sha256:00\nb==2 ; python_version < '3.12' \\\n    --hash=sha256:11\n"
+    lock = base.replace(" ; python_version < '3.12'", "") + "c==3 \\\n    --hash=sha256:22\n"
+
+    assert re.findall(r"(?m)^\w", beyond(lock, base)) == ["b", "c"]

@@ -1,0 +1,81 @@
+"""Which platforms a familiar answers on, and why not the others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from familiar_connect.bootstrap.starter import make_starter
+from familiar_connect.bot import Bot, check_keys, create_bot
+from familiar_connect.config.secrets import Secrets
+from familiar_connect.errors import ConfigError
+from tests.fakes.house import a_house
+
+ALL = {"DISCORD_BOT": "d", "TWITCH_CLIENT_ID": "c", "TWITCH_TOKEN": "t"}
+
+
+async def bot_with(
+    home: Path, keys: dict[str, str], settings: str = '[twitch]\nchannel = "ada"\n', *, installed: bool = True
+) -> Bot:
+    root = make_starter(home, "ember")
+    (root / "character.toml").write_text(settings, encoding="utf-8")
+    async with a_house(home) as house:
+        secrets = Secrets(home, environ=keys)
+        return create_bot(house.familiar, secrets=secrets, is_installed=lambda library: installed)
+
+
+async def test_everything_that_is_set_up_is_run(tmp_path: Path) -> None:
+    """In the order of the table."""
+    bot = await bot_with(tmp_path, ALL)
+
+    assert [platform.id for platform in bot.platforms] == ["discord", "twitch"]
+    assert bot.absent == {}
+
+
+@pytest.mark.parametrize(
+    ("lacks", "platform", "why"),
+    [
+        ("DISCORD_BOT", "discord", "no DISCORD_BOT; put a line DISCORD_BOT="),
+        ("TWITCH_TOKEN", "twitch", "no TWITCH_TOKEN; put it into"),
+        ("TWITCH_CLIENT_ID", "twitch", "no TWITCH_CLIENT_ID; put it into"),
+    ],
+)
+async def test_what_lacks_a_key_is_named_with_the_key(tmp_path: Path, lacks: str, platform: str, why: str) -> None:
+    """And the file it belongs into; the rest runs."""
+    bot = await bot_with(tmp_path, {name: value for name, value in ALL.items() if name != lacks})
+
+    assert bot.absent[platform].startswith(why)
+    assert str(tmp_path / "secrets.env") in bot.absent[platform]
+    assert len(bot.platforms) == 1
+
+
+async def test_twitch_waits_for_a_channel(tmp_path: Path) -> None:
+    """The file and the key are named."""
+    bot = await bot_with(tmp_path, ALL, "")
+
+    assert bot.absent == {"twitch": f"no channel; set `channel` under [twitch] in {bot.familiar.root}/character.toml"}
+
+
+async def test_a_library_that_is_not_installed_is_named_with_its_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command fits how the program was started."""
+    monkeypatch.delenv("FAMILIAR_COMMAND", raising=False)
+    by_pip = await bot_with(tmp_path / "a", ALL, installed=False)
+    monkeypatch.setenv("FAMILIAR_COMMAND", "python3 run.py")
+    by_script = await bot_with(tmp_path / "b", ALL, installed=False)
+
+    assert "pip install 'familiar-connect[discord]'" in by_pip.absent["discord"]
+    assert "python3 run.py --with twitch run" in by_script.absent["twitch"]
+    assert by_pip.platforms == by_script.platforms == []
+
+
+async def test_a_slot_without_its_key_is_a_sentence(tmp_path: Path) -> None:
+    """Which variable, which slot, which file."""
+    root = make_starter(tmp_path, "ember")
+    (root / "character.toml").write_text('[llm.default]\nmodel = "openai/gpt"\n', encoding="utf-8")
+    async with a_house(tmp_path) as house:
+        with pytest.raises(ConfigError, match=r"no OPENROUTER_API_KEY, although \[llm\.main_prose\]"):
+            check_keys(house.familiar, tmp_path, Secrets(tmp_path, environ={}))
+        check_keys(house.familiar, tmp_path, Secrets(tmp_path, environ={"OPENROUTER_API_KEY": "k"}))
