@@ -14,7 +14,18 @@ from typing import Any
 
 from benchmarks.reliability.child import Plan
 from benchmarks.reliability.line import Chance, CutServer, Line, a_cut_server
-from benchmarks.reliability.stage import Stage, heard, make_home, misheard, playing, set_stage, settled, until, verdict
+from benchmarks.reliability.rows import asked_row, heard_row
+from benchmarks.reliability.stage import (
+    Stage,
+    heard,
+    make_home,
+    misheard,
+    playing,
+    set_stage,
+    settled,
+    until,
+    verdict,
+)
 from benchmarks.reliability.traffic import talk
 from benchmarks.table import Row
 
@@ -89,22 +100,14 @@ async def _cut(server: CutServer, line: Line, every_s: float) -> None:
 
 def rows(found: dict[str, Any]) -> list[Row]:
     heard_, answers = found["heard"], found["answers"]
-    wrong = heard_["lost"] + heard_["twice"] + heard_["disordered"]
     unanswered = answers["neither"] + answers["answered_twice"]
     faults = sum(found["faults"].values())
     return [
-        Row(
-            name=f"{found['cuts']} cuts in {found['seconds']:g} s, {faults} faulty answers: lost, twice, out of order",
-            value=f"{heard_['lost']}, {heard_['twice']}, {heard_['disordered']} of {heard_['said']:,}",
-            bar="0",
-            ok=not wrong,
+        heard_row(
+            f"{found['cuts']} cuts in {found['seconds']:g} s, {faults} faulty answers: lost, twice, out of order",
+            heard_,
         ),
-        Row(
-            name=f"of {answers['asked']} that asked: answered, reported, neither, twice",
-            value=f"{answers['answered']}, {answers['reported']}, {answers['neither']}, {answers['answered_twice']}",
-            bar="each answered once or reported",
-            ok=not unanswered,
-        ),
+        asked_row(answers, bar="each answered once or reported", ok=not unanswered),
         Row(
             name="replies on Discord against replies made",
             value=f"{found['posted']} against {answers['replies']}",

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.reliability.child import Plan
+from benchmarks.reliability.rows import asked_row, heard_row
 from benchmarks.reliability.stage import (
     Stage,
     heard,
@@ -124,22 +125,11 @@ def rows(found: dict[str, Any]) -> list[Row]:
     growth = ours["rss_end"] / ours["rss_warm"] - 1
     is_long = found["seconds"] * WARM * found["per_second"] >= 2500
     late, own = ours["late_ms"]["end"], ours["own_ms"]["end"]
-    wrong = heard_["lost"] + heard_["twice"] + heard_["disordered"]
     what = f"{found['per_second']:g} messages a second for {found['seconds']:g} s, {found['rooms']} channels"
     unanswered = answers["neither"] + answers["answered_twice"] + answers["reported"]
     return [
-        Row(
-            name=f"{what}: lost, stored twice, out of order",
-            value=f"{heard_['lost']}, {heard_['twice']}, {heard_['disordered']} of {heard_['said']:,}",
-            bar="0",
-            ok=not wrong,
-        ),
-        Row(
-            name=f"of {answers['asked']} that asked: answered, reported, neither, twice",
-            value=f"{answers['answered']}, {answers['reported']}, {answers['neither']}, {answers['answered_twice']}",
-            bar="all answered once",
-            ok=not unanswered,
-        ),
+        heard_row(f"{what}: lost, stored twice, out of order", heard_),
+        asked_row(answers, bar="all answered once", ok=not unanswered),
         Row(
             name=f"replies out of order, of {ours['replies']:,}",
             value=str(ours["disordered_replies"]),

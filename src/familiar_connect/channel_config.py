@@ -115,7 +115,7 @@ def _rewritten(text: str, wanted: Mapping[str, Any]) -> str:
         if tomllib.loads(result) == wanted:
             return result
     except (TOMLKitError, ValueError):
-        pass
+        pass  # what cannot be edited in place is written anew below, and loses its comments only
     return tomlkit.dumps({name: wanted[name] for name in sorted(wanted, key=lambda name: _rank(name, wanted[name]))})
 
 

@@ -16,10 +16,11 @@ from pathlib import Path
 from familiar_connect.bootstrap.card_files.source import SUFFIXES, Kind, read_payload
 from familiar_connect.bootstrap.cards import CARD_FIELDS, CharacterCard, read_card, read_source
 from familiar_connect.bootstrap.import_silly_tavern import import_silly_tavern_lorebook
+from familiar_connect.bootstrap.starter import root_for
 from familiar_connect.bootstrap.unpack_character import unpack_character
-from familiar_connect.config.home import familiar_root, valid_familiar_id
+from familiar_connect.config.home import valid_familiar_id
 from familiar_connect.config.reference import starter_toml
-from familiar_connect.errors import CharacterCardError, HomeError, LorebookImportError
+from familiar_connect.errors import CharacterCardError, LorebookImportError
 from familiar_connect.memory.store import MAX_BINARY_BYTES, MemoryStore
 from familiar_connect.support.files import atomic_write, is_stale, is_temporary, temporary_name
 from familiar_connect.support.text import printable
@@ -81,12 +82,7 @@ def make_from_card(
     home: Path, familiar_id: str, source: CardFile, *, overwrite: bool = False, user_name: str | None = None
 ) -> Made:
     """The familiar *familiar_id* with the character of *source*."""
-    if not valid_familiar_id(familiar_id):
-        raise HomeError(
-            f"{familiar_id!r} cannot name a familiar: use letters, digits, - and _, at most 64 of them,"
-            " and begin with a letter or digit"
-        )
-    root = familiar_root(home, familiar_id)
+    root = root_for(home, familiar_id)
     if root.exists():
         return _unpack(root, source, Made(root, is_new=False), overwrite=overwrite)
     _sweep(root.parent)

@@ -49,12 +49,7 @@ def make_starter(home: Path, familiar_id: str, *, name: str | None = None, user_
 
     An existing one is never touched.
     """
-    if not valid_familiar_id(familiar_id):
-        raise HomeError(
-            f"{familiar_id!r} cannot name a familiar: use letters, digits, - and _, at most 64 of them,"
-            " and begin with a letter or digit"
-        )
-    root = familiar_root(home, familiar_id)
+    root = root_for(home, familiar_id)
     if root.exists():
         raise HomeError(
             f"{root} exists already: choose another name, or talk to it: familiar chat --familiar {root.name}"
@@ -70,6 +65,16 @@ def make_starter(home: Path, familiar_id: str, *, name: str | None = None, user_
         shutil.rmtree(made, ignore_errors=True)
         raise
     return root
+
+
+def root_for(home: Path, familiar_id: str) -> Path:
+    """Where a new familiar of that name lives; a name that cannot be one is refused."""
+    if not valid_familiar_id(familiar_id):
+        raise HomeError(
+            f"{familiar_id!r} cannot name a familiar: use letters, digits, - and _, at most 64 of them,"
+            " and begin with a letter or digit"
+        )
+    return familiar_root(home, familiar_id)
 
 
 def character_texts(name: str | None) -> dict[str, str]:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -65,3 +68,21 @@ def named_familiar(home: Path) -> str | None:
 
 def profile_of(home: Path) -> Path | None:
     return profile_path(home)
+
+
+@contextmanager
+def progress_bar(what: str, *, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
+    """A progress bar on the error stream, once there is something to show; nothing where nobody watches."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    with ExitStack() as stack:
+        bar: list[Any] = []
+
+        def progress(done: int, total: int) -> None:
+            if not bar:
+                bar.append(stack.enter_context(click.progressbar(length=max(1, total), label=what, file=sys.stderr)))
+            bar[0].length = max(1, total)
+            bar[0].update(done - bar[0].pos)
+
+        yield progress

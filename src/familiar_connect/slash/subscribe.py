@@ -10,7 +10,7 @@ import logging
 from familiar_connect.chat.scene import ChannelKind
 from familiar_connect.conversation.channels import label_of
 from familiar_connect.familiar import Familiar
-from familiar_connect.slash.command import SlashCommand, SlashContext, SlashPlace, SlashReply
+from familiar_connect.slash.command import Run, SlashCommand, SlashContext, SlashPlace, SlashReply
 from familiar_connect.subscriptions import SubscriptionKind
 from familiar_connect.support.aio import off_loop
 
@@ -122,31 +122,12 @@ async def unsubscribe_voice(ctx: SlashContext, familiar: Familiar) -> SlashReply
     return SlashReply(text=f"I left the voice channel. {await _written_up(familiar)}")
 
 
-SUBSCRIBE_TEXT = SlashCommand(
-    name="subscribe-text",
-    description="Listen to this channel.",
-    run=subscribe_text,
-    needs_manage=True,
-    among_channels=True,
-)
-UNSUBSCRIBE_TEXT = SlashCommand(
-    name="unsubscribe-text",
-    description="Stop listening to this channel.",
-    run=unsubscribe_text,
-    needs_manage=True,
-    among_channels=True,
-)
-SUBSCRIBE_VOICE = SlashCommand(
-    name="subscribe-my-voice",
-    description="Come to the voice channel I am in.",
-    run=subscribe_voice,
-    needs_manage=True,
-    among_channels=True,
-)
-UNSUBSCRIBE_VOICE = SlashCommand(
-    name="unsubscribe-voice",
-    description="Leave the voice channel.",
-    run=unsubscribe_voice,
-    needs_manage=True,
-    among_channels=True,
-)
+def _command(name: str, description: str, run: Run) -> SlashCommand:
+    """A command for whoever may manage the channel, where there are channels."""
+    return SlashCommand(name=name, description=description, run=run, needs_manage=True, among_channels=True)
+
+
+SUBSCRIBE_TEXT = _command("subscribe-text", "Listen to this channel.", subscribe_text)
+UNSUBSCRIBE_TEXT = _command("unsubscribe-text", "Stop listening to this channel.", unsubscribe_text)
+SUBSCRIBE_VOICE = _command("subscribe-my-voice", "Come to the voice channel I am in.", subscribe_voice)
+UNSUBSCRIBE_VOICE = _command("unsubscribe-voice", "Leave the voice channel.", unsubscribe_voice)

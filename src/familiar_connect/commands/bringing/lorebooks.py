@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
 
 import click
 
 from familiar_connect.bootstrap.export_silly_tavern import DEFAULT_FOLDER, export_silly_tavern_lorebook
 from familiar_connect.bootstrap.import_silly_tavern import DEFAULT_TARGET, ImportResult, import_book
 from familiar_connect.bootstrap.lorebook_files.books import read_book
-from familiar_connect.commands.common import familiar_option, json_option, root_of, say, say_json
+from familiar_connect.commands.common import familiar_option, json_option, progress_bar, root_of, say, say_json
 from familiar_connect.errors import HomeError
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.support.files import atomic_write
@@ -53,7 +51,7 @@ def import_lorebook(
     """
     root = root_of(ctx, familiar_id)
     book = read_book(file)
-    with _memory(root) as store, _bar("entries", quiet=as_json) as progress:
+    with _memory(root) as store, progress_bar("entries", quiet=as_json) as progress:
         result = import_book(store, book, target_dir=folder, force=force, progress=progress)
     if as_json:
         say_json({"written": result.written, "skipped": result.skipped, "errors": result.errors})
@@ -118,20 +116,3 @@ def _memory(root: Path) -> Iterator[MemoryStore]:
     assert store.audit is not None
     with closing(store.audit):
         yield store
-
-
-@contextmanager
-def _bar(what: str, *, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
-    """A progress bar on the error stream; nothing where nobody watches."""
-    if quiet or not sys.stderr.isatty():
-        yield None
-        return
-    with ExitStack() as stack:
-        bar: list[Any] = []
-
-        def progress(done: int, total: int) -> None:
-            if not bar:
-                bar.append(stack.enter_context(click.progressbar(length=max(1, total), label=what, file=sys.stderr)))
-            bar[0].update(done - bar[0].pos)
-
-        yield progress

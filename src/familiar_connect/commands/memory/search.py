@@ -6,9 +6,8 @@ changes no memory.
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from familiar_connect.commands.common import familiar_option, json_option, root_of, say, say_json
+from familiar_connect.commands.common import familiar_option, json_option, progress_bar, root_of, say, say_json
 from familiar_connect.errors import FamiliarError, HomeError
 
 if TYPE_CHECKING:
@@ -223,10 +222,10 @@ def _bring_level(memory: Opened, *, quiet: bool, strict: bool = False) -> tuple[
 
     built, taken = BuildStats(), 0
     try:
-        with _bar("memory files", quiet=quiet) as progress:
+        with progress_bar("memory files", quiet=quiet) as progress:
             built = memory.files.build_if_stale(memory.store, memory.model, progress=progress)
         if memory.turns is not None:
-            with _bar("turns", quiet=quiet) as progress:
+            with progress_bar("turns", quiet=quiet) as progress:
                 taken = memory.turns.sync(memory.model, progress=progress)
     except FamiliarError as error:
         if strict:
@@ -235,24 +234,6 @@ def _bring_level(memory: Opened, *, quiet: bool, strict: bool = False) -> tuple[
             ) from None
         say(f"familiar: the index is used as it is: {error}", err=True)
     return built, taken
-
-
-@contextmanager
-def _bar(what: str, *, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
-    """A progress bar on the error stream, once there is something to show; nothing where nobody watches."""
-    if quiet or not sys.stderr.isatty():
-        yield None
-        return
-    with ExitStack() as stack:
-        bar: list[Any] = []
-
-        def progress(done: int, total: int) -> None:
-            if not bar:
-                bar.append(stack.enter_context(click.progressbar(length=max(1, total), label=what, file=sys.stderr)))
-            bar[0].length = max(1, total)
-            bar[0].update(done - bar[0].pos)
-
-        yield progress
 
 
 def _shown(number: int, hit: Recollection, *, explain: bool) -> str:

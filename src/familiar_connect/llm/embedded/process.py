@@ -163,4 +163,4 @@ class ChildProcess:
             if pipe is not None:
                 pipe.close()
         except OSError:
-            pass
+            pass  # what was still to be written has no reader any more
