@@ -82,8 +82,11 @@ class TwitchPlatform:
                     topics = tuple(topic for one, topic in wanted if one is account)
                     session = self._session(account, topics, partial(self._heard, room, watcher))
                     group.create_task(session.run(), name=f"eventsub {account.login}")
-        except* SetupError as errors:
-            raise _first(errors.exceptions) from None
+        except BaseExceptionGroup as errors:  # not `except*`: some 3.11 releases wrap what is raised in one again
+            told = errors.subgroup(SetupError)
+            if told is None:
+                raise
+            raise _first(told.exceptions) from None
         finally:
             await self._background.aclose()
 
