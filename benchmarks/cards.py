@@ -31,7 +31,7 @@ PAYLOADS = {"a usual text (27 kB)": 27_000, "a text of half a megabyte": 500_000
 """What is measured → the size of the JSON inside the picture."""
 
 
-def a_card(payload_bytes: int) -> bytes:
+def make_card(payload_bytes: int) -> bytes:
     """A picture of one megabyte with a card of many lorebook entries in it."""
     words = "The lantern on the hill went out twice before anyone thought to ask why it had been lit at all. "
     entries = [
@@ -47,7 +47,7 @@ def a_card(payload_bytes: int) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + header + pixels + card + _chunk(b"IEND", b"")
 
 
-def least(path: Path) -> Any:
+def read_least(path: Path) -> Any:
     """The peer: the chunk, its base64, its JSON."""
     data = path.read_bytes()
     at = 8
@@ -64,11 +64,11 @@ def measure(*, quick: bool = False) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="familiar-cards-") as folder:
         for name, size in PAYLOADS.items():
             path = Path(folder) / "card.png"
-            path.write_bytes(a_card(size))
+            path.write_bytes(make_card(size))
             ours, peer = [], []
             for _ in range(QUICK_ROUNDS if quick else ROUNDS):
                 ours.append(_timed(load_card, path))
-                peer.append(_timed(least, path))
+                peer.append(_timed(read_least, path))
             found[name] = {"ours": spread(ours, 1000), "peer": spread(peer, 1000), "bytes": path.stat().st_size}
     return found
 

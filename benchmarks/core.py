@@ -96,7 +96,7 @@ def main(arguments: Sequence[str]) -> int:
     print(table(rows))
     if options.show and "openings" in found:
         print()
-        print(openings.shown(found["openings"]))
+        print(openings.format_replies(found["openings"]))
     bars = [row.ok for each in rows.values() for row in each if row.ok is not None]
     print()
     print(f"{sum(bars)} of {len(bars)} bars met")

@@ -85,7 +85,7 @@ class Chat:
 
     def reply_over(self, number: int) -> int:
         """Wait until the reply of that number is recorded and its line closed; the characters printed by then."""
-        self.noted("reply.witness turn", times=number)
+        self.noted("reply.turn_recorder turn", times=number)
         self._wait(lambda: self.words[-1][1] == "\n")
         return len(self.words)
 

@@ -22,7 +22,7 @@ from importlib import import_module
 from types import FrameType
 from typing import Any
 
-from benchmarks.cards import a_card
+from benchmarks.cards import make_card
 
 MOST_SECONDS = 2.0
 MOST_KEPT = 2_000
@@ -73,7 +73,7 @@ def card_seeds() -> Iterable[bytes]:
         },
     }
     text = json.dumps(card).encode()
-    picture = a_card(100)
+    picture = make_card(100)
     short = picture[:33] + picture[picture.index(b"tEXt") - 4 :]
     yield from (text, short, b"name: M\ncontext: |\n  words\n", b"Name: M\nPersonality: p\n", b'[Character("M") { x }]')
     packed = b"chara\0\0" + zlib.compress(base64.b64encode(text))
@@ -117,7 +117,7 @@ def preset_seeds() -> Iterable[bytes]:
 READERS: dict[str, Reader] = {
     "cards": Reader("bootstrap.cards:load_card", card_seeds, ("CharacterCardError",), "bootstrap/card"),
     "lorebooks": Reader(
-        "bootstrap.lorebook_files.books:normalised",
+        "bootstrap.lorebook_files.books:sillytavern_entries",
         lorebook_seeds,
         ("LorebookImportError",),
         "bootstrap/lorebook_files",
@@ -138,7 +138,7 @@ def fuzz(reader: Reader, *, seconds: float, seed: int = 0) -> Findings:
     waiting = list(kept)
     until = time.perf_counter() + seconds
     while waiting or time.perf_counter() < until:
-        data = waiting.pop() if waiting else changed(rng, kept)
+        data = waiting.pop() if waiting else mutate(rng, kept)
         lines = _run(lambda given: read(given, *reader.more), errors, data, reader.watched, found)
         if not lines <= reached:
             reached |= lines
@@ -148,7 +148,7 @@ def fuzz(reader: Reader, *, seconds: float, seed: int = 0) -> Findings:
     return found
 
 
-def changed(rng: random.Random, kept: list[bytes]) -> bytes:
+def mutate(rng: random.Random, kept: list[bytes]) -> bytes:
     """One of *kept*, with a few random changes."""
     data = bytearray(rng.choice(kept))
     for _ in range(rng.choice((1, 1, 1, 2, 4, 8))):

@@ -19,8 +19,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from familiar_connect.history.channel_stats import FOLD_EVERY
 from familiar_connect.history.schema import TURNS_COLUMNS, TURNS_INDEXES
-from familiar_connect.history.side_tables import FOLD_EVERY
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import Author
 
@@ -57,7 +57,7 @@ def build(path: Path, size: int) -> Path:
     store = HistoryStore(path)
     with store.database.transaction() as connection:
         connection.executemany(_INSERT, (_row(number) for number in range(size - unfolded)))
-        store.rebuild_side_tables()
+        store.rebuild_channel_stats()
         connection.executemany(_INSERT, (_row(number) for number in range(size - unfolded, size)))
     store.close()
     return path

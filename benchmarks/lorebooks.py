@@ -21,7 +21,7 @@ from typing import Any
 
 from benchmarks.table import Row, machine, table
 from familiar_connect.bootstrap.import_silly_tavern import import_silly_tavern_lorebook
-from familiar_connect.bootstrap.lorebook_files.books import normalised
+from familiar_connect.bootstrap.lorebook_files.books import sillytavern_entries
 from familiar_connect.memory.store import MemoryStore
 
 ENTRIES = 1000
@@ -29,7 +29,7 @@ BAR_S = 2.0
 ROUNDS = 3
 
 
-def a_book(entries: int = ENTRIES) -> str:
+def make_book(entries: int = ENTRIES) -> str:
     """A native lorebook in which every entry says something else."""
     words = "The lantern on the hill went out twice before anyone thought to ask why it had been lit at all. "
     made = {
@@ -49,7 +49,7 @@ def a_book(entries: int = ENTRIES) -> str:
 
 def measure(entries: int = ENTRIES, rounds: int = ROUNDS) -> dict[str, Any]:
     """Middle times of both, in turns, and of reading alone."""
-    book = a_book(entries)
+    book = make_book(entries)
     ours, plain, reading = [], [], []
     for _ in range(rounds):
         with tempfile.TemporaryDirectory(prefix="familiar-lorebook-") as folder:
@@ -60,7 +60,7 @@ def measure(entries: int = ENTRIES, rounds: int = ROUNDS) -> dict[str, Any]:
             assert len(store.audit_entries) == entries
             if store.audit is not None:
                 store.audit.close()
-            reading.append(_timed(lambda: normalised(book)))
+            reading.append(_timed(lambda: sillytavern_entries(book)))
     return {
         "entries": entries,
         "import_s": median(ours),

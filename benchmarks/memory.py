@@ -45,7 +45,7 @@ _READ = """
 import sys, time
 from pathlib import Path
 from familiar_connect.memory.audit import AuditLog
-from familiar_connect.memory.versions import Versions
+from familiar_connect.memory.versioning.versions import Versions
 began = time.perf_counter()
 versions = Versions(AuditLog(Path(sys.argv[1])))
 if sys.argv[2] == "show":

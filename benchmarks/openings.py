@@ -17,13 +17,13 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from benchmarks.stage import kept_quiet
+from benchmarks.fixtures import without_warnings
 from benchmarks.table import Row
 from familiar_connect.bootstrap.starter import STARTER, STARTER_ID, make_starter
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.config.llm import SLOT_TEMPERATURES
 from familiar_connect.familiar import Familiar
-from familiar_connect.history.recent import StoredRecent
+from familiar_connect.history.stored_messages import StoredMessages
 from familiar_connect.identity import Author
 from familiar_connect.llm.embedded.client import EmbeddedModel
 from familiar_connect.llm.embedded.server import EmbeddedServer
@@ -85,7 +85,7 @@ class SeededModel(EmbeddedModel):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judged:
+class JudgedReply:
     """One reply and what the checks say of it."""
 
     opening: str
@@ -137,7 +137,7 @@ def _bare(text: str) -> str:
 def measure(*, quick: bool = False) -> dict[str, Any]:
     openings = OPENINGS[:QUICK_OPENINGS] if quick else OPENINGS
     seeds = SEEDS[:1] if quick else SEEDS
-    with kept_quiet("familiar_connect"):
+    with without_warnings("familiar_connect"):
         judged = asyncio.run(_ask_all(openings, seeds))
     names = list(judged[0].checks)
     return {
@@ -162,7 +162,7 @@ def measure(*, quick: bool = False) -> dict[str, Any]:
     }
 
 
-async def _ask_all(openings: Sequence[str], seeds: Sequence[int]) -> list[Judged]:
+async def _ask_all(openings: Sequence[str], seeds: Sequence[int]) -> list[JudgedReply]:
     server = EmbeddedServer()
     server.retain()  # the server outlives each familiar, which would otherwise end it
     judged = []
@@ -175,7 +175,7 @@ async def _ask_all(openings: Sequence[str], seeds: Sequence[int]) -> list[Judged
     return judged
 
 
-async def _ask(server: EmbeddedServer, opening: str, seed: int) -> Judged:
+async def _ask(server: EmbeddedServer, opening: str, seed: int) -> JudgedReply:
     """One opening to a familiar that was made for it."""
     with tempfile.TemporaryDirectory(prefix="familiar-openings-") as folder:
         root = make_starter(Path(folder), STARTER_ID)
@@ -183,7 +183,7 @@ async def _ask(server: EmbeddedServer, opening: str, seed: int) -> Judged:
         model.seed = seed
         familiar = Familiar.load_from_disk(root, llm_clients=dict.fromkeys(SLOT_TEMPERATURES, model))
         screen = Screen(StringIO(), StringIO(), plain=True)
-        stored = StoredRecent(familiar.history_store, familiar.id, CHANNEL_ID)
+        stored = StoredMessages(familiar.history_store, familiar.id, CHANNEL_ID)
         place = TerminalPlace(screen, familiar.name, _USER, stored, lambda: "")
         try:
             await greet(familiar, screen)
@@ -191,14 +191,14 @@ async def _ask(server: EmbeddedServer, opening: str, seed: int) -> Judged:
                 platform="terminal", channel_id=CHANNEL_ID, author=_USER, text=opening, timestamp=datetime.now(UTC)
             )
             await familiar.intake.receive(message, place)
-            await familiar.path.queue.idle(CHANNEL_ID)
+            await familiar.reply_path.queue.wait_until_channel_idle(CHANNEL_ID)
             last = familiar.history_store.recent(familiar_id=familiar.id, channel_id=CHANNEL_ID, limit=1)[-1]
         finally:
             await familiar.aclose()
-        trace = familiar.path.collector.last_trace(familiar.id)
+        trace = familiar.reply_path.collector.last_trace(familiar.id)
     reply = last.content if last.role == "assistant" else ""
     finish = str(trace.fact("finish_reason")) if trace is not None else None
-    return Judged(
+    return JudgedReply(
         opening=opening,
         reply=reply,
         seed=seed,
@@ -225,7 +225,7 @@ def rows(found: dict[str, Any]) -> list[Row]:
     ]
 
 
-def shown(found: dict[str, Any]) -> str:
+def format_replies(found: dict[str, Any]) -> str:
     """Every reply, for a person to judge."""
     lines = []
     for each in found["replies"]:

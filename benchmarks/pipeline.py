@@ -19,19 +19,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from benchmarks.script import CHARACTER, Said, conversation, people_file, summary
-from benchmarks.stage import (
+from benchmarks.conversation_script import CHARACTER, ScriptedLine, conversation, people_file, summary
+from benchmarks.fixtures import (
     ANA,
     BEN,
     CLEO,
-    COMPANY,
-    Given,
+    PEOPLE,
+    FixedProvider,
     QuietPlace,
     a_request,
-    kept_quiet,
-    load,
+    load_familiar,
     say,
     scripted_clients,
+    without_warnings,
     write_character,
 )
 from benchmarks.table import Row, percentile, spread
@@ -68,7 +68,7 @@ _MODE = channel_config_for_mode(ChannelMode.full_rp)
 
 
 def measure(*, quick: bool = False) -> dict[str, Any]:
-    with kept_quiet("familiar_connect"):
+    with without_warnings("familiar_connect"):
         return {
             "overhead": asyncio.run(_overhead(200 if quick else 3000)),
             "stalls": asyncio.run(_stalls(30 if quick else 300)),
@@ -79,9 +79,9 @@ def measure(*, quick: bool = False) -> dict[str, Any]:
 # Overhead
 
 
-def eight_providers() -> list[Given]:
+def eight_providers() -> list[FixedProvider]:
     """Eight providers, 20 kB in all: character, notes, people, memory, a summary and a dialogue of thirty turns."""
-    long = " ".join(people_file(author) for author in COMPANY)
+    long = " ".join(people_file(author) for author in PEOPLE)
     share = CONTRIBUTED_CHARS // 8
 
     def text(number: int) -> str:
@@ -97,13 +97,13 @@ def eight_providers() -> list[Given]:
         ("note", Layer.author_note, ItemTag.AUTHOR_NOTE, Priority.MODE_INSTRUCTIONS, False),
     )
     providers = [
-        Given(
+        FixedProvider(
             name,
             [Contribution.of(layer, text(n), source=name, priority=int(priority), tag=tag, volatile=volatile)],
         )
         for n, (name, layer, tag, priority, volatile) in enumerate(plain)
     ]
-    return [*providers, Given("history", [_dialogue(text(7))])]
+    return [*providers, FixedProvider("history", [_dialogue(text(7))])]
 
 
 def _dialogue(text: str) -> Contribution:
@@ -182,7 +182,7 @@ async def _stalls(turns: int) -> dict[str, Any]:
         script = list(conversation(turns))
         told = iter(said.reply for said in script)
         clients = scripted_clients(lambda _: next(told), lambda _: summary(1))
-        familiar = load(root, clients)
+        familiar = load_familiar(root, clients)
         try:
             worst, busy, seconds = await _watched_turns(familiar, script)
         finally:
@@ -200,7 +200,7 @@ async def _stalls(turns: int) -> dict[str, Any]:
 
 
 async def _watched_turns(
-    familiar: Familiar, script: Sequence[Said]
+    familiar: Familiar, script: Sequence[ScriptedLine]
 ) -> tuple[list[tuple[float, float]], list[float], list[float]]:
     dog, place = Watchdog(), QuietPlace()
     worst: list[tuple[float, float]] = []

@@ -17,14 +17,22 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from benchmarks.script import CHARACTER, Said, conversation, people_file, summary
-from benchmarks.stage import COMPANY, QuietPlace, kept_quiet, load, say, scripted_clients, write_character
+from benchmarks.conversation_script import CHARACTER, ScriptedLine, conversation, people_file, summary
+from benchmarks.fixtures import (
+    PEOPLE,
+    QuietPlace,
+    load_familiar,
+    say,
+    scripted_clients,
+    without_warnings,
+    write_character,
+)
 from benchmarks.table import Row, percentile
 from familiar_connect.config.types import PromptOrder
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
 from familiar_connect.llm.types import Message
-from familiar_connect.observe.prefix import PrefixShare, shared_prefix
-from familiar_connect.support.clock import HandClock
+from familiar_connect.observe.prompt_prefix import PrefixShare, measure_prefix
+from familiar_connect.support.clock import ManualClock
 from familiar_connect.support.tokens import estimate_tokens
 
 TURNS = 200
@@ -60,7 +68,7 @@ SETTINGS = (
 can think has the third; the last is the hardest reading of "at most"."""
 
 
-class Remembered:
+class ScriptedMemory:
     """People files in slug order and this turn's found memory, as content search gives them."""
 
     id = "content_search"
@@ -68,10 +76,10 @@ class Remembered:
 
     def __init__(self) -> None:
         self.found = ""
-        self._files = {author: people_file(author) for author in COMPANY}
+        self._files = {author: people_file(author) for author in PEOPLE}
 
     async def contribute(self, request: ContextRequest) -> list[Contribution]:
-        rank = {author: place for place, author in enumerate(COMPANY, start=1)}
+        rank = {author: place for place, author in enumerate(PEOPLE, start=1)}
         people = [
             Contribution(
                 Layer.content,
@@ -104,7 +112,7 @@ def measure(*, quick: bool = False) -> dict[str, Any]:
     """Every setting's ratios and the sizes they were taken at."""
     turns = QUICK_TURNS if quick else TURNS
     settings = SETTINGS[:2] if quick else SETTINGS
-    with kept_quiet("familiar_connect"):
+    with without_warnings("familiar_connect"):
         return {"turns": turns, "settings": {each.name: asyncio.run(_hold(each, turns)) for each in settings}}
 
 
@@ -114,7 +122,7 @@ async def _hold(setting: Setting, turns: int) -> dict[str, Any]:
         write_character(root, CHARACTER, f'prompt_order = "{setting.order.value}"\n')
         script = list(conversation(turns, found_tokens=setting.found_tokens))
         prompts, traces = await _talk(root, setting, script)
-    shares = [shared_prefix(before, now) for before, now in pairwise(prompts)]
+    shares = [measure_prefix(before, now) for before, now in pairwise(prompts)]
     return {
         **_ratios(shares),
         "has_bar": setting.has_bar,
@@ -131,14 +139,16 @@ async def _hold(setting: Setting, turns: int) -> dict[str, Any]:
         if setting.thinking
         else 0,
         "character_tokens": sum(estimate_tokens(text) for text in CHARACTER.values()),
-        "people_tokens": sum(estimate_tokens(people_file(author)) for author in COMPANY),
+        "people_tokens": sum(estimate_tokens(people_file(author)) for author in PEOPLE),
         "ratios": [round(share.ratio, 4) for share in shares],
     }
 
 
-async def _talk(root: Path, setting: Setting, script: Sequence[Said]) -> tuple[list[list[Message]], list[float]]:
+async def _talk(
+    root: Path, setting: Setting, script: Sequence[ScriptedLine]
+) -> tuple[list[list[Message]], list[float]]:
     """Hold the conversation; what the model was shown each time, and the ratios its traces tell."""
-    clock = HandClock(datetime(2026, 5, 1, 18, 0, tzinfo=UTC))
+    clock = ManualClock(datetime(2026, 5, 1, 18, 0, tzinfo=UTC))
     told = iter(said.reply for said in script)
     summaries = 0
     now = script[0]
@@ -151,8 +161,8 @@ async def _talk(root: Path, setting: Setting, script: Sequence[Said]) -> tuple[l
         return summary(summaries)
 
     clients = scripted_clients(lambda _: next(told), side)
-    familiar = load(root, clients, clock)
-    remembered = Remembered()
+    familiar = load_familiar(root, clients, clock)
+    remembered = ScriptedMemory()
     familiar.providers[remembered.id] = remembered
     if not setting.thinking:
         familiar.pre_processors.clear()
@@ -164,11 +174,11 @@ async def _talk(root: Path, setting: Setting, script: Sequence[Said]) -> tuple[l
             remembered.found = now.found
             await say(familiar, place, now.author, now.text, clock.now())
             # The summary is written in the seconds until the next message; a scripted minute must not skip them.
-            await history.refresher.background.settled()
+            await history.refresher.background.wait_until_idle()
     finally:
         await familiar.aclose()
     assert not place.notices, place.notices
-    recent = familiar.path.collector.recent_traces(familiar_id=familiar.id, limit=len(script))
+    recent = familiar.reply_path.collector.recent_traces(familiar_id=familiar.id, limit=len(script))
     in_order = sorted(recent, key=lambda trace: trace.timestamp)
     traces = [float(trace.fact("prefix_ratio") or 0.0) for trace in in_order]  # the first has none before it
     return clients["main_prose"].calls, traces
@@ -209,7 +219,7 @@ def rows(found: dict[str, Any]) -> list[Row]:
     result.append(
         Row(
             name="the conversation",
-            value=f"{found['turns']} turns, {len(COMPANY)} people; tokens p50: prompt {sizes['prompt_tokens_p50']}, "
+            value=f"{found['turns']} turns, {len(PEOPLE)} people; tokens p50: prompt {sizes['prompt_tokens_p50']}, "
             f"found {sizes['found_tokens_p50']} (at most {sizes['found_tokens_most']}), message "
             f"{sizes['message_tokens_p50']}, reply {sizes['reply_tokens_p50']}; "
             f"character {sizes['character_tokens']}, people files {sizes['people_tokens']}",

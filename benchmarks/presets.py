@@ -19,9 +19,9 @@ from familiar_connect.context.types import ContextItem, ContextRequest, ItemTag,
 from familiar_connect.identity import Author
 from familiar_connect.presets.arranger import PresetArranger
 from familiar_connect.presets.macros.types import MacroContext
-from familiar_connect.presets.orders import nodes_of
-from familiar_connect.presets.reassemble import Layout, reassemble
-from familiar_connect.presets.resolve import resolve
+from familiar_connect.presets.prompt_order import nodes_of
+from familiar_connect.presets.reassemble import PresetLayout, reassemble
+from familiar_connect.presets.resolve_nodes import resolve_nodes
 from familiar_connect.presets.types import (
     ActivePreset,
     CardFields,
@@ -68,12 +68,12 @@ def a_prompt() -> Prompt:
     return Prompt(items=(*blocks, *turns))
 
 
-def naive(preset: Preset, prompt: Prompt) -> list[str]:
+def naive_layout(preset: Preset, prompt: Prompt) -> list[str]:
     """The peer: node texts in order, then the chat; no macros, no blocks, no depth."""
     return [*(node.content for node in preset.prompts if node.content), *(item.text for item in prompt.items)]
 
 
-def timed(work: Callable[[], object], runs: int) -> dict[str, float]:
+def time_runs(work: Callable[[], object], runs: int) -> dict[str, float]:
     taken = []
     for _ in range(runs):
         started = time.perf_counter()
@@ -87,12 +87,12 @@ def measure(runs: int) -> dict[str, Any]:
     ada = Author(platform="terminal", user_id="1", username="ada", display_name="Ada")
     request = ContextRequest("wren", 1, None, ada, "hello", Modality.text, 0, 0.0)
     request = replace(request, preset=ActivePreset(preset=preset), card=CardFields(name="Wren", description="A bird."))
-    resolved = resolve(nodes_of(preset, PresetFidelity.with_memory), MacroContext(char="Wren", user="Ada"))
-    layout = Layout(preset=preset.name)
+    resolved = resolve_nodes(nodes_of(preset, PresetFidelity.with_memory), MacroContext(char="Wren", user="Ada"))
+    layout = PresetLayout(preset=preset.name)
     found: dict[str, Any] = {
-        "reassembly_ms": timed(lambda: reassemble(prompt.items, resolved, layout), runs),
-        "whole_ms": timed(lambda: PresetArranger().arrange(prompt, request), runs),
-        "naive_ms": timed(lambda: naive(preset, prompt), runs),
+        "reassembly_ms": time_runs(lambda: reassemble(prompt.items, resolved, layout), runs),
+        "whole_ms": time_runs(lambda: PresetArranger().arrange(prompt, request), runs),
+        "naive_ms": time_runs(lambda: naive_layout(preset, prompt), runs),
         "machine": machine(),
     }
     found["ratio_to_naive"] = round(found["reassembly_ms"]["p50"] / max(found["naive_ms"]["p50"], 1e-6), 1)

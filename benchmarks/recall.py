@@ -31,11 +31,11 @@ from familiar_connect.identity import Author
 from familiar_connect.memory.index.embeddings import EmbeddingIndex
 from familiar_connect.memory.index.hashing import HashingModel
 from familiar_connect.memory.index.minilm import MiniLMModel, why_unavailable
-from familiar_connect.memory.index.protocols import EmbeddingModel, Explained, Recollection
-from familiar_connect.memory.index.retriever import MemoryRetriever, recalled_text
+from familiar_connect.memory.index.protocols import EmbeddingModel, ExplainedScore, Recollection
+from familiar_connect.memory.index.retriever import MemoryRetriever, format_snippets
 from familiar_connect.memory.index.turns import TurnIndex
 from familiar_connect.memory.store import MemoryStore
-from familiar_connect.support.clock import HandClock
+from familiar_connect.support.clock import ManualClock
 
 FIRST = (1, 5, 10, 20)
 WITHIN = (500, 1500, 4000)
@@ -121,7 +121,7 @@ def _ids(text: str) -> list[tuple[int, int]]:
     return [(int(match[1]), int(match[2])) for match in _ID.finditer(text)]
 
 
-class Home:
+class IndexedDialogue:
     """One dialogue as a familiar remembers it: turns in the history, sessions as Markdown, both indexed."""
 
     def __init__(self, folder: Path, dialogue: Dialogue, model: EmbeddingModel, dim: int) -> None:
@@ -152,11 +152,11 @@ class Home:
         )
         self.files.build_if_stale(self.store, model)
         self.turns.sync(model)
-        clock = HandClock(dialogue.turns[-1].when + timedelta(days=1))
+        clock = ManualClock(dialogue.turns[-1].when + timedelta(days=1))
         self.retriever = MemoryRetriever(model=model, files=self.files, turns=self.turns, clock=clock)
         self.retriever.warm()
 
-    async def ours(self, question: str) -> list[Recollection]:
+    async def recall(self, question: str) -> list[Recollection]:
         """What the product recalls."""
         return await self.retriever.recall(question, limit=ASKED_FOR)
 
@@ -178,7 +178,7 @@ def _session_files(turns: Sequence[Turn]) -> dict[str, str]:
     return {path: "\n".join(lines) + "\n" for path, lines in files.items()}
 
 
-class Plain:
+class BaselineSearch:
     """The two plain ways to search the same turns: FTS5's BM25, and cosine of whole texts."""
 
     def __init__(self, dialogue: Dialogue, model: EmbeddingModel) -> None:
@@ -211,7 +211,7 @@ class Plain:
             source="turn",
             key=str(place),
             text=turn.text,
-            explained=Explained(score, {}),
+            explained=ExplainedScore(score, {}),
             speaker=turn.speaker,
             when=turn.when,
             turn_id=-1 - place,
@@ -224,11 +224,11 @@ async def measure(dialogues: Sequence[Dialogue], model: EmbeddingModel, dim: int
     found = {"ours": Measured(), "BM25": Measured(), "dense": Measured()}
     for dialogue in dialogues:
         with tempfile.TemporaryDirectory(prefix="familiar-recall-") as folder:
-            home = Home(Path(folder), dialogue, model, dim)
-            plain = Plain(dialogue, model)
+            home = IndexedDialogue(Path(folder), dialogue, model, dim)
+            plain = BaselineSearch(dialogue, model)
             for question in dialogue.questions:
                 started = time.perf_counter()
-                hits = await home.ours(question.text)
+                hits = await home.recall(question.text)
                 _note(found["ours"], home, question, hits, time.perf_counter() - started)
                 for name, search in (("BM25", plain.bm25), ("dense", plain.dense)):
                     started = time.perf_counter()
@@ -238,7 +238,9 @@ async def measure(dialogues: Sequence[Dialogue], model: EmbeddingModel, dim: int
     return found
 
 
-def _note(measured: Measured, home: Home, question: Question, hits: list[Recollection], seconds: float) -> None:
+def _note(
+    measured: Measured, home: IndexedDialogue, question: Question, hits: list[Recollection], seconds: float
+) -> None:
     turns = home.dialogue.turns
     wanted = {place: _flat(turns[place].text) for place in question.evidence}
     ranks: dict[int, int] = {}
@@ -248,14 +250,14 @@ def _note(measured: Measured, home: Home, question: Question, hits: list[Recolle
     measured.first.append([fmean(ranks.get(place, ASKED_FOR) < k for place in wanted) for k in FIRST])
     shares = []
     for tokens in WITHIN:
-        shown = _flat(recalled_text(hits, tokens)[: tokens * CHARS_PER_TOKEN])
+        shown = _flat(format_snippets(hits, tokens)[: tokens * CHARS_PER_TOKEN])
         shares.append(fmean(text in shown for text in wanted.values()))
     measured.within.append(shares)
     measured.categories.append(question.category)
     measured.seconds.append(seconds)
 
 
-def _held(hit: Recollection, home: Home, wanted: dict[int, str]) -> list[int]:
+def _held(hit: Recollection, home: IndexedDialogue, wanted: dict[int, str]) -> list[int]:
     """Which of the wanted turns a unit is: by its id, or where it is a file's passage by its words."""
     if hit.turn_id is not None:
         place = -1 - hit.turn_id if hit.turn_id < 0 else home.place_of[hit.turn_id]

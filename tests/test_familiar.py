@@ -18,9 +18,9 @@ from familiar_connect.familiar import Familiar
 from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.llm.types import Message
 from familiar_connect.wiring.models import SlotModel
-from tests.fakes.house import slots
+from tests.fakes.scripted_familiar import model_slots
 
-CLIENTS = slots(ScriptedModel())
+CLIENTS = model_slots(ScriptedModel())
 
 
 def load(root: Path, **more: Any) -> Familiar:

@@ -57,7 +57,7 @@ def test_the_command_line_loads_nothing_heavy() -> None:
         "familiar_connect",
         "familiar_connect.cli",
         "familiar_connect.commands",
-        "familiar_connect.commands.lazy",
+        "familiar_connect.commands.lazy_group",
     }
 
 

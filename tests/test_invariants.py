@@ -14,8 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from benchmarks.hushed import PLANTED, is_silent, search
-from benchmarks.rooms import START, Room, a_room
+from benchmarks.privacy_rooms import PLANTED, has_no_leak, run_rooms
+from benchmarks.random_rooms import START, Room, random_room
 from familiar_connect.chat.build import build_turn
 from familiar_connect.chat.types import TurnSettings
 from familiar_connect.config.modes import channel_config_for_mode
@@ -32,10 +32,10 @@ from familiar_connect.history.store import HistoryStore
 from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.llm.types import Capabilities
 from familiar_connect.memory.store import MemoryStore
-from familiar_connect.observe.replay import hash_messages
+from familiar_connect.observe.replay_store import hash_messages
 from familiar_connect.reply.request import to_request
 from tests.fakes.chat import an_exchange
-from tests.fakes.context import Giving, a_dialogue, a_piece, a_request, said
+from tests.fakes.context import FixedProvider, a_dialogue, a_piece, a_request, said
 
 ROOMS = 25
 """How many random channels are searched here; the benchmarks search many more."""
@@ -109,8 +109,8 @@ def test_the_order_in_which_providers_finish_changes_no_byte(tmp_path: Path, see
     """The same words, clock and dice give the same messages."""
 
     async def both() -> tuple[str, str]:
-        request = await a_request_in(a_room(random.Random(seed), 7, planted="Z"))
-        again = await a_request_in(a_room(random.Random(seed), 7, planted="Z"))
+        request = await a_request_in(random_room(random.Random(seed), 7, planted="Z"))
+        again = await a_request_in(random_room(random.Random(seed), 7, planted="Z"))
         providers = the_providers(tmp_path)
         return await shown(providers, request, range(6)), await shown(providers, again, order)
 
@@ -137,7 +137,7 @@ def test_every_cut_is_reported(sizes: list[tuple[Layer, int]], room: int, total:
     ]
     talk = a_dialogue(*(said("user", f"Ada: line{at} " + "word " * 30 + f"over{at}") for at in range(6)))
     model = ScriptedModel(["fine"], capabilities=Capabilities(window=window))
-    pipeline = ContextPipeline([Giving(*pieces, talk)], model=model, budget_by_layer=dict.fromkeys(Layer, room))
+    pipeline = ContextPipeline([FixedProvider(*pieces, talk)], model=model, budget_by_layer=dict.fromkeys(Layer, room))
     reply, _ = asyncio.run(pipeline.preview(a_request(budget_tokens=total)))
     text = "\n".join(message.content for message in reply.messages)
     noted = {note.source for note in reply.prompt.dropped if note.tokens_dropped > 0}
@@ -154,16 +154,16 @@ def test_every_cut_is_reported(sizes: list[tuple[Layer, int]], room: int, total:
 async def test_words_of_who_is_not_to_be_heard_are_nowhere(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """E4, G30, G33: not in messages, pages, traces, notes, history, memory, replies or logs."""
     caplog.set_level(logging.INFO)
-    found = await search(tmp_path, ROOMS)
+    found = await run_rooms(tmp_path, ROOMS)
 
     assert found["calls"] >= ROOMS
-    assert is_silent(found), found
+    assert has_no_leak(found), found
     assert PLANTED not in caplog.text
 
 
 async def test_the_search_for_planted_words_would_find_them(tmp_path: Path) -> None:
     """The same rooms with nobody hushed: so the search can fail."""
-    found = await search(tmp_path, 3, hush=False)
+    found = await run_rooms(tmp_path, 3, hush=False)
 
     assert found["shown"]
     assert {"history.db", "metrics.db"} & {Path(name).name for name in found["files"]}

@@ -113,7 +113,7 @@ def test_those_who_are_not_heard_are_named(tmp_path: Path) -> None:
     registry.set(ADA, PrivacyLevel.FULL)
     registry.set(BOB, PrivacyLevel.PARTIAL)
 
-    assert registry.full() == {"discord:1"}
+    assert registry.full_privacy_keys() == {"discord:1"}
     assert (registry.is_full(ADA), registry.is_full(BOB)) == (True, False)
 
 
@@ -124,4 +124,4 @@ def test_those_about_whom_no_notes_are_shown_are_named(tmp_path: Path) -> None:
     registry.set(BOB, PrivacyLevel.PARTIAL)
     registry.set(Author("discord", "9", None, None), PrivacyLevel.MINIMAL)
 
-    assert registry.without_notes() == {ADA.slug, BOB.slug}
+    assert registry.slugs_without_notes() == {ADA.slug, BOB.slug}

@@ -47,20 +47,20 @@ def prepare(venv: str, *, testing: bool, extras: Sequence[str] = ()) -> None:
     started = time.monotonic()
     before = signal.signal(signal.SIGTERM, _stop_on_terminate)
     try:
-        with claimed(venv) as claim:
+        with claim_folder(venv) as claim:
             if is_ready(venv, testing=testing, extras=extras):
                 return  # somebody else did it while we waited
             mark = refresh_or_build(venv, claim, testing=testing, extras=with_known(read_mark(venv), extras))
             write_mark(venv, mark)
     except OSError as error:
-        raise SetupProblem(cannot_write(venv, error)) from error
+        raise SetupProblem(cannot_write_sentence(venv, error)) from error
     finally:
         signal.signal(signal.SIGTERM, before)
     say(f"Set up in {time.monotonic() - started:.0f} s; from now on it starts at once.")
 
 
 @contextlib.contextmanager
-def claimed(venv: str) -> Iterator[TextIO]:
+def claim_folder(venv: str) -> Iterator[TextIO]:
     """The environment's folder, held by this process alone and known to be ours or a fitting guest."""
     os.makedirs(venv, exist_ok=True)
     path = os.path.join(venv, CLAIM)
@@ -98,7 +98,7 @@ def _whose(venv: str) -> str:
     code, output = run_quietly([python_of(venv), "-I", "-c", ask])
     if os.path.exists(os.path.join(venv, "pyvenv.cfg")) and code == 0 and output.strip() == f"{want} True":
         return "guest"
-    raise SetupProblem(not_ours(venv))
+    raise SetupProblem(not_ours_sentence(venv))
 
 
 def refresh_or_build(venv: str, claim: TextIO, *, testing: bool, extras: Sequence[str] = ()) -> dict[str, str]:
@@ -122,7 +122,7 @@ def refresh_or_build(venv: str, claim: TextIO, *, testing: bool, extras: Sequenc
         say(f"Installing {count} packages into {venv}, about {FETCH_MB[lock]} MB to fetch the first time.")
         install(venv, lock, count, claim.fileno(), over_remains=True)
     elif guest:
-        raise SetupProblem(not_ours(venv))
+        raise SetupProblem(not_ours_sentence(venv))
     else:
         warn_without_avx2()
         say(
@@ -170,10 +170,10 @@ def make_venv(venv: str) -> None:
     code, output = run_quietly([base, "-m", "venv", "--without-pip", venv])
     fillable = uv is not None or run_quietly([base, "-m", "pip", "--version"])[0] == 0
     if code != 0 or not fillable:
-        raise SetupProblem(without_venv(output))
+        raise SetupProblem(no_venv_sentence(output))
 
 
-def without_venv(output: str) -> str:
+def no_venv_sentence(output: str) -> str:
     """The sentence for a Python that cannot make environments."""
     version = f"{sys.version_info[0]}.{sys.version_info[1]}"
     if os.path.exists("/etc/debian_version"):
@@ -241,13 +241,13 @@ def has_avx2(cpuinfo: str = "/proc/cpuinfo") -> bool | None:
     return None if flags is None else "avx2" in flags.split()
 
 
-def not_ours(venv: str) -> str:
+def not_ours_sentence(venv: str) -> str:
     """The sentence for a folder that holds something else."""
     other = "set FAMILIAR_VENV to another folder"
     return f"{venv} was not made by run.py and does not fit this Python: delete it, or {other}."
 
 
-def cannot_write(venv: str, error: OSError) -> str:
+def cannot_write_sentence(venv: str, error: OSError) -> str:
     """The sentence for a folder that takes no files."""
     if error.errno == 28:
         return f"The disk is full: {venv} needs about 400 MB; free some space and run again."

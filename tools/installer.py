@@ -84,10 +84,10 @@ def explain(output: str) -> str | None:
 
 def usable_uv() -> str | None:
     """uv, where it is there and would ask the places the person wants asked."""
-    return None if pip_is_told() else shutil.which("uv")
+    return None if is_pip_configured() else shutil.which("uv")
 
 
-def pip_is_told() -> bool:
+def is_pip_configured() -> bool:
     """Whether the person told pip where packages come from, by environment or by file."""
     said = ("INDEX_URL", "EXTRA_INDEX_URL", "NO_INDEX", "FIND_LINKS", "PROXY", "CERT", "CONFIG_FILE")
     if any(os.environ.get("PIP_" + name) for name in said):

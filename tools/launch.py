@@ -35,7 +35,7 @@ def main(arguments: Sequence[str]) -> int:
     """Set up if needed, then become the program; the exit code is the program's."""
     venv = environment_folder()
     try:
-        extras, arguments = asked_extras(arguments)
+        extras, arguments = parse_extras(arguments)
         testing = arguments[:1] == ["test"]
         if not is_ready(venv, testing=testing, extras=extras):
             # The cold path alone pays for subprocess, threads and the rest.
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str]) -> int:
         return 130
 
 
-def asked_extras(arguments: Sequence[str]) -> tuple[list[str], Sequence[str]]:
+def parse_extras(arguments: Sequence[str]) -> tuple[list[str], Sequence[str]]:
     """What `--with EXTRA` asks for, and the arguments that are left."""
     extras: list[str] = []
     while arguments[:1] == ["--with"] or (arguments and arguments[0].startswith("--with=")):

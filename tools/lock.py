@@ -53,23 +53,23 @@ def main() -> int:
     if uv is None:
         sys.stderr.write("uv was not found: install it (for example `python3 -m pip install uv`) and run again.\n")
         return 1
-    pins = [] if upgrade else pinned(ROOT / "requirements-dev.lock")
+    pins = [] if upgrade else read_pins(ROOT / "requirements-dev.lock")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory() as folder:
         # A copy without build backend and sources: resolving needs neither, and uv's own lock stays out of the tree.
-        Path(folder, "pyproject.toml").write_text(resolvable(project, pins), encoding="utf-8")
+        Path(folder, "pyproject.toml").write_text(dependencies_only(project, pins), encoding="utf-8")
         for name, (groups, extras) in LOCKS.items():
             text = export(uv, folder, groups, extras)
             if name == f"requirements-{''.join(extras)}.lock":
-                text = beyond(text, export(uv, folder, groups, ()))
+                text = entries_beyond(text, export(uv, folder, groups, ()))
             (ROOT / name).write_text(text, encoding="utf-8", newline="\n")
-            sys.stdout.write(f"{name}: {len(pinned(ROOT / name))} packages\n")
+            sys.stdout.write(f"{name}: {len(read_pins(ROOT / name))} packages\n")
         lacking = [
             f"{name} on Python {python}, {machine}:\n{reason}"
             for name in LOCKS
             for python in PYTHONS
             for machine in MACHINES
-            if (reason := what_lacks(uv, folder, ROOT / name, python, machine))
+            if (reason := missing_wheels(uv, folder, ROOT / name, python, machine))
         ]
     for words in lacking:
         sys.stderr.write(f"No ready-built packages for {words}\n")
@@ -84,14 +84,14 @@ def find_uv() -> list[str] | None:
     return [sys.executable, "-m", "uv"] if importlib.util.find_spec("uv") else None
 
 
-def pinned(lock: Path) -> list[str]:
+def read_pins(lock: Path) -> list[str]:
     """The pins of an existing lock, without hashes."""
     if not lock.exists():
         return []
     return re.findall(r"(?m)^([A-Za-z0-9][\w.-]*==[^\s;]+)", lock.read_text(encoding="utf-8"))
 
 
-def beyond(lock: str, base: str) -> str:
+def entries_beyond(lock: str, base: str) -> str:
     """The entries of *lock* that are not in *base*, or there under narrower conditions."""
     known = set(entries(base))
     return "".join(entry for entry in entries(lock) if entry not in known)
@@ -102,22 +102,22 @@ def entries(lock: str) -> list[str]:
     return [entry for entry in re.split(r"(?m)^(?=[A-Za-z0-9])", lock) if entry]
 
 
-def resolvable(project: dict[str, Any], pins: list[str]) -> str:
+def dependencies_only(project: dict[str, Any], pins: list[str]) -> str:
     """A pyproject.toml with the dependencies alone."""
     declared, uv = project["project"], project["tool"]["uv"]
-    lines = ["[project]", f"name = {quoted(declared['name'])}", 'version = "0"']
-    lines += [f"requires-python = {quoted(declared['requires-python'])}"]
-    lines += [f"dependencies = {quoted(declared['dependencies'])}", "[project.optional-dependencies]"]
-    lines += [f"{extra} = {quoted(declared['optional-dependencies'][extra])}" for extra in EXTRAS]
+    lines = ["[project]", f"name = {toml_quote(declared['name'])}", 'version = "0"']
+    lines += [f"requires-python = {toml_quote(declared['requires-python'])}"]
+    lines += [f"dependencies = {toml_quote(declared['dependencies'])}", "[project.optional-dependencies]"]
+    lines += [f"{extra} = {toml_quote(declared['optional-dependencies'][extra])}" for extra in EXTRAS]
     lines += ["[dependency-groups]"]
-    lines += [f"{group} = {quoted(members)}" for group, members in project["dependency-groups"].items()]
+    lines += [f"{group} = {toml_quote(members)}" for group, members in project["dependency-groups"].items()]
     lines += ["[tool.uv]", "package = false"]
-    lines += [f"exclude-dependencies = {quoted([*uv['exclude-dependencies'], *NEVER_OURS])}"]
-    lines += [f"constraint-dependencies = {quoted(pins)}"]
+    lines += [f"exclude-dependencies = {toml_quote([*uv['exclude-dependencies'], *NEVER_OURS])}"]
+    lines += [f"constraint-dependencies = {toml_quote(pins)}"]
     return "\n".join(lines) + "\n"
 
 
-def quoted(value: object) -> str:
+def toml_quote(value: object) -> str:
     """A string or a list of strings as TOML, whose quoting is JSON's."""
     return json.dumps(value, ensure_ascii=False)
 
@@ -136,7 +136,7 @@ def export(uv: list[str], folder: str, groups: tuple[str, ...], extras: tuple[st
     return text
 
 
-def what_lacks(uv: list[str], folder: str, lock: Path, python: str, machine: str) -> str:
+def missing_wheels(uv: list[str], folder: str, lock: Path, python: str, machine: str) -> str:
     """Why a lock cannot be installed ready built on some machine; empty when it can."""
     command = [*uv, "pip", "install", "--quiet", "--dry-run", "--target", str(Path(folder, "nowhere"))]
     command += ["--no-deps", "--only-binary", ":all:", "--require-hashes", "-r", str(lock)]

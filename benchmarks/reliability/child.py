@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.reliability.gauge import Gauge
+from benchmarks.reliability.process_stats import ProcessStats
 from benchmarks.reliability.traffic import number_of
 from familiar_connect.config.llm import SLOT_TEMPERATURES
 from familiar_connect.conversation.types import Exchange
@@ -53,10 +53,10 @@ class Plan:
     """Begin anew without the five seconds the library waits, as Discord asks; our own Discord does not."""
 
 
-Told = Callable[[str], Awaitable[Any]]
+LineHandler = Callable[[str], Awaitable[Any]]
 
 
-async def serve(answer: Told) -> None:
+async def serve(answer: LineHandler) -> None:
     """Answer each line of the input with a line; until the input ends."""
     loop = asyncio.get_running_loop()
     lines: asyncio.Queue[str | None] = asyncio.Queue()
@@ -72,7 +72,7 @@ async def serve(answer: Told) -> None:
         print(json.dumps(await answer(line)), flush=True)
 
 
-class Voice(ScriptedModel):
+class SlowModel(ScriptedModel):
     """A model that takes its time, answers with the number of what was said last, and remembers nothing."""
 
     def __init__(self, plan: Plan) -> None:
@@ -97,7 +97,7 @@ class Voice(ScriptedModel):
             yield piece
 
 
-class Judge(ScriptedModel):
+class SpeakDecider(ScriptedModel):
     """The side model that is asked whether to speak: always to who asks, now and then unasked."""
 
     def __init__(self) -> None:
@@ -113,14 +113,14 @@ class Judge(ScriptedModel):
         return "It fits.\nYES" if self._asked % SPEAKS_UNASKED_EVERY == 0 else "Not now.\nNO"
 
 
-def clients(plan: Plan) -> dict[str, LLMClient]:
+def model_clients(plan: Plan) -> dict[str, LLMClient]:
     """A voice and a judge; all other side work is left to plain rules."""
     weak = ScriptedModel(model="weak", capabilities=Capabilities(side_tasks=False))
     found: dict[str, LLMClient] = dict.fromkeys(SLOT_TEMPERATURES, weak)
-    return found | {"main_prose": Voice(plan), "interjection_decision": Judge()}
+    return found | {"main_prose": SlowModel(plan), "interjection_decision": SpeakDecider()}
 
 
-class Answered:
+class ExchangeLog:
     """Which message was in which exchange, and what became of it."""
 
     def __init__(self, runner: ReplyRunner) -> None:
@@ -140,27 +140,27 @@ class Answered:
         )
         return outcome
 
-    def told(self) -> list[Mapping[str, Any]]:
+    def facts(self) -> list[Mapping[str, Any]]:
         return self._exchanges
 
 
-async def be_familiar(plan: Plan) -> None:
+async def run_familiar(plan: Plan) -> None:
     """Everything `familiar run` starts, with models that need no network."""
     if plan.answer_within_s is not None:
         discord_place.ANSWER_WITHIN_S = plan.answer_within_s
     if plan.hurry:
         _begin_at_once()
-    familiar = Familiar.load_from_disk(Path(plan.root), llm_clients=dict(clients(plan)))
-    answered, gauge = Answered(familiar.path.runner), Gauge()
+    familiar = Familiar.load_from_disk(Path(plan.root), llm_clients=dict(model_clients(plan)))
+    answered, gauge = ExchangeLog(familiar.reply_path.runner), ProcessStats()
     platform = DiscordPlatform(familiar, token=plan.token, api_url=plan.api_url, guild_ready_timeout_s=0.2)
 
     async def answer(line: str) -> Any:
         if line == "read":
             return gauge.read()
-        await familiar.intake.settled()
+        await familiar.intake.wait_until_idle()
         for known in familiar.subscriptions.all():
-            await familiar.path.queue.idle(known.channel_id)
-        return answered.told()
+            await familiar.reply_path.queue.wait_until_channel_idle(known.channel_id)
+        return answered.facts()
 
     await familiar.start()
     tasks = [asyncio.create_task(platform.run(), name="platform"), asyncio.create_task(gauge.run(), name="gauge")]
@@ -186,7 +186,7 @@ def main(arguments: list[str]) -> None:
     logging.basicConfig(level=logging.ERROR, stream=sys.stderr)
     logging.getLogger("discord").setLevel(logging.CRITICAL)
     plan = Plan(**json.loads(arguments[0]))
-    asyncio.run(be_familiar(plan))
+    asyncio.run(run_familiar(plan))
 
 
 if __name__ == "__main__":

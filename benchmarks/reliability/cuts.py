@@ -13,20 +13,20 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.reliability.child import Plan
-from benchmarks.reliability.line import Chance, CutServer, Line, a_cut_server
-from benchmarks.reliability.rows import asked_row, heard_row
-from benchmarks.reliability.stage import (
-    Stage,
-    heard,
+from benchmarks.reliability.harness import (
+    TrialServer,
+    answer_verdict,
+    find_misheard,
+    is_all_stored,
     make_home,
-    misheard,
-    playing,
-    set_stage,
-    settled,
+    make_trial_server,
+    running_process,
     until,
-    verdict,
+    wait_until_answered,
 )
-from benchmarks.reliability.traffic import talk
+from benchmarks.reliability.proxy import CuttableProxy, RandomFaults, ServerBehindProxy, server_behind_proxy
+from benchmarks.reliability.rows import asked_row, heard_row
+from benchmarks.reliability.traffic import generate_traffic
 from benchmarks.table import Row
 
 ROOMS, PEOPLE, PER_SECOND, SECONDS = 8, 20, 10.0, 60.0
@@ -42,14 +42,14 @@ async def measure(
     *, seconds: float = SECONDS, cut_every_s: float = CUT_EVERY_S, per_second: float = PER_SECOND, seed: int = 11
 ) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="familiar-cuts-") as folder:
-        async with a_cut_server() as (server, line):
-            stage = set_stage(server, rooms=ROOMS, people=PEOPLE)
+        async with server_behind_proxy() as (server, line):
+            stage = make_trial_server(server, rooms=ROOMS, people=PEOPLE)
             root = make_home(Path(folder), stage.rooms)
             plan = Plan(
                 root=str(root), api_url=server.api_url, token=server.token, answer_within_s=ANSWER_WITHIN_S, hurry=True
             )
-            async with playing(server, "child", plan) as child:
-                chance = server.faults.by_chance = Chance(seed, hangs_s=HANGS_S)
+            async with running_process(server, "child", plan) as child:
+                chance = server.faults.on_unforeseen = RandomFaults(seed, hangs_s=HANGS_S)
                 cutting = asyncio.create_task(_cut(server, line, cut_every_s), name="cutting")
                 try:
                     await _speak(stage, seconds, per_second)
@@ -57,27 +57,27 @@ async def measure(
                     cutting.cancel()
                     await asyncio.wait({cutting})
                 began = time.perf_counter()
-                await until(lambda: heard(root, stage), within_s=SETTLE_S)
-                exchanges = await settled(stage, child, within_s=SETTLE_S)
+                await until(lambda: is_all_stored(root, stage), within_s=SETTLE_S)
+                exchanges = await wait_until_answered(stage, child, within_s=SETTLE_S)
                 late_s = time.perf_counter() - began
-                server.faults.by_chance = None
+                server.faults.on_unforeseen = None
                 await child.leave()
             return {
                 "seconds": seconds,
                 "cuts": line.cuts,
-                "begun_anew": len(server.noted("gateway:2")),
-                "resumed": len(server.noted("gateway:6")),
+                "begun_anew": len(server.facts_of("gateway:2")),
+                "resumed": len(server.facts_of("gateway:6")),
                 "faults": chance.met,
-                "heard": misheard(root, stage),
-                "answers": verdict(stage, exchanges),
+                "heard": find_misheard(root, stage),
+                "answers": answer_verdict(stage, exchanges),
                 "posted": sum(len(stage.replies(room)) for room in stage.rooms),
                 "settled_after_s": late_s,
                 "odd": [each for each in exchanges if not each["sent"]][:20],
             }
 
 
-async def _speak(stage: Stage, seconds: float, per_second: float) -> None:
-    everything = talk(
+async def _speak(stage: TrialServer, seconds: float, per_second: float) -> None:
+    everything = generate_traffic(
         seconds=seconds, per_second=per_second, rooms=ROOMS, people=PEOPLE, asked=ASKED, mention=stage.mention
     )
     began = time.perf_counter()
@@ -86,7 +86,7 @@ async def _speak(stage: Stage, seconds: float, per_second: float) -> None:
         await stage.say(what)
 
 
-async def _cut(server: CutServer, line: Line, every_s: float) -> None:
+async def _cut(server: ServerBehindProxy, line: CuttableProxy, every_s: float) -> None:
     while True:
         await asyncio.sleep(every_s)
         if line.cuts % FORGETS_EVERY == FORGETS_EVERY - 1:

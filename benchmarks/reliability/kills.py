@@ -15,10 +15,20 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.reliability.child import Plan
-from benchmarks.reliability.stage import Child, Stage, heard, history, make_home, misheard, playing, set_stage, until
-from benchmarks.reliability.traffic import NAME, Said, number_of
+from benchmarks.reliability.harness import (
+    Child,
+    TrialServer,
+    find_misheard,
+    history,
+    is_all_stored,
+    make_home,
+    make_trial_server,
+    running_process,
+    until,
+)
+from benchmarks.reliability.traffic import NAME, TrafficMessage, number_of
 from benchmarks.table import Row
-from familiar_connect.demo.discord_server.server import DiscordServer, Note
+from familiar_connect.testing.discord_server.server import DiscordServer, Note
 
 ROUNDS = 50
 ROOMS, PEOPLE = 4, 6
@@ -42,7 +52,7 @@ SETTLE_S = 30.0
 async def measure(*, rounds: int = ROUNDS, moments: Sequence[str] = MOMENTS, seed: int = 5) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="familiar-kills-") as folder:
         async with DiscordServer() as server:
-            stage = set_stage(server, rooms=ROOMS, people=PEOPLE)
+            stage = make_trial_server(server, rooms=ROOMS, people=PEOPLE)
             root = make_home(Path(folder), stage.rooms, channel=TYPED)
             plan = Plan(root=str(root), api_url=server.api_url, token=server.token, pieces=PIECES)
             trial = _Trial(stage, root, plan, random.Random(seed))
@@ -50,13 +60,13 @@ async def measure(*, rounds: int = ROUNDS, moments: Sequence[str] = MOMENTS, see
             for number in range(rounds):
                 struck[await trial.strike(moments[number % len(moments)])] += 1
             await trial.recover()
-            return {"rounds": rounds, "struck": dict(struck), "heard": misheard(root, stage), **trial.verdict()}
+            return {"rounds": rounds, "struck": dict(struck), "heard": find_misheard(root, stage), **trial.verdict()}
 
 
 class _Trial:
     """One familiar through all its deaths."""
 
-    def __init__(self, stage: Stage, root: Path, plan: Plan, rng: random.Random) -> None:
+    def __init__(self, stage: TrialServer, root: Path, plan: Plan, rng: random.Random) -> None:
         self._stage = stage
         self._root = root
         self._plan = plan
@@ -65,7 +75,7 @@ class _Trial:
 
     async def strike(self, moment: str) -> str:
         """Say things, and kill the familiar at *moment*; the moment it was hit at."""
-        async with playing(self._stage.server, "child", self._plan) as child:
+        async with running_process(self._stage.server, "child", self._plan) as child:
             if not self._stage.said:
                 await self._introduce(child)
             hit = asyncio.create_task(self._hit(moment, child), name="hit")
@@ -82,7 +92,7 @@ class _Trial:
         """A word in every room, heard: from then on what is missed is looked up."""
         for room in range(ROOMS):
             await self._say(asked=False, room=room)
-        await until(lambda: heard(self._root, self._stage), within_s=HEAR_S)
+        await until(lambda: is_all_stored(self._root, self._stage), within_s=HEAR_S)
         await child.ask("settle")
 
     async def _hit(self, moment: str, child: Child) -> str:
@@ -121,7 +131,7 @@ class _Trial:
         self._count += 1
         to = self._rng.choice((f"{self._stage.mention} ", f"{NAME}, ")) if asked else ""
         await self._stage.say(
-            Said(
+            TrafficMessage(
                 number=number,
                 at_s=0.0,
                 room=self._rng.randrange(ROOMS) if room is None else room,
@@ -133,8 +143,8 @@ class _Trial:
 
     async def recover(self) -> None:
         """One last life, long enough to hear and answer everything."""
-        async with playing(self._stage.server, "child", self._plan) as child:
-            await until(lambda: heard(self._root, self._stage), within_s=HEAR_S)
+        async with running_process(self._stage.server, "child", self._plan) as child:
+            await until(lambda: is_all_stored(self._root, self._stage), within_s=HEAR_S)
             await child.ask("settle")
             await child.leave()
 

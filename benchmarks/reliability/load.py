@@ -10,22 +10,22 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.reliability.child import Plan
-from benchmarks.reliability.rows import asked_row, heard_row
-from benchmarks.reliability.stage import (
-    Stage,
-    heard,
+from benchmarks.reliability.harness import (
+    TrialServer,
+    answer_verdict,
+    find_misheard,
     history,
+    is_all_stored,
     make_home,
-    misheard,
-    playing,
-    set_stage,
-    settled,
+    make_trial_server,
+    running_process,
     until,
-    verdict,
+    wait_until_answered,
 )
-from benchmarks.reliability.traffic import number_of, talk
+from benchmarks.reliability.rows import asked_row, heard_row
+from benchmarks.reliability.traffic import generate_traffic, number_of
 from benchmarks.table import Row
-from familiar_connect.demo.discord_server.server import DiscordServer
+from familiar_connect.testing.discord_server.server import DiscordServer
 
 ROOMS, PEOPLE, PER_SECOND, SECONDS = 50, 200, 100.0, 60.0
 ASKED = 0.08
@@ -52,20 +52,20 @@ async def measure(
 async def play(module: str, *, seconds: float, per_second: float, rooms: int, people: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="familiar-load-") as folder:
         async with DiscordServer() as server:
-            stage = set_stage(server, rooms=rooms, people=people)
+            stage = make_trial_server(server, rooms=rooms, people=people)
             root = make_home(Path(folder), stage.rooms, settings=SETTINGS)
             plan = Plan(root=str(root), api_url=server.api_url, token=server.token)
-            async with playing(server, module, plan) as child:
+            async with running_process(server, module, plan) as child:
                 begun = await child.ask("read")
                 late_s = await _speak(stage, seconds=seconds * WARM, per_second=per_second, first=0.0)
                 warm = await child.ask("read")
                 late_s = max(late_s, await _speak(stage, seconds=seconds, per_second=per_second, first=seconds * WARM))
                 behind = time.perf_counter()
                 if module == "child":
-                    await until(lambda: heard(root, stage), within_s=SETTLE_S)
+                    await until(lambda: is_all_stored(root, stage), within_s=SETTLE_S)
                 behind_s = time.perf_counter() - behind
                 exchanges = await (
-                    settled(stage, child, within_s=SETTLE_S) if module == "child" else child.ask("settle")
+                    wait_until_answered(stage, child, within_s=SETTLE_S) if module == "child" else child.ask("settle")
                 )
                 ended = await child.ask("read")
                 found: dict[str, Any] = {
@@ -80,14 +80,14 @@ async def play(module: str, *, seconds: float, per_second: float, rooms: int, pe
                 }
                 await child.leave()
             if module == "child":
-                found |= {"heard": misheard(root, stage), "answers": verdict(stage, exchanges)}
+                found |= {"heard": find_misheard(root, stage), "answers": answer_verdict(stage, exchanges)}
                 found["disordered_replies"] = _disordered(stage, root)
             return found
 
 
-async def _speak(stage: Stage, *, seconds: float, per_second: float, first: float) -> float:
+async def _speak(stage: TrialServer, *, seconds: float, per_second: float, first: float) -> float:
     """Say everything from *first* up to *seconds*, each at its time; how late we were at worst."""
-    everything = talk(
+    everything = generate_traffic(
         seconds=seconds,
         per_second=per_second,
         rooms=len(stage.rooms),
@@ -106,7 +106,7 @@ async def _speak(stage: Stage, *, seconds: float, per_second: float, first: floa
     return worst
 
 
-def _disordered(stage: Stage, root: Path) -> int:
+def _disordered(stage: TrialServer, root: Path) -> int:
     """Replies that answer something older than the reply before them, or that the history has in another order."""
     wrong = 0
     rows = history(root)

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.reliability.child import Plan, serve
-from benchmarks.reliability.gauge import Gauge
+from benchmarks.reliability.process_stats import ProcessStats
 from benchmarks.reliability.traffic import NAME
-from familiar_connect.platforms.discord.library import Application, make_client, spoken_to_at
+from familiar_connect.platforms.discord.client import Application, make_client, use_api_url
 from familiar_connect.support.aio import cancel_and_wait
 
 
@@ -34,8 +34,8 @@ class Archive:
         self._connection.execute("INSERT OR IGNORE INTO said VALUES (?, ?, ?, ?)", row)
 
 
-async def be_peer(plan: Plan) -> None:
-    archive, gauge = Archive(Path(plan.root) / "peer.db"), Gauge()
+async def run_peer(plan: Plan) -> None:
+    archive, gauge = Archive(Path(plan.root) / "peer.db"), ProcessStats()
     client = make_client(Application(owners=frozenset(), may_see_members=True, may_see_presence=True))
     busy: set[int] = set()
     writing, idle = asyncio.Lock(), asyncio.Event()
@@ -62,7 +62,7 @@ async def be_peer(plan: Plan) -> None:
         return []
 
     client.on_message = on_message
-    with spoken_to_at(plan.api_url):
+    with use_api_url(plan.api_url):
         tasks = [asyncio.create_task(client.start(plan.token)), asyncio.create_task(gauge.run())]
         try:
             await serve(answer)
@@ -74,7 +74,7 @@ async def be_peer(plan: Plan) -> None:
 
 def main(arguments: list[str]) -> None:
     logging.basicConfig(level=logging.ERROR, stream=sys.stderr)
-    asyncio.run(be_peer(Plan(**json.loads(arguments[0]))))
+    asyncio.run(run_peer(Plan(**json.loads(arguments[0]))))
 
 
 if __name__ == "__main__":

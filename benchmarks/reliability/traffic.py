@@ -21,7 +21,7 @@ _WORDS = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Said:
+class TrafficMessage:
     """One message: when, in which channel, by whom, and whether it asks the familiar."""
 
     number: int
@@ -32,9 +32,9 @@ class Said:
     is_asked: bool
 
 
-def talk(
+def generate_traffic(
     *, seconds: float, per_second: float, rooms: int, people: int, asked: float, mention: str, seed: int = 7
-) -> Iterator[Said]:
+) -> Iterator[TrafficMessage]:
     """Evenly spaced messages; the share *asked* of them is said to the familiar, by mention or by name."""
     rng = random.Random(seed)
     for number in range(int(seconds * per_second)):
@@ -47,7 +47,9 @@ def talk(
         words = " ".join(rng.choices(_WORDS, k=rng.randint(3, 24)))
         to = rng.choice((f"{mention} ", f"{NAME}, ")) if is_asked else ""
         text = f"{to}{words}{rng.choice(('', '.', '?'))} [m{number:06d}]"
-        yield Said(number=number, at_s=at_s, room=room, person=rng.randrange(people), text=text, is_asked=is_asked)
+        yield TrafficMessage(
+            number=number, at_s=at_s, room=room, person=rng.randrange(people), text=text, is_asked=is_asked
+        )
 
 
 def number_of(text: str) -> int | None:

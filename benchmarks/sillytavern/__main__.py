@@ -45,7 +45,7 @@ def check_kind(folder: Path, kind: str) -> list[CaseResult]:
         return [CaseResult(kind, KINDS[kind], False, f"could not be checked: {type(error).__name__}: {error}")]
 
 
-def tallied(results: Sequence[CaseResult]) -> dict[str, dict[str, int]]:
+def tally(results: Sequence[CaseResult]) -> dict[str, dict[str, int]]:
     """Passed, total and out of scope, by kind."""
     tally = {}
     for kind in KINDS:
@@ -67,11 +67,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     results = check(options.folder)
     failed = [result for result in results if not result.passed and not result.out_of_scope]
     if options.json:
-        print(json.dumps({"tally": tallied(results), "failed": [asdict(result) for result in failed]}, indent=2))
+        print(json.dumps({"tally": tally(results), "failed": [asdict(result) for result in failed]}, indent=2))
     else:
-        for kind, tally in tallied(results).items():
-            apart = f", {tally['out_of_scope']} out of scope" if tally["out_of_scope"] else ""
-            print(f"{kind}: {tally['passed']}/{tally['total']}{apart}")
+        for kind, counts in tally(results).items():
+            apart = f", {counts['out_of_scope']} out of scope" if counts["out_of_scope"] else ""
+            print(f"{kind}: {counts['passed']}/{counts['total']}{apart}")
         for result in failed:
             print(f"  {result.kind} {result.name}: {result.difference[:SHOWN]}")
     return 1 if failed else 0

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.sillytavern.results import CaseResult
-from familiar_connect.bootstrap.card_files.silly import card_version, to_imported
-from familiar_connect.bootstrap.card_files.source import Payload, read_payload
-from familiar_connect.bootstrap.card_files.texts import whole_characters
-from familiar_connect.bootstrap.cards import read_card, read_source
+from familiar_connect.bootstrap.card_files.decode_json import json_without_surrogates
+from familiar_connect.bootstrap.card_files.read_payload import Payload, read_payload
+from familiar_connect.bootstrap.card_files.sillytavern_import import card_version, import_like_sillytavern
+from familiar_connect.bootstrap.cards import read_card, read_card_bytes
 from familiar_connect.errors import CharacterCardError
 
 KIND = "cards"
@@ -38,10 +38,10 @@ def _case(folder: Path, path: Path) -> CaseResult:
 
 def _differs(expected: dict[str, Any], card: Path) -> str:
     """The first thing in which our reading differs; empty where none does."""
-    expected = whole_characters(expected)
+    expected = json_without_surrogates(expected)
     refused = "import_error" in expected
     try:
-        payload = read_payload(read_source(card))
+        payload = read_payload(read_card_bytes(card))
     except CharacterCardError as error:
         return "" if refused else f"the card was not read: {error}"
     if "raw" in expected and (told := difference(expected["raw"], payload.raw, "raw")):
@@ -56,7 +56,7 @@ def _differs(expected: dict[str, Any], card: Path) -> str:
 
 def _import_differs(expected: dict[str, Any], payload: Payload, *, refused: bool) -> str:
     try:
-        made = to_imported(payload.raw, kind=payload.kind)
+        made = import_like_sillytavern(payload.raw, kind=payload.kind)
     except CharacterCardError as error:
         return "" if refused else f"imported: refused ({error})"
     if refused:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.sillytavern.results import CaseResult
-from familiar_connect.bootstrap.lorebook_files.books import normalised
+from familiar_connect.bootstrap.lorebook_files.books import sillytavern_entries
 from familiar_connect.errors import FamiliarError
 
 KIND = "lorebooks"
@@ -38,7 +38,7 @@ def _entries(source: Path, name: str, expected: dict[str, Any]) -> CaseResult:
         return CaseResult(KIND, name, passed=False, difference=f"there is no {KIND}/{name} to read")
     wanted = expected.get("entries")
     try:
-        found = normalised(source)
+        found = sillytavern_entries(source)
     except FamiliarError as error:
         refused = "entries" not in expected
         return CaseResult(KIND, name, passed=refused, difference="" if refused else f"not read: {error}")

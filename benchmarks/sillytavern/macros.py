@@ -20,7 +20,7 @@ from benchmarks.sillytavern.results import CaseResult
 from familiar_connect.presets.macros.engine import expand
 from familiar_connect.presets.macros.pick import SeededRandom, pick_index, string_hash
 from familiar_connect.presets.macros.types import MacroContext, Variables
-from familiar_connect.presets.macros.variables import number_of, written
+from familiar_connect.presets.macros.variables import format_number, number_of
 from familiar_connect.presets.types import ChatLine
 
 KIND = "macros"
@@ -33,7 +33,7 @@ WINDOW, ANSWER = 4095, 300
 Held = dict[str, str]
 
 
-class Half(random.Random):
+class HalfRandom(random.Random):
     """The source of chance the vectors were made with."""
 
     def random(self) -> float:
@@ -77,7 +77,7 @@ def context_of(data: Mapping[str, Any], vector: Mapping[str, Any]) -> MacroConte
         chat=tuple(map(_line, said.get("chat") or ())),
         input=str(said.get("input_box") or ""),
         now=_now(said),
-        rng=Half(),
+        rng=HalfRandom(),
         chat_id=str(said.get("chat_id_for_pick") or ""),
         variables=Variables(local=_held(own, "vars"), shared=_held(own, "globals")),
         model=str(said.get("model") or ""),
@@ -136,7 +136,7 @@ def _as_text(found: Mapping[str, Any]) -> Held:
 def _value(value: Any) -> str:
     if isinstance(value, bool | dict | list) or value is None:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return written(float(value)) if isinstance(value, int | float) else str(value)
+    return format_number(float(value)) if isinstance(value, int | float) else str(value)
 
 
 def _case(data: Mapping[str, Any], vector: Any, place: int) -> CaseResult:
@@ -194,7 +194,7 @@ def _undone(want: Held, left: Held) -> Held | None:
             one, two = number_of(value), number_of(left.get(name, ""))
             if one is None or two is None:
                 return None
-            value = written(2 * one - two)
+            value = format_number(2 * one - two)
         before[name] = value
     return before
 

@@ -18,17 +18,17 @@ from familiar_connect.context.types import ContextItem
 from familiar_connect.llm.types import Role
 from familiar_connect.presets.load import read_preset
 from familiar_connect.presets.macros.types import MacroContext, Variables
-from familiar_connect.presets.orders import nodes_of
-from familiar_connect.presets.silly.assemble import assemble
-from familiar_connect.presets.silly.post import post_process
-from familiar_connect.presets.silly.text import utf16_length
-from familiar_connect.presets.silly.types import (
+from familiar_connect.presets.prompt_order import nodes_of
+from familiar_connect.presets.sillytavern.assemble import assemble
+from familiar_connect.presets.sillytavern.js_text import utf16_length
+from familiar_connect.presets.sillytavern.strict_roles import post_process
+from familiar_connect.presets.sillytavern.types import (
     AuthorNote,
     NotePosition,
     PersonaPosition,
     Piece,
-    SillyInputs,
-    TooLarge,
+    PromptTooLarge,
+    SillyTavernInputs,
 )
 from familiar_connect.presets.types import ChatLine, GenerationKind, PresetFidelity, PresetSettings
 
@@ -46,7 +46,7 @@ Messages = list[dict[str, str]]
 _WORDS = re.compile(r"\s+|\S+")
 
 
-class Halves(random.Random):
+class HalfRandom(random.Random):
     """The chance the vectors were made with: always a half."""
 
     def random(self) -> float:
@@ -75,7 +75,7 @@ def _case(folder: Path, path: Path) -> CaseResult:
     return CaseResult(KIND, path.stem, not difference, difference)
 
 
-def inputs_of(vector: Mapping[str, Any], folder: Path) -> SillyInputs:
+def inputs_of(vector: Mapping[str, Any], folder: Path) -> SillyTavernInputs:
     """What *vector* says was given to SillyTavern."""
     case: Mapping[str, Any] = vector["case"]
     preset_path = folder / "presets" / case["preset"]
@@ -90,7 +90,7 @@ def inputs_of(vector: Mapping[str, Any], folder: Path) -> SillyInputs:
     window, answer = settings.max_context or 4095, settings.max_tokens or 300
     power = {**_section(case, "power_user"), **case}
     names = {"{{char}}": card.name, "{{user}}": vector["user"]}
-    return SillyInputs(
+    return SillyTavernInputs(
         preset_name=preset.name,
         nodes=nodes_of(preset, PresetFidelity.sillytavern),
         settings=settings,
@@ -173,7 +173,7 @@ def _context(
         char=char,
         user=vector["user"],
         now=datetime.fromisoformat(vector["fixed_now_utc"]),
-        rng=Halves(0),
+        rng=HalfRandom(0),
         chat_id=str(vector.get("chat_id_for_pick") or vector.get("chat_id") or CHAT_ID),
         variables=Variables(local={name: str(value) for name, value in variables.items()}),
         max_prompt=window - answer,
@@ -182,18 +182,18 @@ def _context(
     )
 
 
-def _difference(vector: Mapping[str, Any], inputs: SillyInputs) -> str:
+def _difference(vector: Mapping[str, Any], inputs: SillyTavernInputs) -> str:
     try:
         items = assemble(inputs).items
-    except TooLarge as error:  # SillyTavern sends what it has by then; we refuse, having built the same
+    except PromptTooLarge as error:  # SillyTavern sends what it has by then; we refuse, having built the same
         items = error.built.items if error.built else ()
     runs = _runs(vector)
-    ours = _loosely(wired(items), runs) if len(runs) > 1 else wired(items)
+    ours = _loosely(to_wire(items), runs) if len(runs) > 1 else to_wire(items)
     difference = first_difference(ours, runs[0])
     for mode, wanted in _section(vector, "post_processed").items():
         if difference:
             break
-        ours_now = wired(post_process(items, mode, char=inputs.card.name, user=inputs.context.user))
+        ours_now = to_wire(post_process(items, mode, char=inputs.card.name, user=inputs.context.user))
         difference = first_difference(ours_now, wanted)
         difference = f"post-processed {mode}: {difference}" if difference else ""
     return difference
@@ -239,7 +239,7 @@ def allows(one: str, other: str, text: str) -> bool:
     return free or at == len(text)
 
 
-def wired(items: Iterable[ContextItem]) -> Messages:
+def to_wire(items: Iterable[ContextItem]) -> Messages:
     """*items* as messages on the wire."""
     return [{"role": item.role, "content": item.text, **({"name": item.name} if item.name else {})} for item in items]
 

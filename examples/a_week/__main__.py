@@ -18,12 +18,12 @@ if str(ROOT / "src") not in sys.path:
 
 import click  # noqa: E402
 
-from examples.a_week.live import FAMILIAR, live_the_week  # noqa: E402
+from examples.a_week.play import FAMILIAR, play_week  # noqa: E402
 
 
 def main(arguments: list[str]) -> int:
     home = Path(arguments[0]) if arguments else Path(tempfile.mkdtemp(prefix="a-week-"))
-    root = asyncio.run(live_the_week(home))
+    root = asyncio.run(play_week(home))
     click.echo(f"A week with {FAMILIAR} is in {root}\n")
     for path in sorted((root / "memory").rglob("*.md")):
         click.echo(f"  {path.relative_to(root)}")

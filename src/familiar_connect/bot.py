@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from familiar_connect.config import CharacterConfig, load_character_config
 from familiar_connect.config.llm import OPENROUTER_BASE_URL
-from familiar_connect.config.secrets import SECRETS_FILE, Secrets, started_as
+from familiar_connect.config.secrets import SECRETS_FILE, Secrets, command_name
 from familiar_connect.errors import ConfigError, SetupError
 from familiar_connect.familiar import Familiar
 from familiar_connect.llm.embedded.server import EmbeddedServer
@@ -58,7 +58,7 @@ class Bot:
 
     async def run(self, *, sleep: Sleep = asyncio.sleep) -> dict[str, SetupError]:
         """Answer on every platform until cancelled; one that the owner must mend stays off and is returned."""
-        runner = self.familiar.path.runner
+        runner = self.familiar.reply_path.runner
         before = runner.report
         if before is None and not any(platform.id == "discord" for platform in self.platforms):
             runner.report = self._report  # Discord writes to its owner itself
@@ -123,8 +123,8 @@ def why_not_set_up(platform: str, config: CharacterConfig, root: Path, *, home: 
 
 def how_to_install(extra: str) -> str:
     """The sentence for an extra that is not installed."""
-    if started_as() != "familiar":
-        return f"its library is not installed; start with `{started_as()} --with {extra} run` once"
+    if command_name() != "familiar":
+        return f"its library is not installed; start with `{command_name()} --with {extra} run` once"
     return f"its library is not installed; run `pip install 'familiar-connect[{extra}]'`"
 
 
@@ -174,5 +174,5 @@ def check_keys(familiar: Familiar, home: Path, secrets: Secrets | None = None) -
         if name is not None and secrets.get(name) is None:
             raise ConfigError(
                 f"no {name}, although [llm.{slot}] asks {config.model}: put a line {name}= with it "
-                f"into {home / SECRETS_FILE}, or run `{started_as()} connect`"
+                f"into {home / SECRETS_FILE}, or run `{command_name()} connect`"
             )

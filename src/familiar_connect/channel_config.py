@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from familiar_connect.config.channel import NO_PRESET, ChannelConfig, layered_typing
+from familiar_connect.config.channel import NO_PRESET, ChannelConfig, merge_typing_settings
 from familiar_connect.config.character import CharacterConfig
 from familiar_connect.config.load import channel_config_from, load_channel_config
 from familiar_connect.config.modes import channel_config_for_mode
@@ -74,7 +74,7 @@ class ChannelConfigStore:
 
     def _untouched(self, channel_id: int) -> ChannelConfig:
         base = channel_config_for_mode(self._character.default_mode)
-        typing = layered_typing(base.typing_simulation, self._overrides, file=self._path(channel_id))
+        typing = merge_typing_settings(base.typing_simulation, self._overrides, file=self._path(channel_id))
         return replace(base, typing_simulation=typing, place=self._character.place)
 
     def _remember(self, channel_id: int, config: ChannelConfig) -> ChannelConfig:

@@ -12,21 +12,21 @@ from typing import Any
 import click
 
 from familiar_connect import __version__
-from familiar_connect.commands.lazy import LazyGroup, Table
+from familiar_connect.commands.lazy_group import CommandTable, LazyGroup
 
-VERBS: Table = {
+VERBS: CommandTable = {
     "chat": ("chat:chat", "Talk with a familiar in this terminal; works offline, no key needed."),
     "run": ("run:run", "Answer on every platform that is set up: Discord, Twitch."),
     "init": ("familiars:init", "Make a new familiar, of its own or from a character card."),
     "list": ("familiars:list_", "List the familiars of this home."),
-    "connect": ("setup:connect", "Point every model slot at an endpoint, test it and keep its key."),
-    "config": ("setup:config", "Show the settings and where each comes from; check the files."),
-    "import": ("carry:import_", "Bring in a document, or a lorebook or preset of SillyTavern's."),
-    "export": ("carry:export", "Write out the character or the lore for SillyTavern."),
-    "preset": ("bringing.presets:preset", "Import, list, use and switch SillyTavern presets."),
+    "connect": ("connect_config:connect", "Point every model slot at an endpoint, test it and keep its key."),
+    "config": ("connect_config:config", "Show the settings and where each comes from; check the files."),
+    "import": ("import_export:import_", "Bring in a document, or a lorebook or preset of SillyTavern's."),
+    "export": ("import_export:export", "Write out the character or the lore for SillyTavern."),
+    "preset": ("preset:preset", "Import, list, use and switch SillyTavern presets."),
     "inspect": ("inspect:inspect", "Show the last prompt: each block, its source, its cost, what was cut."),
-    "prompt": ("prompts.prompt:prompt", "Print the prompt for a conversation in a file; no model is asked."),
-    "replay": ("prompts.replay:replay", "Make a past turn's prompt anew, and compare it with one built today."),
+    "prompt": ("prompt:prompt", "Print the prompt for a conversation in a file; no model is asked."),
+    "replay": ("replay:replay", "Make a past turn's prompt anew, and compare it with one built today."),
     "memory": ("memory.group:memory", "Read, search, review, correct, undo and erase what is remembered."),
     "metrics": ("metrics:metrics", "Report times per stage over past turns."),
     "doctor": ("doctor:doctor", "Check home, settings, models, keys and disk; say what is wrong and the fix."),
@@ -54,11 +54,11 @@ class Verbs(LazyGroup):
             outcome = super().invoke(ctx)
             sys.stdout.flush()
         except BrokenPipeError:
-            raise ReaderLeft from None  # told apart here, because click would end every such run as a failure
+            raise OutputClosed from None  # told apart here, because click would end every such run as a failure
         return outcome
 
 
-class ReaderLeft(Exception):
+class OutputClosed(Exception):
     """Whoever read our output, such as `head`, has seen enough."""
 
 
@@ -107,7 +107,7 @@ def main() -> int:
     from familiar_connect.errors import FamiliarError
     from familiar_connect.support.text import printable
 
-    _bear_with_any_text()
+    _tolerate_bad_streams()
     try:
         outcome: Any = cli.main(prog_name="familiar", standalone_mode=False)
     except click.exceptions.Exit as leaving:
@@ -125,8 +125,8 @@ def main() -> int:
         return 1
     except KeyboardInterrupt:
         return 130
-    except (ReaderLeft, BrokenPipeError):
-        _talk_to_nobody()
+    except (OutputClosed, BrokenPipeError):
+        _discard_output()
         return 0
     except OSError as error:
         click.echo(f"familiar: {printable(_disk_sentence(error))}", err=True)
@@ -134,13 +134,13 @@ def main() -> int:
     return outcome if isinstance(outcome, int) else 0
 
 
-def _talk_to_nobody() -> None:
+def _discard_output() -> None:
     """Let what is still to be written go nowhere, so that the end is quiet too."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _bear_with_any_text() -> None:
+def _tolerate_bad_streams() -> None:
     """Bytes that are no text, letters a terminal lacks and streams that were closed cost nothing but themselves."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         stream = getattr(sys, name)

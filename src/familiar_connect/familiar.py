@@ -12,10 +12,10 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from familiar_connect.channel_config import ChannelConfigStore
-from familiar_connect.chat.parts import Sticker
+from familiar_connect.chat.message_parts import Sticker
 from familiar_connect.config import ChannelConfig, CharacterConfig, load_character_config
-from familiar_connect.context.attempt.shelf import MediaShelf
 from familiar_connect.context.generate import capabilities_of
+from familiar_connect.context.generation.media_cache import MediaCache
 from familiar_connect.context.pipeline import ContextPipeline, ToolsFor
 from familiar_connect.context.protocols import ContextProvider, PostProcessor, PreProcessor
 from familiar_connect.context.providers.character import persona_name
@@ -39,9 +39,9 @@ from familiar_connect.subscriptions import SubscriptionRegistry
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.support.fetch.client import GuardedFetch
-from familiar_connect.tools.box import Toolbox
+from familiar_connect.tools.toolbox import Toolbox
 from familiar_connect.tools.types import SEND_STICKER, SHORT_TERM_NOTE
-from familiar_connect.wiring.contributors import (
+from familiar_connect.wiring.build_context import (
     build_pipeline,
     build_post_processors,
     build_pre_processors,
@@ -49,9 +49,9 @@ from familiar_connect.wiring.contributors import (
     build_reach,
     render_options,
 )
-from familiar_connect.wiring.path import ReplyPath, build_reply_path
-from familiar_connect.wiring.recall import Recall, build_recall
-from familiar_connect.wiring.remembering import build_memory_writer, build_scheduler
+from familiar_connect.wiring.build_index import MemoryIndex, build_memory_index
+from familiar_connect.wiring.build_memory import build_memory_scheduler, build_memory_writer
+from familiar_connect.wiring.build_reply import ReplyPath, build_reply_path
 from familiar_connect.wiring.stores import Stores, build_stores
 
 logger = logging.getLogger(__name__)
@@ -76,20 +76,20 @@ class Familiar:
     subscriptions: SubscriptionRegistry
     channel_configs: ChannelConfigStore
     stores: Stores
-    path: ReplyPath
+    reply_path: ReplyPath
     labels: ChannelLabels
     memory_writer: MemoryWriter
     memory_writer_scheduler: MemoryWriterScheduler
     defaults_modes_root: Path | None = None
     tts_client: Any = None
     transcriber: Any = None
-    recall: Recall | None = None
+    memory_index: MemoryIndex | None = None
     """What finds memory again; there from `start` on."""
     clock: Clock = field(default_factory=SystemClock)
-    media: MediaShelf | None = field(default_factory=lambda: MediaShelf(GuardedFetch()))
+    media: MediaCache | None = field(default_factory=lambda: MediaCache(GuardedFetch()))
     toolbox: Toolbox | None = None
     """What its model may do during a reply; None: only speak."""
-    _waking: asyncio.Task[None] | None = field(default=None, repr=False)
+    _index_task: asyncio.Task[None] | None = field(default=None, repr=False)
 
     @classmethod
     def load_from_disk(
@@ -103,9 +103,9 @@ class Familiar:
         clock: Clock | None = None,
     ) -> Familiar:
         """Build the familiar that lives in *root*; folders and databases that lack are made."""
-        profile = defaults_path or _profile_beside(Path(root))
+        profile = defaults_path or _default_profile(Path(root))
         config = load_character_config(Path(root) / "character.toml", defaults_path=profile)
-        return cls.with_config(
+        return cls.from_config(
             root,
             config,
             llm_clients=llm_clients,
@@ -116,7 +116,7 @@ class Familiar:
         )
 
     @classmethod
-    def with_config(
+    def from_config(
         cls,
         root: Path,
         config: CharacterConfig,
@@ -132,7 +132,7 @@ class Familiar:
         stores = build_stores(root, config, clock)
         labels = ChannelLabels()
         writer = build_memory_writer(root.name, stores, config, llm_clients, clock, labels.format_channel_context)
-        scheduler = build_scheduler(root.name, stores, config, writer, clock)
+        scheduler = build_memory_scheduler(root.name, stores, config, writer, clock)
         familiar: Familiar
 
         def pipeline_for(channel: ChannelConfig, request: ContextRequest) -> ContextPipeline:
@@ -151,7 +151,7 @@ class Familiar:
             subscriptions=stores.subscriptions,
             channel_configs=stores.channels,
             stores=stores,
-            path=build_reply_path(
+            reply_path=build_reply_path(
                 root.name, root, stores, config, llm_clients, pipeline_for, labels, scheduler.notify_turn, clock
             ),
             labels=labels,
@@ -167,16 +167,16 @@ class Familiar:
             store=stores.memory,
             privacy=stores.privacy.get,
             summaries=stores.short_term,
-            retriever=lambda: familiar.recall.retriever if familiar.recall is not None else None,
+            retriever=lambda: familiar.memory_index.retriever if familiar.memory_index is not None else None,
             reach=build_reach(stores, config),
             zone=ZoneInfo(config.display_tz),
         )
-        familiar._tell_of_tools(familiar.toolbox)
-        familiar.path.runner.tools_at = familiar.tools_at
+        familiar._connect_tools(familiar.toolbox)
+        familiar.reply_path.runner.tools_for_place = familiar.tools_for_place
         writer.channel_context_lookup = familiar.monitor.format_channel_context
         return familiar
 
-    def _tell_of_tools(self, toolbox: Toolbox) -> None:
+    def _connect_tools(self, toolbox: Toolbox) -> None:
         """Let the providers that speak of tools know what there is."""
 
         def can_note(request: ContextRequest) -> bool:
@@ -209,7 +209,7 @@ class Familiar:
         pipeline.tools = self.toolbox.for_turn if self.toolbox is not None else None
         return pipeline
 
-    def tools_at(self, place: Place) -> ToolsFor | None:
+    def tools_for_place(self, place: Place) -> ToolsFor | None:
         """What the model may do in a reply at *place*: stickers where it takes them."""
         box = self.toolbox
         if box is None:
@@ -229,71 +229,71 @@ class Familiar:
 
     @property
     def intake(self) -> Intake:
-        return self.path.intake
+        return self.reply_path.intake
 
     @property
     def monitor(self) -> ConversationMonitor:
-        return self.path.monitor
+        return self.reply_path.monitor
 
     @property
     def last_context_cache(self) -> LastContextCache:
-        return self.path.last_context
+        return self.reply_path.last_context
 
     @property
     def metrics_collector(self) -> MetricsCollector:
-        return self.path.collector
+        return self.reply_path.collector
 
     @property
     def text_delivery_registry(self) -> TextDeliveryRegistry:
-        return self.path.deliveries
+        return self.reply_path.deliveries
 
     async def start(self) -> None:
         """Begin to live: notice what its owner changed by hand, catch up on memory, watch for quiet moments."""
         if self.memory_store.audit is not None:
             await off_loop(self.memory_store.audit.reconcile, self.memory_store)
         self.memory_writer_scheduler.start()
-        self._waking = asyncio.get_running_loop().create_task(self._wake_recall(), name="wake recall")
+        self._index_task = asyncio.get_running_loop().create_task(self._start_indexing(), name="wake recall")
 
-    async def bring_recall_level(self, limit_s: float) -> bool:
+    async def update_memory_index(self, limit_s: float) -> bool:
         """Find memory again as a reply would, and nothing else: nobody is asked to write. Says whether all is found."""
-        await self._load_recall()
-        if self.recall is None:
+        await self._load_memory_index()
+        if self.memory_index is None:
             return False
         try:
             async with asyncio.timeout(limit_s):
-                await self.recall.indexer.build()
+                await self.memory_index.indexer.build()
         except TimeoutError:
             return False
         return True
 
-    async def _wake_recall(self) -> None:
-        await self._load_recall()
-        if self.recall is not None:
-            self.recall.indexer.start()
+    async def _start_indexing(self) -> None:
+        await self._load_memory_index()
+        if self.memory_index is not None:
+            self.memory_index.indexer.start()
 
-    async def _load_recall(self) -> None:
+    async def _load_memory_index(self) -> None:
         """Load what finds memory again; until then, and if it fails, the people floor serves alone."""
         try:
-            recall = await off_loop(build_recall, self.id, self.stores, self.config, self.clock)
+            recall = await off_loop(build_memory_index, self.id, self.stores, self.config, self.clock)
         except Exception as error:  # isolation: finding more is a gift, never a condition
             logger.warning("memory is not searched", extra={"error": f"{type(error).__name__}: {error}"})
             return
-        self.recall = recall
+        self.memory_index = recall
         provider = self.providers.get("content_search")
         if isinstance(provider, ContentSearchProvider):
             provider.retriever = recall.retriever
         documents = self.providers.get("documents")
         if isinstance(documents, DocumentsProvider):
             documents.search = recall.retriever
-        self.path.runner.while_replying = recall.indexer.replying
+        self.reply_path.runner.pause_background = recall.indexer.pause_while_replying
 
-    async def _end_recall(self) -> None:
-        if self._waking is not None:
-            await asyncio.wait({self._waking}, timeout=LAST_FLUSH_S)
-        if self.recall is not None:
-            await self.recall.aclose()
+    async def _close_memory_index(self) -> None:
+        if self._index_task is not None:
+            await asyncio.wait({self._index_task}, timeout=LAST_FLUSH_S)
+        if self.memory_index is not None:
+            await self.memory_index.aclose()
 
-    async def _write_up(self) -> None:
+    async def _flush_memory(self) -> None:
         """Write down what is left to remember, within bounds; what is not done now is caught up at the next start."""
         try:
             async with asyncio.timeout(LAST_FLUSH_S):
@@ -305,23 +305,23 @@ class Familiar:
         """End everything in order: replies, memory, background work, observers, models, stores."""
         async with contextlib.AsyncExitStack() as closing:  # last in, first out; one failure stops no other
             closing.push_async_callback(off_loop, self.history_store.close)
-            for owner in (*_distinct(self.llm_clients.values()), self.path.witness, *self.providers.values()):
+            for owner in (*_distinct(self.llm_clients.values()), self.reply_path.recorder, *self.providers.values()):
                 close = getattr(owner, "aclose", None) or getattr(owner, "close", None)
                 if close is not None:
                     closing.push_async_callback(close)
-            closing.push_async_callback(self._end_recall)
+            closing.push_async_callback(self._close_memory_index)
             closing.push_async_callback(self.memory_writer_scheduler.aclose)
             if self.memory_writer_scheduler.is_started:
-                closing.push_async_callback(self._write_up)
-            closing.push_async_callback(self.path.queue.aclose)
-            closing.push_async_callback(self.path.intake.aclose)
+                closing.push_async_callback(self._flush_memory)
+            closing.push_async_callback(self.reply_path.queue.aclose)
+            closing.push_async_callback(self.reply_path.intake.aclose)
 
 
 def _distinct(clients: Iterable[Any]) -> Iterable[Any]:
     return {id(client): client for client in clients}.values()
 
 
-def _profile_beside(root: Path) -> Path | None:
+def _default_profile(root: Path) -> Path | None:
     """`_default/character.toml` beside the familiar, where there is one."""
     profile = root.parent / "_default" / "character.toml"
     return profile if profile.exists() else None

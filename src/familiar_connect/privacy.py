@@ -11,7 +11,7 @@ import logging
 import threading
 from pathlib import Path
 
-from familiar_connect.config.toml import read_rows, rows_text, write_text
+from familiar_connect.config.toml import format_rows, read_rows, write_text
 from familiar_connect.identity import Author, PrivacyLevel
 
 _TABLE = "person"
@@ -38,11 +38,11 @@ class PrivacyRegistry:
     def is_full(self, author: Author) -> bool:
         return self.get(author) is PrivacyLevel.FULL
 
-    def full(self) -> frozenset[str]:
+    def full_privacy_keys(self) -> frozenset[str]:
         """Everyone who is not to be heard, by canonical key."""
         return frozenset(key for key, level in self.all().items() if level is PrivacyLevel.FULL)
 
-    def without_notes(self) -> frozenset[str]:
+    def slugs_without_notes(self) -> frozenset[str]:
         """Slugs of everyone about whom no notes are shown."""
         return frozenset(
             Author(platform, user_id, None, None).slug
@@ -58,7 +58,7 @@ class PrivacyRegistry:
                 self._levels[person] = level
             levels = {**self._levels, person: level}
             rows = [{"platform": p, "user_id": u, "level": chosen.value} for (p, u), chosen in levels.items()]
-            write_text(self._path, rows_text(_HEADER, _TABLE, [*rows, *self._unread]))
+            write_text(self._path, format_rows(_HEADER, _TABLE, [*rows, *self._unread]))
             self._levels = levels
 
     def all(self) -> dict[str, PrivacyLevel]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from familiar_connect.config.toml import read_rows, rows_text, write_text
+from familiar_connect.config.toml import format_rows, read_rows, write_text
 
 _TABLE = "subscription"
 _HEADER = "# Channels this familiar listens to. Written by the program; edit only while it is not running."
@@ -80,7 +80,7 @@ class SubscriptionRegistry:
         rows = [
             {"channel_id": one.channel_id, "kind": one.kind.value, "guild_id": one.guild_id} for one in known.values()
         ]
-        write_text(self._path, rows_text(_HEADER, _TABLE, [*rows, *self._unread]))
+        write_text(self._path, format_rows(_HEADER, _TABLE, [*rows, *self._unread]))
         self._known = known
 
 

@@ -103,7 +103,7 @@ def test_openings_get_replies_that_are_judged_one_by_one() -> None:
 
     assert [each["opening"] for each in found["replies"]] == list(openings.OPENINGS[: openings.QUICK_OPENINGS])
     assert found["share_by_check"]["says something"] == 1.0
-    assert all(repr(each["reply"]) in openings.shown(found) for each in found["replies"])
+    assert all(repr(each["reply"]) in openings.format_replies(found) for each in found["replies"])
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,6 @@ def test_readers_bear_a_moment_of_it(name: str) -> None:
 
 def test_what_a_reader_does_not_catch_is_told() -> None:
     """With the input that did it."""
-    broken = Reader("bootstrap.card_files.texts:parse_json", lambda: [b"{}"], (), "bootstrap/card")
+    broken = Reader("bootstrap.card_files.decode_json:parse_json", lambda: [b"{}"], (), "bootstrap/card")
 
     assert "on e30=" in fuzz(broken, seconds=0.0).failures[0]

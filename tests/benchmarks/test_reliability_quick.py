@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("discord", reason="the Discord library is an extra")
 
 from benchmarks.reliability import cuts, kills, load
-from benchmarks.reliability.traffic import number_of, talk
+from benchmarks.reliability.traffic import generate_traffic, number_of
 
 
 async def test_under_load_nothing_is_lost_or_doubled_and_who_asks_is_answered_in_order() -> None:
@@ -42,7 +42,7 @@ async def test_killed_in_the_middle_of_a_reply_it_forgets_nobody_and_says_nothin
 def test_traffic_is_the_same_for_the_same_seed_and_every_message_can_be_told() -> None:
     """Each carries its number, and about the share asked for is said to the familiar."""
     facts = {"seconds": 10.0, "per_second": 100.0, "rooms": 50, "people": 200, "asked": 0.1, "mention": "<@1>"}
-    first, again = (list(talk(**facts)) for _ in range(2))  # type: ignore[arg-type]
+    first, again = (list(generate_traffic(**facts)) for _ in range(2))  # type: ignore[arg-type]
 
     assert first == again
     assert [number_of(said.text) for said in first] == list(range(1000))

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from familiar_connect.bootstrap.card_files.png import chunks, texts
-from familiar_connect.bootstrap.card_files.silly import card_version
+from familiar_connect.bootstrap.card_files.png import chunks, text_chunks
+from familiar_connect.bootstrap.card_files.sillytavern_import import card_version
 from familiar_connect.bootstrap.cards import CharacterCard, load_card
 from familiar_connect.bootstrap.export_card import CardFormat, export_card
 from familiar_connect.bootstrap.import_silly_tavern import import_silly_tavern_lorebook
@@ -61,7 +61,7 @@ def test_a_picture_holds_the_card_twice_right_before_its_end(tmp_path: Path) -> 
     kinds = [kind for kind, _, _ in chunks(made)]
     assert kinds == [b"IHDR", b"IDAT", b"tEXt", b"tEXt", b"tEXt", b"IEND"]
     assert made[16:20] == original[16:20]
-    found = texts(made, ("prompt", "chara", "ccv3"))
+    found = text_chunks(made, ("prompt", "chara", "ccv3"))
     v2, v3 = (json.loads(base64.b64decode(found[keyword][0])) for keyword in ("chara", "ccv3"))
     assert [len(each) for each in found.values()] == [1, 1, 1]
     assert (v2["spec"], v3["spec"], v3["spec_version"]) == ("chara_card_v2", "chara_card_v3", "3.0")

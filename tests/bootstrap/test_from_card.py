@@ -12,7 +12,7 @@ import pytest
 
 from familiar_connect.bootstrap import from_card
 from familiar_connect.bootstrap.cards import CharacterCard
-from familiar_connect.bootstrap.from_card import CardFile, id_for, make_from_card, read_card_file
+from familiar_connect.bootstrap.from_card import CardFile, familiar_id_for, make_from_card, read_card_file
 from familiar_connect.config.reference import starter_toml
 from familiar_connect.errors import CharacterCardError, CharacterUnpackError, HomeError
 from familiar_connect.memory.store import MemoryStore
@@ -136,4 +136,4 @@ def test_no_card_is_told_with_the_files_name(tmp_path: Path) -> None:
 )
 def test_a_folder_is_named_after_the_character(name: str, file: str, expected: str) -> None:
     """In letters every system takes."""
-    assert id_for(CharacterCard(name), Path(file)) == expected
+    assert familiar_id_for(CharacterCard(name), Path(file)) == expected

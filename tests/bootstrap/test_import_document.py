@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from familiar_connect.bootstrap.document_files import reading
-from familiar_connect.bootstrap.document_files.reading import read_document
+from familiar_connect.bootstrap.document_files import read_document as read_document_module
+from familiar_connect.bootstrap.document_files.read_document import read_document
 from familiar_connect.bootstrap.import_document import (
     MAX_PARTS,
     DocumentImportError,
@@ -17,9 +17,9 @@ from familiar_connect.bootstrap.import_document import (
     slug_of,
 )
 from familiar_connect.memory.store import MemoryStore, MemoryStoreLimits
-from familiar_connect.support.clock import HandClock
-from tests.fakes.notes import NOON
+from familiar_connect.support.clock import ManualClock
 from tests.fakes.pdf import a_bomb, a_pdf, many_pages
+from tests.fakes.short_term import NOON
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def a_document(folder: Path, name: str, content: str | bytes) -> Path:
 
 
 def take(store: MemoryStore, path: Path, **more: object) -> ImportedDocument:
-    return import_document(store, path, clock=HandClock(NOON), **more)  # type: ignore[arg-type]
+    return import_document(store, path, clock=ManualClock(NOON), **more)  # type: ignore[arg-type]
 
 
 def test_a_text_says_where_it_comes_from(store: MemoryStore, tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ def test_a_file_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
 
 def test_what_is_no_file_or_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before anything is read."""
-    monkeypatch.setattr(reading, "MAX_TEXT_BYTES", 10)
+    monkeypatch.setattr(read_document_module, "MAX_TEXT_BYTES", 10)
 
     with pytest.raises(DocumentImportError, match="there is no file"):
         read_document(tmp_path / "none.txt")

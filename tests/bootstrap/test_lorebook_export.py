@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from familiar_connect.bootstrap.export_silly_tavern import export_silly_tavern_lorebook
 from familiar_connect.bootstrap.import_silly_tavern import import_silly_tavern_lorebook
-from familiar_connect.bootstrap.lorebook_files.books import normalised
+from familiar_connect.bootstrap.lorebook_files.books import sillytavern_entries
 from familiar_connect.errors import LorebookImportError
 from familiar_connect.memory.store import MemoryStore
 
@@ -106,7 +106,7 @@ def test_lore_that_never_was_in_a_book_becomes_entries(store: MemoryStore) -> No
         "1": (1, "The rivers", ["The rivers"], "They run north."),
         "2": (2, "oak", ["oak"], "A town."),
     }
-    assert normalised({"entries": entries})[1]["selectiveLogic"] == 0
+    assert sillytavern_entries({"entries": entries})[1]["selectiveLogic"] == 0
 
 
 def test_two_books_in_one_folder_both_come_back(store: MemoryStore) -> None:
@@ -179,7 +179,7 @@ def test_foreign_books_come_back_as_world_info_with_the_rest_beside(store: Memor
     result = exported(store)
     (entry,) = result["entries"].values()
 
-    assert {name: value for name, value in entry.items() if name != "extensions"} == normalised(book)[0]
+    assert {name: value for name, value in entry.items() if name != "extensions"} == sillytavern_entries(book)[0]
     assert kind in entry["extensions"]
     assert kind in result["extensions"]
     assert not {"lorebookVersion", "kind", "type"} & result.keys()

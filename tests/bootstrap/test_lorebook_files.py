@@ -19,8 +19,8 @@ from familiar_connect.bootstrap.import_silly_tavern import (
     LorebookImportError,
     import_silly_tavern_lorebook,
 )
-from familiar_connect.bootstrap.lorebook_files.books import normalised, read_book
-from familiar_connect.bootstrap.lorebook_files.reading import MAX_SOURCE_BYTES
+from familiar_connect.bootstrap.lorebook_files.books import read_book, sillytavern_entries
+from familiar_connect.bootstrap.lorebook_files.json_source import MAX_SOURCE_BYTES
 from familiar_connect.memory.store import MemoryStore
 
 NOVELAI: dict[str, Any] = {
@@ -30,7 +30,7 @@ NOVELAI: dict[str, Any] = {
 
 
 def only(source: Any) -> dict[str, Any]:
-    (entry,) = normalised(source)
+    (entry,) = sillytavern_entries(source)
     return entry
 
 
@@ -54,7 +54,7 @@ def test_native_entries_come_in_the_order_of_their_numbers() -> None:
     """As a browser orders the keys of an object."""
     book = {"entries": {"b": {"uid": 9}, "10": {"uid": 10}, "2": {"uid": 2}, "a": {"uid": 8}}}
 
-    assert [entry["uid"] for entry in normalised(book)] == [2, 10, 9, 8]
+    assert [entry["uid"] for entry in sillytavern_entries(book)] == [2, 10, 9, 8]
 
 
 def test_a_character_book_is_mapped_field_by_field() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from familiar_connect.chat.build import build_turn
-from familiar_connect.chat.parts import (
+from familiar_connect.chat.message_parts import (
     Attachment,
     Embed,
     ForwardedMessage,
@@ -20,12 +20,22 @@ from familiar_connect.chat.parts import (
     WebhookIdentity,
 )
 from familiar_connect.chat.scene import Member, Scene
-from familiar_connect.chat.types import Asked, Imitated, InboundMessage, Reminder, SaidMessage, Turn
+from familiar_connect.chat.types import Imitated, InboundMessage, Reminder, SaidMessage, Turn, TurnOptions
 from familiar_connect.context.providers.history.turn_items import turn_items
 from familiar_connect.conversation.types import BufferedMessage, Exchange, ResponseTrigger
 from familiar_connect.identity import Author
-from familiar_connect.support.plain import from_plain, to_plain
-from tests.fakes.chat import PERSONA, WREN, Channel, a_turn, an_exchange, minutes, we_wrote, with_settings, wrote
+from familiar_connect.support.serialize import from_plain, to_plain
+from tests.fakes.chat import (
+    PERSONA,
+    WREN,
+    FakeChannel,
+    a_turn,
+    an_exchange,
+    message_by,
+    minutes,
+    our_message,
+    with_settings,
+)
 from tests.fakes.context import ADA, BO, CY
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -67,18 +77,18 @@ async def test_what_was_said_is_kept_as_it_was_said() -> None:
 
 async def test_a_turn_knows_who_speaks_and_who_answers() -> None:
     """D16: the newest speaker, and the persona that was asked."""
-    turn = await a_turn(wrote("a", ADA, 1), wrote("b", BO, 2))
-    other = await a_turn(wrote("b", BO, 2), asked=Asked(alter="Mira"))
+    turn = await a_turn(message_by("a", ADA, 1), message_by("b", BO, 2))
+    other = await a_turn(message_by("b", BO, 2), asked=TurnOptions(alter="Mira"))
 
     assert (turn.speaker, turn.persona, other.persona) == (BO, "Wren", "Mira")
 
 
 async def test_messages_are_read_before_they_are_merged_and_a_reminder_comes_last() -> None:
     """E72, E30: window, simplify, merge, reminder, whom we speak for, flags, last words."""
-    asked = Asked(
+    asked = TurnOptions(
         reminder=Reminder(purpose="pour the tea", recipient=BO, due_at=minutes(1)), imitate=CY, manual_prompt="be brief"
     )
-    turn = await a_turn(wrote("one", ADA, 1), wrote("two", ADA, 2), asked=asked, now=minutes(31))
+    turn = await a_turn(message_by("one", ADA, 1), message_by("two", ADA, 2), asked=asked, now=minutes(31))
 
     assert [(entry.author_name, entry.author_type, entry.content) for entry in turn.messages] == [
         ("Ada", "user", "one\ntwo"),
@@ -94,8 +104,10 @@ async def test_messages_are_read_before_they_are_merged_and_a_reminder_comes_las
 
 async def test_a_reminder_to_oneself_and_one_across_a_bridge() -> None:
     """E30: the first is a task, the second mentions nobody."""
-    own = await a_turn(wrote("hi"), asked=Asked(reminder=Reminder(purpose="rest")))
-    far = await a_turn(wrote("hi"), asked=Asked(reminder=Reminder(purpose="rest", recipient=BO, is_bridge_user=True)))
+    own = await a_turn(message_by("hi"), asked=TurnOptions(reminder=Reminder(purpose="rest")))
+    far = await a_turn(
+        message_by("hi"), asked=TurnOptions(reminder=Reminder(purpose="rest", recipient=BO, is_bridge_user=True))
+    )
 
     assert own.messages[-1].content == '[System: a task of your own is due now: "rest"]'
     assert "@" not in (far.messages[-1].content or "")
@@ -105,8 +117,8 @@ async def test_whom_we_speak_for_goes_by_the_servers_name() -> None:
     """E32, B120: server name, else profile, else the name they asked for, else "User"."""
     scene = Scene(members=(Member(author=BO, server_nickname="Bobo", avatar_url="https://x/bo.png"),))
     nameless = Author("discord", "5", None, None)
-    turn = await a_turn(wrote("hi"), scene=scene, asked=Asked(imitate=BO, imitate_style="short"))
-    other = await a_turn(wrote("hi"), scene=scene, asked=Asked(imitate=nameless))
+    turn = await a_turn(message_by("hi"), scene=scene, asked=TurnOptions(imitate=BO, imitate_style="short"))
+    other = await a_turn(message_by("hi"), scene=scene, asked=TurnOptions(imitate=nameless))
 
     assert turn.imitated == Imitated(author=BO, name="Bobo", avatar_url="https://x/bo.png", style="short")
     assert other.imitated is not None
@@ -115,7 +127,7 @@ async def test_whom_we_speak_for_goes_by_the_servers_name() -> None:
 
 async def test_a_spoken_turn_carries_no_handles() -> None:
     """B6: nobody says ref_1 aloud."""
-    message = wrote("yes", ADA, 2, reply_to=ReferencedMessage(message_id="1", author=BO, text="tea?"))
+    message = message_by("yes", ADA, 2, reply_to=ReferencedMessage(message_id="1", author=BO, text="tea?"))
     turn = await a_turn(message, is_voice=True)
 
     assert turn.messages[0].content == '[System: Ada answers Bo: "tea?"]\nyes'
@@ -123,7 +135,7 @@ async def test_a_spoken_turn_carries_no_handles() -> None:
 
 async def test_a_clock_that_went_backwards_changes_no_order() -> None:
     """The platform's order counts."""
-    late, early = wrote("a", ADA, 1, timestamp=minutes(9)), wrote("b", BO, 2, timestamp=minutes(1))
+    late, early = message_by("a", ADA, 1, timestamp=minutes(9)), message_by("b", BO, 2, timestamp=minutes(1))
     turn = await a_turn(late, early, settings=with_settings(time_awareness=True))
 
     assert [entry.content for entry in turn.messages] == ["a", "b"]
@@ -132,7 +144,7 @@ async def test_a_clock_that_went_backwards_changes_no_order() -> None:
 async def test_every_id_the_model_sees_is_in_the_turns_map() -> None:
     """D5, D6: handles only, and each leads back to its message."""
     target = ReferencedMessage(message_id="880011", author=BO, text="tea?")
-    message = wrote("yes", ADA, 2, message_id="880012", reply_to=target, attachments=(Attachment(url="u.png"),))
+    message = message_by("yes", ADA, 2, message_id="880012", reply_to=target, attachments=(Attachment(url="u.png"),))
     turn = await a_turn(message)
     text = "".join(item.text for item in turn_items(turn))
 
@@ -142,7 +154,7 @@ async def test_every_id_the_model_sees_is_in_the_turns_map() -> None:
 
 async def test_a_merged_entry_still_knows_each_message() -> None:
     """E24, D15: ids and times run parallel, so that each can be told with its own handle."""
-    entry = (await a_turn(*(wrote(f"{n}", ADA, n) for n in (1, 2, 3)))).messages[0]
+    entry = (await a_turn(*(message_by(f"{n}", ADA, n) for n in (1, 2, 3)))).messages[0]
 
     assert list(zip(entry.combined_message_ids, entry.combined_created_ats, strict=True)) == [
         (str(n), minutes(n)) for n in (1, 2, 3)
@@ -153,13 +165,13 @@ async def test_the_scene_is_looked_at_once() -> None:
     """E7: with its emojis and stickers; not at all where it is given."""
     looks = 0
 
-    class Watched(Channel):
+    class Watched(FakeChannel):
         async def scene(self) -> Scene:
             nonlocal looks
             looks += 1
             return Scene()
 
-    place = Watched([wrote("hi"), wrote("ho", BO, 2)])
+    place = Watched([message_by("hi"), message_by("ho", BO, 2)])
     await build_turn(an_exchange(place.messages[-1]), place)
     await build_turn(an_exchange(place.messages[-1]), place, scene=Scene())
 
@@ -168,8 +180,8 @@ async def test_the_scene_is_looked_at_once() -> None:
 
 async def test_everything_that_changes_the_reply_travels_with_the_exchange() -> None:
     """E71: whatever waited in the queue is built as it was asked."""
-    asked = Asked(alter="Mira", reasoning=True, prefill="Well", reminder=Reminder(purpose="tea"))
-    turn = await a_turn(wrote("hi"), asked=asked, from_queue=True)
+    asked = TurnOptions(alter="Mira", reasoning=True, prefill="Well", reminder=Reminder(purpose="tea"))
+    turn = await a_turn(message_by("hi"), asked=asked, from_queue=True)
 
     assert (turn.persona, turn.flags.reasoning, turn.flags.reminder, turn.directives.prefill) == (
         "Mira",
@@ -238,14 +250,14 @@ def transcripts(draw: Any) -> list[InboundMessage]:
         if draw(st.integers(0, 5)) == 0:
             more["kind"] = "join"
         text = said_by(other if "webhook" in more else author, draw(words))
-        messages.append(wrote(text, author, number, **more))
-    messages.append(wrote("and now?", ADA, 50))
+        messages.append(message_by(text, author, number, **more))
+    messages.append(message_by("and now?", ADA, 50))
     return messages
 
 
 def built(messages: list[InboundMessage]) -> Turn:
     turn = build_turn(
-        an_exchange(messages[-1]), Channel(messages), settings=PERSONA, is_private=lambda author: author == DEE
+        an_exchange(messages[-1]), FakeChannel(messages), settings=PERSONA, is_private=lambda author: author == DEE
     )
     return asyncio.run(turn)
 
@@ -287,7 +299,7 @@ async def test_enormous_input_stays_bounded() -> None:
     deep = ForwardedMessage(author=BO, text="x")
     for _ in range(300):
         deep = ForwardedMessage(author=BO, forwards=(deep,))
-    message = wrote(
+    message = message_by(
         "<@1>" * 2_000 + "<:tea:11>" * 500,
         ADA,
         1,
@@ -304,8 +316,8 @@ async def test_enormous_input_stays_bounded() -> None:
 
 async def test_old_messages_and_new_ones_meet_in_one_entry() -> None:
     """E20: a message that was never answered and the one being answered now are one; it counts as new."""
-    messages = [wrote("one", ADA, 1, history_id=1), wrote("two", ADA, 2, history_id=2)]
-    turn = await a_turn(we_wrote("hm", 0, history_id=0), *messages)
+    messages = [message_by("one", ADA, 1, history_id=1), message_by("two", ADA, 2, history_id=2)]
+    turn = await a_turn(our_message("hm", 0, history_id=0), *messages)
 
     assert [(e.content, e.in_exchange, e.history_id) for e in turn.messages] == [
         ("hm", False, 0),
@@ -316,6 +328,6 @@ async def test_old_messages_and_new_ones_meet_in_one_entry() -> None:
 async def test_a_turn_without_messages_can_be_built() -> None:
     """A reminder may come when nobody spoke."""
     exchange = Exchange(familiar_id="wren", channel_id=7, guild_id=None, messages=(), trigger=ResponseTrigger.lull)
-    turn = await build_turn(exchange, Channel([wrote("hi", ADA, 1)]), now=NOON + timedelta(hours=1))
+    turn = await build_turn(exchange, FakeChannel([message_by("hi", ADA, 1)]), now=NOON + timedelta(hours=1))
 
     assert (turn.speaker, len(turn.messages)) == (None, 1)

@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from familiar_connect.chat.directives import CONTINUE, EASE_OFF, REASONING, STOP, place_tail
-from familiar_connect.chat.parts import Attachment, Emoji
-from familiar_connect.chat.types import Asked, Directives, InboundMessage
+from familiar_connect.chat.message_parts import Attachment, Emoji
+from familiar_connect.chat.types import Directives, InboundMessage, TurnOptions
 from familiar_connect.context.types import ContextItem, ItemTag, Prompt
-from tests.fakes.chat import TEA_HOUSE, a_turn, we_wrote, wrote
+from tests.fakes.chat import TEA_HOUSE, a_turn, message_by, our_message
 from tests.fakes.context import ADA, BO, said
 
 
@@ -99,33 +99,33 @@ def test_directives_add_up_in_order() -> None:
 # What a turn itself asks for
 
 
-async def last_words(*messages: InboundMessage, asked: Asked | None = None, **more: Any) -> Directives:
-    return (await a_turn(*messages, asked=asked or Asked(), **more)).directives
+async def last_words(*messages: InboundMessage, asked: TurnOptions | None = None, **more: Any) -> Directives:
+    return (await a_turn(*messages, asked=asked or TurnOptions(), **more)).directives
 
 
 async def test_the_turns_own_words_stand_in_order() -> None:
     """E41: stop, reasoning, the manual prompt, then the continuation."""
-    asked = Asked(stop=True, reasoning=True, manual_prompt="be brief")
+    asked = TurnOptions(stop=True, reasoning=True, manual_prompt="be brief")
 
-    assert (await last_words(wrote("hi"), asked=asked)).tail == (STOP, REASONING, "be brief")
+    assert (await last_words(message_by("hi"), asked=asked)).tail == (STOP, REASONING, "be brief")
 
 
 async def test_a_manual_turn_goes_on_where_the_persona_ended() -> None:
     """E48: only after its own words, and beginning as it was told to."""
-    ours = we_wrote("Once upon", 2)
-    asked = Asked(manual=True)
+    ours = our_message("Once upon", 2)
+    asked = TurnOptions(manual=True)
 
-    assert (await last_words(wrote("hi", ADA, 1), ours, asked=asked)).tail == (CONTINUE,)
-    assert (await last_words(ours, wrote("hi", ADA, 3), asked=asked)).tail == ()
-    told = await last_words(ours, asked=Asked(manual=True, prefill=" a time "))
+    assert (await last_words(message_by("hi", ADA, 1), ours, asked=asked)).tail == (CONTINUE,)
+    assert (await last_words(ours, message_by("hi", ADA, 3), asked=asked)).tail == ()
+    told = await last_words(ours, asked=TurnOptions(manual=True, prefill=" a time "))
     assert (told.tail, told.prefill) == ((f"{CONTINUE} Begin with: Wren: a time",), "a time")
 
 
 async def test_too_many_custom_emojis_are_noticed() -> None:
     """E40, E46: more than one over the last three own turns; Unicode ones never count, voice never cares."""
     scene = replace(TEA_HOUSE, emojis=(Emoji(name="tea"),))
-    much = [wrote("a", ADA, 1), we_wrote("<:tea:11> <:tea:11>", 2), wrote("b", ADA, 3)]
-    little = [wrote("a", ADA, 1), we_wrote("🍵🍵🍵 <:tea:11>", 2), wrote("b", ADA, 3)]
+    much = [message_by("a", ADA, 1), our_message("<:tea:11> <:tea:11>", 2), message_by("b", ADA, 3)]
+    little = [message_by("a", ADA, 1), our_message("🍵🍵🍵 <:tea:11>", 2), message_by("b", ADA, 3)]
 
     assert (await last_words(*much, scene=scene)).lower == (EASE_OFF,)
     assert (await last_words(*little, scene=scene)).lower == ()
@@ -135,12 +135,12 @@ async def test_too_many_custom_emojis_are_noticed() -> None:
 async def test_a_message_that_waited_is_pointed_at() -> None:
     """E42, E47: persona, name, handle, attachments, a short quote; not for a stop or a manual turn."""
     picture = Attachment(url="https://x/a.png", mime="image/png")
-    message = wrote('he said "no" ' + "x" * 400, BO, 9, attachments=(picture,))
+    message = message_by('he said "no" ' + "x" * 400, BO, 9, attachments=(picture,))
     told = (await last_words(message, from_queue=True)).queued_reply
 
     assert told is not None
     assert told.startswith("You are Wren. Answer Bo (ref_1) (with 1 image): \"he said 'no' xxx")
     assert "x" * 280 not in told
     assert (await last_words(message)).queued_reply is None
-    assert (await last_words(message, from_queue=True, asked=Asked(stop=True))).queued_reply is None
-    assert (await last_words(message, from_queue=True, asked=Asked(manual=True))).queued_reply is None
+    assert (await last_words(message, from_queue=True, asked=TurnOptions(stop=True))).queued_reply is None
+    assert (await last_words(message, from_queue=True, asked=TurnOptions(manual=True))).queued_reply is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from familiar_connect.chat.flags import turn_flags, wants_remembering
-from familiar_connect.chat.types import Asked, Reminder, ReplyNotice
+from familiar_connect.chat.types import Reminder, ReplyNotice, TurnOptions
 from tests.fakes.context import ADA, BO
 
 
@@ -39,26 +39,28 @@ def test_a_further_persona_that_had_to_wait_says_whom_it_answers(
     from_queue: bool, alter: str | None, notice: ReplyNotice | None
 ) -> None:
     """E34: the notice is there, untried, exactly then."""
-    assert turn_flags(Asked(alter=alter), trigger_text="hi", from_queue=from_queue).reply_notice == notice
+    assert turn_flags(TurnOptions(alter=alter), trigger_text="hi", from_queue=from_queue).reply_notice == notice
 
 
 def test_speaking_for_somebody_goes_without_tools() -> None:
     """E32, D17: all of them are off."""
-    flags = turn_flags(Asked(imitate=BO), trigger_text="hi")
+    flags = turn_flags(TurnOptions(imitate=BO), trigger_text="hi")
 
     assert (flags.impersonation, flags.disable_all_tools) == (True, True)
 
 
 def test_a_reminder_forces_a_mention_and_makes_no_tasks() -> None:
     """E31: someone behind a bridge cannot be mentioned."""
-    flags = turn_flags(Asked(reminder=Reminder(purpose="tea", recipient=ADA)), trigger_text=None)
-    bridged = turn_flags(Asked(reminder=Reminder(purpose="tea", recipient=ADA, is_bridge_user=True)), trigger_text=None)
+    flags = turn_flags(TurnOptions(reminder=Reminder(purpose="tea", recipient=ADA)), trigger_text=None)
+    bridged = turn_flags(
+        TurnOptions(reminder=Reminder(purpose="tea", recipient=ADA, is_bridge_user=True)), trigger_text=None
+    )
 
     assert (flags.forced_mentions, flags.disable_task_creation, bridged.forced_mentions) == ((ADA,), True, ())
 
 
 def test_an_ordinary_turn_is_nothing_special() -> None:
     """D17: every flag is off."""
-    flags = turn_flags(Asked(), trigger_text="hi")
+    flags = turn_flags(TurnOptions(), trigger_text="hi")
 
     assert not any(vars(flags).values())

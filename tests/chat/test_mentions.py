@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from familiar_connect.chat.annotate.identity import People, preferred_name
-from familiar_connect.chat.annotate.mentions import Marks, emoji_names
+from familiar_connect.chat.annotate.identity import People, display_name_of
+from familiar_connect.chat.annotate.mentions import MentionResolver, emoji_names
 from familiar_connect.chat.scene import ChannelRef, Member, Role, Scene
 from familiar_connect.identity import Author
 from tests.fakes.chat import WREN
@@ -24,8 +24,8 @@ SCENE = Scene(
 )
 
 
-def marks(scene: Scene = SCENE, **more: object) -> Marks:
-    return Marks(scene, People(scene, persona="Wren", **more))  # type: ignore[arg-type]
+def marks(scene: Scene = SCENE, **more: object) -> MentionResolver:
+    return MentionResolver(scene, People(scene, persona="Wren", **more))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -63,12 +63,12 @@ def test_a_saved_nickname_shows_only_where_it_may() -> None:
     """B11: not for the blacklisted, nor where personalisation is off, nor for someone at full privacy."""
     wish = Member(author=ADA, saved_nickname="Countess", server_nickname="Addie")
 
-    assert preferred_name(ADA, wish) == "Countess"
-    assert preferred_name(ADA, wish, is_private=True) == "Addie"
-    assert preferred_name(ADA, Member(author=ADA, saved_nickname="C", is_blacklisted=True)) == "Ada"
-    assert preferred_name(ADA, Member(author=ADA, saved_nickname="C", is_personalised=False)) == "Ada"
-    assert preferred_name(Author("discord", "5", "dee", None)) == "dee"
-    assert preferred_name(Author("discord", "5", None, "\u200b")) == "5"
+    assert display_name_of(ADA, wish) == "Countess"
+    assert display_name_of(ADA, wish, is_private=True) == "Addie"
+    assert display_name_of(ADA, Member(author=ADA, saved_nickname="C", is_blacklisted=True)) == "Ada"
+    assert display_name_of(ADA, Member(author=ADA, saved_nickname="C", is_personalised=False)) == "Ada"
+    assert display_name_of(Author("discord", "5", "dee", None)) == "dee"
+    assert display_name_of(Author("discord", "5", None, "\u200b")) == "5"
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from familiar_connect.chat.merge import merge
-from familiar_connect.chat.parts import Attachment, Emoji
+from familiar_connect.chat.message_parts import Attachment, Emoji
 from familiar_connect.chat.types import SimplifiedMessage
-from tests.fakes.chat import NOON, TEA_HOUSE, a_turn, minutes, shown, we_wrote, with_settings, wrote
+from tests.fakes.chat import NOON, TEA_HOUSE, a_turn, entry_contents, message_by, minutes, our_message, with_settings
 from tests.fakes.context import ADA, BO
 
 PNG = Attachment(url="https://x/a.png", mime="image/png")
@@ -19,13 +19,13 @@ PNG = Attachment(url="https://x/a.png", mime="image/png")
 async def test_the_worked_example() -> None:
     """E20, E22, E23: same author, same debug kind, no media on either side."""
     turn = await a_turn(
-        wrote("wait", ADA, 101),
-        wrote("before you go", ADA, 102),
-        wrote("$: probe", ADA, 103),
-        wrote("sorry, testing", ADA, 104),
-        wrote("look at this", ADA, 105, attachments=(PNG,)),
-        wrote("nice right?", ADA, 106),
-        wrote("very", BO, 107),
+        message_by("wait", ADA, 101),
+        message_by("before you go", ADA, 102),
+        message_by("$: probe", ADA, 103),
+        message_by("sorry, testing", ADA, 104),
+        message_by("look at this", ADA, 105, attachments=(PNG,)),
+        message_by("nice right?", ADA, 106),
+        message_by("very", BO, 107),
     )
     first = turn.messages[0]
 
@@ -41,7 +41,7 @@ async def test_the_worked_example() -> None:
 
 async def test_merging_is_greedy() -> None:
     """E23: the merged entry is what the next message is compared with."""
-    turn = await a_turn(*(wrote(f"{n}", ADA, n) for n in range(1, 5)))
+    turn = await a_turn(*(message_by(f"{n}", ADA, n) for n in range(1, 5)))
 
     assert [entry.combined_message_ids for entry in turn.messages] == [("1", "2", "3", "4")]
 
@@ -50,22 +50,22 @@ async def test_a_renamed_author_starts_anew() -> None:
     """E21: the name before the words must stay true."""
     renamed = ADA.__class__(ADA.platform, ADA.user_id, ADA.username, "Countess")
 
-    assert await shown(wrote("a", ADA, 1), wrote("b", renamed, 2)) == ["a", "b"]
+    assert await entry_contents(message_by("a", ADA, 1), message_by("b", renamed, 2)) == ["a", "b"]
 
 
 async def test_with_time_awareness_days_stay_apart() -> None:
     """E21: a date spacer needs a place to stand."""
-    late = wrote("late", ADA, 1, timestamp=NOON)
-    early = wrote("early", ADA, 2, timestamp=NOON + timedelta(hours=13))
+    late = message_by("late", ADA, 1, timestamp=NOON)
+    early = message_by("early", ADA, 2, timestamp=NOON + timedelta(hours=13))
 
-    assert await shown(late, early) == ["late\nearly"]
-    assert await shown(late, early, settings=with_settings(time_awareness=True)) == ["late", "early"]
+    assert await entry_contents(late, early) == ["late\nearly"]
+    assert await entry_contents(late, early, settings=with_settings(time_awareness=True)) == ["late", "early"]
 
 
 async def test_custom_emojis_do_not_keep_messages_apart() -> None:
     """E25: they are no media."""
     scene = TEA_HOUSE.__class__(emojis=(Emoji(name="tea", url="https://x/tea.png"),))
-    turn = await a_turn(wrote("<:tea:11>", ADA, 1), wrote("more", ADA, 2), scene=scene)
+    turn = await a_turn(message_by("<:tea:11>", ADA, 1), message_by("more", ADA, 2), scene=scene)
 
     assert [entry.content for entry in turn.messages] == [":tea:\nmore"]
     assert [image.is_emoji for image in turn.messages[0].image_attachments] == [True]
@@ -73,7 +73,10 @@ async def test_custom_emojis_do_not_keep_messages_apart() -> None:
 
 async def test_our_own_pieces_are_one_entry() -> None:
     """A reply sent in pieces reads as one."""
-    assert await shown(we_wrote("First.", 1), we_wrote("Second.", 2), wrote("ok", ADA, 3)) == ["First.\nSecond.", "ok"]
+    assert await entry_contents(our_message("First.", 1), our_message("Second.", 2), message_by("ok", ADA, 3)) == [
+        "First.\nSecond.",
+        "ok",
+    ]
 
 
 async def test_ids_of_different_kinds_never_meet() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from familiar_connect.chat.silence import SILENCE, SilenceFilter
-from familiar_connect.context.processors.quiet import QuietTidy
+from familiar_connect.context.processors.quiet import SilenceAwareOutputFilter
 
 
 def shown(*pieces: str) -> tuple[str, bool]:
@@ -53,7 +53,7 @@ def test_no_reply_ever_shows_the_mark(text: str, size: int) -> None:
 
 def test_a_filter_that_tidies_ends_at_the_mark() -> None:
     """The model need not write on."""
-    filtered = QuietTidy(["Ember"], ["Ana"])
+    filtered = SilenceAwareOutputFilter(["Ember"], ["Ana"])
 
     assert filtered.feed("Ember: <sil") == ""
     assert not filtered.ended
@@ -65,7 +65,7 @@ def test_a_filter_that_tidies_ends_at_the_mark() -> None:
 
 def test_words_held_back_are_said_when_another_begins_to_speak() -> None:
     """They were the familiar's own."""
-    filtered = QuietTidy(["Ember"], ["Ana"])
+    filtered = SilenceAwareOutputFilter(["Ember"], ["Ana"])
 
     assert filtered.feed("Warm <\nAna: hi") == "Warm <"
     assert filtered.ended

@@ -9,11 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from familiar_connect.chat.build import build_turn
-from familiar_connect.chat.parts import Embed
+from familiar_connect.chat.message_parts import Embed
 from familiar_connect.chat.scene import WindowStart
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.chat.window import window_start
-from tests.fakes.chat import PERSONA, Channel, a_turn, an_exchange, shown, we_wrote, with_settings, wrote
+from tests.fakes.chat import (
+    PERSONA,
+    FakeChannel,
+    a_turn,
+    an_exchange,
+    entry_contents,
+    message_by,
+    our_message,
+    with_settings,
+)
 from tests.fakes.context import ADA, BO, CY
 
 sizes = st.integers(1, 200)
@@ -41,7 +50,7 @@ class Counted:
 
 def talk(count: int) -> list[InboundMessage]:
     """Messages by two people in turn, so that none merge, with rows from 0."""
-    return [wrote(f"<{n}>", ADA if n % 2 else BO, n, history_id=n) for n in range(count)]
+    return [message_by(f"<{n}>", ADA if n % 2 else BO, n, history_id=n) for n in range(count)]
 
 
 @given(counts, sizes)
@@ -75,15 +84,19 @@ def test_one_more_turn_moves_it_by_nothing_or_one_step(stored: int, size: int, s
 @pytest.mark.parametrize(("wanted", "asked"), [(5, 20), (80, 80), (1000, 100)])
 async def test_a_sensible_number_of_messages_is_looked_at(wanted: int, asked: int) -> None:
     """E1: what is set, within twenty and a hundred."""
-    channel = Channel([wrote("hi")])
-    await build_turn(an_exchange(wrote("hi")), channel, settings=with_settings(message_fetch_limit=wanted))
+    channel = FakeChannel([message_by("hi")])
+    await build_turn(an_exchange(message_by("hi")), channel, settings=with_settings(message_fetch_limit=wanted))
 
     assert channel.asked == [asked]
 
 
 async def test_messages_come_oldest_first() -> None:
     """E1: in the order they were written."""
-    assert await shown(wrote("one", ADA, 1), wrote("two", BO, 2), wrote("three", ADA, 3)) == ["one", "two", "three"]
+    assert await entry_contents(message_by("one", ADA, 1), message_by("two", BO, 2), message_by("three", ADA, 3)) == [
+        "one",
+        "two",
+        "three",
+    ]
 
 
 async def test_the_window_starts_where_the_store_says() -> None:
@@ -115,7 +128,7 @@ async def test_entries_know_their_place_among_all_that_was_stored() -> None:
 async def test_a_message_that_is_not_in_sight_is_appended() -> None:
     """E2: what is being answered always stands last."""
     turn = await build_turn(
-        an_exchange(wrote("look here", BO, 9)), Channel([wrote("earlier", ADA, 1)]), settings=PERSONA
+        an_exchange(message_by("look here", BO, 9)), FakeChannel([message_by("earlier", ADA, 1)]), settings=PERSONA
     )
 
     assert [(entry.content, entry.in_exchange) for entry in turn.messages] == [("earlier", False), ("look here", True)]
@@ -124,42 +137,49 @@ async def test_a_message_that_is_not_in_sight_is_appended() -> None:
 async def test_what_came_later_waits_for_its_own_turn() -> None:
     """The exchange is the newest thing said; our own words meanwhile stand before it."""
     messages = [
-        wrote("first", ADA, 1, history_id=1),
-        wrote("second", ADA, 2, history_id=2),
-        we_wrote("to the first", 3, history_id=3),
-        wrote("third", CY, 4, history_id=4),
+        message_by("first", ADA, 1, history_id=1),
+        message_by("second", ADA, 2, history_id=2),
+        our_message("to the first", 3, history_id=3),
+        message_by("third", CY, 4, history_id=4),
     ]
-    turn = await build_turn(an_exchange(messages[1]), Channel(messages), settings=PERSONA)
+    turn = await build_turn(an_exchange(messages[1]), FakeChannel(messages), settings=PERSONA)
 
     assert [entry.content for entry in turn.messages] == ["first", "to the first", "second"]
 
 
 async def test_history_starts_after_a_reset() -> None:
     """E3: the mark itself is not shown, and the newest mark counts."""
-    reset = we_wrote("", 2, embeds=(Embed(notice="reset", title="Forgotten"),))
+    reset = our_message("", 2, embeds=(Embed(notice="reset", title="Forgotten"),))
 
-    assert await shown(wrote("old", ADA, 1), reset, wrote("new", ADA, 3)) == ["new"]
+    assert await entry_contents(message_by("old", ADA, 1), reset, message_by("new", ADA, 3)) == ["new"]
 
 
 async def test_history_starts_at_a_compact_refresh() -> None:
     """E3: its summary becomes the first entry."""
-    mark = we_wrote("", 2, embeds=(Embed(notice="compact_refresh", description="They met."),))
+    mark = our_message("", 2, embeds=(Embed(notice="compact_refresh", description="They met."),))
 
-    assert await shown(wrote("old", ADA, 1), mark, wrote("new", ADA, 3)) == ["[System: They met.]", "new"]
+    assert await entry_contents(message_by("old", ADA, 1), mark, message_by("new", ADA, 3)) == [
+        "[System: They met.]",
+        "new",
+    ]
 
 
 async def test_of_two_marks_the_newest_counts() -> None:
     """E3: scanned from the newest; somebody else's embed is no mark."""
-    forged = wrote("x", BO, 4, embeds=(Embed(notice="reset"),))
-    refresh = we_wrote("", 2, embeds=(Embed(notice="compact_refresh", description="Summed up."),))
-    reset = we_wrote("", 1, embeds=(Embed(notice="reset"),))
+    forged = message_by("x", BO, 4, embeds=(Embed(notice="reset"),))
+    refresh = our_message("", 2, embeds=(Embed(notice="compact_refresh", description="Summed up."),))
+    reset = our_message("", 1, embeds=(Embed(notice="reset"),))
 
-    assert (await shown(reset, refresh, wrote("a", ADA, 3), forged, wrote("b", ADA, 5)))[0] == "[System: Summed up.]"
+    assert (await entry_contents(reset, refresh, message_by("a", ADA, 3), forged, message_by("b", ADA, 5)))[
+        0
+    ] == "[System: Summed up.]"
 
 
 async def test_people_at_full_privacy_are_left_out() -> None:
     """E4: as if they had said nothing."""
-    told = await shown(wrote("secret", BO, 1), wrote("hi", ADA, 2), is_private=lambda author: author == BO)
+    told = await entry_contents(
+        message_by("secret", BO, 1), message_by("hi", ADA, 2), is_private=lambda author: author == BO
+    )
 
     assert told == ["hi"]
 
@@ -167,19 +187,23 @@ async def test_people_at_full_privacy_are_left_out() -> None:
 async def test_messages_of_another_mode_are_left_out() -> None:
     """Stored messages belong to the mode they were said in; those a platform shows belong to any."""
     messages = [
-        wrote("scene", ADA, 1, mode="full_rp"),
-        wrote("none", BO, 2, mode=""),
-        wrote("chat", CY, 3, mode="text_conversation_rp"),
-        wrote("seen", BO, 4),
-        wrote("now", ADA, 5),
+        message_by("scene", ADA, 1, mode="full_rp"),
+        message_by("none", BO, 2, mode=""),
+        message_by("chat", CY, 3, mode="text_conversation_rp"),
+        message_by("seen", BO, 4),
+        message_by("now", ADA, 5),
     ]
 
-    assert await shown(*messages, settings=with_settings(mode="text_conversation_rp")) == ["chat", "seen", "now"]
+    assert await entry_contents(*messages, settings=with_settings(mode="text_conversation_rp")) == [
+        "chat",
+        "seen",
+        "now",
+    ]
 
 
 async def test_surroundings_that_see_nothing_leave_the_past_to_the_store() -> None:
     """B112: then the turn brings no messages, and stored turns are shown."""
-    turn = await build_turn(an_exchange(wrote("hi")), Channel([]), settings=PERSONA)
+    turn = await build_turn(an_exchange(message_by("hi")), FakeChannel([]), settings=PERSONA)
 
     assert (turn.messages, [said.text for said in turn.said]) == ((), ["hi"])
 
@@ -187,11 +211,11 @@ async def test_surroundings_that_see_nothing_leave_the_past_to_the_store() -> No
 async def test_surroundings_that_fail_cost_nothing_but_the_view(caplog: pytest.LogCaptureFixture) -> None:
     """The turn is built; the failure is told without what was said."""
 
-    class Broken(Channel):
+    class Broken(FakeChannel):
         async def recent(self, limit: int) -> list[InboundMessage]:
             raise ConnectionError("gone")
 
-    turn = await build_turn(an_exchange(wrote("hi")), Broken(), settings=PERSONA)
+    turn = await build_turn(an_exchange(message_by("hi")), Broken(), settings=PERSONA)
 
     assert turn.messages == ()
     assert "could not be looked at" in caplog.text

@@ -11,8 +11,8 @@ from familiar_connect.commands.chat import _friendly, _typed_lines, _user
 from familiar_connect.familiar import Familiar
 from familiar_connect.identity import PrivacyLevel
 from familiar_connect.llm.scripted import ScriptedModel
-from tests.fakes.house import slots
-from tests.fakes.program import a_home, familiar
+from tests.fakes.program import make_home, run_program
+from tests.fakes.scripted_familiar import model_slots
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_a_person_keeps_their_identity_under_another_name() -> None:
 
 def test_typed_lines_of_someone_with_full_privacy_are_kept_nowhere(tmp_path: Path) -> None:
     """Not even for the up arrow."""
-    ember, sam = Familiar.load_from_disk(a_home(tmp_path), llm_clients=slots(ScriptedModel())), _user("Sam")
+    ember, sam = Familiar.load_from_disk(make_home(tmp_path), llm_clients=model_slots(ScriptedModel())), _user("Sam")
     assert _typed_lines(ember, sam, tmp_path) == tmp_path / "cache" / "chat-lines"
 
     ember.stores.privacy.set(sam, PrivacyLevel.FULL)
@@ -44,10 +44,10 @@ def test_typed_lines_of_someone_with_full_privacy_are_kept_nowhere(tmp_path: Pat
 
 def test_nothing_said_is_nothing_done(tmp_path: Path) -> None:
     """An empty input leaves at once, and well; the history stays empty."""
-    root = a_home(tmp_path)
-    done = familiar(tmp_path, "chat", said="")
+    root = make_home(tmp_path)
+    done = run_program(tmp_path, "chat", said="")
 
     assert (done.returncode, done.stdout) == (0, "")
     assert "Traceback" not in done.stderr
-    assert familiar(tmp_path, "list").stdout.count(" 0 turns") == 1
+    assert run_program(tmp_path, "list").stdout.count(" 0 turns") == 1
     assert root.is_dir()

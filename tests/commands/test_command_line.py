@@ -12,8 +12,8 @@ from familiar_connect import __version__
 from familiar_connect.cli import VERBS, main
 from familiar_connect.config.load import write_default_model
 from familiar_connect.history.store import HistoryStore
-from tests.fakes.house import a_house
-from tests.fakes.program import a_home, familiar
+from tests.fakes.program import make_home, run_program
+from tests.fakes.scripted_familiar import scripted_familiar
 
 Shown = pytest.CaptureFixture[str]
 
@@ -64,7 +64,7 @@ def test_a_verb_like_nothing_points_to_help(monkeypatch: pytest.MonkeyPatch, cap
 
 def test_as_a_module_it_is_the_same_program(tmp_path: Path) -> None:
     """`python -m familiar_connect`."""
-    done = familiar(tmp_path, "--version")
+    done = run_program(tmp_path, "--version")
 
     assert (done.returncode, done.stdout.strip()) == (0, f"familiar, version {__version__}")
 
@@ -92,7 +92,7 @@ def test_list_tells_who_lives_here(monkeypatch: pytest.MonkeyPatch, capsys: Show
     home = ["--home", str(tmp_path)]
     assert call(monkeypatch, *home, "list") == 0
     assert "familiar init" in capsys.readouterr().out
-    root = a_home(tmp_path)
+    root = make_home(tmp_path)
     store = HistoryStore(root / "history.db")
     store.append_turn(familiar_id="ember", channel_id=1, role="user", content="hi")
     store.close()
@@ -114,7 +114,7 @@ def test_config_show_tells_where_each_setting_comes_from(
     monkeypatch: pytest.MonkeyPatch, capsys: Shown, tmp_path: Path
 ) -> None:
     """Default, profile or the familiar's own file."""
-    root = a_home(tmp_path)
+    root = make_home(tmp_path)
     write_default_model(root / "character.toml", model="some/model")
     home = ["--home", str(tmp_path)]
 
@@ -131,7 +131,7 @@ def test_config_show_tells_where_each_setting_comes_from(
 
 def test_config_check_reads_every_settings_file(monkeypatch: pytest.MonkeyPatch, capsys: Shown, tmp_path: Path) -> None:
     """One sentence for each that is wrong, exit code 1."""
-    root = a_home(tmp_path)
+    root = make_home(tmp_path)
     home = ["--home", str(tmp_path)]
     assert call(monkeypatch, *home, "config", "check") == 0
     assert "fine" in capsys.readouterr().out
@@ -146,7 +146,7 @@ def test_config_check_reads_every_settings_file(monkeypatch: pytest.MonkeyPatch,
 
 
 async def talked(home: Path) -> None:
-    async with a_house(home, ["Hello!"]) as house:
+    async with scripted_familiar(home, ["Hello!"]) as house:
         await house.talk("Do you know Pickle?")
 
 
@@ -218,7 +218,7 @@ def test_before_the_first_turn_the_missing_file_is_named(
     monkeypatch: pytest.MonkeyPatch, capsys: Shown, tmp_path: Path, verb: str
 ) -> None:
     """With what to do about it."""
-    a_home(tmp_path)
+    make_home(tmp_path)
 
     assert call(monkeypatch, "--home", str(tmp_path), verb) == 1
     said = capsys.readouterr().err
@@ -237,7 +237,7 @@ def test_doctor_finds_nothing_wrong_with_a_fresh_home(
 
 def test_doctor_tells_what_is_wrong_and_the_fix(monkeypatch: pytest.MonkeyPatch, capsys: Shown, tmp_path: Path) -> None:
     """Every area in one run, exit code 1."""
-    root = a_home(tmp_path)
+    root = make_home(tmp_path)
     write_default_model(root / "character.toml", model="m", base_url="http://127.0.0.1:9/v1", api_key_env="NO_SUCH_KEY")
     (root / "history.db").write_bytes(b"this is no database " * 200)
     (root / "memory" / "self" / "personality.md").write_bytes(b"\xff\xfe bad")
@@ -254,7 +254,7 @@ def test_doctor_tells_what_is_wrong_and_the_fix(monkeypatch: pytest.MonkeyPatch,
 
 def test_doctor_asks_models_only_when_told_to(monkeypatch: pytest.MonkeyPatch, capsys: Shown, tmp_path: Path) -> None:
     """Far away nobody is bothered unasked; asked, the model that does not answer is named."""
-    root = a_home(tmp_path)
+    root = make_home(tmp_path)
     write_default_model(root / "character.toml", model="m", base_url="https://nowhere.invalid/v1")
     home = ["--home", str(tmp_path)]
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from familiar_connect.config.secrets import Secrets
-from tests.fakes.model_server import failed, whole
-from tests.fakes.program import a_home, familiar, one_sentence, served
+from tests.fakes.model_server import error_answer, whole_answer
+from tests.fakes.program import make_home, model_endpoint, one_sentence, run_program
 from tests.fakes.waiting import files_holding
 
 KEY = "sk-fake-0123456789abcdef"
@@ -26,10 +26,10 @@ def default_slot(root: Path) -> dict[str, Any]:
 
 def test_it_tests_the_endpoint_and_moves_every_slot(tmp_path: Path) -> None:
     """Comments and everything else in the file stay."""
-    root = a_home(tmp_path)
+    root = make_home(tmp_path)
     before = (root / "character.toml").read_text(encoding="utf-8")
-    with served(whole("Hello!")) as server:
-        done = familiar(tmp_path, "connect", "--url", server.base_url, "--model", "some-model")
+    with model_endpoint(whole_answer("Hello!")) as server:
+        done = run_program(tmp_path, "connect", "--url", server.base_url, "--model", "some-model")
 
     assert done.returncode == 0, done.stderr
     assert "It answered: Hello!" in done.stdout
@@ -42,9 +42,9 @@ def test_it_tests_the_endpoint_and_moves_every_slot(tmp_path: Path) -> None:
 
 def test_a_key_is_asked_for_tried_and_kept_for_its_owner_alone(tmp_path: Path) -> None:
     """In secrets.env, never in the settings, never on the screen."""
-    root = a_home(tmp_path)
-    with served(whole("Hi")) as server:
-        done = familiar(
+    root = make_home(tmp_path)
+    with model_endpoint(whole_answer("Hi")) as server:
+        done = run_program(
             tmp_path, "connect", "--url", server.base_url, "--model", "m", "--key-env", "MY_KEY", said=f"{KEY}\n"
         )
 
@@ -58,9 +58,9 @@ def test_a_key_is_asked_for_tried_and_kept_for_its_owner_alone(tmp_path: Path) -
 
 def test_a_wrong_key_is_one_sentence_and_nothing_is_written(tmp_path: Path) -> None:
     """Neither the key nor the setting."""
-    root = a_home(tmp_path)
-    with served(failed(401, "bad key")) as server:
-        done = familiar(
+    root = make_home(tmp_path)
+    with model_endpoint(error_answer(401, "bad key")) as server:
+        done = run_program(
             tmp_path, "connect", "--url", server.base_url, "--model", "m", "--key-env", "MY_KEY", said=f"{KEY}\n"
         )
 
@@ -72,8 +72,8 @@ def test_a_wrong_key_is_one_sentence_and_nothing_is_written(tmp_path: Path) -> N
 
 def test_a_dead_endpoint_is_one_sentence_and_nothing_is_written(tmp_path: Path) -> None:
     """It names the address."""
-    root = a_home(tmp_path)
-    done = familiar(tmp_path, "connect", "--url", "http://127.0.0.1:9/v1", "--model", "m")
+    root = make_home(tmp_path)
+    done = run_program(tmp_path, "connect", "--url", "http://127.0.0.1:9/v1", "--model", "m")
 
     assert done.returncode == 1
     assert "127.0.0.1:9" in one_sentence(done)
@@ -82,8 +82,8 @@ def test_a_dead_endpoint_is_one_sentence_and_nothing_is_written(tmp_path: Path) 
 
 def test_a_key_given_where_its_name_belongs_is_refused_without_repeating_it(tmp_path: Path) -> None:
     """A common slip; the key must not end up in a file or on the screen."""
-    root = a_home(tmp_path)
-    done = familiar(tmp_path, "connect", "--to", "openrouter", "--model", "m", "--key-env", KEY)
+    root = make_home(tmp_path)
+    done = run_program(tmp_path, "connect", "--to", "openrouter", "--model", "m", "--key-env", KEY)
 
     assert done.returncode == 1
     assert "NAME of a variable" in one_sentence(done)
@@ -93,8 +93,8 @@ def test_a_key_given_where_its_name_belongs_is_refused_without_repeating_it(tmp_
 
 def test_an_address_that_is_none_is_refused(tmp_path: Path) -> None:
     """With what one looks like."""
-    a_home(tmp_path)
-    done = familiar(tmp_path, "connect", "--url", "localhost:8000", "--model", "m")
+    make_home(tmp_path)
+    done = run_program(tmp_path, "connect", "--url", "localhost:8000", "--model", "m")
 
     assert done.returncode == 1
     assert "http://" in one_sentence(done)
@@ -105,10 +105,10 @@ def test_an_address_that_is_none_is_refused(tmp_path: Path) -> None:
 )
 def test_an_address_with_a_secret_in_it_is_refused_before_anything_is_sent(tmp_path: Path, address: str) -> None:
     """And never repeated."""
-    root = a_home(tmp_path)
-    with served(whole("Hi")) as server:
+    root = make_home(tmp_path)
+    with model_endpoint(whole_answer("Hi")) as server:
         port = server.base_url.rsplit(":", 1)[-1].removesuffix("/v1")
-        done = familiar(tmp_path, "connect", "--url", address.format(key=KEY, port=port), "--model", "m")
+        done = run_program(tmp_path, "connect", "--url", address.format(key=KEY, port=port), "--model", "m")
 
     assert done.returncode == 1
     assert "without user name, password or ?query. Nothing was written." in one_sentence(done)
@@ -119,8 +119,8 @@ def test_an_address_with_a_secret_in_it_is_refused_before_anything_is_sent(tmp_p
 @pytest.mark.parametrize("address", ["http://[::1", "http://127.0.0.1:99999/v1", "http://", "ftp://x/v1"])
 def test_an_address_nobody_can_call_is_one_sentence(tmp_path: Path, address: str) -> None:
     """Whatever is wrong with it."""
-    a_home(tmp_path)
-    done = familiar(tmp_path, "connect", "--url", address, "--model", "m")
+    make_home(tmp_path)
+    done = run_program(tmp_path, "connect", "--url", address, "--model", "m")
 
     assert done.returncode == 1
     assert "The base URL must be" in one_sentence(done)
@@ -128,9 +128,9 @@ def test_an_address_nobody_can_call_is_one_sentence(tmp_path: Path, address: str
 
 def test_an_address_copied_with_its_end_is_shortened(tmp_path: Path) -> None:
     """The end every call adds is left off, and that is said."""
-    root = a_home(tmp_path)
-    with served(whole("Hi")) as server:
-        done = familiar(tmp_path, "connect", "--url", f"{server.base_url}/chat/completions", "--model", "m")
+    root = make_home(tmp_path)
+    with model_endpoint(whole_answer("Hi")) as server:
+        done = run_program(tmp_path, "connect", "--url", f"{server.base_url}/chat/completions", "--model", "m")
 
     assert done.returncode == 0, done.stderr
     assert "/chat/completions is left off" in done.stdout
@@ -140,8 +140,8 @@ def test_an_address_copied_with_its_end_is_shortened(tmp_path: Path) -> None:
 
 def test_two_addresses_at_once_are_refused(tmp_path: Path) -> None:
     """It does not guess which one is meant."""
-    root = a_home(tmp_path)
-    done = familiar(tmp_path, "connect", "--to", "ollama", "--url", "http://127.0.0.1:9/v1", "--model", "m")
+    root = make_home(tmp_path)
+    done = run_program(tmp_path, "connect", "--to", "ollama", "--url", "http://127.0.0.1:9/v1", "--model", "m")
 
     assert done.returncode == 1
     assert "--to ollama and --url each name an address: give one of them" in one_sentence(done)
@@ -150,17 +150,17 @@ def test_two_addresses_at_once_are_refused(tmp_path: Path) -> None:
 
 def test_a_failure_says_that_nothing_was_written(tmp_path: Path) -> None:
     """So nobody has to look."""
-    a_home(tmp_path)
-    done = familiar(tmp_path, "connect", "--url", "http://127.0.0.1:9/v1", "--model", "m")
+    make_home(tmp_path)
+    done = run_program(tmp_path, "connect", "--url", "http://127.0.0.1:9/v1", "--model", "m")
 
     assert one_sentence(done).endswith(". Nothing was written.")
 
 
 def test_it_says_what_else_the_model_will_be_asked_for(tmp_path: Path) -> None:
     """Whoever pays by the call knows of the thinking before a reply."""
-    a_home(tmp_path)
-    with served(whole("Hi")) as server:
-        done = familiar(tmp_path, "connect", "--url", server.base_url, "--model", "m")
+    make_home(tmp_path)
+    with model_endpoint(whole_answer("Hi")) as server:
+        done = run_program(tmp_path, "connect", "--url", server.base_url, "--model", "m")
 
     assert "In full_rp and text_conversation_rp each message also makes a short thinking call" in done.stdout
 
@@ -170,22 +170,22 @@ def test_an_answer_that_cannot_be_used_is_asked_for_again(tmp_path: Path) -> Non
     """Someone at a terminal need not begin anew for an address, a name or a key that is none."""
     from tests.fakes.terminal import TerminalSession
 
-    root = a_home(tmp_path)
-    with served(whole("Hi")) as server, TerminalSession(tmp_path, "connect") as session:
-        session.shows("Which endpoint")
+    root = make_home(tmp_path)
+    with model_endpoint(whole_answer("Hi")) as server, TerminalSession(tmp_path, "connect") as session:
+        session.wait_for_text("Which endpoint")
         session.enter("other")
         for times, address in enumerate(("localhost", server.base_url), start=1):
-            session.shows("Base URL, such as", times=times)
+            session.wait_for_text("Base URL, such as", times=times)
             session.enter(address)
         for times, name in enumerate(("my key", "MY_KEY"), start=1):
-            session.shows("Name for its key", times=times)
+            session.wait_for_text("Name for its key", times=times)
             session.enter(name)
-        session.shows("Model id")
+        session.wait_for_text("Model id")
         session.enter("m")
         for times, key in enumerate(("   ", KEY), start=1):
-            session.shows("Key for", times=times)
+            session.wait_for_text("Key for", times=times)
             session.enter(key)
-        assert session.ends() == 0, session.text
+        assert session.wait_end() == 0, session.text
 
     assert default_slot(root) == {"model": "m", "base_url": server.base_url, "api_key_env": "MY_KEY"}
     assert Secrets(tmp_path).get("MY_KEY") == KEY
@@ -193,9 +193,9 @@ def test_an_answer_that_cannot_be_used_is_asked_for_again(tmp_path: Path) -> Non
 
 def test_it_asks_for_what_it_was_not_told(tmp_path: Path) -> None:
     """Kind, address, key and model, one after another."""
-    root = a_home(tmp_path)
-    with served(whole("Hi")) as server:
-        done = familiar(tmp_path, "connect", said=f"other\n{server.base_url}\n\nmy-model\n")
+    root = make_home(tmp_path)
+    with model_endpoint(whole_answer("Hi")) as server:
+        done = run_program(tmp_path, "connect", said=f"other\n{server.base_url}\n\nmy-model\n")
 
     assert done.returncode == 0, done.stderr
     assert default_slot(root) == {"model": "my-model", "base_url": server.base_url}
@@ -204,10 +204,10 @@ def test_it_asks_for_what_it_was_not_told(tmp_path: Path) -> None:
 
 def test_back_to_the_embedded_model(tmp_path: Path) -> None:
     """No address is left behind."""
-    root = a_home(tmp_path)
-    with served(whole("Hi")) as server:
-        familiar(tmp_path, "connect", "--url", server.base_url, "--model", "m")
-    done = familiar(tmp_path, "connect", "--to", "embedded")
+    root = make_home(tmp_path)
+    with model_endpoint(whole_answer("Hi")) as server:
+        run_program(tmp_path, "connect", "--url", server.base_url, "--model", "m")
+    done = run_program(tmp_path, "connect", "--to", "embedded")
 
     assert done.returncode == 0
     assert default_slot(root) == {"model": "embedded"}
@@ -215,7 +215,7 @@ def test_back_to_the_embedded_model(tmp_path: Path) -> None:
 
 def test_without_a_familiar_it_says_how_to_make_one(tmp_path: Path) -> None:
     """Nothing is made by the way."""
-    done = familiar(tmp_path, "connect", "--to", "ollama", "--model", "m")
+    done = run_program(tmp_path, "connect", "--to", "ollama", "--model", "m")
 
     assert done.returncode == 1
     assert "familiar init" in one_sentence(done)
@@ -223,8 +223,8 @@ def test_without_a_familiar_it_says_how_to_make_one(tmp_path: Path) -> None:
 
 def test_nobody_there_to_answer_its_questions_ends_it(tmp_path: Path) -> None:
     """An empty input is no endless loop."""
-    a_home(tmp_path)
-    done = familiar(tmp_path, "connect", said="")
+    make_home(tmp_path)
+    done = run_program(tmp_path, "connect", said="")
 
     assert done.returncode == 130
 
@@ -234,15 +234,15 @@ def test_a_kept_key_that_no_longer_works_can_be_entered_anew(tmp_path: Path) -> 
     """Someone at a terminal is asked for another one; it is not shown while they type."""
     from tests.fakes.terminal import TerminalSession
 
-    root = a_home(tmp_path)
+    root = make_home(tmp_path)
     Secrets(tmp_path).put("MY_KEY", "old-key-that-expired")
-    with served(failed(401, "expired"), whole("Hi")) as server:
+    with model_endpoint(error_answer(401, "expired"), whole_answer("Hi")) as server:
         words = ("connect", "--url", server.base_url, "--model", "m", "--key-env", "MY_KEY")
         with TerminalSession(tmp_path, *words) as session:
-            session.shows("refused the key in MY_KEY (401)")
-            session.shows("Key for")
+            session.wait_for_text("refused the key in MY_KEY (401)")
+            session.wait_for_text("Key for")
             session.enter(KEY)
-            assert session.ends() == 0
+            assert session.wait_end() == 0
 
     assert server.requests[1].headers["authorization"] == f"Bearer {KEY}"
     assert Secrets(tmp_path).get("MY_KEY") == KEY

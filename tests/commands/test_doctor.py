@@ -8,23 +8,23 @@ from pathlib import Path
 
 import pytest
 
-from familiar_connect.commands.doctor import examine
+from familiar_connect.commands.doctor import run_checks
 from familiar_connect.config.load import write_default_model
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.presets.store import FOLDER, PresetStore
-from tests.fakes.program import a_home
+from tests.fakes.program import make_home
 
 
 def bad(home: Path) -> dict[str, str]:
     """What is wrong in *home*, by area; the last area must have been looked at."""
-    findings = list(examine(home, None))
+    findings = list(run_checks(home, None))
     assert findings[-1].area == "search"
     return {finding.area: finding.says for finding in findings if finding.state == "bad"}
 
 
 def test_a_sound_familiar_has_nothing_bad(tmp_path: Path) -> None:
     """Nor anything about parts it does not have yet."""
-    a_home(tmp_path)
+    make_home(tmp_path)
 
     assert bad(tmp_path) == {}
 
@@ -32,7 +32,7 @@ def test_a_sound_familiar_has_nothing_bad(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["memory", "channels", "modes"])
 def test_a_file_where_a_folder_belongs_is_found(tmp_path: Path, name: str) -> None:
     """Chat cannot start with it."""
-    root = a_home(tmp_path)
+    root = make_home(tmp_path)
     if (root / name).exists():
         (root / name).rename(tmp_path / "aside")
     (root / name).write_text("no folder", encoding="utf-8")
@@ -44,7 +44,7 @@ def test_a_file_where_a_folder_belongs_is_found(tmp_path: Path, name: str) -> No
 
 def test_a_folder_without_rights_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever may not read or write there is told so."""
-    root = a_home(tmp_path)
+    root = make_home(tmp_path)
     monkeypatch.setattr(os, "access", lambda path, _mode: Path(path) != root / "memory")
 
     assert "right" in bad(tmp_path)["memory"]
@@ -52,7 +52,7 @@ def test_a_folder_without_rights_is_found(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_a_ledger_of_junk_is_found(tmp_path: Path) -> None:
     """With what to do, and that nothing said is lost."""
-    root = a_home(tmp_path)
+    root = make_home(tmp_path)
     (root / "metrics.db").write_bytes(b"no database at all " * 99)
 
     assert "move it away" in bad(tmp_path)["ledger"]
@@ -63,7 +63,7 @@ def test_whatever_stops_one_check_the_others_are_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     """It never dies half-way."""
-    a_home(tmp_path)
+    make_home(tmp_path)
 
     def fails(*_: object) -> None:
         raise error
@@ -75,7 +75,7 @@ def test_whatever_stops_one_check_the_others_are_made(
 
 def test_a_server_on_this_computer_is_knocked_at(tmp_path: Path) -> None:
     """An open door is fine, a closed one is said to be closed."""
-    root = a_home(tmp_path)
+    root = make_home(tmp_path)
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         write_default_model(root / "character.toml", model="m", base_url=f"http://127.0.0.1:{port}/v1")
@@ -88,17 +88,17 @@ def test_a_server_on_this_computer_is_knocked_at(tmp_path: Path) -> None:
 
 def test_nobody_else_is_knocked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A remote endpoint is asked only when told to."""
-    root = a_home(tmp_path)
+    root = make_home(tmp_path)
     write_default_model(root / "character.toml", model="m", base_url="https://models.example/v1")
     monkeypatch.setattr(socket, "create_connection", lambda *_, **__: pytest.fail("knocked"))
 
-    (said,) = [finding.says for finding in examine(tmp_path, None) if finding.area == "model"]
+    (said,) = [finding.says for finding in run_checks(tmp_path, None) if finding.area == "model"]
     assert "--ask-models" in said
 
 
 def found(home: Path, area: str) -> tuple[str, str]:
     """State and sentence of the one finding in an area."""
-    [only] = [(each.state, each.says) for each in examine(home, None) if each.area == area]
+    [only] = [(each.state, each.says) for each in run_checks(home, None) if each.area == area]
     return only
 
 
@@ -109,7 +109,7 @@ def without_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_platforms_that_nobody_wants_are_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With what would switch each on."""
-    a_home(tmp_path)
+    make_home(tmp_path)
     without_tokens(monkeypatch)
 
     assert found(tmp_path, "discord")[0] == found(tmp_path, "twitch")[0] == "ok"
@@ -119,7 +119,7 @@ def test_platforms_that_nobody_wants_are_off(tmp_path: Path, monkeypatch: pytest
 
 def test_a_platform_that_lacks_something_is_told_with_the_fix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A library for Discord, the tokens for Twitch."""
-    root = a_home(tmp_path)
+    root = make_home(tmp_path)
     without_tokens(monkeypatch)
     monkeypatch.setenv("DISCORD_BOT", "a-token")
     (root / "character.toml").write_text('[twitch]\nchannel = "ada"\n', encoding="utf-8")
@@ -132,7 +132,7 @@ def test_a_platform_that_lacks_something_is_told_with_the_fix(tmp_path: Path, mo
 
 def test_a_preset_that_cannot_be_used_is_found(tmp_path: Path) -> None:
     """The one in force and those of channels."""
-    root = a_home(tmp_path)
+    root = make_home(tmp_path)
     store = PresetStore(root / FOLDER)
     store.import_bytes("Default", b'{"prompts": [{"identifier": "main", "content": "x"}]}')
     store.use("Default")
@@ -140,7 +140,7 @@ def test_a_preset_that_cannot_be_used_is_found(tmp_path: Path) -> None:
     (root / FOLDER / "Default.json").write_text("no preset", encoding="utf-8")
     (root / "channels").mkdir(exist_ok=True)
     (root / "channels" / "42.toml").write_text('mode = "full_rp"\npreset = "Gone"\n', encoding="utf-8")
-    said = [each.says for each in examine(tmp_path, None) if each.area == "preset" and each.state == "bad"]
+    said = [each.says for each in run_checks(tmp_path, None) if each.area == "preset" and each.state == "bad"]
 
     assert sound == ("ok", "Default, 1 prompt")
     assert "`familiar preset off`" in said[0]
@@ -150,7 +150,7 @@ def test_a_preset_that_cannot_be_used_is_found(tmp_path: Path) -> None:
 
 def test_documents_are_counted(tmp_path: Path) -> None:
     """And whether they are searched yet."""
-    root = a_home(tmp_path)
+    root = make_home(tmp_path)
     none = found(tmp_path, "documents")
     MemoryStore(root / "memory").write_file("documents/rules.md", "The kettle is copper.", source="test")
     some = found(tmp_path, "documents")

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from familiar_connect.bot import Bot
-from familiar_connect.commands.run import _until
-from tests.fakes.house import House, a_house
-from tests.fakes.model_server import streamed
-from tests.fakes.program import a_home, environment, familiar, one_sentence, served
+from familiar_connect.commands.run import _run_until
+from tests.fakes.model_server import stream_answer
+from tests.fakes.program import environment, make_home, model_endpoint, one_sentence, run_program
+from tests.fakes.scripted_familiar import ScriptedFamiliar, scripted_familiar
 
 STAND_IN = """
 import asyncio, sys
@@ -46,7 +46,7 @@ POSIX = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 
 def started(home: Path, how: str = "well") -> subprocess.Popen[str]:
     """The real verb, with one platform of ours."""
-    a_home(home)
+    make_home(home)
     command = [sys.executable, "-c", STAND_IN.format(how=how)]
     pipe = subprocess.PIPE
     return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment(home))
@@ -64,8 +64,8 @@ def read_until(process: subprocess.Popen[str], line: str) -> list[str]:
 
 def test_without_any_platform_it_says_what_to_do(tmp_path: Path) -> None:
     """One sentence, naming the token and its file; exit code 1."""
-    a_home(tmp_path)
-    done = familiar(tmp_path, "run", env={"DISCORD_BOT": ""})
+    make_home(tmp_path)
+    done = run_program(tmp_path, "run", env={"DISCORD_BOT": ""})
 
     assert done.returncode == 1
     assert "no DISCORD_BOT" in one_sentence(done)
@@ -74,8 +74,8 @@ def test_without_any_platform_it_says_what_to_do(tmp_path: Path) -> None:
 
 def test_without_the_familiar_it_says_so(tmp_path: Path) -> None:
     """A folder that is not there."""
-    a_home(tmp_path)
-    done = familiar(tmp_path, "run", "--familiar", "nobody")
+    make_home(tmp_path)
+    done = run_program(tmp_path, "run", "--familiar", "nobody")
 
     assert done.returncode == 1
     assert "nobody" in one_sentence(done)
@@ -83,8 +83,8 @@ def test_without_the_familiar_it_says_so(tmp_path: Path) -> None:
 
 def test_settings_that_are_wrong_are_named(tmp_path: Path) -> None:
     """File and key."""
-    (a_home(tmp_path) / "character.toml").write_text("[twitch]\nchannel = 3\n")
-    done = familiar(tmp_path, "run")
+    (make_home(tmp_path) / "character.toml").write_text("[twitch]\nchannel = 3\n")
+    done = run_program(tmp_path, "run")
 
     assert done.returncode == 1
     assert "[twitch] channel" in one_sentence(done)
@@ -92,8 +92,8 @@ def test_settings_that_are_wrong_are_named(tmp_path: Path) -> None:
 
 def test_a_slot_without_its_key_is_named(tmp_path: Path) -> None:
     """Before anything is started."""
-    (a_home(tmp_path) / "character.toml").write_text('[llm.default]\nmodel = "openai/gpt"\n')
-    done = familiar(tmp_path, "run", env={"DISCORD_BOT": "x"})
+    (make_home(tmp_path) / "character.toml").write_text('[llm.default]\nmodel = "openai/gpt"\n')
+    done = run_program(tmp_path, "run", env={"DISCORD_BOT": "x"})
 
     assert done.returncode == 1
     assert "no OPENROUTER_API_KEY" in one_sentence(done)
@@ -138,9 +138,9 @@ def test_when_every_platform_is_set_up_wrong_it_ends_with_1(tmp_path: Path) -> N
 
 def test_the_demo_answers_without_a_token_or_a_familiar(tmp_path: Path) -> None:
     """A newcomer's first look: what is typed is said on a Discord of ours, and the reply is shown."""
-    with served(streamed("Good evening, Ada.")) as server:
-        a_home(tmp_path, server)
-        done = familiar(tmp_path, "run", "--demo-discord", said="ada: Ember, hello!\n")
+    with model_endpoint(stream_answer("Good evening, Ada.")) as server:
+        make_home(tmp_path, server)
+        done = run_program(tmp_path, "run", "--demo-discord", said="ada: Ember, hello!\n")
 
     assert done.returncode == 0, done.stderr
     assert "Good evening, Ada." in done.stdout
@@ -151,7 +151,7 @@ class Door:
 
     id = "discord"
 
-    def __init__(self, house: House) -> None:
+    def __init__(self, house: ScriptedFamiliar) -> None:
         self._house = house
         self.said_by_then: list[str] | None = None
 
@@ -164,11 +164,11 @@ class Door:
 
 async def test_a_reply_under_way_is_said_before_it_leaves(tmp_path: Path) -> None:
     """The platform stays until then."""
-    async with a_house(tmp_path) as house:
+    async with scripted_familiar(tmp_path) as house:
         door, leaving = Door(house), asyncio.Event()
         thinking = house.model.pause_after(0)
-        running = asyncio.create_task(_until(leaving, Bot(house.familiar, [door], {}, print)))
-        await house.hear("hello")
+        running = asyncio.create_task(_run_until(leaving, Bot(house.familiar, [door], {}, print)))
+        await house.receive("hello")
         await thinking.reached.wait()
         leaving.set()
         thinking.resume.set()
@@ -180,16 +180,16 @@ async def test_a_reply_under_way_is_said_before_it_leaves(tmp_path: Path) -> Non
 
 async def test_a_reply_that_takes_too_long_does_not_keep_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was asked is in the history; nothing is recorded as said."""
-    monkeypatch.setattr("familiar_connect.commands.run.LAST_WORDS_S", 0.05)
-    async with a_house(tmp_path) as house:
+    monkeypatch.setattr("familiar_connect.commands.run.FINISH_REPLIES_S", 0.05)
+    async with scripted_familiar(tmp_path) as house:
         door, leaving = Door(house), asyncio.Event()
         thinking = house.model.pause_after(0)
-        running = asyncio.create_task(_until(leaving, Bot(house.familiar, [door], {}, print)))
-        await house.hear("hello")
+        running = asyncio.create_task(_run_until(leaving, Bot(house.familiar, [door], {}, print)))
+        await house.receive("hello")
         await thinking.reached.wait()
         leaving.set()
         code = await running
 
         assert code == 0
         assert door.said_by_then == []
-        assert house.told() == [("user", "hello")]
+        assert house.roles_and_texts() == [("user", "hello")]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from familiar_connect.config import ConfigError, load_channel_config, load_character_config
 from familiar_connect.config.character import CHARACTER_KEYS
 from familiar_connect.config.load import explain_character_config
-from familiar_connect.config.toml import MAX_FILE_BYTES, rows_text, toml_literal, write_text
+from familiar_connect.config.toml import MAX_FILE_BYTES, format_rows, toml_literal, write_text
 from familiar_connect.errors import HomeError
 
 SAME_FOLDER = settings(
@@ -159,6 +159,6 @@ def test_any_bytes_load_or_are_refused(tmp_path: Path, raw: bytes) -> None:
 @given(row=st.dictionaries(st.text(st.characters(exclude_categories=["Cs"]), max_size=8), values, max_size=4))
 def test_rows_are_read_back_as_they_were_written(row: dict[str, Any]) -> None:
     """What the program writes is TOML and says the same."""
-    text = rows_text("# head", "row", [row, {}])
+    text = format_rows("# head", "row", [row, {}])
 
     assert repr([row, {}]) == repr(tomllib.loads(text)["row"])

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from familiar_connect.config.home import (
     familiar_root,
     find_home,
+    is_valid_familiar_id,
     list_familiars,
     pick_familiar,
     profile_path,
-    valid_familiar_id,
 )
 from familiar_connect.errors import HomeError
 
@@ -111,7 +111,7 @@ def test_no_name_leads_out_of_the_home(tmp_path: Path, name: str) -> None:
     with pytest.raises(HomeError):
         familiar_root(tmp_path, name)
 
-    assert not valid_familiar_id(name)
+    assert not is_valid_familiar_id(name)
 
 
 @pytest.mark.parametrize(
@@ -121,13 +121,13 @@ def test_no_name_leads_out_of_the_home(tmp_path: Path, name: str) -> None:
 )
 def test_a_new_name_is_plain(name: str, fits: bool) -> None:
     """Letters, digits, - and _, on any system."""
-    assert fits == valid_familiar_id(name)
+    assert fits == is_valid_familiar_id(name)
 
 
 @given(st.text())
 def test_a_valid_name_is_one_folder(name: str) -> None:
     """Whatever is typed, what is valid stays inside."""
-    if valid_familiar_id(name):
+    if is_valid_familiar_id(name):
         assert Path("home") / "familiars" == familiar_root(Path("home"), name).parent
 
 

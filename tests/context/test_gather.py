@@ -11,7 +11,15 @@ import pytest
 from familiar_connect.context.gather import gather
 from familiar_connect.context.protocols import ContextProvider
 from familiar_connect.context.types import ContextRequest, Contribution, ProviderOutcome
-from tests.fakes.context import BlockedThread, Failing, Giving, Stubborn, Waiting, a_piece, a_request
+from tests.fakes.context import (
+    BlockedThreadProvider,
+    FailingProvider,
+    FixedProvider,
+    UncancellableProvider,
+    WaitingProvider,
+    a_piece,
+    a_request,
+)
 
 
 def told(outcomes: list[ProviderOutcome]) -> list[tuple[str, str, int]]:
@@ -20,7 +28,7 @@ def told(outcomes: list[ProviderOutcome]) -> list[tuple[str, str, int]]:
 
 async def test_what_everyone_brought_comes_in_registration_order() -> None:
     """Whoever finishes first."""
-    slow, fast = Waiting(a_piece("slow"), id="slow"), Giving(a_piece("fast"), id="fast")
+    slow, fast = WaitingProvider(a_piece("slow"), id="slow"), FixedProvider(a_piece("fast"), id="fast")
     asking = asyncio.create_task(gather([slow, fast], a_request()))
     await slow.asked.wait()
     slow.go.set()
@@ -30,7 +38,7 @@ async def test_what_everyone_brought_comes_in_registration_order() -> None:
 
 async def test_all_are_asked_before_any_has_answered() -> None:
     """The turn takes as long as the slowest, not as the sum."""
-    waiting = [Waiting(id=str(number)) for number in range(8)]
+    waiting = [WaitingProvider(id=str(number)) for number in range(8)]
     asking = asyncio.create_task(gather(waiting, a_request()))
     await asyncio.wait_for(asyncio.gather(*(provider.asked.wait() for provider in waiting)), 5)
     for provider in waiting:
@@ -41,7 +49,11 @@ async def test_all_are_asked_before_any_has_answered() -> None:
 
 async def test_a_failing_provider_costs_its_own_place_only(caplog: pytest.LogCaptureFixture) -> None:
     """B2: its outcome names the error; the others never notice."""
-    providers: list[ContextProvider] = [Giving(a_piece("a"), id="a"), Failing(KeyError("gone")), Giving(id="b")]
+    providers: list[ContextProvider] = [
+        FixedProvider(a_piece("a"), id="a"),
+        FailingProvider(KeyError("gone")),
+        FixedProvider(id="b"),
+    ]
     with caplog.at_level(logging.WARNING):
         outcomes = await gather(providers, a_request())
 
@@ -51,27 +63,32 @@ async def test_a_failing_provider_costs_its_own_place_only(caplog: pytest.LogCap
 
 
 @pytest.mark.parametrize(
-    "hanging", [Waiting(id="hangs", deadline_s=0.02), Stubborn(id="hangs", deadline_s=0.02), BlockedThread(id="hangs")]
+    "hanging",
+    [
+        WaitingProvider(id="hangs", deadline_s=0.02),
+        UncancellableProvider(id="hangs", deadline_s=0.02),
+        BlockedThreadProvider(id="hangs"),
+    ],
 )
 async def test_a_hanging_provider_is_left_behind_at_its_deadline(
-    hanging: Waiting | Stubborn | BlockedThread, caplog: pytest.LogCaptureFixture
+    hanging: WaitingProvider | UncancellableProvider | BlockedThreadProvider, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Whether it waits for ever, will not be cancelled, or is stuck in a thread."""
     began = time.perf_counter()
     with caplog.at_level(logging.WARNING):
-        outcomes = await gather([hanging, Giving(a_piece("a"), id="a")], a_request())
+        outcomes = await gather([hanging, FixedProvider(a_piece("a"), id="a")], a_request())
     took = time.perf_counter() - began
 
     assert told(outcomes) == [("hangs", "timeout", 0), ("a", "ok", 1)]
     assert 0.02 <= outcomes[0].duration_s <= took < 1.0
     assert [r.__dict__["status"] for r in caplog.records] == ["timeout"]
-    (hanging.free if isinstance(hanging, BlockedThread) else hanging.go).set()
+    (hanging.free if isinstance(hanging, BlockedThreadProvider) else hanging.go).set()
     await asyncio.sleep(0)
 
 
 async def test_a_provider_out_of_time_is_cancelled() -> None:
     """Nothing of a turn goes on behind its back."""
-    hanging = Waiting(deadline_s=0.01)
+    hanging = WaitingProvider(deadline_s=0.01)
     await gather([hanging], a_request())
     await asyncio.sleep(0)
 
@@ -80,21 +97,21 @@ async def test_a_provider_out_of_time_is_cancelled() -> None:
 
 async def test_the_time_left_of_the_turn_bounds_every_provider() -> None:
     """The smaller of the two counts."""
-    outcomes = await gather([Waiting(deadline_s=60)], a_request(), time_left_s=0.01)
+    outcomes = await gather([WaitingProvider(deadline_s=60)], a_request(), time_left_s=0.01)
 
     assert told(outcomes) == [("waiting", "timeout", 0)]
 
 
 async def test_a_providers_own_timeout_is_its_error() -> None:
     """It was not late: something it asked was."""
-    outcomes = await gather([Failing(TimeoutError("socket"))], a_request())
+    outcomes = await gather([FailingProvider(TimeoutError("socket"))], a_request())
 
     assert (outcomes[0].status, outcomes[0].error_message) == ("error", "TimeoutError: socket")
 
 
 async def test_a_provider_that_cancels_itself_is_in_error() -> None:
     """Its cancellation is not ours."""
-    outcomes = await gather([Failing(asyncio.CancelledError()), Giving(id="a")], a_request())
+    outcomes = await gather([FailingProvider(asyncio.CancelledError()), FixedProvider(id="a")], a_request())
 
     assert told(outcomes) == [("failing", "error", 0), ("a", "ok", 0)]
 
@@ -109,7 +126,7 @@ class Nonsense:
         raise TypeError("not even async")
 
 
-class Nothing(Giving):
+class Nothing(FixedProvider):
     """A provider that returns no list."""
 
     async def contribute(self, request: ContextRequest) -> list[Contribution]:
@@ -119,7 +136,7 @@ class Nothing(Giving):
 @pytest.mark.parametrize("provider", [Nonsense(), Nothing()])
 async def test_a_provider_that_breaks_its_promise_is_in_error(provider: object) -> None:
     """Not async, or no list: it costs its own place, not the turn."""
-    outcomes = await gather([provider, Giving(a_piece("a"), id="a")], a_request())  # type: ignore[list-item]
+    outcomes = await gather([provider, FixedProvider(a_piece("a"), id="a")], a_request())  # type: ignore[list-item]
 
     assert [o.status for o in outcomes] == ["error", "ok"]
 
@@ -127,7 +144,7 @@ async def test_a_provider_that_breaks_its_promise_is_in_error(provider: object) 
 async def test_what_a_provider_does_too_late_is_only_logged(caplog: pytest.LogCaptureFixture) -> None:
     """It was cancelled, went on, and failed: nobody waits for it any more."""
 
-    class FailingLate(Waiting):
+    class FailingLate(WaitingProvider):
         async def contribute(self, request: ContextRequest) -> list[Contribution]:
             try:
                 return await super().contribute(request)
@@ -144,7 +161,7 @@ async def test_what_a_provider_does_too_late_is_only_logged(caplog: pytest.LogCa
 
 async def test_cancelling_the_turn_cancels_every_provider() -> None:
     """And nothing else."""
-    waiting = [Waiting(id="a"), Waiting(id="b")]
+    waiting = [WaitingProvider(id="a"), WaitingProvider(id="b")]
     bystander = asyncio.create_task(asyncio.Event().wait())
     asking = asyncio.create_task(gather(waiting, a_request()))
     for provider in waiting:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from familiar_connect.context.generate import Generation, attempts_of, capabilities_of
-from familiar_connect.context.processors.tidy import Tidy
+from familiar_connect.context.generate import Generation, capabilities_of, models_to_try
+from familiar_connect.context.processors.output_filter import OutputFilter
 from familiar_connect.context.types import ContextItem, Prompt
 from familiar_connect.errors import ModelError, PromptTooLongError
 from familiar_connect.llm.scripted import ScriptedModel
@@ -110,7 +110,7 @@ async def test_each_attempt_is_fitted_to_its_own_window() -> None:
 
 async def test_half_a_label_of_a_failed_attempt_is_forgotten() -> None:
     """The next attempt starts with a clean filter."""
-    tidy = Tidy(["Wren"], ["Ada"])
+    tidy = OutputFilter(["Wren"], ["Ada"])
     generation = Generation(PROMPT, [Breaking("Wr"), ScriptedModel(["Hello"])], tidy=tidy)
 
     assert await written(generation) == ["Hello"]
@@ -119,7 +119,7 @@ async def test_half_a_label_of_a_failed_attempt_is_forgotten() -> None:
 async def test_the_reply_ends_where_the_model_speaks_for_someone_else() -> None:
     """And the call ends with it."""
     model = Breaking("Hi.", "\nAda", ": what?", " more", error=AssertionError("asked for more"))
-    generation = Generation(PROMPT, [model], tidy=Tidy(["Wren"], ["Ada"]))
+    generation = Generation(PROMPT, [model], tidy=OutputFilter(["Wren"], ["Ada"]))
 
     assert (await written(generation), model.closed) == (["Hi."], True)
 
@@ -239,7 +239,7 @@ async def test_a_bare_client_works_too() -> None:
 def test_no_model_at_all_says_what_to_do() -> None:
     """The sentence names the setting."""
     with pytest.raises(ModelError, match=r"llm\.default"):
-        Generation(PROMPT, attempts_of(None))
+        Generation(PROMPT, models_to_try(None))
 
 
 def test_attempts_are_the_model_and_its_fallbacks() -> None:
@@ -247,4 +247,4 @@ def test_attempts_are_the_model_and_its_fallbacks() -> None:
     spare = ScriptedModel()
     first = ScriptedModel(fallbacks=(spare,))
 
-    assert attempts_of(first) == (first, spare)
+    assert models_to_try(first) == (first, spare)

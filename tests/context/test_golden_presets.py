@@ -26,9 +26,9 @@ from familiar_connect.memory.card_fields import CardReader
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.presets.load import read_preset
 from familiar_connect.presets.types import ActivePreset, PresetFidelity
-from familiar_connect.support.clock import HandClock
+from familiar_connect.support.clock import ManualClock
 from tests.context.test_golden_prompts import NEW, NOTES, PROMPTS, SELF, an_archive, readable, the_rest
-from tests.fakes.context import ADA, PLENTY, Giving
+from tests.fakes.context import ADA, PLENTY, FixedProvider
 
 MODE = ChannelMode.full_rp
 NODES: list[dict[str, object]] = [
@@ -75,7 +75,7 @@ CARD = {"extensions": {"depth_prompt": {"prompt": "", "depth": 3, "role": "syste
 
 async def the_messages(fidelity: PresetFidelity, tmp_path: Path) -> list[Message]:
     """What the model is sent."""
-    clock = HandClock(datetime(2026, 3, 1, 12, 0, tzinfo=UTC))
+    clock = ManualClock(datetime(2026, 3, 1, 12, 0, tzinfo=UTC))
     memory = MemoryStore(tmp_path / "memory")
     for stem, text in OWN.items():
         memory.write_file(f"self/{stem}.md", text)
@@ -95,7 +95,7 @@ async def the_messages(fidelity: PresetFidelity, tmp_path: Path) -> list[Message
             CharacterProvider(memory),
             history,
             ModeInstructionProvider(modes_root=tmp_path / "modes", mode=MODE),
-            Giving(*the_rest()),
+            FixedProvider(*the_rest()),
         ],
         model=model,
         budget_by_layer=PLENTY,

@@ -25,8 +25,8 @@ from familiar_connect.history.store import HistoryStore
 from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.llm.types import Message
 from familiar_connect.memory.store import MemoryStore
-from familiar_connect.support.clock import HandClock
-from tests.fakes.context import ADA, BO, CY, PLENTY, Giving, a_piece
+from familiar_connect.support.clock import ManualClock
+from tests.fakes.context import ADA, BO, CY, PLENTY, FixedProvider, a_piece
 
 PROMPTS = Path(__file__).parent.parent / "prompts"
 RULE = "-" * 24
@@ -56,7 +56,7 @@ SAID = [
 NEW = [(BO, "Oh."), (ADA, "Give it to her, Bo!")]
 
 
-def an_archive(clock: HandClock, mode: ChannelMode) -> HistoryStore:
+def an_archive(clock: ManualClock, mode: ChannelMode) -> HistoryStore:
     """What three people said, in two rooms, with a summary and news cached."""
     store = HistoryStore(":memory:", clock=clock)
     for channel, author, content, after_s in SAID:
@@ -94,7 +94,7 @@ def the_rest() -> list[Contribution]:
 
 async def the_messages(mode: ChannelMode, order: PromptOrder, tmp_path: Path) -> list[Message]:
     """What the model is sent."""
-    clock = HandClock(datetime(2026, 3, 1, 12, 0, tzinfo=UTC))
+    clock = ManualClock(datetime(2026, 3, 1, 12, 0, tzinfo=UTC))
     memory = MemoryStore(tmp_path / "memory")
     for stem, text in SELF.items():
         memory.write_file(f"self/{stem}.md", text)
@@ -113,7 +113,7 @@ async def the_messages(mode: ChannelMode, order: PromptOrder, tmp_path: Path) ->
             CharacterProvider(memory),
             history,
             ModeInstructionProvider(modes_root=tmp_path / "modes", mode=mode),
-            Giving(*the_rest()),
+            FixedProvider(*the_rest()),
         ],
         [SteppedThinkingPreProcessor(llm_client=ScriptedModel(["Ada wants the book; Bo is sitting on it."]))],
         model=model,

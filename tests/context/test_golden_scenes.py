@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from familiar_connect.chat.build import build_turn
-from familiar_connect.chat.parts import Attachment, Emoji, Reaction, ReferencedMessage, Sticker, WebhookIdentity
+from familiar_connect.chat.message_parts import Attachment, Emoji, Reaction, ReferencedMessage, Sticker, WebhookIdentity
 from familiar_connect.chat.scene import ChannelContext, ChannelKind, ChannelRef, Member, Role, Scene
-from familiar_connect.chat.types import Asked, InboundMessage, TurnSettings
+from familiar_connect.chat.types import InboundMessage, TurnOptions, TurnSettings
 from familiar_connect.config.modes import channel_config_for_mode
 from familiar_connect.config.types import ChannelMode, PlaceSettings, PromptOrder
 from familiar_connect.context.pipeline import ContextPipeline
@@ -36,10 +36,10 @@ from familiar_connect.identity import Author, PrivacyLevel
 from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.llm.types import Message
 from familiar_connect.memory.store import MemoryStore
-from familiar_connect.reply.around.look import seen_in
 from familiar_connect.reply.request import to_request
-from familiar_connect.support.clock import HandClock
-from tests.fakes.chat import WREN, Channel, an_exchange
+from familiar_connect.reply.scene_fetch import scene_for_turn
+from familiar_connect.support.clock import ManualClock
+from tests.fakes.chat import WREN, FakeChannel, an_exchange
 from tests.fakes.context import ADA, BO, CY
 
 PROMPTS = Path(__file__).parent.parent / "prompts"
@@ -142,7 +142,9 @@ PLACES: dict[str, dict[str, Any]] = {
     "impersonation": {
         "messages": BUSY[:4],
         "scene": HOUSE,
-        "asked": Asked(imitate=BO, imitate_style="{user} writes in lower case and never apologises.", manual=True),
+        "asked": TurnOptions(
+            imitate=BO, imitate_style="{user} writes in lower case and never apologises.", manual=True
+        ),
     },
 }
 
@@ -155,7 +157,7 @@ async def the_messages(
     scene: Scene,
     settings: PlaceSettings | None = None,
     mode: ChannelMode = ChannelMode.text_conversation_rp,
-    asked: Asked | None = None,
+    asked: TurnOptions | None = None,
     guild_id: int | None = 5,
     is_voice: bool = False,
 ) -> list[Message]:
@@ -165,11 +167,11 @@ async def the_messages(
         memory.write_file(f"self/{stem}.md", text)
     memory.write_file("servers/discord-5.md", KEPT)
     now = messages[-1].timestamp + timedelta(seconds=20)
-    clock = HandClock(now)
+    clock = ManualClock(now)
     store = HistoryStore(":memory:", clock=clock)
-    exchange = an_exchange(messages[-1], asked=asked or Asked(), guild_id=guild_id, is_voice=is_voice)
+    exchange = an_exchange(messages[-1], asked=asked or TurnOptions(), guild_id=guild_id, is_voice=is_voice)
     turn = await build_turn(
-        exchange, Channel(messages, scene), settings=TurnSettings(persona="Wren"), scene=scene, now=now
+        exchange, FakeChannel(messages, scene), settings=TurnSettings(persona="Wren"), scene=scene, now=now
     )
     channel = replace(channel_config_for_mode(mode), place=settings or PlaceSettings())
     providers = [
@@ -192,7 +194,7 @@ async def the_messages(
         options=RenderOptions(prompt_order=order),
         persona="Wren",
     )
-    await pipeline.run(to_request(turn, channel, scene=seen_in(turn, scene)))
+    await pipeline.run(to_request(turn, channel, scene=scene_for_turn(turn, scene)))
     store.close()
     return model.calls[0]
 

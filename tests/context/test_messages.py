@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from familiar_connect.chat.types import Sender
-from familiar_connect.context.messages import alternating, message_places, to_messages
+from familiar_connect.context.messages import message_places, to_messages, with_alternating_roles
 from familiar_connect.context.types import ContextItem, ItemTag
 from familiar_connect.llm.types import Capabilities, ImagePart, Message, TextPart
 from tests.fakes.context import contents, said
@@ -80,7 +80,7 @@ def test_strict_models_never_hear_the_assistant_first() -> None:
 def test_alternation_holds_whatever_came(turns: list[tuple[str, str]]) -> None:
     """One system message at most, on top; then user and assistant in turn; every word is still there."""
     given_ = [Message(role, text) for role, text in turns]
-    result = alternating(given_)
+    result = with_alternating_roles(given_)
     below = roles(result).lstrip("s") if roles(result).startswith("s") else roles(result)
 
     assert "uu" not in below

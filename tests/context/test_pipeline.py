@@ -22,12 +22,12 @@ from tests.fakes.context import (
     ADA,
     BO,
     PLENTY,
-    Adding,
-    Appending,
-    Failing,
-    Giving,
-    Stubborn,
-    Waiting,
+    AddingPreProcessor,
+    AppendingPostProcessor,
+    FailingProvider,
+    FixedProvider,
+    UncancellableProvider,
+    WaitingProvider,
     a_dialogue,
     a_piece,
     a_request,
@@ -56,8 +56,8 @@ async def test_nobody_asked_nothing_changed() -> None:
 
 async def test_the_chain_is_packed_before_the_providers_in_their_order() -> None:
     """Among equals, arrival decides."""
-    first, second = Giving(a_piece("p1", Layer.depth_inject)), Giving(a_piece("p2", Layer.depth_inject))
-    pipeline = ContextPipeline([first, second], [Adding("c1"), Adding("c2")])
+    first, second = FixedProvider(a_piece("p1", Layer.depth_inject)), FixedProvider(a_piece("p2", Layer.depth_inject))
+    pipeline = ContextPipeline([first, second], [AddingPreProcessor("c1"), AddingPreProcessor("c2")])
     output = await pipeline.assemble(a_request(), PLENTY)
 
     assert output.budget.by_layer == {Layer.depth_inject: "c1\n\nc2\n\np1\n\np2"}
@@ -65,7 +65,7 @@ async def test_the_chain_is_packed_before_the_providers_in_their_order() -> None
 
 async def test_budgets_are_those_given() -> None:
     """A layer without one gets nothing, and the note says so."""
-    pipeline = ContextPipeline([Giving(a_piece("a", Layer.core), a_piece("b", Layer.content))])
+    pipeline = ContextPipeline([FixedProvider(a_piece("a", Layer.core), a_piece("b", Layer.content))])
     output = await pipeline.assemble(a_request(), budget_by_layer={Layer.core: 10})
 
     assert (output.budget.by_layer, [n.layer for n in output.budget.dropped]) == ({Layer.core: "a"}, [Layer.content])
@@ -73,7 +73,7 @@ async def test_budgets_are_those_given() -> None:
 
 async def test_a_failing_provider_leaves_the_others_alone() -> None:
     """Outcomes keep registration order."""
-    pipeline = ContextPipeline([Failing(OSError("disk")), Giving(a_piece("here"))])
+    pipeline = ContextPipeline([FailingProvider(OSError("disk")), FixedProvider(a_piece("here"))])
     output = await pipeline.assemble(a_request(), PLENTY)
 
     assert [(o.provider_id, o.status, o.error_message) for o in output.outcomes] == [
@@ -86,7 +86,11 @@ async def test_a_failing_provider_leaves_the_others_alone() -> None:
 async def test_assembly_ends_with_the_turns_deadline() -> None:
     """Providers unfinished by then are late, however long they were allowed."""
     pipeline = ContextPipeline(
-        [Waiting(deadline_s=60), Stubborn(id="stubborn", deadline_s=60), Giving(a_piece("here"))]
+        [
+            WaitingProvider(deadline_s=60),
+            UncancellableProvider(id="stubborn", deadline_s=60),
+            FixedProvider(a_piece("here")),
+        ]
     )
     began = asyncio.get_running_loop().time()
     output = await pipeline.assemble(a_request(deadline_s=0.03), PLENTY)
@@ -99,7 +103,7 @@ async def test_assembly_ends_with_the_turns_deadline() -> None:
 @pytest.mark.parametrize("deadline_s", [0.0, -1.0])
 async def test_without_a_deadline_only_the_providers_own_counts(deadline_s: float) -> None:
     """Nought or less means no limit."""
-    patient = Waiting(a_piece("late but here"))
+    patient = WaitingProvider(a_piece("late but here"))
     task = asyncio.create_task(ContextPipeline([patient]).assemble(a_request(deadline_s=deadline_s), PLENTY))
     await patient.asked.wait()
     patient.go.set()
@@ -111,7 +115,7 @@ async def test_directives_of_a_cut_block_survive() -> None:
     """They are collected before the budget; the turn's own come last."""
     brings = a_piece("x" * 400, directives=Directives(lower=("hint",), tail=("first",)))
     turn = Turn(familiar_id="wren", channel_id=7, said=(), directives=Directives(tail=("second",)))
-    output = await ContextPipeline([Giving(brings)]).assemble(a_request(turn=turn), {})
+    output = await ContextPipeline([FixedProvider(brings)]).assemble(a_request(turn=turn), {})
 
     assert (output.budget.kept, output.directives) == ([], Directives(lower=("hint",), tail=("first", "second")))
 
@@ -120,7 +124,7 @@ async def test_the_same_parts_give_the_same_bytes_whoever_finishes_first() -> No
     """Registration order decides, never the order of arrival."""
 
     async def prompt(order: list[int]) -> Prompt:
-        waiting = [Waiting(a_piece(f"p{n}"), id=f"p{n}") for n in range(3)]
+        waiting = [WaitingProvider(a_piece(f"p{n}"), id=f"p{n}") for n in range(3)]
         pipeline = ContextPipeline(waiting, budget_by_layer=PLENTY)
         task = asyncio.create_task(pipeline.build_prompt(a_request()))
         for provider in waiting:
@@ -138,7 +142,11 @@ async def test_the_same_parts_give_the_same_bytes_whoever_finishes_first() -> No
 
 async def test_the_chain_runs_in_order_each_seeing_what_came_before() -> None:
     """While the providers see the request as it was given."""
-    provider, first, second = Giving(), Adding("one", id="first"), Adding("two", id="second")
+    provider, first, second = (
+        FixedProvider(),
+        AddingPreProcessor("one", id="first"),
+        AddingPreProcessor("two", id="second"),
+    )
     request = a_request()
     output = await ContextPipeline([provider], [first, second]).assemble(request, PLENTY)
 
@@ -149,7 +157,7 @@ async def test_the_chain_runs_in_order_each_seeing_what_came_before() -> None:
 
 async def test_the_chain_runs_beside_the_providers() -> None:
     """Each waits for the other to have begun, and both go on."""
-    provider = Waiting(a_piece("p"))
+    provider = WaitingProvider(a_piece("p"))
     chain_began = asyncio.Event()
 
     async def meet() -> None:
@@ -157,7 +165,7 @@ async def test_the_chain_runs_beside_the_providers() -> None:
         await provider.asked.wait()
         provider.go.set()
 
-    chain = Adding(instead=meet)
+    chain = AddingPreProcessor(instead=meet)
     output = await asyncio.wait_for(ContextPipeline([provider], [chain]).assemble(a_request(), PLENTY), 5)
 
     assert (chain_began.is_set(), [o.status for o in output.outcomes]) == (True, ["ok"])
@@ -165,7 +173,10 @@ async def test_the_chain_runs_beside_the_providers() -> None:
 
 async def test_a_pre_processor_may_ask_to_be_skipped(caplog: pytest.LogCaptureFixture) -> None:
     """The next one sees the unchanged request, and a warning names the one left out."""
-    skipped, next_ = Adding(id="moody", instead=raising(PreProcessorError("not today"))), Adding("kept")
+    skipped, next_ = (
+        AddingPreProcessor(id="moody", instead=raising(PreProcessorError("not today"))),
+        AddingPreProcessor("kept"),
+    )
     request = a_request()
     with caplog.at_level(logging.WARNING):
         output = await ContextPipeline([], [skipped, next_]).assemble(request, PLENTY)
@@ -178,24 +189,26 @@ async def test_a_pre_processor_may_ask_to_be_skipped(caplog: pytest.LogCaptureFi
 @pytest.mark.parametrize("error", [KeyError("bug"), TimeoutError("its own"), RuntimeError("odd")])
 async def test_any_other_error_of_the_chain_leaves_as_itself(error: Exception) -> None:
     """No exception group, and the providers are cancelled."""
-    provider = Waiting()
+    provider = WaitingProvider()
 
     async def fail_once_asked() -> None:
         await provider.asked.wait()
         raise error
 
     with pytest.raises(type(error)) as caught:
-        await ContextPipeline([provider], [Adding(instead=fail_once_asked)]).assemble(a_request(deadline_s=30), PLENTY)
+        await ContextPipeline([provider], [AddingPreProcessor(instead=fail_once_asked)]).assemble(
+            a_request(deadline_s=30), PLENTY
+        )
     assert (caught.value is error, provider.cancelled) == (True, True)
 
 
 async def test_a_chain_out_of_time_ends_after_its_last_finished_member(caplog: pytest.LogCaptureFixture) -> None:
     """What was thought by then counts."""
-    hanging = Adding("never", instead=asyncio.Event().wait)
+    hanging = AddingPreProcessor("never", instead=asyncio.Event().wait)
     with caplog.at_level(logging.WARNING):
-        output = await ContextPipeline([], [Adding("done"), hanging, Adding("not reached")]).assemble(
-            a_request(deadline_s=0.03), PLENTY
-        )
+        output = await ContextPipeline(
+            [], [AddingPreProcessor("done"), hanging, AddingPreProcessor("not reached")]
+        ).assemble(a_request(deadline_s=0.03), PLENTY)
 
     assert [c.text for c in output.request.preprocessor_contributions] == ["done"]
     assert caplog.messages == ["pre-processors cut short by the deadline"]
@@ -203,7 +216,7 @@ async def test_a_chain_out_of_time_ends_after_its_last_finished_member(caplog: p
 
 async def test_cancelling_a_turn_cancels_all_it_started() -> None:
     """Providers and chain; and nothing else."""
-    provider, chain_began = Waiting(), asyncio.Event()
+    provider, chain_began = WaitingProvider(), asyncio.Event()
     cut: list[str] = []
 
     async def hang() -> None:
@@ -215,7 +228,9 @@ async def test_cancelling_a_turn_cancels_all_it_started() -> None:
             raise
 
     bystander = asyncio.create_task(asyncio.Event().wait())
-    turn = asyncio.create_task(ContextPipeline([provider], [Adding(instead=hang)]).assemble(a_request(), PLENTY))
+    turn = asyncio.create_task(
+        ContextPipeline([provider], [AddingPreProcessor(instead=hang)]).assemble(a_request(), PLENTY)
+    )
     await provider.asked.wait()
     await chain_began.wait()
     turn.cancel()
@@ -230,7 +245,9 @@ async def test_cancelling_a_turn_cancels_all_it_started() -> None:
 
 async def test_post_processors_run_in_reverse_order() -> None:
     """Each on the text of the one before."""
-    pipeline = ContextPipeline([], (), [Appending("a"), Appending("b"), Appending("c")])
+    pipeline = ContextPipeline(
+        [], (), [AppendingPostProcessor("a"), AppendingPostProcessor("b"), AppendingPostProcessor("c")]
+    )
 
     assert await pipeline.run_post_processors("text", a_request()) == "text c b a"
 
@@ -238,7 +255,9 @@ async def test_post_processors_run_in_reverse_order() -> None:
 @pytest.mark.parametrize("error", [ValueError("bug"), TimeoutError()])
 async def test_a_failing_post_processor_is_passed_over(error: Exception, caplog: pytest.LogCaptureFixture) -> None:
     """The text goes on as it was, with a warning."""
-    pipeline = ContextPipeline([], (), [Appending("a"), Appending("broken", error), Appending("c")])
+    pipeline = ContextPipeline(
+        [], (), [AppendingPostProcessor("a"), AppendingPostProcessor("broken", error), AppendingPostProcessor("c")]
+    )
     with caplog.at_level(logging.WARNING):
         text = await pipeline.run_post_processors("text", a_request())
 
@@ -254,12 +273,12 @@ async def test_without_post_processors_the_reply_is_unchanged() -> None:
 async def test_a_slow_post_processor_is_cut_and_the_rest_are_skipped() -> None:
     """They share what is left of the turn."""
 
-    class Slow(Appending):
+    class Slow(AppendingPostProcessor):
         async def process(self, reply_text: str, request: ContextRequest) -> str:
             await asyncio.Event().wait()
             return "never"
 
-    pipeline = ContextPipeline([], (), [Appending("a"), Slow("slow")])
+    pipeline = ContextPipeline([], (), [AppendingPostProcessor("a"), Slow("slow")])
 
     assert await pipeline.run_post_processors("text", a_request(), time_left_s=0.01) == "text"
 
@@ -271,9 +290,9 @@ async def test_a_run_goes_from_request_to_text() -> None:
     """Assembled, rendered, closed by the tail, answered, tidied, post-processed."""
     model = ScriptedModel(["Wren: Hello Ada."])
     pipeline = ContextPipeline(
-        [Giving(a_piece("I am Wren.", Layer.character, directives=Directives(tail=("be brief",))))],
-        [Adding("think")],
-        [Appending("!")],
+        [FixedProvider(a_piece("I am Wren.", Layer.character, directives=Directives(tail=("be brief",))))],
+        [AddingPreProcessor("think")],
+        [AppendingPostProcessor("!")],
         model=model,
         budget_by_layer=PLENTY,
         persona="Wren",
@@ -297,7 +316,7 @@ async def test_an_arranger_may_move_items_and_the_tail_still_comes_last() -> Non
 
     model = ScriptedModel(["ok"])
     given_ = a_piece("found", volatile=True, directives=Directives(tail=("end",)))
-    pipeline = ContextPipeline([Giving(given_)], model=model, budget_by_layer=PLENTY, arranger=Reversing())
+    pipeline = ContextPipeline([FixedProvider(given_)], model=model, budget_by_layer=PLENTY, arranger=Reversing())
     await pipeline.run(a_request())
 
     assert contents(model.calls[0])[0::3] == ["Ada: hello", "[System: end]"]
@@ -306,7 +325,7 @@ async def test_an_arranger_may_move_items_and_the_tail_still_comes_last() -> Non
 async def test_assembly_leaves_the_model_its_time() -> None:
     """A hanging provider uses up its share of the deadline, not all of it."""
     model = ScriptedModel(["in time"])
-    pipeline = ContextPipeline([Waiting(deadline_s=60)], model=model, budget_by_layer=PLENTY)
+    pipeline = ContextPipeline([WaitingProvider(deadline_s=60)], model=model, budget_by_layer=PLENTY)
     loop = asyncio.get_running_loop()
     began = loop.time()
     reply = await pipeline.run(a_request(deadline_s=0.5))
@@ -327,7 +346,9 @@ async def test_a_reply_cut_by_the_deadline_ends_with_a_sentence() -> None:
     """What was said by then is used; there is no time left for polish."""
     model = ScriptedModel(["One. Two! And thr ee"])
     model.pause_after(4)
-    reply = await ContextPipeline([], (), [Appending("polish")], model=model).run(a_request(deadline_s=0.1))
+    reply = await ContextPipeline([], (), [AppendingPostProcessor("polish")], model=model).run(
+        a_request(deadline_s=0.1)
+    )
 
     assert reply.text == "One. Two!"
 
@@ -381,25 +402,25 @@ async def test_a_model_cannot_speak_for_those_who_are_there() -> None:
     for name in ("Ada", "Bo", "Cy", "User"):
         pending = (PendingTurn(replace(BO, display_name="Cy"), "psst"), PendingTurn(ADA, "hello"))
         model = ScriptedModel([f"Fine.\n{name}: and then"])
-        pipeline = ContextPipeline([Giving(earlier)], model=model, budget_by_layer=PLENTY)
+        pipeline = ContextPipeline([FixedProvider(earlier)], model=model, budget_by_layer=PLENTY)
         assert (await pipeline.run(a_request(pending_turns=pending))).text == "Fine."
 
 
 async def test_the_opening_is_what_stands_before_the_new_message() -> None:
     """A model can read it ahead."""
     pipeline = ContextPipeline(
-        [Giving(a_piece("I am Wren.", Layer.character), a_dialogue(said("user", "Ada: one")))],
+        [FixedProvider(a_piece("I am Wren.", Layer.character), a_dialogue(said("user", "Ada: one")))],
         model=ScriptedModel(),
         budget_by_layer=PLENTY,
     )
 
-    assert contents(await pipeline.opening(a_request()))[1:] == ["Ada: one"]
+    assert contents(await pipeline.prompt_prefix(a_request()))[1:] == ["Ada: one"]
 
 
 async def test_build_prompt_shows_everything_but_the_tail() -> None:
     """The last words stand beside the items."""
     brings = a_piece("found", tag=ItemTag.FOUND, directives=Directives(tail=("end",)))
-    prompt = await ContextPipeline([Giving(brings)], budget_by_layer=PLENTY).build_prompt(a_request())
+    prompt = await ContextPipeline([FixedProvider(brings)], budget_by_layer=PLENTY).build_prompt(a_request())
 
     assert ([item.tag for item in prompt.items], prompt.directives.tail) == (
         [ItemTag.PREAMBLE, ItemTag.FOUND, ItemTag.DIALOGUE],
@@ -412,7 +433,7 @@ async def test_every_stage_leaves_its_mark_on_the_trace() -> None:
     trace = TraceBuilder(familiar_id="wren", channel_id=7, guild_id=None, modality="text")
     gone: Contribution = a_piece("secret " * 50, Layer.core, source="diary")
     pipeline = ContextPipeline(
-        [Giving(a_piece("here")), Failing(OSError("disk")), Giving(gone)],
+        [FixedProvider(a_piece("here")), FailingProvider(OSError("disk")), FixedProvider(gone)],
         model=ScriptedModel(["Hi."]),
         budget_by_layer={Layer.content: 99},
     )
@@ -430,7 +451,7 @@ async def test_the_trace_tells_what_the_answering_model_was_sent() -> None:
     """A small model is spared the preamble; nothing is counted that it never saw."""
     trace = TraceBuilder(familiar_id="wren", channel_id=7, guild_id=None, modality="text")
     model = ScriptedModel(["Hi."], capabilities=Capabilities(bare_single_speaker=True))
-    pipeline = ContextPipeline([Giving(a_piece("here"))], model=model, budget_by_layer={Layer.content: 99})
+    pipeline = ContextPipeline([FixedProvider(a_piece("here"))], model=model, budget_by_layer={Layer.content: 99})
     reply = await pipeline.run(a_request(), trace=trace)
 
     blocks = trace.finalize().fact("tokens_by_block")
@@ -446,8 +467,12 @@ def in_preset(fidelity: PresetFidelity) -> ContextRequest:
 
 async def test_as_sillytavern_only_character_and_history_are_asked() -> None:
     """C60: and no pre-processor thinks ahead."""
-    character, history, other = Giving(id="character"), Giving(id="history"), Giving(id="content_search")
-    thinking = Adding()
+    character, history, other = (
+        FixedProvider(id="character"),
+        FixedProvider(id="history"),
+        FixedProvider(id="content_search"),
+    )
+    thinking = AddingPreProcessor()
     pipeline = ContextPipeline([character, history, other], [thinking])
 
     await pipeline.build_prompt(in_preset(PresetFidelity.sillytavern))
@@ -460,7 +485,7 @@ async def test_as_sillytavern_only_character_and_history_are_asked() -> None:
 
 async def test_each_is_asked_once_whether_a_preset_lays_out_the_prompt_or_not() -> None:
     """A1, A3: the preset fetches nothing."""
-    provider = Giving(a_piece("found", tag=ItemTag.FOUND))
+    provider = FixedProvider(a_piece("found", tag=ItemTag.FOUND))
     pipeline = ContextPipeline([provider], budget_by_layer=PLENTY)
 
     prompt = await pipeline.build_prompt(in_preset(PresetFidelity.with_memory))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from familiar_connect.chat.parts import Emoji
+from familiar_connect.chat.message_parts import Emoji
 from familiar_connect.chat.scene import Member
 from familiar_connect.chat.types import SimplifiedMessage
 from familiar_connect.config.modes import channel_config_for_mode
@@ -29,11 +29,11 @@ from familiar_connect.history.store import HistoryStore
 from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.llm.types import Capabilities
 from familiar_connect.memory.store import MemoryStore
-from familiar_connect.reply.request import suited_to
-from tests.fakes.context import ADA, BO, PLENTY, Adding, Giving, a_piece
-from tests.fakes.scene import HOUSE, by, by_us, in_place
+from familiar_connect.reply.request import with_model_limits
+from tests.fakes.context import ADA, BO, PLENTY, AddingPreProcessor, FixedProvider, a_piece
+from tests.fakes.scene import HOUSE, entry_by, our_entry, request_in_place
 
-TALK = (by(ADA, "1"), by_us("2"), by(BO, "3"), by_us("4"), by(ADA, "5", in_exchange=True))
+TALK = (entry_by(ADA, "1"), our_entry("2"), entry_by(BO, "3"), our_entry("4"), entry_by(ADA, "5", in_exchange=True))
 STOCKED = replace(
     HOUSE,
     emojis=(Emoji(name="tea"),),
@@ -77,7 +77,7 @@ async def the_items(
     pipeline = ContextPipeline(
         providers, before, budget_by_layer=budgets or PLENTY, options=RenderOptions(prompt_order=order)
     )
-    prompt = await pipeline.build_prompt(in_place(*messages, **{"scene": STOCKED} | request))
+    prompt = await pipeline.build_prompt(request_in_place(*messages, **{"scene": STOCKED} | request))
     store.close()
     return list(prompt.items)
 
@@ -135,8 +135,8 @@ async def test_a_note_deeper_than_the_talk_stands_before_it(memory: MemoryStore)
 
 async def test_untagged_blocks_and_early_notes_have_their_places(memory: MemoryStore) -> None:
     """B8: after the last slot of the layer; B7: what a pre-processor adds is placed by depth, not by a contributor."""
-    extra = Giving(a_piece("a fact of the scene", Layer.scene))
-    items = tags(await the_items(memory, *TALK, more=[extra], before=[Adding("a thought")]))
+    extra = FixedProvider(a_piece("a fact of the scene", Layer.scene))
+    items = tags(await the_items(memory, *TALK, more=[extra], before=[AddingPreProcessor("a thought")]))
 
     assert items.index("a fact of the scene") == items.index("PARTICIPANTS") + 1
     assert items.index("THINKING") > items.index("DIALOGUE")
@@ -147,7 +147,7 @@ async def test_the_prefix_holds_while_the_company_does(memory: MemoryStore) -> N
     """Someone else speaks and somebody goes idle: all above the exchange is the same, byte for byte."""
     later = replace(STOCKED, members=(Member(author=ADA, presence="idle"), Member(author=BO, activity="tea")))
     before = await the_items(memory, *TALK, order=PromptOrder.stable_first)
-    said = (*(replace(each, in_exchange=False) for each in TALK), by_us("6"), by(BO, "7", in_exchange=True))
+    said = (*(replace(each, in_exchange=False) for each in TALK), our_entry("6"), entry_by(BO, "7", in_exchange=True))
     after = await the_items(memory, *said, order=PromptOrder.stable_first, scene=later, author=BO)
 
     shared = tags(before).index("NOW")
@@ -158,7 +158,7 @@ async def test_the_prefix_holds_while_the_company_does(memory: MemoryStore) -> N
 @pytest.mark.parametrize("mode", list(ChannelMode))
 async def test_a_small_model_is_not_drowned(memory: MemoryStore, mode: ChannelMode) -> None:
     """Of the place it is told nothing; the channel's own words reach it."""
-    small = suited_to(channel_config_for_mode(mode), Capabilities(budget_tokens=1000))
+    small = with_model_limits(channel_config_for_mode(mode), Capabilities(budget_tokens=1000))
     items = await the_items(
         memory,
         *TALK,

@@ -22,7 +22,7 @@ from familiar_connect.context.types import (
     ProviderOutcome,
 )
 from familiar_connect.llm.types import ImagePart, TextPart
-from tests.fakes.context import ADA, BO, Adding, Appending, Giving, a_request
+from tests.fakes.context import ADA, BO, AddingPreProcessor, AppendingPostProcessor, FixedProvider, a_request
 
 
 def test_the_first_seven_layers_keep_their_names_and_order() -> None:
@@ -91,8 +91,8 @@ def test_the_messages_to_answer_are_the_pending_ones_else_the_utterance() -> Non
     """Each once."""
     pending = (PendingTurn(ADA, "one"), PendingTurn(BO, "two"))
 
-    assert a_request(pending_turns=pending).speakers_turns == pending
-    assert a_request(utterance="hi").speakers_turns == (PendingTurn(ADA, "hi"),)
+    assert a_request(pending_turns=pending).turns_to_answer == pending
+    assert a_request(utterance="hi").turns_to_answer == (PendingTurn(ADA, "hi"),)
 
 
 def test_an_items_text_is_its_text_parts() -> None:
@@ -126,9 +126,9 @@ def test_results_start_empty_and_share_nothing() -> None:
 
 def test_seams_are_recognised_by_shape() -> None:
     """Nothing needs to inherit from anything."""
-    assert isinstance(Giving(), ContextProvider)
-    assert isinstance(Adding(), PreProcessor)
-    assert isinstance(Appending("x"), PostProcessor)
+    assert isinstance(FixedProvider(), ContextProvider)
+    assert isinstance(AddingPreProcessor(), PreProcessor)
+    assert isinstance(AppendingPostProcessor("x"), PostProcessor)
     assert not isinstance(object(), ContextProvider)
     assert issubclass(PreProcessorError, RuntimeError)
 

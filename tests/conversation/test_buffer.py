@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from familiar_connect.config.types import Interjection
-from familiar_connect.conversation.buffer import MAX_CHANNELS, Buffer, Channel, Channels
-from familiar_connect.conversation.triggers import Schedule
+from familiar_connect.conversation.buffer import MAX_CHANNELS, Buffer, ChannelState, ChannelStates
+from familiar_connect.conversation.triggers import InterjectionSchedule
 from familiar_connect.conversation.types import BufferedMessage
-from tests.fakes.house import ANA, NOON
+from tests.fakes.scripted_familiar import ANA, NOON
 
 
 def said(number: int) -> BufferedMessage:
@@ -57,15 +57,15 @@ def test_a_full_buffer_keeps_the_newest() -> None:
 
 def test_the_channel_quiet_longest_is_forgotten_first() -> None:
     """There is no end of channels in the world."""
-    channels = Channels(lambda: Channel(Schedule(Interjection.quiet, lambda: 0.5)))
+    channels = ChannelStates(lambda: ChannelState(InterjectionSchedule(Interjection.quiet, lambda: 0.5)))
     first = channels.get(0)
     for channel_id in range(1, MAX_CHANNELS):
         channels.get(channel_id)
     assert channels.get(0) is first
     channels.get(MAX_CHANNELS)
 
-    assert channels.known(0) is first
-    assert channels.known(1) is None
+    assert channels.find(0) is first
+    assert channels.find(1) is None
 
 
 def test_a_message_that_was_edited_is_still_the_same() -> None:

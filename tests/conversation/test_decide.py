@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from familiar_connect.conversation.decide import Situation, by_rule, decision_messages, read_verdict
+from familiar_connect.conversation.decide import Situation, decide_by_rules, decision_messages, parse_decision
 from familiar_connect.conversation.types import BufferedMessage, ResponseTrigger
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import Author
-from tests.fakes.house import ANA, BEN, NOON
+from tests.fakes.scripted_familiar import ANA, BEN, NOON
 
 
 def a_situation(
@@ -41,7 +41,7 @@ def a_situation(
 )
 def test_the_last_word_of_the_last_line_is_the_verdict(text: str, speak: bool, reason: str) -> None:
     """Of two lines or more the first is the reason."""
-    verdict = read_verdict(text)
+    verdict = parse_decision(text)
 
     assert (verdict.speak, verdict.reason) == (speak, reason)
 
@@ -76,12 +76,12 @@ def test_by_rule_an_answer_to_our_own_words_is_answered() -> None:
     """One person goes on talking with us; two talk with each other."""
     ours = HistoryTurn(1, NOON, "assistant", None, "How are you?")
 
-    assert by_rule(a_situation((ANA, "fine"), recent=(ours,))).speak
-    assert not by_rule(a_situation((ANA, "fine"), (BEN, "me too"), recent=(ours,))).speak
-    assert not by_rule(a_situation((ANA, "fine"))).speak
+    assert decide_by_rules(a_situation((ANA, "fine"), recent=(ours,))).speak
+    assert not decide_by_rules(a_situation((ANA, "fine"), (BEN, "me too"), recent=(ours,))).speak
+    assert not decide_by_rules(a_situation((ANA, "fine"))).speak
 
 
 @pytest.mark.parametrize("text", ["Anyone?", "Who knows?!", "誰か？", "من هنا؟", 'He said "why?"'])
 def test_by_rule_a_question_left_hanging_is_answered(text: str) -> None:
     """In any script."""
-    assert by_rule(a_situation((ANA, text))).speak
+    assert decide_by_rules(a_situation((ANA, text))).speak

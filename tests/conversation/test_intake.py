@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from familiar_connect.conversation import intake as intake_module
-from familiar_connect.conversation.intake import LONG_MESSAGE_CHARS, Heard
+from familiar_connect.conversation.intake import LONG_MESSAGE_CHARS, IntakeResult
 from familiar_connect.errors import HistoryError
 from familiar_connect.identity import Author, PrivacyLevel
 from familiar_connect.llm.types import Message
 from familiar_connect.subscriptions import SubscriptionKind
-from tests.fakes.company import NO, YES, Judge
-from tests.fakes.house import ANA, BEN, CHANNEL, a_house
+from tests.fakes.monitored_channel import NO, YES, ScriptedJudge
+from tests.fakes.scripted_familiar import ANA, BEN, CHANNEL, scripted_familiar
 from tests.fakes.waiting import until
 
 
@@ -22,22 +22,22 @@ async def test_a_message_is_stored_before_any_model_is_asked(tmp_path: Path) -> 
     """The model, when it is called, finds the message in the history."""
     seen: list[list[tuple[str, str]]] = []
 
-    async with a_house(tmp_path) as house:
+    async with scripted_familiar(tmp_path) as house:
 
         def look(messages: list[Message]) -> str:
-            seen.append(house.told())
+            seen.append(house.roles_and_texts())
             return "Hello."
 
         house.model.replies.clear()
         house.model.replies.append(look)
-        assert await house.talk("are you there?") is Heard.considering
+        assert await house.talk("are you there?") is IntakeResult.considering
 
     assert seen == [[("user", "are you there?")]]
 
 
 async def test_the_stored_row_says_who_where_and_in_which_mode(tmp_path: Path) -> None:
     """Author, guild, mode and the platform's own id."""
-    async with a_house(tmp_path) as house:
+    async with scripted_familiar(tmp_path) as house:
         await house.talk("hi", message_id="m1", guild_id=5)
         heard = house.history()[0]
 
@@ -51,43 +51,43 @@ async def test_the_stored_row_says_who_where_and_in_which_mode(tmp_path: Path) -
 
 async def test_bots_are_not_heard(tmp_path: Path) -> None:
     """Two bots would talk for ever."""
-    async with a_house(tmp_path) as house:
-        assert await house.talk("beep", is_bot=True) is Heard.not_a_person
-        assert house.told() == []
+    async with scripted_familiar(tmp_path) as house:
+        assert await house.talk("beep", is_bot=True) is IntakeResult.not_a_person
+        assert house.roles_and_texts() == []
 
 
 async def test_an_unsubscribed_channel_is_not_heard(tmp_path: Path) -> None:
     """A text subscription is none for voice."""
-    async with a_house(tmp_path, subscribed=False) as house:
-        assert await house.talk("hi") is Heard.not_subscribed
+    async with scripted_familiar(tmp_path, subscribed=False) as house:
+        assert await house.talk("hi") is IntakeResult.not_subscribed
         house.familiar.subscriptions.add(channel_id=7, kind=SubscriptionKind.text, guild_id=None)
-        assert await house.talk("hi", is_voice=True) is Heard.not_subscribed
-        assert house.told() == []
+        assert await house.talk("hi", is_voice=True) is IntakeResult.not_subscribed
+        assert house.roles_and_texts() == []
     assert house.model.calls == []
 
 
 @pytest.mark.parametrize("platform", ["terminal", "web"])
 async def test_the_operators_own_doors_need_no_subscription(tmp_path: Path, platform: str) -> None:
     """Whoever is there was let in."""
-    async with a_house(tmp_path, subscribed=False) as house:
-        assert await house.talk("hi", author=Author(platform, "1", None, "Sam")) is Heard.answering
+    async with scripted_familiar(tmp_path, subscribed=False) as house:
+        assert await house.talk("hi", author=Author(platform, "1", None, "Sam")) is IntakeResult.answering
 
 
 async def test_privacy_comes_before_everything_else(tmp_path: Path) -> None:
     """Not even an unsubscribed channel is looked up for someone who wants no part in it."""
-    async with a_house(tmp_path, subscribed=False) as house:
+    async with scripted_familiar(tmp_path, subscribed=False) as house:
         house.familiar.stores.privacy.set(ANA, PrivacyLevel.FULL)
 
-        assert await house.talk("my secret") is Heard.private
-        assert house.told() == []
+        assert await house.talk("my secret") is IntakeResult.private
+        assert house.roles_and_texts() == []
 
 
 async def test_partial_privacy_is_heard(tmp_path: Path) -> None:
     """Only FULL means not at all."""
-    async with a_house(tmp_path) as house:
+    async with scripted_familiar(tmp_path) as house:
         house.familiar.stores.privacy.set(ANA, PrivacyLevel.PARTIAL)
 
-        assert await house.talk("hi") is Heard.considering
+        assert await house.talk("hi") is IntakeResult.considering
 
 
 async def test_a_message_that_cannot_be_stored_is_not_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,9 +96,9 @@ async def test_a_message_that_cannot_be_stored_is_not_answered(tmp_path: Path, m
     def full(**facts: object) -> None:
         raise HistoryError("the disk is full")
 
-    async with a_house(tmp_path) as house:
-        monkeypatch.setattr(house.familiar.history_store, "append_new", full)
-        assert await house.talk("hi") is Heard.not_stored
+    async with scripted_familiar(tmp_path) as house:
+        monkeypatch.setattr(house.familiar.history_store, "append_if_new", full)
+        assert await house.talk("hi") is IntakeResult.not_stored
 
     assert house.model.calls == []
     assert "the disk is full" in house.place.notices[0]
@@ -106,10 +106,10 @@ async def test_a_message_that_cannot_be_stored_is_not_answered(tmp_path: Path, m
 
 async def test_a_channel_whose_settings_are_broken_is_heard_all_the_same(tmp_path: Path) -> None:
     """What was said is stored; the place is told which file to mend."""
-    async with a_house(tmp_path) as house:
+    async with scripted_familiar(tmp_path) as house:
         (house.familiar.root / "channels" / "7.toml").write_text('mode = "opera"', encoding="utf-8")
-        assert await house.talk("hi") is Heard.considering
-        assert house.told() == [("user", "hi")]
+        assert await house.talk("hi") is IntakeResult.considering
+        assert house.roles_and_texts() == [("user", "hi")]
 
     assert "7.toml" in house.place.notices[0]
     assert house.model.calls == []
@@ -118,7 +118,7 @@ async def test_a_channel_whose_settings_are_broken_is_heard_all_the_same(tmp_pat
 async def test_a_very_long_message_is_stored_whole_and_its_writer_told(tmp_path: Path) -> None:
     """The model is shown what it can take."""
     text = "abcdefghi " * (LONG_MESSAGE_CHARS // 5)
-    async with a_house(tmp_path) as house:
+    async with scripted_familiar(tmp_path) as house:
         await house.talk(text)
         stored = house.history()[0].content
 
@@ -129,13 +129,13 @@ async def test_a_very_long_message_is_stored_whole_and_its_writer_told(tmp_path:
 
 async def test_a_newer_message_ends_a_delivery_before_it_is_answered(tmp_path: Path) -> None:
     """Pieces already sent stay and are what is recorded."""
-    async with a_house(tmp_path, ["one two three", "Yes, Ben?"], streams=True) as house:
+    async with scripted_familiar(tmp_path, ["one two three", "Yes, Ben?"], streams=True) as house:
         pause = house.model.pause_after(2)
-        await house.hear("tell me")
+        await house.receive("tell me")
         await pause.reached.wait()
-        await house.hear("wait!", author=BEN)
-        await house.quiet()
-        told = house.told()
+        await house.receive("wait!", author=BEN)
+        await house.wait_until_idle()
+        told = house.roles_and_texts()
 
     said = told[2][1]
     assert said
@@ -146,52 +146,52 @@ async def test_a_newer_message_ends_a_delivery_before_it_is_answered(tmp_path: P
 
 async def test_receive_returns_once_stored_without_waiting_for_the_reply(tmp_path: Path) -> None:
     """Hearing is quick, whatever the model does."""
-    async with a_house(tmp_path) as house:
+    async with scripted_familiar(tmp_path) as house:
         pause = house.model.pause_after(0)
-        assert await asyncio.wait_for(house.hear("hi"), 5) is Heard.considering
-        assert house.told() == [("user", "hi")]
+        assert await asyncio.wait_for(house.receive("hi"), 5) is IntakeResult.considering
+        assert house.roles_and_texts() == [("user", "hi")]
         pause.resume.set()
-        await house.quiet()
+        await house.wait_until_idle()
 
 
 @pytest.mark.parametrize(
     ("dms", "owner", "heard"),
     [
-        ("off", ANA, Heard.not_subscribed),
-        ("owner", ANA, Heard.answering),
-        ("owner", BEN, Heard.not_subscribed),
-        ("everyone", BEN, Heard.answering),
+        ("off", ANA, IntakeResult.not_subscribed),
+        ("owner", ANA, IntakeResult.answering),
+        ("owner", BEN, IntakeResult.not_subscribed),
+        ("everyone", BEN, IntakeResult.answering),
     ],
 )
 async def test_a_direct_message_needs_no_subscription_but_a_welcome(
-    tmp_path: Path, dms: str, owner: Author, heard: Heard
+    tmp_path: Path, dms: str, owner: Author, heard: IntakeResult
 ) -> None:
     """Nobody's, the operator's or everyone's; and whoever is heard is answered."""
-    async with a_house(tmp_path, subscribed=False) as house:
+    async with scripted_familiar(tmp_path, subscribed=False) as house:
         house.familiar.intake.dms = dms
         house.familiar.intake.is_owner = lambda author: author == owner
 
         assert await house.talk("hi", is_dm=True, is_mention=False) is heard
-        assert len(house.place.sent) == (heard is Heard.answering)
+        assert len(house.place.sent) == (heard is IntakeResult.answering)
 
 
 async def test_a_message_among_many_is_looked_at_without_keeping_the_platform_waiting(tmp_path: Path) -> None:
     """Heard and stored at once, however long the decision takes."""
-    async with a_house(tmp_path) as house:
-        judge = Judge(YES)
+    async with scripted_familiar(tmp_path) as house:
+        judge = ScriptedJudge(YES)
         judge.held = asyncio.Event()
         house.familiar.llm_clients["interjection_decision"] = judge
-        assert await asyncio.wait_for(house.hear("Ember?", is_mention=False), 5) is Heard.considering
-        assert house.told() == [("user", "Ember?")]
+        assert await asyncio.wait_for(house.receive("Ember?", is_mention=False), 5) is IntakeResult.considering
+        assert house.roles_and_texts() == [("user", "Ember?")]
         judge.held.set()
-        await house.quiet()
+        await house.wait_until_idle()
 
     assert house.place.sent == ["Hello, Ana."]
 
 
 async def test_a_reply_to_our_words_is_for_us(tmp_path: Path) -> None:
     """As a mention is."""
-    async with a_house(tmp_path) as house:
+    async with scripted_familiar(tmp_path) as house:
         await house.talk("indeed", is_mention=False, is_reply_to_us=True)
 
     assert house.place.sent == ["Hello, Ana."]
@@ -200,13 +200,13 @@ async def test_a_reply_to_our_words_is_for_us(tmp_path: Path) -> None:
 async def test_messages_that_come_at_once_are_stored_and_answered_in_the_order_they_came(tmp_path: Path) -> None:
     """A platform hands each on in a task of its own."""
     texts = [f"message {number}" for number in range(30)]
-    async with a_house(tmp_path) as house:
+    async with scripted_familiar(tmp_path) as house:
         pause = house.model.pause_after(0)
         house.model.replies.append("And hello again.")
-        await asyncio.gather(*(house.hear(text) for text in texts))
+        await asyncio.gather(*(house.receive(text) for text in texts))
         pause.resume.set()
-        await house.quiet()
-        stored = [text for role, text in house.told() if role == "user"]
+        await house.wait_until_idle()
+        stored = [text for role, text in house.roles_and_texts() if role == "user"]
 
     assert stored == texts
     asked = [message.content.removeprefix("Ana: ") for call in house.model.calls for message in call]
@@ -215,13 +215,13 @@ async def test_messages_that_come_at_once_are_stored_and_answered_in_the_order_t
 
 async def test_what_wants_an_answer_has_one_whatever_the_side_model_thinks(tmp_path: Path) -> None:
     """Nobody is asked whether to; the same words without that wish are for the monitor to decide."""
-    async with a_house(tmp_path) as house:
-        judge = Judge(NO)
+    async with scripted_familiar(tmp_path) as house:
+        judge = ScriptedJudge(NO)
         house.familiar.monitor.llm_client = judge
         ordinary = await house.talk("[Twitch] Ember, an ad has begun", is_mention=False)
         wanted = await house.talk("[Twitch] Ember, ads have ended", is_mention=False, wants_answer=True)
 
-        assert (ordinary, wanted) == (Heard.considering, Heard.answering)
+        assert (ordinary, wanted) == (IntakeResult.considering, IntakeResult.answering)
         assert (len(judge.asked), house.place.sent) == (1, ["Hello, Ana."])
 
 
@@ -230,15 +230,15 @@ async def test_a_delivery_that_takes_long_to_end_keeps_nobody_from_being_heard(
 ) -> None:
     """The piece on its way arrives later; what was said meanwhile is stored by then."""
     monkeypatch.setattr(intake_module, "INTERRUPT_WITHIN_S", 0.0)
-    async with a_house(tmp_path, ["One.", "Two."]) as house:
+    async with scripted_familiar(tmp_path, ["One.", "Two."]) as house:
         house.place.hold = asyncio.Event()
-        await house.hear("first")
+        await house.receive("first")
         await until(house.familiar.text_delivery_registry.get(CHANNEL).is_active)
-        await house.hear("second")
-        await house.hear("third")
-        stored = house.told()
+        await house.receive("second")
+        await house.receive("third")
+        stored = house.roles_and_texts()
         house.place.hold.set()
-        await house.quiet()
+        await house.wait_until_idle()
 
         assert stored == [("user", "first"), ("user", "second"), ("user", "third")]
         assert house.place.sent == ["One.", "Two."]

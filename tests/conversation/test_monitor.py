@@ -15,8 +15,8 @@ from familiar_connect.conversation.monitor import ConversationMonitor
 from familiar_connect.conversation.types import ResponseTrigger
 from familiar_connect.errors import ModelError
 from familiar_connect.llm.types import Capabilities
-from tests.fakes.company import NO, YES, Company
-from tests.fakes.house import ANA, BEN, CHANNEL
+from tests.fakes.monitored_channel import NO, YES, MonitoredChannel
+from tests.fakes.scripted_familiar import ANA, BEN, CHANNEL
 from tests.fakes.waiting import until
 
 DIRECT, UNASKED, LULL = ResponseTrigger.direct_address, ResponseTrigger.interjection, ResponseTrigger.lull
@@ -37,22 +37,22 @@ class Strong:
 
 async def test_being_named_is_answered_at_once_with_everything_said_since() -> None:
     """The talk before the name belongs to the answer."""
-    company = Company([YES])
+    company = MonitoredChannel([YES])
     await company.say("It is cold.")
     await company.say("Ember, warm us!", author=BEN)
 
-    assert company.told == [("respond", ["It is cold.", "Ember, warm us!"], DIRECT)]
+    assert company.decisions == [("respond", ["It is cold.", "Ember, warm us!"], DIRECT)]
     assert company.timers.waiting == []
 
 
 async def test_a_no_to_a_direct_address_is_told_and_forgets_the_talk() -> None:
     """What was judged is not judged again."""
-    company = Company([NO, YES])
+    company = MonitoredChannel([NO, YES])
     await company.say("I told Ember yesterday.")
-    await company.quiet()
+    await company.pass_quiet_time()
     await company.say("Ember?")
 
-    assert company.told == [
+    assert company.decisions == [
         ("silence", ["I told Ember yesterday."], DIRECT),
         ("respond", ["Ember?"], DIRECT),
     ]
@@ -61,42 +61,42 @@ async def test_a_no_to_a_direct_address_is_told_and_forgets_the_talk() -> None:
 
 async def test_after_so_many_messages_it_looks_at_joining_in() -> None:
     """The third message of a very eager one."""
-    company = Company([YES])
+    company = MonitoredChannel([YES])
     for text in ("one", "two", "three", "four"):
         await company.say(text)
 
-    assert company.told == [("respond", ["one", "two", "three"], UNASKED)]
+    assert company.decisions == [("respond", ["one", "two", "three"], UNASKED)]
 
 
 async def test_what_was_said_while_we_were_away_is_no_occasion_to_join_in() -> None:
     """It counts, and is looked at when somebody calls, all falls quiet, or the talk goes on."""
-    company = Company([YES])
+    company = MonitoredChannel([YES])
     for number in range(1, 10):
         await company.say(str(number), is_old_news=True)
-    unasked = list(company.told)
+    unasked = list(company.decisions)
     await company.say("and now")
 
     assert unasked == []
-    assert company.told == [("respond", [*map(str, range(1, 10)), "and now"], UNASKED)]
+    assert company.decisions == [("respond", [*map(str, range(1, 10)), "and now"], UNASKED)]
 
 
 async def test_a_no_brings_the_next_look_sooner() -> None:
     """Nine messages, then six, then three and never fewer."""
-    company = Company([NO], interjection=Interjection.average)
+    company = MonitoredChannel([NO], interjection=Interjection.average)
     for number in range(1, 25):
         await company.say(str(number))
 
-    assert [texts[-1] for _, texts, _ in company.told] == ["9", "15", "18", "21", "24"]
-    assert {trigger for _, _, trigger in company.told} == {UNASKED}
+    assert [texts[-1] for _, texts, _ in company.decisions] == ["9", "15", "18", "21", "24"]
+    assert {trigger for _, _, trigger in company.decisions} == {UNASKED}
 
 
 async def test_a_yes_begins_the_count_anew() -> None:
     """After it spoke the first interval counts again."""
-    company = Company([NO, YES], interjection=Interjection.eager)
+    company = MonitoredChannel([NO, YES], interjection=Interjection.eager)
     for number in range(1, 16):
         await company.say(str(number))
 
-    assert [(kind, texts[-1]) for kind, texts, _ in company.told] == [
+    assert [(kind, texts[-1]) for kind, texts, _ in company.decisions] == [
         ("silence", "6"),
         ("respond", "9"),
         ("respond", "15"),
@@ -105,34 +105,34 @@ async def test_a_yes_begins_the_count_anew() -> None:
 
 async def test_a_lull_is_a_quiet_after_the_last_message() -> None:
     """Each message starts the wait anew."""
-    company = Company([YES])
+    company = MonitoredChannel([YES])
     await company.say("hm")
-    await company.quiet(9)
+    await company.pass_quiet_time(9)
     await company.say("hm hm")
-    await company.quiet(9)
-    assert company.told == []
-    await company.quiet(1)
+    await company.pass_quiet_time(9)
+    assert company.decisions == []
+    await company.pass_quiet_time(1)
 
-    assert company.told == [("respond", ["hm", "hm hm"], LULL)]
+    assert company.decisions == [("respond", ["hm", "hm hm"], LULL)]
 
 
 async def test_the_end_of_an_utterance_is_a_lull_of_its_own() -> None:
     """Nobody waits for a timer where speech says when it ended."""
-    company = Company([NO])
+    company = MonitoredChannel([NO])
     await company.say("so I said", is_lull_endpoint=True)
 
-    assert company.told == [("silence", ["so I said"], LULL)]
+    assert company.decisions == [("silence", ["so I said"], LULL)]
     assert company.timers.waiting == []
 
 
 async def test_a_lull_that_is_let_pass_keeps_the_count() -> None:
     """Three messages are three messages, however slowly they come."""
-    company = Company([NO])
+    company = MonitoredChannel([NO])
     for text in ("one", "two", "three"):
         await company.say(text)
-        await company.quiet()
+        await company.pass_quiet_time()
 
-    assert [(texts, trigger) for _, texts, trigger in company.told] == [
+    assert [(texts, trigger) for _, texts, trigger in company.decisions] == [
         (["one"], LULL),
         (["two"], LULL),
         (["three"], UNASKED),
@@ -141,21 +141,21 @@ async def test_a_lull_that_is_let_pass_keeps_the_count() -> None:
 
 async def test_what_comes_while_it_thinks_stays_after_a_no() -> None:
     """Only what was judged is let pass."""
-    company = Company([NO, YES])
+    company = MonitoredChannel([NO, YES])
     company.judge.held = asyncio.Event()
     looking = asyncio.create_task(company.say("Ember left.", is_mention=True))
     await until(lambda: company.judge.asked)
     await company.say("and then?")
     company.judge.held.set()
     await looking
-    await company.quiet()
+    await company.pass_quiet_time()
 
-    assert company.told == [("silence", ["Ember left."], DIRECT), ("respond", ["and then?"], LULL)]
+    assert company.decisions == [("silence", ["Ember left."], DIRECT), ("respond", ["and then?"], LULL)]
 
 
 async def test_what_comes_while_it_thinks_is_answered_with_a_yes() -> None:
     """Once, and in one piece."""
-    company = Company([YES])
+    company = MonitoredChannel([YES])
     company.judge.held = asyncio.Event()
     first = asyncio.create_task(company.say("Ember!"))
     await until(lambda: company.judge.asked)
@@ -164,13 +164,13 @@ async def test_what_comes_while_it_thinks_is_answered_with_a_yes() -> None:
     company.judge.held.set()
     await asyncio.gather(first, *others)
 
-    assert company.told == [("respond", ["Ember!", *(f"Ember {number}" for number in range(5))], DIRECT)]
+    assert company.decisions == [("respond", ["Ember!", *(f"Ember {number}" for number in range(5))], DIRECT)]
     assert len(company.judge.asked) == 1
 
 
 async def test_looks_of_one_channel_come_one_after_another_those_of_two_do_not_wait() -> None:
     """A slow judge in one channel keeps no other waiting."""
-    company = Company([NO])
+    company = MonitoredChannel([NO])
     company.judge.held = asyncio.Event()
     here = [asyncio.create_task(company.say("Ember")) for _ in range(3)]
     await until(lambda: company.judge.under_way == 1)
@@ -184,7 +184,7 @@ async def test_looks_of_one_channel_come_one_after_another_those_of_two_do_not_w
 
 async def test_a_cleared_channel_waits_for_nothing_and_a_verdict_on_it_is_void() -> None:
     """Unknown channels can be cleared too."""
-    company = Company([YES])
+    company = MonitoredChannel([YES])
     company.monitor.clear_channel(99)
     await company.say("hm")
     company.monitor.clear_channel(CHANNEL)
@@ -196,19 +196,19 @@ async def test_a_cleared_channel_waits_for_nothing_and_a_verdict_on_it_is_void()
     company.judge.held.set()
     await looking
 
-    assert company.told == []
+    assert company.decisions == []
 
 
 async def test_an_error_counts_as_no_and_a_direct_address_gets_a_second_look(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """It is logged as an error, not as a decision, and without what was said."""
-    company = Company([ModelError("no xylophones"), YES])
+    company = MonitoredChannel([ModelError("no xylophones"), YES])
     await company.say("Ember, my xylophone?")
-    assert company.told == [("silence", ["Ember, my xylophone?"], DIRECT)]
-    await company.quiet()
+    assert company.decisions == [("silence", ["Ember, my xylophone?"], DIRECT)]
+    await company.pass_quiet_time()
 
-    assert company.told[1:] == [("respond", ["Ember, my xylophone?"], LULL)]
+    assert company.decisions[1:] == [("respond", ["Ember, my xylophone?"], LULL)]
     errors = [record for record in caplog.records if record.levelno == logging.ERROR]
     assert [record.message for record in errors] == ["whether to speak could not be decided"]
     assert "xylophone" not in str([record.__dict__ for record in errors])
@@ -216,17 +216,17 @@ async def test_an_error_counts_as_no_and_a_direct_address_gets_a_second_look(
 
 async def test_a_second_look_that_fails_too_is_the_last() -> None:
     """A judge that is ill is not asked for ever."""
-    company = Company([ModelError("ill")])
+    company = MonitoredChannel([ModelError("ill")])
     await company.say("Ember?")
-    await company.quiet()
-    await company.quiet()
+    await company.pass_quiet_time()
+    await company.pass_quiet_time()
 
     assert len(company.judge.asked) == 2
 
 
 async def test_the_judge_sees_who_it_is_the_last_five_turns_and_what_is_new() -> None:
     """New messages are in the history already and are not shown twice."""
-    company = Company([YES])
+    company = MonitoredChannel([YES])
     for number in range(8):
         company.history.append_turn(
             familiar_id="ember", channel_id=CHANNEL, role="user", content=f"old {number}", author=BEN
@@ -247,7 +247,7 @@ async def test_the_judge_sees_who_it_is_the_last_five_turns_and_what_is_new() ->
 
 async def test_without_row_numbers_stored_messages_are_not_shown_twice_either() -> None:
     """They are known by who said what, last."""
-    company = Company([YES])
+    company = MonitoredChannel([YES])
     for text in ("old", "Ember, look"):
         company.history.append_turn(familiar_id="ember", channel_id=CHANNEL, role="user", content=text, author=ANA)
     await company.say("Ember, look")
@@ -259,14 +259,14 @@ async def test_without_row_numbers_stored_messages_are_not_shown_twice_either() 
 
 async def test_a_weak_side_model_is_never_asked_and_rules_decide() -> None:
     """Answer whoever speaks to it, and a question left hanging; join in unasked never."""
-    company = Company(llm_client=Weak())
+    company = MonitoredChannel(llm_client=Weak())
     for text in ("one", "two", "three"):
         await company.say(text)
     await company.say("Does anyone know?")
-    await company.quiet()
+    await company.pass_quiet_time()
     await company.say("Ember!")
 
-    assert [(kind, texts[-1], trigger) for kind, texts, trigger in company.told] == [
+    assert [(kind, texts[-1], trigger) for kind, texts, trigger in company.decisions] == [
         ("silence", "three", UNASKED),
         ("respond", "Does anyone know?", LULL),
         ("respond", "Ember!", DIRECT),
@@ -287,30 +287,30 @@ async def test_a_weak_side_model_is_never_asked_and_rules_decide() -> None:
 )
 def test_a_model_too_small_for_its_way_leaves_the_next(wanted: str, side: type, main: type, how: str) -> None:
     """No setting asks more of a model than it can do."""
-    company = Company(llm_client=side(), reply_model=main(), decide_with=DecideWith(wanted))
+    company = MonitoredChannel(llm_client=side(), reply_model=main(), decide_with=DecideWith(wanted))
 
-    assert company.monitor.how() is DecideWith(how)
+    assert company.monitor.decision_mode() is DecideWith(how)
 
 
 async def test_where_the_reply_decides_silence_keeps_the_count_and_speaking_begins_it_anew() -> None:
     """A look that led to nothing brings the next one sooner."""
-    company = Company(llm_client=Weak(), reply_model=Strong(), interjection=Interjection.eager)
+    company = MonitoredChannel(llm_client=Weak(), reply_model=Strong(), interjection=Interjection.eager)
     for number in range(1, 10):
         await company.say(str(number))
-    first, second = company.told
+    first, second = company.decisions
     assert (first[1][-1], second[1][-1]) == ("6", "9")
-    await company.monitor.replied(CHANNEL, [], UNASKED, spoke=False)
-    assert company.told[-1] == ("silence", [], UNASKED)
-    await company.monitor.replied(CHANNEL, [], UNASKED, spoke=True)
+    await company.monitor.on_reply_done(CHANNEL, [], UNASKED, spoke=False)
+    assert company.decisions[-1] == ("silence", [], UNASKED)
+    await company.monitor.on_reply_done(CHANNEL, [], UNASKED, spoke=True)
     for number in range(10, 16):
         await company.say(str(number))
 
-    assert company.told[-1][1][-1] == "15"
+    assert company.decisions[-1][1][-1] == "15"
 
 
 async def test_a_mention_is_owed_an_answer_a_name_is_not() -> None:
     """Where the reply may be silence, it may not be towards someone who surely waits."""
-    company = Company(llm_client=Weak(), reply_model=Strong())
+    company = MonitoredChannel(llm_client=Weak(), reply_model=Strong())
     owed: list[bool] = []
 
     async def respond(channel_id: int, messages: Any, trigger: Any) -> None:
@@ -326,28 +326,28 @@ async def test_a_mention_is_owed_an_answer_a_name_is_not() -> None:
 
 async def test_between_two_every_message_is_answered_and_nobody_is_asked() -> None:
     """A question of whether would be an insult."""
-    company = Company([NO])
+    company = MonitoredChannel([NO])
     await company.say("hm", is_private=True)
 
-    assert company.told == [("respond", ["hm"], DIRECT)]
+    assert company.decisions == [("respond", ["hm"], DIRECT)]
     assert company.judge.asked == []
 
 
 async def test_someone_who_asks_not_to_be_heard_is_left_out_of_what_waits() -> None:
     """What they said a moment ago is neither judged nor answered."""
     private: list[Any] = []
-    company = Company([YES], is_private=lambda author: author in private)
+    company = MonitoredChannel([YES], is_private=lambda author: author in private)
     await company.say("my secret")
     private.append(ANA)
     await company.say("Ember?", author=BEN)
 
-    assert company.told == [("respond", ["Ember?"], DIRECT)]
+    assert company.decisions == [("respond", ["Ember?"], DIRECT)]
     assert "secret" not in str(company.judge.asked)
 
 
 def test_a_monitor_outlives_its_loops() -> None:
     """Built outside of any, used in one after another; a timer left behind can be cancelled."""
-    company = Company([YES])
+    company = MonitoredChannel([YES])
     monitor = ConversationMonitor(
         "Ember", [], "", Interjection.quiet, 60.0, company.judge, "", company.history, company.monitor.on_respond
     )
@@ -356,7 +356,7 @@ def test_a_monitor_outlives_its_loops() -> None:
     asyncio.run(monitor.on_message(2, ANA, "hm", is_mention=False))
     asyncio.run(monitor.aclose())
 
-    assert company.told == [("respond", ["hm", "Ember"], DIRECT)]
+    assert company.decisions == [("respond", ["hm", "Ember"], DIRECT)]
 
 
 async def test_a_real_lull_goes_off_by_itself() -> None:
@@ -366,7 +366,7 @@ async def test_a_real_lull_goes_off_by_itself() -> None:
     async def respond(*facts: Any) -> None:
         answered.set()
 
-    company = Company([YES])
+    company = MonitoredChannel([YES])
     monitor = ConversationMonitor("Ember", [], "", Interjection.quiet, 0.0, company.judge, "", None, respond)
     await monitor.on_message(1, ANA, "hm", is_mention=False)
     await asyncio.wait_for(answered.wait(), 10)
@@ -375,7 +375,7 @@ async def test_a_real_lull_goes_off_by_itself() -> None:
 
 async def test_channels_are_labelled_as_people_name_them() -> None:
     """And an unknown one by its number."""
-    monitor = Company().monitor
+    monitor = MonitoredChannel().monitor
     monitor.register_channel_name(1, "general")
     monitor.register_channel_context(2, name="ideas", kind="thread", parent_name="general")
 
@@ -395,7 +395,7 @@ async def test_whatever_happens_each_message_is_told_of_once_and_in_order(
     events: list[tuple[str, Any, str]], answers: list[str]
 ) -> None:
     """Messages, lulls and slow verdicts in any order: none lost, none doubled."""
-    company = Company([*answers, NO])
+    company = MonitoredChannel([*answers, NO])
     told: dict[int, list[str]] = {1: [], 2: []}
 
     async def tell(channel_id: int, messages: Any, trigger: Any) -> None:
@@ -418,8 +418,8 @@ async def test_whatever_happens_each_message_is_told_of_once_and_in_order(
     company.judge.held.set()
     company.judge.held = None
     await asyncio.gather(*talking)
-    await company.monitor.settled()
-    await company.quiet(20)
+    await company.monitor.wait_until_idle()
+    await company.pass_quiet_time(20)
 
     assert told == said
     company.history.close()

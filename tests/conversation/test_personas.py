@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from familiar_connect.chat.types import Asked
+from familiar_connect.chat.types import TurnOptions
 from familiar_connect.conversation.personas import Personas
 from familiar_connect.conversation.types import BufferedMessage, Exchange, ResponseTrigger
-from tests.fakes.house import ANA, BEN, NOON
+from tests.fakes.scripted_familiar import ANA, BEN, NOON
 
 
-def an_exchange(*texts: str, asked: Asked | None = None) -> Exchange:
+def an_exchange(*texts: str, asked: TurnOptions | None = None) -> Exchange:
     messages = tuple(BufferedMessage(ANA, text, NOON) for text in texts)
     return Exchange(
         familiar_id="wren",
@@ -21,7 +21,7 @@ def an_exchange(*texts: str, asked: Asked | None = None) -> Exchange:
         guild_id=None,
         messages=messages,
         trigger=ResponseTrigger.direct_address,
-        asked=asked or Asked(),
+        asked=asked or TurnOptions(),
     )
 
 
@@ -53,7 +53,7 @@ class Household:
 )
 def test_whoever_is_called_answers(text: str, personas: list[str | None]) -> None:
     """By name or alias as a word of its own, in the order they were called; nobody called: the main persona."""
-    assert Household().personas.answering(an_exchange(text)) == personas
+    assert Household().personas.who_answers(an_exchange(text)) == personas
 
 
 async def test_each_has_a_turn_of_its_own() -> None:
@@ -65,8 +65,8 @@ async def test_each_has_a_turn_of_its_own() -> None:
     assert outcome == "Moss"
 
 
-@pytest.mark.parametrize("asked", [Asked(alter="Fern"), Asked(imitate=BEN)])
-async def test_what_was_asked_for_stands(asked: Asked) -> None:
+@pytest.mark.parametrize("asked", [TurnOptions(alter="Fern"), TurnOptions(imitate=BEN)])
+async def test_what_was_asked_for_stands(asked: TurnOptions) -> None:
     """E71: a chosen persona, or somebody to speak for, is not chosen again."""
     household = Household()
     await household.personas.respond(an_exchange("Moss?", asked=asked), None)

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from familiar_connect.chat.types import Asked
+from familiar_connect.chat.types import TurnOptions
 from familiar_connect.conversation.queue import MAX_WAITING, ReplyQueue
 from familiar_connect.conversation.types import BufferedMessage, Exchange, ResponseTrigger
-from tests.fakes.house import ANA, NOON
+from tests.fakes.scripted_familiar import ANA, NOON
 
 DIRECT = ResponseTrigger.direct_address
 
@@ -49,7 +49,7 @@ async def test_what_comes_meanwhile_is_answered_next_in_one_exchange() -> None:
     put(queue, "three")
     answer.go_on.release()
     answer.go_on.release()
-    await queue.idle(7)
+    await queue.wait_until_channel_idle(7)
 
     assert answer.texts() == [["one"], ["two", "three"]]
     assert [exchange.from_queue for exchange in answer.exchanges] == [False, True]
@@ -78,7 +78,7 @@ async def test_a_stop_ends_the_reply_and_forgets_what_waited() -> None:
     put(queue, "two")
 
     assert await queue.stop(7) is True
-    await queue.idle(7)
+    await queue.wait_until_channel_idle(7)
     assert answer.texts() == [["one"]]
     assert await queue.stop(7) is False
 
@@ -103,7 +103,7 @@ async def test_what_is_said_while_a_stopped_reply_ends_is_answered() -> None:
     put(queue, "two")
     ended.set()
     await stopping
-    await queue.idle(7)
+    await queue.wait_until_channel_idle(7)
 
     assert answered == ["one", "two"]
 
@@ -118,7 +118,7 @@ async def test_a_reply_that_fails_does_not_keep_the_next_from_being_made(caplog:
     put(queue, "two")
     answer.go_on.release()
     answer.go_on.release()
-    await queue.idle(7)
+    await queue.wait_until_channel_idle(7)
 
     assert answer.texts() == [["one"], ["two"]]
     assert [record.message for record in caplog.records] == ["reply failed", "reply failed"]
@@ -134,7 +134,7 @@ async def test_a_flood_is_bounded() -> None:
         put(queue, str(number))
     answer.go_on.release()
     answer.go_on.release()
-    await queue.idle(7)
+    await queue.wait_until_channel_idle(7)
 
     assert len(answer.exchanges[1].messages) == MAX_WAITING
     assert answer.exchanges[1].messages[-1].text == str(MAX_WAITING + 4)
@@ -151,7 +151,7 @@ def test_a_queue_serves_one_loop_after_another() -> None:
 
     async def once(text: str) -> None:
         put(queue, text)
-        await queue.idle(7)
+        await queue.wait_until_channel_idle(7)
 
     asyncio.run(once("one"))
     asyncio.run(once("two"))
@@ -167,10 +167,10 @@ async def test_the_next_reply_goes_to_the_place_met_last() -> None:
         places.append((place, exchange))
 
     queue = ReplyQueue("wren", respond)
-    queue.meet(7, "old door")
-    queue.meet(7, "new door", guild_id=5, is_voice=True)
+    queue.set_place(7, "old door")
+    queue.set_place(7, "new door", guild_id=5, is_voice=True)
     queue.answer(7, [BufferedMessage(ANA, "hi", NOON)], trigger=ResponseTrigger.lull, may_stay_silent=True)
-    await queue.idle(7)
+    await queue.wait_until_channel_idle(7)
 
     ((place, exchange),) = places
     assert (place, exchange.guild_id, exchange.is_voice) == ("new door", 5, True)
@@ -192,7 +192,7 @@ async def test_one_who_surely_waits_makes_the_whole_exchange_owe_an_answer() -> 
     queue.answer(7, said, trigger=lull, may_stay_silent=True)
     answer.go_on.release()
     answer.go_on.release()
-    await queue.idle(7)
+    await queue.wait_until_channel_idle(7)
 
     assert [(e.trigger, e.may_stay_silent) for e in answer.exchanges] == [
         (DIRECT, False),
@@ -224,7 +224,7 @@ async def test_what_waits_is_answered_as_it_reads_by_then() -> None:
     queue.revise(8, 2, "in a channel nobody knows")
     answer.go_on.release()
     answer.go_on.release()
-    await queue.idle(7)
+    await queue.wait_until_channel_idle(7)
 
     assert answer.texts() == [["one"], ["zwei"]]
 
@@ -233,7 +233,7 @@ async def test_what_is_asked_waits_with_its_message() -> None:
     """E71: messages with which something else is asked are answered apart, each as it was asked."""
     answer = Answerer()
     queue = ReplyQueue("wren", answer)
-    wish = Asked(prefill="Well,", manual_prompt="Be brief.")
+    wish = TurnOptions(prefill="Well,", manual_prompt="Be brief.")
     put(queue, "one")
     await answer.began.acquire()
     put(queue, "two")
@@ -241,10 +241,10 @@ async def test_what_is_asked_waits_with_its_message() -> None:
     put(queue, "four")
     for _ in range(4):
         answer.go_on.release()
-    await queue.idle(7)
+    await queue.wait_until_channel_idle(7)
 
     assert answer.texts() == [["one"], ["two"], ["three"], ["four"]]
-    assert [exchange.asked for exchange in answer.exchanges] == [Asked(), Asked(), wish, Asked()]
+    assert [exchange.asked for exchange in answer.exchanges] == [TurnOptions(), TurnOptions(), wish, TurnOptions()]
 
 
 async def test_a_reply_that_never_ends_is_given_up_for_what_waits(caplog: pytest.LogCaptureFixture) -> None:
@@ -257,7 +257,7 @@ async def test_a_reply_that_never_ends_is_given_up_for_what_waits(caplog: pytest
     put(queue, "two")
     await answer.began.acquire()
     answer.go_on.release()
-    await queue.idle(7)
+    await queue.wait_until_channel_idle(7)
 
     assert answer.texts() == [["one"], ["two"]]
     assert [record.message for record in caplog.records] == ["a reply took too long and was given up"]
@@ -275,7 +275,7 @@ async def test_who_asked_is_answered_though_the_reply_was_cut_before_its_first_w
 
     queue = ReplyQueue("wren", cut)
     put(queue, "one")
-    await queue.idle(7)
+    await queue.wait_until_channel_idle(7)
 
     assert [[message.text for message in exchange.messages] for exchange in seen] == [["one"], ["one", "two"]]
     assert [exchange.was_cut for exchange in seen] == [False, True]
@@ -291,6 +291,6 @@ async def test_joining_in_that_was_cut_is_let_go() -> None:
 
     queue = ReplyQueue("wren", cut)
     queue.put(7, BufferedMessage(ANA, "one", NOON, None), None, trigger=ResponseTrigger.interjection)
-    await queue.idle(7)
+    await queue.wait_until_channel_idle(7)
 
     assert len(seen) == 1

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from familiar_connect.config.types import Interjection
-from familiar_connect.conversation.triggers import Schedule, interjection_interval, is_direct_address
+from familiar_connect.conversation.triggers import InterjectionSchedule, interjection_interval, is_direct_address
 
 ZERO_WIDTH, RIGHT_TO_LEFT = "\u200b", "\u202e"
 
@@ -125,18 +125,18 @@ def test_jitter_is_two_at_most_and_three_the_least(tier: Interjection, checks: i
 @given(TIERS, st.lists(st.sampled_from(["heard", "restart"]), max_size=200), st.randoms(use_true_random=False))
 def test_looks_come_no_oftener_than_every_third_message(tier: Interjection, events: list[str], rng: object) -> None:
     """And each within two of its interval from the one before."""
-    schedule = Schedule(tier, rng.random)  # type: ignore[attr-defined]
+    schedule = InterjectionSchedule(tier, rng.random)  # type: ignore[attr-defined]
     since = 0
     for event in events:
         if event == "restart":
             schedule.restart()
             since = 0
             continue
-        schedule.heard()
+        schedule.count_message()
         since += 1
         if schedule.is_due:
             assert since >= 3
-            schedule.looked()
+            schedule.schedule_next()
             assert not schedule.is_due
             since = 0
         assert since <= tier.starting_interval + 2

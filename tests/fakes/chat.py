@@ -9,7 +9,7 @@ from typing import Any
 
 from familiar_connect.chat.build import build_turn
 from familiar_connect.chat.scene import Scene
-from familiar_connect.chat.types import Asked, InboundMessage, Turn, TurnSettings
+from familiar_connect.chat.types import InboundMessage, Turn, TurnOptions, TurnSettings
 from familiar_connect.conversation.types import BufferedMessage, Exchange, ResponseTrigger
 from familiar_connect.identity import Author
 from tests.fakes.context import ADA, BO, CY
@@ -26,7 +26,7 @@ def minutes(count: float) -> datetime:
     return NOON + timedelta(minutes=count)
 
 
-def wrote(text: str, author: Author = ADA, id_: int | str = 1, **more: Any) -> InboundMessage:
+def message_by(text: str, author: Author = ADA, id_: int | str = 1, **more: Any) -> InboundMessage:
     """*author* wrote this, under the platform's id *id_*, which also tells the minute."""
     at = minutes(int(id_)) if str(id_).isdigit() else NOON
     facts: dict[str, Any] = {
@@ -40,12 +40,12 @@ def wrote(text: str, author: Author = ADA, id_: int | str = 1, **more: Any) -> I
     return InboundMessage(**facts | more)
 
 
-def we_wrote(text: str, id_: int | str = 1, **more: Any) -> InboundMessage:
-    return wrote(text, WREN, id_, is_bot=True, is_self=True, **more)
+def our_message(text: str, id_: int | str = 1, **more: Any) -> InboundMessage:
+    return message_by(text, WREN, id_, is_bot=True, is_self=True, **more)
 
 
 @dataclass
-class Channel:
+class FakeChannel:
     """A channel that can be looked back at."""
 
     messages: Sequence[InboundMessage] = ()
@@ -77,17 +77,17 @@ async def a_turn(
     *messages: InboundMessage,
     scene: Scene = TEA_HOUSE,
     settings: TurnSettings = PERSONA,
-    asked: Asked | None = None,
+    asked: TurnOptions | None = None,
     from_queue: bool = False,
     is_voice: bool = False,
     **more: Any,
 ) -> Turn:
     """The turn that answers the newest of *messages*."""
-    exchange = an_exchange(messages[-1], asked=asked or Asked(), from_queue=from_queue, is_voice=is_voice)
-    return await build_turn(exchange, Channel(messages, scene), settings=settings, **more)
+    exchange = an_exchange(messages[-1], asked=asked or TurnOptions(), from_queue=from_queue, is_voice=is_voice)
+    return await build_turn(exchange, FakeChannel(messages, scene), settings=settings, **more)
 
 
-async def shown(*messages: InboundMessage, **more: Any) -> list[str | None]:
+async def entry_contents(*messages: InboundMessage, **more: Any) -> list[str | None]:
     """The contents of the entries *messages* become."""
     return [entry.content for entry in (await a_turn(*messages, **more)).messages]
 

@@ -66,7 +66,7 @@ def an_output(*kept: Contribution, request: ContextRequest | None = None, **more
     return PipelineOutput(request or a_request(), BudgetResult(kept=list(kept)), **more)
 
 
-class Giving:
+class FixedProvider:
     """A provider that answers at once."""
 
     def __init__(self, *contributions: Contribution, id: str = "giving", deadline_s: float = 5.0) -> None:
@@ -80,7 +80,7 @@ class Giving:
         return self.contributions
 
 
-class Failing:
+class FailingProvider:
     """A provider that raises."""
 
     def __init__(self, error: BaseException, *, id: str = "failing") -> None:
@@ -92,7 +92,7 @@ class Failing:
         raise self.error
 
 
-class Waiting:
+class WaitingProvider:
     """A provider that answers when told, and remembers whether it was cancelled."""
 
     def __init__(self, *contributions: Contribution, id: str = "waiting", deadline_s: float = 5.0) -> None:
@@ -113,7 +113,7 @@ class Waiting:
         return self.contributions
 
 
-class Stubborn(Waiting):
+class UncancellableProvider(WaitingProvider):
     """A provider that does not let itself be cancelled."""
 
     async def contribute(self, request: ContextRequest) -> list[Contribution]:
@@ -125,7 +125,7 @@ class Stubborn(Waiting):
         return self.contributions
 
 
-class BlockedThread:
+class BlockedThreadProvider:
     """A provider whose thread is stuck until `free` is set."""
 
     def __init__(self, *, id: str = "blocked", deadline_s: float = 0.02) -> None:
@@ -138,7 +138,7 @@ class BlockedThread:
         return []
 
 
-class Adding:
+class AddingPreProcessor:
     """A pre-processor that adds a note, or does what *instead* says."""
 
     def __init__(self, text: str = "note", *, id: str = "adding", instead: Callable[[], Any] | None = None) -> None:
@@ -157,7 +157,7 @@ class Adding:
         return replace(request, preprocessor_contributions=(*request.preprocessor_contributions, note))
 
 
-class Appending:
+class AppendingPostProcessor:
     """A post-processor that appends its id, or raises."""
 
     def __init__(self, id: str, error: BaseException | None = None) -> None:

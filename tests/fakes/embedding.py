@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from familiar_connect.memory.index.hashing import HashingModel
 
 
-class CountingModel:
+class CountingEmbedder:
     """The hashing embedder, and the batches it was handed."""
 
     def __init__(self, dim: int = 512, name: str = "counting") -> None:
@@ -30,7 +30,7 @@ class CountingModel:
         return self._inner.embed(texts)
 
 
-class BrokenModel:
+class BrokenEmbedder:
     """An embedder that never works."""
 
     dim = 64

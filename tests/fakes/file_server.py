@@ -11,7 +11,7 @@ JPEG = b"\xff\xd8\xff\xe0" + b"\x00" * 24
 
 
 @dataclass(frozen=True, kw_only=True)
-class Served:
+class FileAnswer:
     """One answer."""
 
     body: bytes = PNG
@@ -27,7 +27,7 @@ class Served:
 class FileServer:
     """Use as `async with FileServer({"/a.png": Served()}) as server`."""
 
-    files: dict[str, Served]
+    files: dict[str, FileAnswer]
     asked: list[tuple[str, str]] = field(default_factory=list)
     """Host header and path of every request."""
     port: int = 0
@@ -59,14 +59,14 @@ class FileServer:
             headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:])}
             path = head[0].split()[1]
             self.asked.append((headers["host"], path))
-            await self._answer(writer, self.files.get(path, Served(status=404)))
+            await self._answer(writer, self.files.get(path, FileAnswer(status=404)))
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass
         finally:
             self._tasks.discard(task)
             writer.close()
 
-    async def _answer(self, writer: asyncio.StreamWriter, served: Served) -> None:
+    async def _answer(self, writer: asyncio.StreamWriter, served: FileAnswer) -> None:
         lines = [f"HTTP/1.1 {served.status} Whatever", f"Content-Type: {served.kind}", "Connection: close"]
         lines += [f"Content-Length: {len(served.body)}"] if served.says_length else []
         lines += [f"{name}: {value}" for name, value in served.headers.items()]

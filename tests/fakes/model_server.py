@@ -106,7 +106,7 @@ def event(text: str | None = None, *, finish: str | None = None, **more: Any) ->
 DONE = b"data: [DONE]\n\n"
 
 
-def raw(*chunks: bytes, then: Answer | None = None) -> Answer:
+def raw_answer(*chunks: bytes, then: Answer | None = None) -> Answer:
     """Exactly these bytes, each sent by itself."""
 
     async def answer(server: ModelServer, writer: asyncio.StreamWriter) -> None:
@@ -120,27 +120,27 @@ def raw(*chunks: bytes, then: Answer | None = None) -> Answer:
     return answer
 
 
-def streamed(*pieces: str, usage: dict[str, Any] | None = None, **facts: Any) -> Answer:
+def stream_answer(*pieces: str, usage: dict[str, Any] | None = None, **facts: Any) -> Answer:
     """A whole, well-behaved stream."""
     events = [event(piece, **facts) for piece in pieces] + [event(finish="stop", **facts)]
     if usage is not None:
         events.append(b"data: " + json.dumps({"choices": [], "usage": usage}).encode() + b"\n\n")
-    return raw(head(), *events, DONE)
+    return raw_answer(head(), *events, DONE)
 
 
-def whole(content: Any, **facts: Any) -> Answer:
+def whole_answer(content: Any, **facts: Any) -> Answer:
     """A whole, unstreamed answer."""
     choice = {"index": 0, "message": {"role": "assistant", "content": content}, "finish_reason": "stop"}
-    return as_json({"choices": [choice], **facts})
+    return json_answer({"choices": [choice], **facts})
 
 
-def as_json(value: Any, status: int = 200, **headers: str) -> Answer:
+def json_answer(value: Any, status: int = 200, **headers: str) -> Answer:
     body = json.dumps(value).encode()
-    return raw(head(status, "application/json", Content_Length=str(len(body)), **headers) + body)
+    return raw_answer(head(status, "application/json", Content_Length=str(len(body)), **headers) + body)
 
 
-def failed(status: int, message: str = "no", **headers: str) -> Answer:
-    return as_json({"error": {"message": message}}, status, **headers)
+def error_answer(status: int, message: str = "no", **headers: str) -> Answer:
+    return json_answer({"error": {"message": message}}, status, **headers)
 
 
 async def stall(server: ModelServer, writer: asyncio.StreamWriter) -> None:
@@ -148,13 +148,13 @@ async def stall(server: ModelServer, writer: asyncio.StreamWriter) -> None:
     await asyncio.Event().wait()
 
 
-async def cut(server: ModelServer, writer: asyncio.StreamWriter) -> None:
+async def reset_connection(server: ModelServer, writer: asyncio.StreamWriter) -> None:
     """Reset the connection."""
     writer.transport.abort()
     raise ConnectionResetError
 
 
-def until(opened: asyncio.Event, answer: Answer) -> Answer:
+def answer_after(opened: asyncio.Event, answer: Answer) -> Answer:
     """*answer*, once *opened* is set."""
 
     async def wait_first(server: ModelServer, writer: asyncio.StreamWriter) -> None:

@@ -12,7 +12,7 @@ from familiar_connect.chat.types import InboundMessage
 
 
 @dataclass
-class ListeningPlace:
+class RecordingPlace:
     """Keeps what was sent and what was noted."""
 
     streams: bool = False
@@ -56,7 +56,7 @@ class ListeningPlace:
 
 
 @dataclass
-class EditingPlace(ListeningPlace):
+class EditablePlace(RecordingPlace):
     """A channel whose messages can be changed; `sent` holds what each reads now, `seen` every state in order."""
 
     edit_interval_s: float = 1.0
@@ -76,10 +76,10 @@ class EditingPlace(ListeningPlace):
 
 
 @dataclass
-class ClosedPlace(ListeningPlace):
+class ClosedPlace(RecordingPlace):
     """A channel that may be closed to us."""
 
     reason: str | None = "the thread is locked"
 
-    async def barred(self) -> str | None:
+    async def why_not_writable(self) -> str | None:
         return self.reason

@@ -28,7 +28,7 @@ def environment(home: Path | str, more: Mapping[str, str] | None = None) -> dict
     return {**kept, **ours, **(more or {}), "PYTHONPATH": paths}
 
 
-def familiar(
+def run_program(
     home: Path | str,
     *words: str,
     said: str | bytes = "",
@@ -61,7 +61,7 @@ def one_sentence(done: subprocess.CompletedProcess[str]) -> str:
 
 
 @contextmanager
-def served(*script: Answer) -> Iterator[ModelServer]:
+def model_endpoint(*script: Answer) -> Iterator[ModelServer]:
     """A model endpoint on loopback that lives beside blocking test code."""
     loop = asyncio.new_event_loop()
     server = ModelServer(list(script))
@@ -77,7 +77,7 @@ def served(*script: Answer) -> Iterator[ModelServer]:
         loop.close()
 
 
-def a_home(path: Path, server: ModelServer | None = None, *, model: str = "test-model") -> Path:
+def make_home(path: Path, server: ModelServer | None = None, *, model: str = "test-model") -> Path:
     """A home with Ember in it, whose replies come from *server* where there is one; the familiar's folder.
 
     The other slots stay on the embedded model, which is never asked for side work, so every request is a reply's.

@@ -29,7 +29,7 @@ HOUSE = Scene(
 ALONE = Scene(channel=ChannelContext("Ada", ChannelKind.dm), is_dm=True, me=WREN)
 
 
-def by(author: Author, content: str = "hi", kind: AuthorKind = "user", **more: Any) -> SimplifiedMessage:
+def entry_by(author: Author, content: str = "hi", kind: AuthorKind = "user", **more: Any) -> SimplifiedMessage:
     """Something *author* wrote, as it is shown."""
     facts: dict[str, Any] = {
         "id": f"{kind}-{author.user_id}-{content}",
@@ -43,8 +43,8 @@ def by(author: Author, content: str = "hi", kind: AuthorKind = "user", **more: A
     return SimplifiedMessage(**facts | more)
 
 
-def by_us(content: str = "hm", persona: str = "Wren") -> SimplifiedMessage:
-    return by(WREN, content, "persona", author_type="persona", author_name=persona, persona_name=persona)
+def our_entry(content: str = "hm", persona: str = "Wren") -> SimplifiedMessage:
+    return entry_by(WREN, content, "persona", author_type="persona", author_name=persona, persona_name=persona)
 
 
 def a_turn_of(*messages: SimplifiedMessage, imitated: Author | None = None, **more: Any) -> Turn:
@@ -60,7 +60,7 @@ def a_turn_of(*messages: SimplifiedMessage, imitated: Author | None = None, **mo
     return Turn(**facts | more)
 
 
-def in_place(
+def request_in_place(
     *messages: SimplifiedMessage,
     scene: Scene | None = HOUSE,
     settings: PlaceSettings | None = None,
@@ -78,7 +78,7 @@ def with_members(*members: Member, **more: Any) -> Scene:
     return replace(HOUSE, members=members, **more)
 
 
-def levels(choices: Sequence[tuple[Author, PrivacyLevel]]) -> Any:
+def privacy_levels(choices: Sequence[tuple[Author, PrivacyLevel]]) -> Any:
     """What each of them allows; everyone else allows everything."""
     chosen = {author.canonical_key: level for author, level in choices}
     return lambda author: chosen.get(author.canonical_key, PrivacyLevel.MINIMAL)

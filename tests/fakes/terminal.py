@@ -76,7 +76,7 @@ class TerminalSession:
         """What was written, without the commands to the terminal."""
         return _ESCAPES.sub("", self.raw.decode(errors="replace")).replace("\r", "")
 
-    def shows(self, words: str, *, times: int = 1) -> None:
+    def wait_for_text(self, words: str, *, times: int = 1) -> None:
         """Wait until *words* have been written so often."""
         wait_until(lambda: self.text.count(words) >= times, f"{words!r} x{times} in {self.text!r}")
 
@@ -92,11 +92,11 @@ class TerminalSession:
     def signal(self, number: signal.Signals) -> None:
         self._child.send_signal(number)
 
-    def ends(self) -> int:
+    def wait_end(self) -> int:
         """Wait for the program to leave; its exit code."""
         return self._child.wait(90)
 
-    def leaves(self) -> int:
+    def leave(self) -> int:
         """Type Ctrl-D until the program has left: one typed while no prompt is up is not seen. Its exit code."""
         for _ in range(60):
             self.type("\x04")
@@ -104,7 +104,7 @@ class TerminalSession:
                 return self._child.wait(1.5)
             except subprocess.TimeoutExpired:
                 continue
-        return self.ends()
+        return self.wait_end()
 
     @property
     def settings_now(self) -> list[object]:

@@ -13,7 +13,7 @@ from familiar_connect.context.types import ContextRequest
 from familiar_connect.identity import Author, PrivacyLevel
 from familiar_connect.llm.types import ToolCall
 from familiar_connect.memory.store import MemoryStore
-from familiar_connect.tools.box import Toolbox, TurnTools
+from familiar_connect.tools.toolbox import Toolbox, TurnTools
 from familiar_connect.tools.types import ALL_TOOLS, MemoryChange
 from tests.fakes.chat import TEA_HOUSE, minutes
 from tests.fakes.context import ADA, BO, a_request
@@ -57,14 +57,14 @@ def with_member(request: ContextRequest, author: Author, **facts: Any) -> Contex
     return replace(request, scene=scene)
 
 
-class Levels(dict[str, PrivacyLevel]):
+class PrivacyLevels(dict[str, PrivacyLevel]):
     """What people allow, by canonical key; everything where nothing is said."""
 
     def __call__(self, author: Author) -> PrivacyLevel:
         return self.get(author.canonical_key, PrivacyLevel.MINIMAL)
 
 
-class Told(list[MemoryChange]):
+class ChangeListener(list[MemoryChange]):
     """Whoever is told of changes."""
 
     async def __call__(self, change: MemoryChange) -> None:
@@ -75,7 +75,7 @@ def a_toolbox(store: MemoryStore, **more: Any) -> Toolbox:
     return Toolbox(ALL_TOOLS, store=store, **more)
 
 
-async def called(tools: TurnTools | None, name: str, /, **arguments: Any) -> Mapping[str, Any]:
+async def call_tool(tools: TurnTools | None, name: str, /, **arguments: Any) -> Mapping[str, Any]:
     """What a model is told when it calls *name*."""
     assert tools is not None
     told = json.loads(await tools.call(ToolCall("a", name, json.dumps(arguments))))

@@ -190,7 +190,7 @@ class TwitchServer:
         text = json.dumps({"metadata": {**metadata, "message_timestamp": STAMP}, "payload": payload})
         await (socket or self.sessions[-1]).send_str(text)
 
-    async def happens(self, kind: str, event: dict[str, Any], **more: Any) -> None:
+    async def notify(self, kind: str, event: dict[str, Any], **more: Any) -> None:
         """Tell of something that happened."""
         await self.raw("notification", {"subscription": {"type": kind, "id": kind}, "event": event}, **more)
 
@@ -213,4 +213,4 @@ class TwitchServer:
             "cheer": None,
             "reply": None,
         }
-        await self.happens("channel.chat.message", {**facts, **more}, socket=socket)
+        await self.notify("channel.chat.message", {**facts, **more}, socket=socket)

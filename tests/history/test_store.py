@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from familiar_connect.config.types import ChannelMode
-from familiar_connect.history.side_tables import FOLD_EVERY
+from familiar_connect.history.channel_stats import FOLD_EVERY
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import Author
-from familiar_connect.support.clock import HandClock
+from familiar_connect.support.clock import ManualClock
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 ADA = Author("discord", "1", "ada", "Ada")
@@ -25,12 +25,12 @@ HERE = 7
 
 
 @pytest.fixture
-def clock() -> HandClock:
-    return HandClock(NOON)
+def clock() -> ManualClock:
+    return ManualClock(NOON)
 
 
 @pytest.fixture
-def store(clock: HandClock) -> Iterator[HistoryStore]:
+def store(clock: ManualClock) -> Iterator[HistoryStore]:
     store = HistoryStore(":memory:", clock=clock)
     yield store
     store.close()
@@ -128,7 +128,7 @@ def test_the_same_platform_message_is_stored_once(store: HistoryStore) -> None:
 def test_append_new_tells_whether_the_turn_is_new(store: HistoryStore) -> None:
     """A second delivery is not; a turn without a platform's id always is."""
     told = [
-        store.append_new(familiar_id=ME, channel_id=HERE, role="user", content="x", platform_message_id=message_id)
+        store.append_if_new(familiar_id=ME, channel_id=HERE, role="user", content="x", platform_message_id=message_id)
         for message_id in ("m1", "m1", None, None)
     ]
 
@@ -220,7 +220,7 @@ def test_count_before_counts_what_lies_before(store: HistoryStore, turns: int) -
     assert [before(None, "full_rp"), before(8, "full_rp")] == [turns // 2, 3]
 
 
-def test_other_channels_show_their_newest_turn(store: HistoryStore, clock: HandClock) -> None:
+def test_other_channels_show_their_newest_turn(store: HistoryStore, clock: ManualClock) -> None:
     """Most recently active first, with the mode of the newest turn, even if that is none."""
     say(store, channel_id=1, mode="full_rp")
     say(store, channel_id=2)

@@ -13,20 +13,20 @@ import familiar_connect.llm as llm
 from familiar_connect.errors import ModelError, ModelSetupError, NoChoicesError
 from familiar_connect.llm.openai_compatible import OPENROUTER_BASE_URL, LLMClient
 from familiar_connect.llm.protocols import ChatModel, CompletionStream
+from familiar_connect.llm.sse import MAX_REPLY_CHARS
 from familiar_connect.llm.types import Completion, Message, Usage
-from familiar_connect.llm.wire import MAX_REPLY_CHARS
 from tests.fakes.model_server import (
     DONE,
     ModelServer,
-    as_json,
-    cut,
+    error_answer,
     event,
-    failed,
     head,
-    raw,
+    json_answer,
+    raw_answer,
+    reset_connection,
     stall,
-    streamed,
-    whole,
+    stream_answer,
+    whole_answer,
 )
 
 Make = Callable[..., LLMClient]
@@ -74,7 +74,7 @@ class TestOutgoing:
 
     async def test_a_stream_asks_for_usage_stop_and_length(self, client_of: Make) -> None:
         """Stop strings and the longest answer reach the server, and usage is asked for."""
-        async with ModelServer([streamed("hi")]) as server:
+        async with ModelServer([stream_answer("hi")]) as server:
             await read(client_of(server).start(ASKED, stop=("\n",), max_tokens=7))
 
             asked = server.requests[0]
@@ -86,7 +86,7 @@ class TestOutgoing:
 
     async def test_half_a_character_does_not_keep_the_rest_from_being_sent(self, client_of: Make) -> None:
         """A lone surrogate becomes a question mark."""
-        async with ModelServer([whole("ok")]) as server:
+        async with ModelServer([whole_answer("ok")]) as server:
             await client_of(server).chat([Message("user", "broken \udc80 text")])
 
             assert server.requests[0].payload["messages"][0]["content"] == "broken ? text"
@@ -95,12 +95,14 @@ class TestOutgoing:
 class TestAnswers:
     async def test_chat_returns_the_whole_answer(self, client_of: Make) -> None:
         """The text comes back as the assistant's message."""
-        async with ModelServer([whole("Hello, Sam!")]) as server:
+        async with ModelServer([whole_answer("Hello, Sam!")]) as server:
             assert await client_of(server).chat(ASKED) == Message("assistant", "Hello, Sam!")
 
     async def test_null_content_is_an_empty_reply(self, client_of: Make) -> None:
         """Null is nothing said, whole or streamed."""
-        async with ModelServer([whole(None), raw(head(), event(None), event(finish="stop"), DONE)]) as server:
+        async with ModelServer(
+            [whole_answer(None), raw_answer(head(), event(None), event(finish="stop"), DONE)]
+        ) as server:
             client = client_of(server)
 
             assert (await client.chat(ASKED)).content == ""
@@ -109,7 +111,7 @@ class TestAnswers:
     @pytest.mark.parametrize("answer", [{}, {"choices": []}, {"choices": None}, {"choices": [None]}])
     async def test_no_choices_is_a_value_error_that_says_so(self, client_of: Make, answer: Any) -> None:
         """An answer without a choice is named as what it is."""
-        async with ModelServer([as_json(answer)]) as server:
+        async with ModelServer([json_answer(answer)]) as server:
             with pytest.raises(ValueError, match="no choices") as caught:
                 await client_of(server).chat(ASKED)
 
@@ -118,7 +120,7 @@ class TestAnswers:
     async def test_a_stream_yields_pieces_and_fills_the_completion(self, client_of: Make) -> None:
         """Text, usage with cached tokens, provider, finish and times are there at the end."""
         usage = {"prompt_tokens": 50, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 40}}
-        async with ModelServer([streamed("Hel", "lo", usage=usage, provider="Acme")]) as server:
+        async with ModelServer([stream_answer("Hel", "lo", usage=usage, provider="Acme")]) as server:
             stream = client_of(server).start(ASKED)
             text = [piece async for piece in stream]
 
@@ -131,30 +133,30 @@ class TestAnswers:
 
     async def test_stream_is_the_text_alone(self, client_of: Make) -> None:
         """`stream` gives the pieces and nothing else."""
-        async with ModelServer([streamed("a", "b")]) as server:
+        async with ModelServer([stream_answer("a", "b")]) as server:
             assert [piece async for piece in client_of(server).stream(ASKED)] == ["a", "b"]
 
     async def test_an_endpoint_that_cannot_stream_answers_whole(self, client_of: Make) -> None:
         """A JSON answer to a streaming call is one piece."""
-        async with ModelServer([whole("all at once")]) as server:
+        async with ModelServer([whole_answer("all at once")]) as server:
             assert await read(client_of(server).start(ASKED)) == "all at once"
 
     async def test_line_ends_comments_and_split_characters_do_not_matter(self, client_of: Make) -> None:
         """CRLF, keep-alive comments and a character cut in the middle read like any other stream."""
         body = b": waiting\r\n\r\n" + event("fl🔥me").replace(b"\n", b"\r\n") + event("é", finish="stop") + DONE
-        async with ModelServer([raw(head(), *(body[at : at + 1] for at in range(len(body))))]) as server:
+        async with ModelServer([raw_answer(head(), *(body[at : at + 1] for at in range(len(body))))]) as server:
             assert await read(client_of(server).start(ASKED)) == "fl🔥meé"
 
     async def test_a_little_garbage_is_passed_over(self, client_of: Make) -> None:
         """A few lines that make no sense cost nothing."""
         async with ModelServer(
-            [raw(head(), b"what?\ndata: {broken\n\n", event("fine", finish="stop"), DONE)]
+            [raw_answer(head(), b"what?\ndata: {broken\n\n", event("fine", finish="stop"), DONE)]
         ) as server:
             assert await read(client_of(server).start(ASKED)) == "fine"
 
     async def test_nothing_but_garbage_is_an_error(self, client_of: Make) -> None:
         """An address that serves something else is named."""
-        async with ModelServer([raw(head(), b"<html>\n" * 100)]) as server:
+        async with ModelServer([raw_answer(head(), b"<html>\n" * 100)]) as server:
             with pytest.raises(ModelError, match="no chat completion"):
                 await read(client_of(server).start(ASKED))
 
@@ -163,7 +165,7 @@ class TestAnswers:
         halves = [
             b'data: {"choices":[{"delta":{"content":"%s"}}]}\n\n' % half for half in (b"\\ud83d", b"\\ude00 ok\\ud83d")
         ]
-        async with ModelServer([raw(head(), *halves, event(finish="stop"), DONE)]) as server:
+        async with ModelServer([raw_answer(head(), *halves, event(finish="stop"), DONE)]) as server:
             stream = client_of(server).start(ASKED)
             text = await read(stream)
 
@@ -171,31 +173,31 @@ class TestAnswers:
 
     async def test_a_whole_answer_holds_no_half_characters(self, client_of: Make) -> None:
         """It can be stored and shown."""
-        async with ModelServer([whole("ok \ud83d")]) as server:
+        async with ModelServer([whole_answer("ok \ud83d")]) as server:
             assert (await client_of(server).chat(ASKED)).content == "ok \ufffd"
 
     async def test_an_answer_nested_without_end_is_an_error(self, client_of: Make) -> None:
         """One sentence, as for any other page that is no answer."""
-        async with ModelServer([raw(head(200, "application/json"), b"[" * 200_000)]) as server:
+        async with ModelServer([raw_answer(head(200, "application/json"), b"[" * 200_000)]) as server:
             with pytest.raises(ModelError, match="no chat completion"):
                 await client_of(server).chat(ASKED)
 
     async def test_a_page_instead_of_an_answer_is_an_error(self, client_of: Make) -> None:
         """HTML with status 200 is no answer."""
-        async with ModelServer([raw(head(kind="text/html") + b"<html></html>")]) as server:
+        async with ModelServer([raw_answer(head(kind="text/html") + b"<html></html>")]) as server:
             with pytest.raises(ModelError, match="check `base_url`"):
                 await client_of(server).chat(ASKED)
 
     async def test_a_giant_line_is_refused(self, client_of: Make) -> None:
         """A line has an end, or the call has."""
-        async with ModelServer([raw(head(), b"data: ", *([b"x" * 65536] * 17))]) as server:
+        async with ModelServer([raw_answer(head(), b"data: ", *([b"x" * 65536] * 17))]) as server:
             with pytest.raises(ModelError, match="1 MiB"):
                 await read(client_of(server).start(ASKED))
 
     async def test_a_reply_without_end_is_cut(self, client_of: Make) -> None:
         """A model that does not stop is stopped."""
         piece = event("x" * 50_000)
-        async with ModelServer([raw(head(), *([piece] * 6))]) as server:
+        async with ModelServer([raw_answer(head(), *([piece] * 6))]) as server:
             stream = client_of(server).start(ASKED)
             with pytest.raises(ModelError, match="did not stop"):
                 await read(stream)
@@ -205,7 +207,7 @@ class TestAnswers:
     async def test_an_error_inside_the_stream_is_raised(self, client_of: Make) -> None:
         """What was said before stays in the completion."""
         error = b'data: {"error": {"message": "overloaded", "code": 400}}\n\n'
-        async with ModelServer([raw(head(), event("Well, "), error)]) as server:
+        async with ModelServer([raw_answer(head(), event("Well, "), error)]) as server:
             stream = client_of(server).start(ASKED)
             with pytest.raises(ModelError, match="overloaded"):
                 await read(stream)
@@ -215,7 +217,7 @@ class TestAnswers:
     async def test_an_observer_hears_of_every_call(self, client_of: Make) -> None:
         """Whole and streamed calls are both told of."""
         heard: list[Completion] = []
-        async with ModelServer([whole("one"), streamed("two")]) as server:
+        async with ModelServer([whole_answer("one"), stream_answer("two")]) as server:
             client = client_of(server)
             client.on_completion = heard.append
             await client.chat(ASKED)
@@ -227,7 +229,7 @@ class TestAnswers:
 class TestTroubleOnTheWay:
     async def test_a_stalled_stream_ends_with_a_retryable_error(self, client_of: Make) -> None:
         """Silence after a piece has an end."""
-        async with ModelServer([raw(head(), event("Once "), then=stall)]) as server:
+        async with ModelServer([raw_answer(head(), event("Once "), then=stall)]) as server:
             stream = client_of(server, timeout_s=0.1).start(ASKED)
             with pytest.raises(ModelError, match="silent") as caught:
                 await read(stream)
@@ -245,13 +247,16 @@ class TestTroubleOnTheWay:
                 await writer.drain()
                 await asyncio.sleep(0.01)
 
-        async with ModelServer([raw(head(), then=hum)]) as server:
+        async with ModelServer([raw_answer(head(), then=hum)]) as server:
             with pytest.raises(ModelError, match="silent"):
                 await read(client_of(server, timeout_s=0.1).start(ASKED))
 
     async def test_a_cut_stream_is_never_started_over(self, client_of: Make) -> None:
         """After the first piece an error is an error."""
-        answers = [raw(head(Transfer_Encoding="chunked"), _chunk(event("Once ")), then=cut), streamed("twice")]
+        answers = [
+            raw_answer(head(Transfer_Encoding="chunked"), _chunk(event("Once ")), then=reset_connection),
+            stream_answer("twice"),
+        ]
         async with ModelServer(answers) as server:
             stream = client_of(server).start(ASKED)
             with pytest.raises(ModelError) as caught:
@@ -261,13 +266,13 @@ class TestTroubleOnTheWay:
 
     async def test_a_stream_that_just_ends_is_not_taken_for_finished(self, client_of: Make) -> None:
         """Without an end mark half a reply does not pass for a whole one."""
-        async with ModelServer([raw(head(), event("Once upon"))]) as server:
+        async with ModelServer([raw_answer(head(), event("Once upon"))]) as server:
             with pytest.raises(ModelError, match="before it was finished"):
                 await read(client_of(server).start(ASKED))
 
     async def test_closing_a_stream_hangs_up(self, client_of: Make) -> None:
         """A reply nobody wants any more is not paid for."""
-        async with ModelServer([raw(head(), event("Once "), then=stall)]) as server:
+        async with ModelServer([raw_answer(head(), event("Once "), then=stall)]) as server:
             stream = client_of(server).start(ASKED)
             async for _ in stream:
                 break
@@ -277,7 +282,7 @@ class TestTroubleOnTheWay:
 
     async def test_cancelling_the_reader_hangs_up(self, client_of: Make) -> None:
         """An interrupted turn frees the server and its place."""
-        async with ModelServer([raw(head(), event("Once "), then=stall)]) as server:
+        async with ModelServer([raw_answer(head(), event("Once "), then=stall)]) as server:
             reading = asyncio.create_task(read(client_of(server).start(ASKED)))
             await server.arrived.wait()
             reading.cancel()
@@ -327,7 +332,7 @@ class TestTroubleOnTheWay:
     async def test_a_refusal_says_what_to_mend(self, client_of: Make, status: int, words: str) -> None:
         """Key, model, address: the sentence names the one that is wrong, and never the key."""
         async with ModelServer(
-            [failed(status, "bad key sk-secret-key-123", Location="http://elsewhere.invalid")]
+            [error_answer(status, "bad key sk-secret-key-123", Location="http://elsewhere.invalid")]
         ) as server:
             with pytest.raises(ModelSetupError, match=words) as caught:
                 await client_of(server, key_name="MY_KEY").chat(ASKED)
@@ -338,13 +343,13 @@ class TestTroubleOnTheWay:
 
     async def test_a_prompt_too_long_is_said_plainly(self, client_of: Make) -> None:
         """The window is named as the reason."""
-        async with ModelServer([failed(400, "exceeds the available context size (4096 tokens)")]) as server:
+        async with ModelServer([error_answer(400, "exceeds the available context size (4096 tokens)")]) as server:
             with pytest.raises(ModelError, match="longer than the window"):
                 await client_of(server).chat(ASKED)
 
     async def test_an_error_that_quotes_the_conversation_is_not_repeated(self, client_of: Make) -> None:
         """What people said stays out of error texts."""
-        async with ModelServer([failed(422, "bad input: Hello there, little flame! is not valid")]) as server:
+        async with ModelServer([error_answer(422, "bad input: Hello there, little flame! is not valid")]) as server:
             with pytest.raises(ModelError, match="422") as caught:
                 await client_of(server).chat(ASKED)
 
@@ -352,13 +357,13 @@ class TestTroubleOnTheWay:
 
     async def test_a_huge_error_body_is_not_swallowed_whole(self, client_of: Make) -> None:
         """An error is read up to a limit and then left."""
-        async with ModelServer([raw(head(400), *([b"x" * 65536] * 64), then=stall)]) as server:
+        async with ModelServer([raw_answer(head(400), *([b"x" * 65536] * 64), then=stall)]) as server:
             with pytest.raises(ModelError, match="400"):
                 await client_of(server, timeout_s=5.0).chat(ASKED)
 
     async def test_a_key_with_a_line_end_is_refused_without_showing_it(self, client_of: Make) -> None:
         """A badly pasted key gives a sentence, not a traceback with the key in it."""
-        async with ModelServer([whole("hi")]) as server:
+        async with ModelServer([whole_answer("hi")]) as server:
             with pytest.raises(ModelSetupError, match="characters no key has") as caught:
                 await client_of(server, api_key="sk-line\nend").chat(ASKED)
 
@@ -398,7 +403,7 @@ def test_one_client_serves_loop_after_loop() -> None:
     client = LLMClient(api_key=None, model="m", base_url="")
 
     async def once() -> str:
-        async with ModelServer([streamed("again")]) as server:
+        async with ModelServer([stream_answer("again")]) as server:
             client.base_url = server.base_url
             try:
                 return await read(client.start(ASKED))

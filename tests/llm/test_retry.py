@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from familiar_connect.errors import ModelError, ModelSetupError
-from familiar_connect.llm.connection import shown_url
-from familiar_connect.llm.gate import request_gate
+from familiar_connect.llm.concurrency import request_semaphore
+from familiar_connect.llm.connection import url_without_secrets
 from familiar_connect.llm.openai_compatible import LLMClient
 from familiar_connect.llm.retry import (
     Endpoint,
@@ -25,16 +25,29 @@ from familiar_connect.llm.retry import (
     safe_detail,
 )
 from familiar_connect.llm.types import Message
-from tests.fakes.model_server import Answer, ModelServer, cut, event, failed, head, raw, stall, streamed, whole
+from tests.fakes.model_server import (
+    Answer,
+    ModelServer,
+    error_answer,
+    event,
+    head,
+    raw_answer,
+    reset_connection,
+    stall,
+    stream_answer,
+    whole_answer,
+)
 
 Make = Callable[..., LLMClient]
 ASKED = [Message("user", "Hello")]
 
 
-@pytest.mark.parametrize("trouble", [failed(429), failed(500), failed(503), cut, raw(b"")])
+@pytest.mark.parametrize(
+    "trouble", [error_answer(429), error_answer(500), error_answer(503), reset_connection, raw_answer(b"")]
+)
 async def test_passing_trouble_is_tried_again(client_of: Make, waits: list[float], trouble: Answer) -> None:
     """429, 5xx, resets and empty answers cost a wait each, not the reply."""
-    async with ModelServer([trouble, trouble, whole("at last")]) as server:
+    async with ModelServer([trouble, trouble, whole_answer("at last")]) as server:
         answer = await client_of(server).chat(ASKED)
 
     assert (answer.content, len(waits)) == ("at last", 2)
@@ -44,7 +57,7 @@ async def test_passing_trouble_is_tried_again(client_of: Make, waits: list[float
 
 async def test_a_silent_server_is_tried_again(client_of: Make, waits: list[float]) -> None:
     """A timeout before the first byte may pass."""
-    async with ModelServer([stall, whole("at last")]) as server:
+    async with ModelServer([stall, whole_answer("at last")]) as server:
         answer = await client_of(server, timeout_s=0.1).chat(ASKED)
 
     assert (answer.content, len(waits)) == ("at last", 1)
@@ -52,7 +65,9 @@ async def test_a_silent_server_is_tried_again(client_of: Make, waits: list[float
 
 async def test_a_stream_is_tried_again_before_its_first_piece(client_of: Make) -> None:
     """Nobody has heard anything yet, so nothing is said twice; the attempts are counted."""
-    async with ModelServer([failed(500), raw(head(), then=cut), streamed("hi")]) as server:
+    async with ModelServer(
+        [error_answer(500), raw_answer(head(), then=reset_connection), stream_answer("hi")]
+    ) as server:
         stream = client_of(server).start(ASKED)
         text = [piece async for piece in stream]
 
@@ -61,7 +76,7 @@ async def test_a_stream_is_tried_again_before_its_first_piece(client_of: Make) -
 
 async def test_after_four_retries_the_last_error_is_raised(client_of: Make, waits: list[float]) -> None:
     """Patience ends."""
-    async with ModelServer([failed(500, "tired")]) as server:
+    async with ModelServer([error_answer(500, "tired")]) as server:
         with pytest.raises(ModelError, match="tired"):
             await client_of(server).chat(ASKED)
 
@@ -71,7 +86,7 @@ async def test_after_four_retries_the_last_error_is_raised(client_of: Make, wait
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 408, 409, 413, 422])
 async def test_other_refusals_are_final(client_of: Make, waits: list[float], status: int) -> None:
     """What would fail the same way is not repeated."""
-    async with ModelServer([failed(status)]) as server:
+    async with ModelServer([error_answer(status)]) as server:
         with pytest.raises(ModelError):
             await client_of(server).chat(ASKED)
 
@@ -80,7 +95,7 @@ async def test_other_refusals_are_final(client_of: Make, waits: list[float], sta
 
 async def test_the_servers_wish_is_honoured(client_of: Make, waits: list[float]) -> None:
     """Retry-After in seconds decides the wait."""
-    async with ModelServer([failed(429, Retry_After="7"), whole("thanks")]) as server:
+    async with ModelServer([error_answer(429, Retry_After="7"), whole_answer("thanks")]) as server:
         await client_of(server).chat(ASKED)
 
     assert len(waits) == 1
@@ -111,9 +126,9 @@ async def test_a_waiting_retry_holds_no_place(client_of: Make) -> None:
     inside: list[int] = []
 
     async def look(seconds: float) -> None:
-        inside.append(request_gate().running)
+        inside.append(request_semaphore().running)
 
-    async with ModelServer([failed(500), whole("ok")]) as server:
+    async with ModelServer([error_answer(500), whole_answer("ok")]) as server:
         await client_of(server, sleep=look).chat(ASKED)
 
     assert inside == [0]
@@ -121,7 +136,7 @@ async def test_a_waiting_retry_holds_no_place(client_of: Make) -> None:
 
 async def test_the_next_model_is_asked_when_one_fails(client_of: Make) -> None:
     """Fallbacks are tried in order."""
-    async with ModelServer([failed(404), failed(404), whole("third time lucky")]) as server:
+    async with ModelServer([error_answer(404), error_answer(404), whole_answer("third time lucky")]) as server:
         second, third = client_of(server, model="second"), client_of(server, model="third")
         answer = await client_of(server, model="first", fallbacks=(second, third)).chat(ASKED)
 
@@ -131,7 +146,7 @@ async def test_the_next_model_is_asked_when_one_fails(client_of: Make) -> None:
 
 async def test_when_every_model_fails_the_last_error_is_raised(client_of: Make) -> None:
     """The operator reads of the last one tried."""
-    async with ModelServer([failed(404), failed(401)]) as server:
+    async with ModelServer([error_answer(404), error_answer(401)]) as server:
         second = client_of(server, model="second", key_name="SECOND_KEY")
         with pytest.raises(ModelSetupError, match="SECOND_KEY"):
             await client_of(server, fallbacks=(second,)).chat(ASKED)
@@ -145,7 +160,7 @@ async def test_cancelling_a_wait_ends_the_call(client_of: Make) -> None:
         waiting.set()
         await asyncio.Event().wait()
 
-    async with ModelServer([failed(500)]) as server:
+    async with ModelServer([error_answer(500)]) as server:
         call = asyncio.create_task(client_of(server, sleep=wait).chat(ASKED))
         await waiting.wait()
         call.cancel()
@@ -157,13 +172,13 @@ async def test_cancelling_a_wait_ends_the_call(client_of: Make) -> None:
 
 async def test_an_unfinished_stream_of_nothing_is_tried_again(client_of: Make) -> None:
     """A stream that ends before it began has lost nothing."""
-    async with ModelServer([raw(head()), raw(head(), event("hi", finish="stop"))]) as server:
+    async with ModelServer([raw_answer(head()), raw_answer(head(), event("hi", finish="stop"))]) as server:
         assert [piece async for piece in client_of(server).stream(ASKED)] == ["hi"]
 
 
 def test_an_address_is_shown_without_what_may_be_a_key() -> None:
     """User, password and query stay out of sight."""
-    assert shown_url("https://me:pw@host:8443/v1/?key=sk-1#x") == "https://host:8443/v1"
+    assert url_without_secrets("https://me:pw@host:8443/v1/?key=sk-1#x") == "https://host:8443/v1"
 
 
 @given(key=st.text(min_size=8, max_size=60), before=st.text(max_size=100), after=st.text(max_size=100))
@@ -204,7 +219,7 @@ DEEP = b"[" * 200_000
 
 async def test_an_error_body_nobody_can_read_leaves_the_status_in_force(client_of: Make, waits: list[float]) -> None:
     """Brackets without end are no words; the call is tried again as the status asks."""
-    async with ModelServer([raw(head(500, "application/json"), DEEP), whole("at last")]) as server:
+    async with ModelServer([raw_answer(head(500, "application/json"), DEEP), whole_answer("at last")]) as server:
         answer = await client_of(server).chat(ASKED)
 
     assert (answer.content, len(waits)) == ("at last", 1)
@@ -212,7 +227,7 @@ async def test_an_error_body_nobody_can_read_leaves_the_status_in_force(client_o
 
 async def test_an_error_body_that_breaks_off_leaves_the_status_in_force(client_of: Make, waits: list[float]) -> None:
     """A refused key stays refused, whatever became of the words about it."""
-    broken = raw(head(401, "application/json", Content_Length="1000"), b'{"err', then=cut)
+    broken = raw_answer(head(401, "application/json", Content_Length="1000"), b'{"err', then=reset_connection)
     async with ModelServer([broken]) as server:
         with pytest.raises(ModelSetupError, match="401"):
             await client_of(server).chat(ASKED)

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from familiar_connect.llm.openai_compatible import LLMClient
-from familiar_connect.llm.scripted import ScriptedModel, Wants
+from familiar_connect.llm.scripted import ScriptedModel, ToolCallReply
 from familiar_connect.llm.streams import open_stream
 from familiar_connect.llm.tool_calls import MAX_ARGUMENT_CHARS, MAX_CALLS, ToolCallReader
 from familiar_connect.llm.types import ImagePart, Message, ToolCall, ToolSpec, VideoPart
-from tests.fakes.model_server import DONE, ModelServer, as_json, event, head, raw, streamed
+from tests.fakes.model_server import DONE, ModelServer, event, head, json_answer, raw_answer, stream_answer
 
 LOOK = ToolSpec("look", "Looks.", {"type": "object", "properties": {"at": {"type": "string"}}})
 
@@ -110,7 +110,7 @@ def delta(**more: Any) -> bytes:
 
 async def test_a_stream_tells_what_the_model_wants_done(client_of: Callable[..., LLMClient]) -> None:
     """The words come as pieces, the calls when it has ended; the tools went with the question."""
-    answer = raw(
+    answer = raw_answer(
         head(),
         event("Let me see."),
         delta(tool_calls=piece(0, "a", "look")),
@@ -134,7 +134,7 @@ async def test_an_endpoint_that_answers_whole_tells_it_too(client_of: Callable[.
     """Null content beside the calls is no trouble."""
     calls = [{"id": "a", "type": "function", "function": {"name": "look", "arguments": "{}"}}]
     message = {"role": "assistant", "content": None, "tool_calls": calls}
-    async with ModelServer([as_json({"choices": [{"message": message, "finish_reason": "tool_calls"}]})]) as server:
+    async with ModelServer([json_answer({"choices": [{"message": message, "finish_reason": "tool_calls"}]})]) as server:
         stream = open_stream(client_of(server), [Message("user", "hi")], tools=[LOOK], may_call=False)
 
         assert [text async for text in stream] == []
@@ -144,7 +144,7 @@ async def test_an_endpoint_that_answers_whole_tells_it_too(client_of: Callable[.
 
 async def test_without_tools_nothing_is_said_of_them(client_of: Callable[..., LLMClient]) -> None:
     """Endpoints that know none stay content."""
-    async with ModelServer([streamed("hi")]) as server:
+    async with ModelServer([stream_answer("hi")]) as server:
         stream = open_stream(client_of(server), [Message("user", "hi")])
 
         assert [text async for text in stream] == ["hi"]
@@ -154,7 +154,7 @@ async def test_without_tools_nothing_is_said_of_them(client_of: Callable[..., LL
 @pytest.mark.parametrize("arguments", [{"at": "sky"}, '{"at": "sky"}'])
 async def test_a_script_may_call_tools(arguments: Any) -> None:
     """After words or none."""
-    model = ScriptedModel([Wants((("look", arguments),), "Hm.")])
+    model = ScriptedModel([ToolCallReply((("look", arguments),), "Hm.")])
     stream = model.start([Message("user", "hi")], tools=[LOOK])
 
     assert [text async for text in stream] == ["Hm."]

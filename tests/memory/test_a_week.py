@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from familiar_connect.memory.maintenance.links import link_graph
 from familiar_connect.memory.people import read_aliases
-from familiar_connect.memory.tending.links import link_graph
-from familiar_connect.memory.versions import Versions
-from tests.fakes.week import ALICE_FILE, BOB_FILE, memory_of, week_in
+from familiar_connect.memory.versioning.versions import Versions
+from tests.fakes.sample_week import ALICE_FILE, BOB_FILE, copy_week, memory_of
 
 ROOT = Path(__file__).parent.parent.parent
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    return week_in(tmp_path)
+    return copy_week(tmp_path)
 
 
 def test_everyone_has_a_file_with_what_they_told(root: Path) -> None:

@@ -20,21 +20,21 @@ from hypothesis import strategies as st
 from familiar_connect.memory import audit as audit_module
 from familiar_connect.memory.audit import AuditLog, hash_of
 from familiar_connect.memory.audit_lines import (
-    all_standing,
-    find_standing,
+    active_changes,
+    find_active_change,
     hashes_in,
-    last_standing,
-    line_of,
-    withdrawal_of,
+    last_active_changes,
+    line_from_entry,
+    withdrawal_line,
 )
 from familiar_connect.memory.store import MemoryStore, MemoryStoreError, MemoryStorePathError
 from familiar_connect.memory.types import AuditEntry
-from familiar_connect.memory.versions import Versions
-from familiar_connect.support.clock import HandClock
+from familiar_connect.memory.versioning.versions import Versions
+from familiar_connect.support.clock import ManualClock
 
 
 def make_store(tmp_path: Path) -> tuple[MemoryStore, AuditLog]:
-    clock = HandClock(datetime(2031, 1, 1, tzinfo=UTC))
+    clock = ManualClock(datetime(2031, 1, 1, tzinfo=UTC))
     store = MemoryStore(tmp_path / "memory", audit_dir=tmp_path / "audit", clock=clock)
     assert store.audit is not None
     return store, store.audit
@@ -275,19 +275,25 @@ def test_a_glance_at_the_log_tells_what_reading_it_all_would(changes: list[tuple
         after = hash_of(str(number % 7).encode())
         entry = AuditEntry(name, "write", 1, "unknown", moment, hash_after=after)
         taken_back = replace(entry, hash_after=hash_of(str((number - 1) % 7).encode()))
-        lines.append({"w": line_of(entry), "x": withdrawal_of(taken_back), "t": line_of(entry)[:-9] + b"#torn"}[what])
+        lines.append(
+            {
+                "w": line_from_entry(entry),
+                "x": withdrawal_line(taken_back),
+                "t": line_from_entry(entry)[:-9] + b"#torn",
+            }[what]
+        )
     data = b"".join(line + b"\n" for line in lines)
 
     for path in (None, "a.md", 'q"uote.md', "ä.md"):
-        everything = all_standing(data, path)
-        assert last_standing(data, path, last) == everything[-last:]
+        everything = active_changes(data, path)
+        assert last_active_changes(data, path, last) == everything[-last:]
         for key, number, raw in everything if path else ():
-            assert find_standing(data, path or "", number) == (key, number, raw)
-            found = find_standing(data, path or "", hashes_in(raw)[-1][:12])
+            assert find_active_change(data, path or "", number) == (key, number, raw)
+            found = find_active_change(data, path or "", hashes_in(raw)[-1][:12])
             assert found is not None
             assert hashes_in(found[2]) == hashes_in(raw)
-    assert find_standing(data, "a.md", 0) is None
-    assert find_standing(data, "a.md", 99) is None
+    assert find_active_change(data, "a.md", 0) is None
+    assert find_active_change(data, "a.md", 99) is None
 
 
 def test_erasing_takes_leftovers_of_crashes_that_are_asked_for(tmp_path: Path) -> None:

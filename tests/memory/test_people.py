@@ -18,7 +18,7 @@ from familiar_connect.memory.people import (
     rebuild_aliases,
 )
 from familiar_connect.memory.store import MemoryStore
-from tests.fakes.talk import ALICE, BOB
+from tests.fakes.writer_setup import ALICE, BOB
 
 ALSO_ALICE = Author(platform="twitch", user_id="9", username=None, display_name="Alice")
 

@@ -13,8 +13,8 @@ from familiar_connect.history.store import HistoryStore
 from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.memory.scheduler import MemoryWriterScheduler
 from familiar_connect.memory.writer import MemoryWriterResult
-from familiar_connect.support.clock import HandClock
-from tests.fakes.talk import ALICE, EVENING, FAMILIAR, Table, answer
+from familiar_connect.support.clock import ManualClock
+from tests.fakes.writer_setup import ALICE, EVENING, FAMILIAR, WriterSetup, writer_answer
 
 
 class Desk:
@@ -56,7 +56,7 @@ class Office:
 
     def __init__(self) -> None:
         self.history = HistoryStore(":memory:")
-        self.clock = HandClock(EVENING)
+        self.clock = ManualClock(EVENING)
         self.desk = Desk(self.history)
         self.schedulers: list[MemoryWriterScheduler] = []
 
@@ -71,7 +71,7 @@ class Office:
 
     async def settle(self) -> None:
         for scheduler in self.schedulers:
-            await asyncio.wait_for(timeout=5, fut=scheduler.settled())
+            await asyncio.wait_for(timeout=5, fut=scheduler.wait_until_idle())
 
 
 @pytest.fixture
@@ -347,8 +347,8 @@ def test_successive_loops() -> None:
 
 async def test_with_a_real_writer_a_conversation_becomes_memory(tmp_path: Any) -> None:
     """Turns, threshold, model, files, watermark."""
-    table = Table(tmp_path)
-    writer = table.writer(ScriptedModel([answer("Alice said hi.")]))
+    table = WriterSetup(tmp_path)
+    writer = table.writer(ScriptedModel([writer_answer("Alice said hi.")]))
     scheduler = MemoryWriterScheduler(
         writer=writer, history_store=table.history, familiar_id=FAMILIAR, turn_threshold=2
     )
@@ -356,7 +356,7 @@ async def test_with_a_real_writer_a_conversation_becomes_memory(tmp_path: Any) -
     for words in ("hi", "hello?"):
         table.say((ALICE, words))
         await scheduler.notify_turn()
-    await scheduler.settled()
+    await scheduler.wait_until_idle()
     await scheduler.aclose()
 
     assert table.watermark == 2

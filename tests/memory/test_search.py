@@ -136,10 +136,10 @@ def test_grep_ends_at_its_time_limit(store: MemoryStore, monkeypatch: pytest.Mon
     root, limits = Root(store.root), MemoryStoreLimits()
     monkeypatch.setattr(search, "BATCH_BYTES", 1)
 
-    found = search.grep(root, limits, "alice", (), ignore_case=True, seconds=-1)
+    found = search.grep_tree(root, limits, "alice", (), ignore_case=True, seconds=-1)
     assert [hit.rel_path for hit in found] == ["notes.md"]
     with pytest.raises(MemoryStorePatternError, match="smaller folder"):
-        search.grep(root, limits, "needle", (), ignore_case=True, seconds=-1)
+        search.grep_tree(root, limits, "needle", (), ignore_case=True, seconds=-1)
 
 
 async def test_the_async_form_leaves_the_loop_free(store: MemoryStore) -> None:

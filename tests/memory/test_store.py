@@ -24,7 +24,7 @@ from familiar_connect.memory.store import (
     MemoryStoreLimits,
     MemoryStoreSizeLimitError,
 )
-from familiar_connect.support.clock import HandClock
+from familiar_connect.support.clock import ManualClock
 from familiar_connect.support.files import temporary_name
 
 
@@ -184,7 +184,7 @@ def test_leftovers_of_a_crash_are_ignored_and_swept(tmp_path: Path) -> None:
 
 def test_entries_tell_what_each_call_did(tmp_path: Path) -> None:
     """Operation, bytes of that call, source and time, oldest first; the list is a copy."""
-    clock = HandClock(datetime(2031, 1, 1, tzinfo=UTC))
+    clock = ManualClock(datetime(2031, 1, 1, tzinfo=UTC))
     store = MemoryStore(tmp_path, clock=clock)
     store.write_file("x.md", "é", source="memory_writer", run_id="r1", turn_range=(3, 9))
     store.append_file("x.md", "abc", source="  ")
@@ -259,7 +259,7 @@ def test_folders_that_cannot_be_read_are_told(tmp_path: Path, monkeypatch: pytes
     store = MemoryStore(tmp_path / "memory")
     store.write_file("self/deep/x.md", "x")
     store.write_file("topics", "a file")
-    assert [store.unreadable(path) for path in ("", "self", "nowhere")] == [[], [], []]
+    assert [store.unreadable_folders(path) for path in ("", "self", "nowhere")] == [[], [], []]
 
     real = Folder.open_folder
 
@@ -270,10 +270,10 @@ def test_folders_that_cannot_be_read_are_told(tmp_path: Path, monkeypatch: pytes
 
     monkeypatch.setattr(Folder, "open_folder", refuse)
     assert store.glob("self/**/*.md") == []
-    (told,) = store.unreadable()
+    (told,) = store.unreadable_folders()
     assert "'self/deep'" in told
     assert "no right" in told
-    assert "not a folder" in store.unreadable("topics")[0]
+    assert "not a folder" in store.unreadable_folders("topics")[0]
 
 
 @pytest.mark.parametrize(

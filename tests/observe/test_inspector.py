@@ -10,11 +10,11 @@ import pytest
 from familiar_connect.llm.types import Message
 from familiar_connect.observe.inspector import block_lines, explain_turn, turn_as_json, turn_facts, turn_line
 from familiar_connect.observe.last_context import NOTES, SEPARATOR
-from familiar_connect.observe.outline import outline_turn, turn_table
-from familiar_connect.observe.prefix import shared_prefix
+from familiar_connect.observe.prompt_prefix import measure_prefix
 from familiar_connect.observe.trace import StageSpan
+from familiar_connect.observe.turn_table import outline_turn, turn_table
 from familiar_connect.presets.types import ActivePreset, Preset, PresetNode
-from tests.fakes.observed import a_record, a_trace
+from tests.fakes.traces import a_record, a_trace
 
 ASSEMBLE = StageSpan(
     "assemble",
@@ -176,7 +176,7 @@ def test_a_cut_stands_once_however_many_blocks_its_source_has() -> None:
 
 def test_a_first_prompt_is_not_said_to_repeat_nothing() -> None:
     """Nothing is known of the one before, and that is what the page says."""
-    facts = shared_prefix(None, [Message("user", "hi")]).facts()
+    facts = measure_prefix(None, [Message("user", "hi")]).facts()
     page = explain_turn(a_trace(stages=(StageSpan("observe", 0, 0, facts),)))
 
     assert "not known in this run" in page

@@ -10,13 +10,13 @@ import pytest
 from familiar_connect.context.types import Modality
 from familiar_connect.llm.types import ImagePart, Message
 from familiar_connect.observe.last_context import LastContextCache, is_of_turn
-from familiar_connect.support.clock import HandClock
-from tests.fakes.observed import NOON
+from familiar_connect.support.clock import ManualClock
+from tests.fakes.traces import NOON
 
 
 @pytest.fixture
 def cache(tmp_path: Path) -> LastContextCache:
-    return LastContextCache(channels_root=tmp_path / "channels", clock=HandClock(NOON))
+    return LastContextCache(channels_root=tmp_path / "channels", clock=ManualClock(NOON))
 
 
 def test_a_page_shows_every_message_as_it_was_sent(cache: LastContextCache, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from familiar_connect.observe.ledger import MetricsCollector, NullCollector, SQLiteCollector
 from familiar_connect.observe.trace import StageSpan, TurnTrace
-from tests.fakes.observed import NOON, a_trace
+from tests.fakes.traces import NOON, a_trace
 
 
 def ids(traces: list[TurnTrace]) -> list[str]:

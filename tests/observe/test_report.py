@@ -18,7 +18,7 @@ from familiar_connect.observe.report import (
     throughput_stats,
 )
 from familiar_connect.observe.trace import StageSpan, TurnTrace
-from tests.fakes.observed import NOON, a_trace
+from tests.fakes.traces import NOON, a_trace
 
 Report = Callable[[Sequence[TurnTrace]], str]
 REPORTS: list[Report] = [

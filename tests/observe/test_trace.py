@@ -8,17 +8,17 @@ import pytest
 
 from familiar_connect.context.types import Modality, ProviderOutcome
 from familiar_connect.observe.trace import StageSpan, TraceBuilder, TurnTrace
-from familiar_connect.support.clock import HandClock
-from tests.fakes.observed import NOON, a_trace
+from familiar_connect.support.clock import ManualClock
+from tests.fakes.traces import NOON, a_trace
 
 
-def a_builder(clock: HandClock | None = None) -> TraceBuilder:
+def a_builder(clock: ManualClock | None = None) -> TraceBuilder:
     return TraceBuilder(familiar_id="wren", channel_id=7, guild_id=3, modality="text", clock=clock)
 
 
 async def test_a_span_is_timed_from_the_start_of_the_turn() -> None:
     """Start and duration come from the clock, metadata from the call and from the body."""
-    clock = HandClock(NOON)
+    clock = ManualClock(NOON)
     builder = a_builder(clock)
     clock.advance(1.0)
 
@@ -67,7 +67,7 @@ async def test_a_span_is_recorded_when_it_is_cancelled() -> None:
 
 def test_a_finished_trace_says_who_where_when_and_how_long() -> None:
     """Identity, ISO time, duration and tags are on the trace."""
-    clock = HandClock(NOON)
+    clock = ManualClock(NOON)
     builder = TraceBuilder(
         familiar_id="wren", channel_id=7, guild_id=None, modality=Modality.voice, clock=clock, new_id=lambda: "id-1"
     )
@@ -90,7 +90,7 @@ def test_a_finished_trace_says_who_where_when_and_how_long() -> None:
 
 def test_ids_sort_in_the_order_of_the_turns() -> None:
     """Also when the clock stands still, no two are the same and the later sorts later."""
-    clock = HandClock(NOON)
+    clock = ManualClock(NOON)
     ids = [a_builder(clock).trace_id for _ in range(50)]
     clock.advance(0.001)
     ids.append(a_builder(clock).trace_id)

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from familiar_connect.errors import SetupError
-from familiar_connect.platforms.supervise import CALM_S, LONGEST_WAIT_S, run_all
-from familiar_connect.support.clock import HandClock
+from familiar_connect.platforms.supervise import HEALTHY_AFTER_S, LONGEST_WAIT_S, run_all
+from familiar_connect.support.clock import ManualClock
 
 
 class Door:
@@ -37,8 +37,8 @@ class Waits:
         self.seconds.append(seconds)
 
 
-def hand_clock() -> HandClock:
-    return HandClock(datetime(2025, 6, 1, tzinfo=UTC))
+def hand_clock() -> ManualClock:
+    return ManualClock(datetime(2025, 6, 1, tzinfo=UTC))
 
 
 async def test_a_crash_is_told_and_followed_by_another_start() -> None:
@@ -64,7 +64,7 @@ async def test_after_a_long_calm_a_crash_counts_as_the_first() -> None:
     clock, waits = hand_clock(), Waits()
 
     def calm() -> Exception:
-        clock.advance(CALM_S)
+        clock.advance(HEALTHY_AFTER_S)
         return OSError()
 
     door = Door("twitch", lambda: OSError(), lambda: OSError(), calm)

@@ -13,7 +13,7 @@ from familiar_connect.context.protocols import Arranger
 from familiar_connect.context.types import ContextItem, ContextRequest, DroppedNote, ItemTag, Layer, Prompt
 from familiar_connect.errors import FamiliarError
 from familiar_connect.llm.types import ImagePart, TextPart
-from familiar_connect.presets.arranger import NativeArranger, PresetArranger, choose
+from familiar_connect.presets.arranger import NativeArranger, PresetArranger, make_random_choices
 from familiar_connect.presets.types import (
     ActivePreset,
     CardFields,
@@ -88,7 +88,7 @@ def test_choices_are_made_last(text: str, chosen: str) -> None:
         def getrandbits(self, k: int, /) -> int:
             return 0
 
-    assert choose(a_prompt(item(text)), First()).items[0].text == chosen
+    assert make_random_choices(a_prompt(item(text)), First()).items[0].text == chosen
 
 
 def test_what_people_said_is_never_rolled() -> None:
@@ -102,7 +102,7 @@ def test_what_people_said_is_never_rolled() -> None:
         directives=Directives(lower=(dice,), tail=(dice,), queued_reply=dice, uncensor=dice, prefill=dice),
     )
 
-    found = choose(prompt, random.Random(1))
+    found = make_random_choices(prompt, random.Random(1))
 
     assert [each.text for each in found.items] == [dice, dice, dice, "a"]
     assert found.items[0] is prompt.items[0]

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from familiar_connect.errors import PresetError
-from familiar_connect.presets.load import MAX_BYTES, MAX_DEPTH, MAX_PROMPTS, is_none, read_preset, safe_name
-from familiar_connect.presets.orders import BUILT_IN, DEFAULT_ORDER, find_node, is_comment_only, nodes_of
+from familiar_connect.presets.load import MAX_BYTES, MAX_DEPTH, MAX_PROMPTS, is_no_preset, read_preset, safe_preset_name
+from familiar_connect.presets.prompt_order import BUILT_IN, DEFAULT_ORDER, find_node, is_comment_only, nodes_of
 from familiar_connect.presets.types import OrderEntry, Preset, PresetFidelity, PresetNode, PresetSettings
 
 OURS, THEIRS = PresetFidelity.with_memory, PresetFidelity.sillytavern
@@ -406,28 +406,28 @@ def test_anything_is_a_preset_or_one_sentence(raw: bytes | str) -> None:
 )
 def test_names_become_files_of_that_name(name: str, safe: str) -> None:
     """Letters of every script stay; what leads elsewhere does not."""
-    assert safe_name(name) == safe
+    assert safe_preset_name(name) == safe
 
 
 @pytest.mark.parametrize("name", ["", "...", " / "[:1], "\x00"])
 def test_a_name_of_nothing_is_refused(name: str) -> None:
     """With the way out."""
     with pytest.raises(PresetError, match="--name"):
-        safe_name(name)
+        safe_preset_name(name)
 
 
 @given(st.text())
 def test_safe_names_are_safe_and_stay(name: str) -> None:
     """One plain file on every system, short enough, and the same when asked again."""
     try:
-        safe = safe_name(name)
+        safe = safe_preset_name(name)
     except PresetError:
         return
 
-    assert safe_name(safe) == safe
+    assert safe_preset_name(safe) == safe
     assert len(safe) <= 100
     assert len(safe.encode()) <= 200
     assert not set(safe) & set('/\\:*?"<>|\0\n')
     assert not safe.startswith((".", " "))
     assert not safe.endswith((".", " "))
-    assert not is_none(safe)
+    assert not is_no_preset(safe)

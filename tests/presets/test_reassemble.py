@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from familiar_connect.context.messages import to_messages
 from familiar_connect.context.types import ContextItem, ItemTag
 from familiar_connect.llm.types import Capabilities
-from familiar_connect.presets.reassemble import SAMPLES_END, Layout, reassemble
-from familiar_connect.presets.resolve import Resolved
+from familiar_connect.presets.reassemble import SAMPLES_END, PresetLayout, reassemble
+from familiar_connect.presets.resolve_nodes import ResolvedPreset
 from familiar_connect.presets.types import PresetNode
 
 STRICT = Capabilities(strict_roles=True)
@@ -64,7 +64,9 @@ def deep(content: str, depth: int | None, **more: Any) -> PresetNode:
 
 def arranged(items: Sequence[ContextItem], *nodes: PresetNode, **more: Any) -> list[ContextItem]:
     told = more.pop("told", frozenset())
-    return reassemble(items, Resolved(nodes=nodes, told=frozenset(told)), Layout(preset="p", **more))
+    return reassemble(
+        items, ResolvedPreset(nodes=nodes, content_macros=frozenset(told)), PresetLayout(preset="p", **more)
+    )
 
 
 def texts(items: Sequence[ContextItem]) -> str:

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from familiar_connect.errors import PresetError
-from familiar_connect.presets.orders import nodes_of
+from familiar_connect.presets.prompt_order import nodes_of
 from familiar_connect.presets.store import MAX_CACHED, MAX_VERSIONS, STATE_NAME, PresetStore
 from familiar_connect.presets.types import PresetFidelity
 
@@ -77,7 +77,7 @@ def test_the_same_bytes_again_change_nothing(store: PresetStore, tmp_path: Path)
     """Not the file, not the toggles; it is in force again, though."""
     store.import_bytes("a", a_preset())
     store.toggle("a", "b")
-    store.off()
+    store.use_none()
     before = (tmp_path / "presets" / "a.json").stat()
     report = store.import_bytes("a", a_preset())
 
@@ -150,7 +150,7 @@ def test_one_at_most_is_in_force(store: PresetStore) -> None:
     assert (store.names(), store.active()) == (["Alpha", "Beta"], "Beta")
     assert store.use("alpha") == "Alpha"
     assert text_of(store) == "A"
-    store.off()
+    store.use_none()
     assert (store.active(), store.lookup(None)) == (None, None)
 
 
@@ -265,7 +265,7 @@ def test_a_change_by_hand_or_by_another_process_is_noticed(store: PresetStore, t
     PresetStore(tmp_path / "presets").use("b")
 
     assert text_of(store) == "put there"
-    PresetStore(tmp_path / "presets").off()
+    PresetStore(tmp_path / "presets").use_none()
     assert store.lookup(None) is None
 
 
@@ -314,7 +314,7 @@ def test_what_is_remembered_is_bounded(store: PresetStore) -> None:
     for number in range(MAX_CACHED * 2):
         store.lookup(f"ghost {number}")
 
-    assert len(store._seen) == MAX_CACHED
+    assert len(store._cache) == MAX_CACHED
 
 
 @pytest.mark.parametrize("state", ["{", "[]", "7", "[" * 99_999, '"a"'])

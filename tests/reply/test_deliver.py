@@ -10,7 +10,7 @@ import pytest
 from familiar_connect.config import TypingSimulationConfig
 from familiar_connect.errors import DeliveryError
 from familiar_connect.reply.deliver import MAX_RETRIES, TextDeliveryRegistry, TextDeliveryTracker, deliver
-from tests.fakes.place import ListeningPlace
+from tests.fakes.place import RecordingPlace
 
 AT_ONCE = TypingSimulationConfig()
 TYPED = TypingSimulationConfig(enabled=True, chars_per_second=10, min_delay_s=0, max_delay_s=9, inter_line_pause_s=0.7)
@@ -68,7 +68,7 @@ def test_a_registry_makes_a_tracker_when_first_asked() -> None:
 
 async def test_without_typing_a_reply_is_split_to_the_limit() -> None:
     """Every piece fits the platform."""
-    place, tracker = ListeningPlace(limit=5), TextDeliveryTracker(7)
+    place, tracker = RecordingPlace(limit=5), TextDeliveryTracker(7)
 
     await deliver("aaa bbb\n\nccc", place, AT_ONCE, tracker)
 
@@ -79,7 +79,7 @@ async def test_without_typing_a_reply_is_split_to_the_limit() -> None:
 
 async def test_with_typing_each_piece_is_typed_sent_and_followed_by_a_pause() -> None:
     """Typing, delay, send, pause, per piece."""
-    place, slept = ListeningPlace(), []
+    place, slept = RecordingPlace(), []
 
     async def sleep(seconds: float) -> None:
         slept.append((seconds, len(place.sent)))
@@ -93,7 +93,7 @@ async def test_with_typing_each_piece_is_typed_sent_and_followed_by_a_pause() ->
 
 async def test_a_streaming_place_gets_pieces_as_they_come() -> None:
     """And a finished text as one."""
-    place = ListeningPlace(streams=True)
+    place = RecordingPlace(streams=True)
 
     async def pieces() -> AsyncIterator[str]:
         yield "Hel"
@@ -108,7 +108,7 @@ async def test_a_streaming_place_gets_pieces_as_they_come() -> None:
 
 async def test_until_its_first_piece_a_stream_is_not_being_delivered() -> None:
     """A newer message ends a delivery, not the writing of a reply."""
-    place, tracker, written = ListeningPlace(streams=True), TextDeliveryTracker(7), asyncio.Event()
+    place, tracker, written = RecordingPlace(streams=True), TextDeliveryTracker(7), asyncio.Event()
 
     async def pieces() -> AsyncIterator[str]:
         await written.wait()
@@ -125,7 +125,7 @@ async def test_until_its_first_piece_a_stream_is_not_being_delivered() -> None:
 
 async def test_a_piece_on_its_way_still_arrives_and_counts() -> None:
     """What is recorded as said was sent, and what was sent is recorded."""
-    place, tracker = ListeningPlace(limit=3, hold=asyncio.Event()), TextDeliveryTracker(7)
+    place, tracker = RecordingPlace(limit=3, hold=asyncio.Event()), TextDeliveryTracker(7)
     task = asyncio.create_task(deliver("aaa bbb", place, AT_ONCE, tracker))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
@@ -140,7 +140,7 @@ async def test_a_piece_on_its_way_still_arrives_and_counts() -> None:
     assert task.cancelled()
 
 
-class ShakyPlace(ListeningPlace):
+class ShakyPlace(RecordingPlace):
     """Fails as told, then lets things through."""
 
     def __init__(self, *failures: Exception, limit: int = 2000) -> None:
@@ -182,7 +182,7 @@ async def test_trying_again_has_an_end_and_what_arrived_before_stays() -> None:
     async def first_then_none(text: str) -> None:
         if place.sent:
             raise hiccup()
-        await ListeningPlace.send(place, text)
+        await RecordingPlace.send(place, text)
 
     place.send = first_then_none  # type: ignore[method-assign]
     with pytest.raises(DeliveryError, match="hiccups"):
@@ -258,7 +258,7 @@ async def test_a_piece_of_which_nobody_knows_whether_it_arrived_is_an_error() ->
 
 async def test_many_newer_messages_end_a_delivery_no_harder_than_one() -> None:
     """The piece that is on its way arrives and is known."""
-    place, tracker = ListeningPlace(hold=asyncio.Event()), TextDeliveryTracker(7)
+    place, tracker = RecordingPlace(hold=asyncio.Event()), TextDeliveryTracker(7)
     asyncio.create_task(deliver("Hello", place, AT_ONCE, tracker))  # noqa: RUF006 - the tracker holds it
     await asyncio.sleep(0)
     newer = [asyncio.create_task(tracker.cancel_and_wait()) for _ in range(3)]
@@ -272,7 +272,7 @@ async def test_many_newer_messages_end_a_delivery_no_harder_than_one() -> None:
 
 async def test_a_reply_that_insists_is_not_ended_before_its_first_piece() -> None:
     """After it, a newer message ends it as any other."""
-    place, tracker = ListeningPlace(), TextDeliveryTracker(7)
+    place, tracker = RecordingPlace(), TextDeliveryTracker(7)
     slept: list[float] = []
 
     async def sleep(seconds: float) -> None:

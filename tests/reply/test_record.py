@@ -8,9 +8,9 @@ from familiar_connect.chat.scene import ChannelContext, ChannelKind, Scene
 from familiar_connect.chat.types import SaidMessage, Turn
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.history.store import HistoryStore
-from familiar_connect.reply.record import record, remember_for_a_day
-from tests.fakes.house import ANA, NOON
-from tests.fakes.notes import Kept, an_entry, answered
+from familiar_connect.reply.record import capture_short_term, record
+from tests.fakes.scripted_familiar import ANA, NOON
+from tests.fakes.short_term import NotesSetup, an_entry, finished_turn
 
 TURN = Turn(
     familiar_id="wren",
@@ -50,10 +50,10 @@ async def test_nothing_sent_leaves_no_row() -> None:
 
 async def test_how_the_conversation_stands_is_noted_for_a_day() -> None:
     """G1, G2: with the reply, under the channel's name."""
-    kept = Kept()
+    kept = NotesSetup()
     scene = Scene(channel=ChannelContext("kitchen", ChannelKind.text))
 
-    await remember_for_a_day(kept.notes, answered(an_entry("hello")), "Hm.", scene=scene)
+    await capture_short_term(kept.notes, finished_turn(an_entry("hello")), "Hm.", scene=scene)
 
     assert kept.lines() == ["Ada: hello", "Wren: Hm."]
     assert kept.here().channel_name == "kitchen"
@@ -61,11 +61,11 @@ async def test_how_the_conversation_stands_is_noted_for_a_day() -> None:
 
 async def test_a_note_that_cannot_be_kept_breaks_nothing(caplog: pytest.LogCaptureFixture) -> None:
     """G6: the turn goes on; the log says so without a word of what was said."""
-    kept = Kept()
+    kept = NotesSetup()
     notes = kept.notes
     kept.history.close()
 
-    await remember_for_a_day(notes, answered(an_entry("a secret")), "Hm.")
+    await capture_short_term(notes, finished_turn(an_entry("a secret")), "Hm.")
 
     assert "short-term note could not be kept" in caplog.text
     assert "secret" not in caplog.text

@@ -9,9 +9,9 @@ from familiar_connect.config import ChannelMode, channel_config_for_mode
 from familiar_connect.context.types import Layer, Modality, PendingTurn
 from familiar_connect.llm.types import Capabilities
 from familiar_connect.presets.types import ActivePreset, CardFields, Preset, PresetFidelity, PresetNode
-from familiar_connect.reply.request import suited_to, to_request
+from familiar_connect.reply.request import to_request, with_model_limits
 from familiar_connect.support.tokens import estimate_tokens
-from tests.fakes.house import ANA, BEN, NOON
+from tests.fakes.scripted_familiar import ANA, BEN, NOON
 
 CHANNEL = channel_config_for_mode(ChannelMode.full_rp)
 SAID = (
@@ -41,12 +41,12 @@ def test_what_was_spoken_is_answered_as_voice() -> None:
 
 def test_a_channel_suits_a_model_that_says_nothing_of_itself() -> None:
     """Nothing is taken away without a reason."""
-    assert suited_to(CHANNEL, Capabilities()) == CHANNEL
+    assert with_model_limits(CHANNEL, Capabilities()) == CHANNEL
 
 
 def test_a_small_model_gets_small_budgets_and_the_time_it_needs() -> None:
     """No layer gets more than before, and together less than the whole."""
-    small = suited_to(CHANNEL, Capabilities(budget_tokens=800, deadline_s=90.0))
+    small = with_model_limits(CHANNEL, Capabilities(budget_tokens=800, deadline_s=90.0))
 
     assert (small.budget_tokens, small.deadline_s) == (800, 90.0)
     assert small.mode is CHANNEL.mode
@@ -58,7 +58,7 @@ def test_a_small_model_gets_small_budgets_and_the_time_it_needs() -> None:
 
 def test_a_large_model_changes_no_budget() -> None:
     """A window is not a reason to spend more."""
-    assert suited_to(CHANNEL, Capabilities(budget_tokens=100_000, deadline_s=1.0)) == CHANNEL
+    assert with_model_limits(CHANNEL, Capabilities(budget_tokens=100_000, deadline_s=1.0)) == CHANNEL
 
 
 def a_preset(text: str, fidelity: PresetFidelity = PresetFidelity.with_memory) -> ActivePreset:

@@ -13,9 +13,9 @@ from familiar_connect.conversation.types import BufferedMessage, Exchange, Respo
 from familiar_connect.errors import ModelError
 from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.llm.types import Capabilities
-from familiar_connect.reply.runner import rewrites
-from tests.fakes.house import ANA, CHANNEL, NOON, House, a_house
-from tests.fakes.place import ClosedPlace, EditingPlace, ListeningPlace
+from familiar_connect.reply.runner import may_rewrite
+from tests.fakes.place import ClosedPlace, EditablePlace, RecordingPlace
+from tests.fakes.scripted_familiar import ANA, CHANNEL, NOON, ScriptedFamiliar, scripted_familiar
 
 
 def an_exchange(text: str = "hi", channel_id: int = CHANNEL) -> Exchange:
@@ -30,9 +30,9 @@ def an_exchange(text: str = "hi", channel_id: int = CHANNEL) -> Exchange:
 
 async def test_the_outcome_tells_what_went_out(tmp_path: Path) -> None:
     """Sent text and trace of the turn, with every stage in order."""
-    async with a_house(tmp_path, ["One.\n\nTwo."]) as house:
+    async with scripted_familiar(tmp_path, ["One.\n\nTwo."]) as house:
         house.place.limit = 5
-        outcome = await house.familiar.path.runner.respond(an_exchange(), house.place)
+        outcome = await house.familiar.reply_path.runner.respond(an_exchange(), house.place)
 
     assert outcome is not None
     assert (outcome.sent, outcome.interrupted, outcome.error) == ("One.\n\nTwo.", False, None)
@@ -45,9 +45,9 @@ async def test_a_failing_model_is_told_to_the_place_and_nothing_is_recorded(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """One warning names the main reply."""
-    async with a_house(tmp_path, [ModelError("nobody listens at that address")]) as house:
-        outcome = await house.familiar.path.runner.respond(an_exchange(), house.place)
-        told = house.told()
+    async with scripted_familiar(tmp_path, [ModelError("nobody listens at that address")]) as house:
+        outcome = await house.familiar.reply_path.runner.respond(an_exchange(), house.place)
+        told = house.roles_and_texts()
 
     assert outcome is not None
     assert outcome.error == "nobody listens at that address"
@@ -68,10 +68,10 @@ async def test_what_was_said_before_a_failure_is_recorded(tmp_path: Path) -> Non
 
         return words()  # type: ignore[return-value]
 
-    async with a_house(tmp_path, ["whatever"], streams=True) as house:
+    async with scripted_familiar(tmp_path, ["whatever"], streams=True) as house:
         house.model._pieces = breaks_off
-        outcome = await house.familiar.path.runner.respond(an_exchange(), house.place)
-        told = house.told()
+        outcome = await house.familiar.reply_path.runner.respond(an_exchange(), house.place)
+        told = house.roles_and_texts()
 
     assert outcome is not None
     assert outcome.sent == "".join(house.place.sent).strip()
@@ -82,9 +82,9 @@ async def test_what_was_said_before_a_failure_is_recorded(tmp_path: Path) -> Non
 
 async def test_a_broken_channel_file_is_told_and_no_model_is_asked(tmp_path: Path) -> None:
     """The sentence names the file."""
-    async with a_house(tmp_path) as house:
+    async with scripted_familiar(tmp_path) as house:
         (house.familiar.root / "channels" / "8.toml").write_text("mode = [", encoding="utf-8")
-        outcome = await house.familiar.path.runner.respond(an_exchange(channel_id=8), house.place)
+        outcome = await house.familiar.reply_path.runner.respond(an_exchange(channel_id=8), house.place)
 
     assert outcome is None
     assert "8.toml" in house.place.notices[0]
@@ -95,13 +95,13 @@ async def test_the_familiars_neighbours_are_told_of_each_turn(tmp_path: Path) ->
     """Whoever wants to know that something was said is called after it is stored."""
     told: list[int] = []
 
-    async with a_house(tmp_path) as house:
+    async with scripted_familiar(tmp_path) as house:
 
         async def notify() -> None:
-            told.append(len(house.told()))
+            told.append(len(house.roles_and_texts()))
 
-        house.familiar.path.runner.notify_turn = notify
-        await house.familiar.path.runner.respond(an_exchange(), house.place)
+        house.familiar.reply_path.runner.notify_turn = notify
+        await house.familiar.reply_path.runner.respond(an_exchange(), house.place)
 
     assert told == [1]
 
@@ -111,10 +111,10 @@ async def test_a_place_that_cannot_be_written_to_costs_one_error_and_records_not
     tmp_path: Path, caplog: pytest.LogCaptureFixture, streams: bool
 ) -> None:
     """What is recorded as said was sent."""
-    async with a_house(tmp_path, streams=streams) as house:
+    async with scripted_familiar(tmp_path, streams=streams) as house:
         house.place.fails_with = OSError("locked")
-        outcome = await house.familiar.path.runner.respond(an_exchange(), house.place)
-        told = house.told()
+        outcome = await house.familiar.reply_path.runner.respond(an_exchange(), house.place)
+        told = house.roles_and_texts()
 
     assert outcome is not None
     assert outcome.error == "the place cannot be written to (OSError)"
@@ -125,9 +125,9 @@ async def test_a_place_that_cannot_be_written_to_costs_one_error_and_records_not
 @pytest.mark.parametrize("streams", [False, True])
 async def test_a_model_that_breaks_in_an_unforeseen_way_is_told_by_name_only(tmp_path: Path, streams: bool) -> None:
     """Nobody knows what words an unknown error carries."""
-    async with a_house(tmp_path, [RuntimeError("it said: hi, my secret")], streams=streams) as house:
-        outcome = await house.familiar.path.runner.respond(an_exchange(), house.place)
-        told = house.told()
+    async with scripted_familiar(tmp_path, [RuntimeError("it said: hi, my secret")], streams=streams) as house:
+        outcome = await house.familiar.reply_path.runner.respond(an_exchange(), house.place)
+        told = house.roles_and_texts()
 
     assert outcome is not None
     assert told == []
@@ -137,33 +137,33 @@ async def test_a_model_that_breaks_in_an_unforeseen_way_is_told_by_name_only(tmp
 
 async def test_a_client_replaced_at_run_time_answers_the_next_turn(tmp_path: Path) -> None:
     """Collaborators are looked up when they are used."""
-    async with a_house(tmp_path, ["from the first"]) as house:
+    async with scripted_familiar(tmp_path, ["from the first"]) as house:
         house.familiar.llm_clients["main_prose"] = ScriptedModel(["from the second"])
-        await house.familiar.path.runner.respond(an_exchange(), house.place)
+        await house.familiar.reply_path.runner.respond(an_exchange(), house.place)
 
     assert house.place.sent == ["from the second"]
 
 
 async def test_a_cancelled_turn_still_records_what_was_sent(tmp_path: Path) -> None:
     """The cancellation follows after the record."""
-    async with a_house(tmp_path, ["one two three"], streams=True) as house:
+    async with scripted_familiar(tmp_path, ["one two three"], streams=True) as house:
         pause = house.model.pause_after(2)
-        task = asyncio.create_task(house.familiar.path.runner.respond(an_exchange(), house.place))
+        task = asyncio.create_task(house.familiar.reply_path.runner.respond(an_exchange(), house.place))
         await pause.reached.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        told = house.told()
+        told = house.roles_and_texts()
 
     assert told == [("assistant", "".join(house.place.sent).strip())]
 
 
 async def test_a_polisher_without_a_strong_model_does_not_hold_up_the_stream(tmp_path: Path) -> None:
     """In a mode with recast, an embedded familiar streams all the same."""
-    async with a_house(tmp_path, ["one two three"], streams=True) as house:
+    async with scripted_familiar(tmp_path, ["one two three"], streams=True) as house:
         sidecar = house.familiar.root / "channels" / "8.toml"
         sidecar.write_text('mode = "full_rp"\n', encoding="utf-8")
-        await house.familiar.path.runner.respond(an_exchange(channel_id=8), house.place)
+        await house.familiar.reply_path.runner.respond(an_exchange(channel_id=8), house.place)
 
     assert len(house.place.sent) > 1
 
@@ -172,14 +172,14 @@ def test_a_polisher_counts_as_one_unless_its_model_is_too_weak() -> None:
     """One that has no model at all works by itself."""
     weak = ScriptedModel(capabilities=Capabilities(side_tasks=False))
 
-    assert not rewrites(SimpleNamespace(llm_client=weak))
-    assert rewrites(SimpleNamespace(llm_client=ScriptedModel()))
-    assert rewrites(SimpleNamespace())
+    assert not may_rewrite(SimpleNamespace(llm_client=weak))
+    assert may_rewrite(SimpleNamespace(llm_client=ScriptedModel()))
+    assert may_rewrite(SimpleNamespace())
 
 
 async def test_a_polished_reply_reaches_a_streaming_place_whole(tmp_path: Path) -> None:
     """Post-processors see the finished text; only what they made of it is sent."""
-    async with a_house(tmp_path, ["raw words"], streams=True) as house:
+    async with scripted_familiar(tmp_path, ["raw words"], streams=True) as house:
         await respond_with_recast(house)
         told = house.familiar.history_store.recent(familiar_id="ember", channel_id=8, limit=5)
 
@@ -187,18 +187,18 @@ async def test_a_polished_reply_reaches_a_streaming_place_whole(tmp_path: Path) 
     assert [turn.content for turn in told] == ["polished words"]
 
 
-async def respond_with_recast(house: House) -> None:
+async def respond_with_recast(house: ScriptedFamiliar) -> None:
     sidecar = house.familiar.root / "channels" / "8.toml"
     sidecar.write_text('mode = "full_rp"\n', encoding="utf-8")
     house.familiar.llm_clients["post_process_style"] = ScriptedModel(["polished words"])
-    await house.familiar.path.runner.respond(an_exchange(channel_id=8), house.place)
+    await house.familiar.reply_path.runner.respond(an_exchange(channel_id=8), house.place)
 
 
 def test_a_listening_place_is_a_place() -> None:
     """The fake keeps the protocol."""
     from familiar_connect.reply.protocols import Place
 
-    assert isinstance(ListeningPlace(), Place)
+    assert isinstance(RecordingPlace(), Place)
 
 
 async def test_a_place_closed_to_us_costs_one_error_and_no_model_call(
@@ -210,9 +210,9 @@ async def test_a_place_closed_to_us_costs_one_error_and_no_model_call(
     async def report(sentence: str) -> None:
         told.append(sentence)
 
-    async with a_house(tmp_path) as house:
-        house.familiar.path.runner.report = report
-        outcome = await house.familiar.path.runner.respond(an_exchange(), ClosedPlace())
+    async with scripted_familiar(tmp_path) as house:
+        house.familiar.reply_path.runner.report = report
+        outcome = await house.familiar.reply_path.runner.respond(an_exchange(), ClosedPlace())
 
     assert (outcome, house.model.calls) == (None, [])
     assert [r.message for r in caplog.records if r.levelno == logging.ERROR] == ["reply could not be delivered"]
@@ -225,10 +225,10 @@ async def test_an_owner_out_of_reach_costs_nothing_more(tmp_path: Path) -> None:
     async def report(sentence: str) -> None:
         raise OSError("no line")
 
-    async with a_house(tmp_path) as house:
-        house.familiar.path.runner.report = report
+    async with scripted_familiar(tmp_path) as house:
+        house.familiar.reply_path.runner.report = report
         house.place.fails_with = OSError("locked")
-        outcome = await house.familiar.path.runner.respond(an_exchange(), house.place)
+        outcome = await house.familiar.reply_path.runner.respond(an_exchange(), house.place)
 
     assert outcome is not None
     assert outcome.error == "the place cannot be written to (OSError)"
@@ -236,11 +236,11 @@ async def test_an_owner_out_of_reach_costs_nothing_more(tmp_path: Path) -> None:
 
 async def test_where_messages_can_be_changed_a_reply_may_grow_in_one(tmp_path: Path) -> None:
     """If the settings say so; what it reads in the end is recorded."""
-    async with a_house(tmp_path, ["Once upon a time."]) as house:
-        place = EditingPlace(edit_interval_s=0.0)
-        house.familiar.path.runner._grows = True
-        outcome = await house.familiar.path.runner.respond(an_exchange(), place)
-        told = house.told()
+    async with scripted_familiar(tmp_path, ["Once upon a time."]) as house:
+        place = EditablePlace(edit_interval_s=0.0)
+        house.familiar.reply_path.runner._edits_live = True
+        outcome = await house.familiar.reply_path.runner.respond(an_exchange(), place)
+        told = house.roles_and_texts()
 
     assert outcome is not None
     assert len(place.seen) > 1

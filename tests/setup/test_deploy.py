@@ -13,7 +13,7 @@ import click
 import pytest
 
 from familiar_connect.cli import VERBS, cli
-from tools.launch import asked_extras, lock_of
+from tools.launch import lock_of, parse_extras
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
@@ -56,7 +56,7 @@ def test_the_image_is_set_up_by_our_own_script() -> None:
     """With extras that have locks."""
     libraries, step = of("RUN")
     words = shlex.split(step.split("&&", maxsplit=1)[0])
-    extras, left = asked_extras(words[2:])
+    extras, left = parse_extras(words[2:])
 
     assert "libgomp1" in libraries
     assert words[:2] == ["python3", "run.py"]

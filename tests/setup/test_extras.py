@@ -10,8 +10,8 @@ import pytest
 
 from tests.setup.test_repository import package, pins, project
 from tests.setup.test_run_script import Checkout, make_checkout
-from tools.launch import EXTRAS, SetupProblem, asked_extras
-from tools.lock import LOCKS, beyond
+from tools.launch import EXTRAS, SetupProblem, parse_extras
+from tools.lock import LOCKS, entries_beyond
 
 POSIX = pytest.mark.skipif(os.name == "nt", reason="the stand-in checkout is driven with POSIX paths")
 
@@ -28,14 +28,14 @@ POSIX = pytest.mark.skipif(os.name == "nt", reason="the stand-in checkout is dri
 )
 def test_extras_stand_before_the_verb(words: list[str], extras: list[str], left: list[str]) -> None:
     """What follows the verb is the verb's."""
-    assert asked_extras(words) == (extras, left)
+    assert parse_extras(words) == (extras, left)
 
 
 @pytest.mark.parametrize("words", [["--with"], ["--with", "voice", "run"], ["--with="]])
 def test_an_unknown_extra_is_a_sentence(words: list[str]) -> None:
     """It names those there are."""
     with pytest.raises(SetupProblem, match="discord, twitch"):
-        asked_extras(words)
+        parse_extras(words)
 
 
 def with_locks(folder: Path) -> Checkout:
@@ -97,4 +97,4 @@ def test_a_lock_beyond_another_keeps_wider_conditions() -> None:
     base = "a==1 \\\n    --hash=sha256:00\nb==2 ; python_version < '3.12' \\\n    --hash=sha256:11\n"
     lock = base.replace(" ; python_version < '3.12'", "") + "c==3 \\\n    --hash=sha256:22\n"
 
-    assert re.findall(r"(?m)^\w", beyond(lock, base)) == ["b", "c"]
+    assert re.findall(r"(?m)^\w", entries_beyond(lock, base)) == ["b", "c"]

@@ -13,9 +13,9 @@ from familiar_connect.config.types import ChannelMode
 from familiar_connect.errors import ConfigError
 from familiar_connect.familiar import Familiar
 from familiar_connect.slash.command import SlashCommand, SlashContext, SlashPlace, SlashReply
-from familiar_connect.slash.registry import COMMANDS, MAY_NOT_MANAGE, command, use
+from familiar_connect.slash.registry import COMMANDS, MAY_NOT_MANAGE, find_command, run_command
 from familiar_connect.subscriptions import SubscriptionKind
-from tests.fakes.house import ANA, House, a_house
+from tests.fakes.scripted_familiar import ANA, ScriptedFamiliar, scripted_familiar
 
 ROOM = 70
 GUILD = 700
@@ -49,14 +49,14 @@ def a_place(kind: ChannelKind = ChannelKind.text, **facts: Any) -> SlashPlace:
     return SlashPlace(channel=ChannelContext("den", kind), guild_id=GUILD, **facts)
 
 
-async def ask(house: House, name: str, words: str = "", **facts: Any) -> SlashReply:
-    found = command(name)
+async def ask(house: ScriptedFamiliar, name: str, words: str = "", **facts: Any) -> SlashReply:
+    found = find_command(name)
     assert found is not None
     about = {"place": a_place(), "is_operator": True, **facts}
-    return await use(found, SlashContext(channel_id=ROOM, author=ANA, words=words, **about), house.familiar)
+    return await run_command(found, SlashContext(channel_id=ROOM, author=ANA, words=words, **about), house.familiar)
 
 
-def listens(house: House, kind: SubscriptionKind = SubscriptionKind.text, channel_id: int = ROOM) -> bool:
+def listens(house: ScriptedFamiliar, kind: SubscriptionKind = SubscriptionKind.text, channel_id: int = ROOM) -> bool:
     return house.familiar.subscriptions.get(channel_id=channel_id, kind=kind) is not None
 
 
@@ -74,10 +74,10 @@ def test_the_promised_commands_exist_and_take_no_options() -> None:
         "context",
     ]
 
-    assert [name for name in promised if command(name) is None] == []
+    assert [name for name in promised if find_command(name) is None] == []
     assert all(not each.options for each in COMMANDS if each.name in promised)
-    assert command("awaken") is None
-    assert command("sleep") is None
+    assert find_command("awaken") is None
+    assert find_command("sleep") is None
     assert {"privacy", "memory", "persona", "reward", "punish"} <= {each.name for each in COMMANDS}
 
 
@@ -90,7 +90,7 @@ def test_discord_takes_every_name_and_description() -> None:
 @pytest.mark.parametrize("kind", [ChannelKind.forum_root, ChannelKind.dm, ChannelKind.voice, ChannelKind.category])
 async def test_only_text_channels_and_threads_can_be_subscribed(tmp_path: Path, kind: ChannelKind) -> None:
     """Others are refused in a sentence."""
-    async with a_house(tmp_path) as house:
+    async with scripted_familiar(tmp_path) as house:
         reply = await ask(house, "subscribe-text", place=a_place(kind))
 
         assert reply.text.endswith(".")
@@ -99,7 +99,7 @@ async def test_only_text_channels_and_threads_can_be_subscribed(tmp_path: Path, 
 
 async def test_a_channel_we_cannot_use_is_refused(tmp_path: Path) -> None:
     """Both rights are named."""
-    async with a_house(tmp_path) as house:
+    async with scripted_familiar(tmp_path) as house:
         reply = await ask(house, "subscribe-text", place=a_place(can_view=False, can_send=False))
 
         assert "view this channel and to send messages" in reply.text
@@ -110,7 +110,7 @@ async def test_unsubscribing_clears_what_waited_and_goes_on_without_the_writer(t
     """A writer that fails is no reason to stay."""
     acknowledged: list[bool] = []
 
-    async with a_house(tmp_path) as house:
+    async with scripted_familiar(tmp_path) as house:
 
         async def acknowledge(text: str) -> None:
             acknowledged.append(listens(house))
@@ -130,7 +130,7 @@ async def test_voice_is_joined_then_registered_then_greeted(tmp_path: Path) -> N
     """And left again, cleanly."""
     door = Door()
 
-    async with a_house(tmp_path) as house:
+    async with scripted_familiar(tmp_path) as house:
         joined = await ask(house, "subscribe-my-voice", place=a_place(voice=door))
         registered = listens(house, SubscriptionKind.voice, 77)
         door.connected_channel_id = 77
@@ -156,7 +156,7 @@ async def test_voice_is_joined_then_registered_then_greeted(tmp_path: Path) -> N
 )
 async def test_voice_that_cannot_be_had_leaves_nothing_registered(tmp_path: Path, door: Door | None, says: str) -> None:
     """It says what lacks."""
-    async with a_house(tmp_path) as house:
+    async with scripted_familiar(tmp_path) as house:
         reply = await ask(house, "subscribe-my-voice", place=a_place(voice=door))
 
         assert says in reply.text
@@ -166,7 +166,7 @@ async def test_voice_that_cannot_be_had_leaves_nothing_registered(tmp_path: Path
 
 async def test_a_backdrop_can_be_typed_where_there_are_no_forms(tmp_path: Path) -> None:
     """Without words it shows the present one, `clear` clears it."""
-    async with a_house(tmp_path) as house:
+    async with scripted_familiar(tmp_path) as house:
         before = await ask(house, "channel-backdrop")
         await ask(house, "channel-backdrop", "A den under the oak")
         shown = await ask(house, "channel-backdrop")
@@ -179,7 +179,7 @@ async def test_a_backdrop_can_be_typed_where_there_are_no_forms(tmp_path: Path) 
 
 async def test_a_form_that_comes_back_empty_clears(tmp_path: Path) -> None:
     """And keeps the mode."""
-    async with a_house(tmp_path) as house:
+    async with scripted_familiar(tmp_path) as house:
         await ask(house, "channel-full-rp")
         await ask(house, "channel-backdrop", "Somewhere")
         await ask(house, "channel-backdrop", "", from_form=True)
@@ -191,7 +191,7 @@ async def test_a_form_that_comes_back_empty_clears(tmp_path: Path) -> None:
 
 async def test_rights_are_asked_for_and_the_operator_has_them_all(tmp_path: Path) -> None:
     """Whoever manages the channel may change it; nobody else."""
-    async with a_house(tmp_path) as house:
+    async with scripted_familiar(tmp_path) as house:
         refused = await ask(house, "subscribe-text", is_operator=False)
         allowed = await ask(house, "subscribe-text", is_operator=False, may_manage=True)
 
@@ -208,10 +208,10 @@ async def test_a_command_that_fails_is_a_sentence(tmp_path: Path) -> None:
     async def worse(ctx: SlashContext, familiar: Familiar) -> SlashReply:
         raise ZeroDivisionError("secret")
 
-    async with a_house(tmp_path) as house:
+    async with scripted_familiar(tmp_path) as house:
         ctx = SlashContext(channel_id=ROOM, author=ANA, is_operator=True)
-        told = await use(SlashCommand(name="x", description="x", run=broken), ctx, house.familiar)
-        named = await use(SlashCommand(name="x", description="x", run=worse), ctx, house.familiar)
+        told = await run_command(SlashCommand(name="x", description="x", run=broken), ctx, house.familiar)
+        named = await run_command(SlashCommand(name="x", description="x", run=worse), ctx, house.familiar)
 
         assert told.text == "channels/70.toml: line 3 is no TOML"
         assert "ZeroDivisionError" in named.text

@@ -6,25 +6,27 @@ from pathlib import Path
 
 from familiar_connect.chat.scene import ChannelContext, ChannelKind
 from familiar_connect.identity import PrivacyLevel
-from familiar_connect.memory.notes.conditioning import MAX_REASON
+from familiar_connect.memory.conditioning import MAX_REASON
 from familiar_connect.slash.command import SlashContext, SlashPlace, SlashReply
-from familiar_connect.slash.registry import command, use
-from tests.fakes.house import ANA, CHANNEL, House, a_house
+from familiar_connect.slash.registry import find_command, run_command
+from tests.fakes.scripted_familiar import ANA, CHANNEL, ScriptedFamiliar, scripted_familiar
 
 GUILD = 7
 IN_A_SERVER = SlashPlace(channel=ChannelContext("den", ChannelKind.text), guild_id=GUILD)
 
 
-async def ask(house: House, name: str, words: str = "", *, place: SlashPlace | None = IN_A_SERVER) -> SlashReply:
-    found = command(name)
+async def ask(
+    house: ScriptedFamiliar, name: str, words: str = "", *, place: SlashPlace | None = IN_A_SERVER
+) -> SlashReply:
+    found = find_command(name)
     assert found is not None
     context = SlashContext(channel_id=CHANNEL, author=ANA, is_operator=False, words=words, place=place)
-    return await use(found, context, house.familiar)
+    return await run_command(found, context, house.familiar)
 
 
 async def test_privacy_is_shown_chosen_and_kept(tmp_path: Path) -> None:
     """Each level says what it means; another word changes nothing."""
-    async with a_house(tmp_path) as house:
+    async with scripted_familiar(tmp_path) as house:
         shown = await ask(house, "privacy")
         chosen = await ask(house, "privacy", "FULL")
         wrong = await ask(house, "privacy", "secret")
@@ -39,7 +41,7 @@ async def test_privacy_is_shown_chosen_and_kept(tmp_path: Path) -> None:
 
 async def test_a_reward_is_counted_per_reason(tmp_path: Path) -> None:
     """The same reason in other letters is the same; without one it is kept, and nobody learns from it."""
-    async with a_house(tmp_path) as house:
+    async with scripted_familiar(tmp_path) as house:
         await ask(house, "reward", "pat being kind")
         twice = await ask(house, "reward", "pat  Being   KIND ")
         bare = await ask(house, "reward", "hug")
@@ -60,7 +62,7 @@ async def test_a_reward_is_counted_per_reason(tmp_path: Path) -> None:
 
 async def test_what_cannot_be_a_reward_is_said(tmp_path: Path) -> None:
     """An unknown action, a reason too long, a person who is not to be kept."""
-    async with a_house(tmp_path) as house:
+    async with scripted_familiar(tmp_path) as house:
         unknown = await ask(house, "reward", "bite hard")
         long = await ask(house, "reward", f"pat {'x' * (MAX_REASON + 1)}")
         await ask(house, "privacy", "full")
@@ -73,7 +75,7 @@ async def test_what_cannot_be_a_reward_is_said(tmp_path: Path) -> None:
 
 async def test_the_persona_introduces_itself(tmp_path: Path) -> None:
     """In the words of its card, or by name alone."""
-    async with a_house(tmp_path) as house:
+    async with scripted_familiar(tmp_path) as house:
         told = await ask(house, "persona")
         (house.familiar.root / "memory" / "self" / "description.md").unlink()
         bare = await ask(house, "persona")

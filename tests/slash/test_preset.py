@@ -8,21 +8,21 @@ from pathlib import Path
 from familiar_connect.presets.store import FOLDER, PresetStore
 from familiar_connect.slash.command import SlashContext
 from familiar_connect.slash.preset import MAX_LISTED, USAGE
-from familiar_connect.slash.registry import command
-from tests.fakes.house import ANA, CHANNEL, House, a_house
+from familiar_connect.slash.registry import find_command
+from tests.fakes.scripted_familiar import ANA, CHANNEL, ScriptedFamiliar, scripted_familiar
 
 
-def store_of(house: House) -> PresetStore:
+def store_of(house: ScriptedFamiliar) -> PresetStore:
     return PresetStore(house.familiar.root / FOLDER)
 
 
-def bring(house: House, name: str, *nodes: str) -> None:
+def bring(house: ScriptedFamiliar, name: str, *nodes: str) -> None:
     prompts = [{"identifier": f"id-{node}", "name": node, "content": f"text of {node}"} for node in nodes]
     store_of(house).import_bytes(name, json.dumps({"prompts": prompts}).encode())
 
 
-async def ask(house: House, words: str = "") -> str:
-    found = command("preset")
+async def ask(house: ScriptedFamiliar, words: str = "") -> str:
+    found = find_command("preset")
     assert found is not None
     assert found.operator_only
     asked = SlashContext(channel_id=CHANNEL, author=ANA, is_operator=True, words=words)
@@ -33,7 +33,7 @@ async def ask(house: House, words: str = "") -> str:
 
 async def test_without_words_the_presets_are_listed(tmp_path: Path) -> None:
     """The one in force with its prompts and their numbers."""
-    async with a_house(tmp_path) as house:
+    async with scripted_familiar(tmp_path) as house:
         assert "There are no presets" in await ask(house)
         bring(house, "Alpha", "One")
         bring(house, "Beta", "Two", "Three")
@@ -53,7 +53,7 @@ async def test_without_words_the_presets_are_listed(tmp_path: Path) -> None:
 
 async def test_a_preset_is_chosen_and_put_away(tmp_path: Path) -> None:
     """By name, with spaces in it too."""
-    async with a_house(tmp_path) as house:
+    async with scripted_familiar(tmp_path) as house:
         bring(house, "My own", "One")
         bring(house, "Beta", "Two")
 
@@ -65,7 +65,7 @@ async def test_a_preset_is_chosen_and_put_away(tmp_path: Path) -> None:
 
 async def test_a_prompt_is_switched_over_on_and_off(tmp_path: Path) -> None:
     """A name that ends in "on" or "off" is a name first."""
-    async with a_house(tmp_path) as house:
+    async with scripted_familiar(tmp_path) as house:
         bring(house, "Alpha", "One", "Lights off")
 
         assert await ask(house, "toggle one") == "One is off in Alpha."
@@ -77,7 +77,7 @@ async def test_a_prompt_is_switched_over_on_and_off(tmp_path: Path) -> None:
 
 async def test_a_channel_of_its_own_mind_is_told_of(tmp_path: Path) -> None:
     """What is switched there is the channel's preset."""
-    async with a_house(tmp_path) as house:
+    async with scripted_familiar(tmp_path) as house:
         bring(house, "Alpha", "One")
         bring(house, "Beta", "Two")
         folder = house.familiar.root / "channels"
@@ -91,7 +91,7 @@ async def test_a_channel_of_its_own_mind_is_told_of(tmp_path: Path) -> None:
 
 async def test_anything_else_is_answered_with_what_can_be_said(tmp_path: Path) -> None:
     """And a mistake with one sentence."""
-    async with a_house(tmp_path) as house:
+    async with scripted_familiar(tmp_path) as house:
         assert [await ask(house, words) for words in ("dance", "use", "toggle")] == [USAGE] * 3
         assert "No preset is in force here" in await ask(house, "toggle 1")
         assert "there is no preset 'x'" in await ask(house, "use x")
@@ -99,7 +99,7 @@ async def test_anything_else_is_answered_with_what_can_be_said(tmp_path: Path) -
 
 async def test_long_lists_are_cut_and_say_so(tmp_path: Path) -> None:
     """Nobody reads a hundred lines."""
-    async with a_house(tmp_path) as house:
+    async with scripted_familiar(tmp_path) as house:
         bring(house, "Alpha", *(f"node {number}" for number in range(MAX_LISTED + 5)))
         text = await ask(house)
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from familiar_connect.slash.command import SlashContext, SlashReply
 from familiar_connect.slash.memory import MAX_LISTED
-from familiar_connect.slash.registry import COMMANDS, command
-from tests.fakes.house import ANA, CHANNEL, House, a_house
+from familiar_connect.slash.registry import COMMANDS, find_command
+from tests.fakes.scripted_familiar import ANA, CHANNEL, ScriptedFamiliar, scripted_familiar
 
 
-async def ask(house: House, name: str, words: str = "") -> SlashReply:
-    found = command(name)
+async def ask(house: ScriptedFamiliar, name: str, words: str = "") -> SlashReply:
+    found = find_command(name)
     assert found is not None
     asked = SlashContext(channel_id=CHANNEL, author=ANA, is_operator=True, words=words)
     return await found.run(asked, house.familiar)
@@ -24,13 +24,13 @@ def test_each_command_has_a_name_and_says_what_it_does() -> None:
     assert len(set(names)) == len(names)
     assert all(name == name.lower() and " " not in name for name in names)
     assert all(each.description for each in COMMANDS)
-    assert [command(name) for name in names] == list(COMMANDS)
-    assert command("nonsense") is None
+    assert [find_command(name) for name in names] == list(COMMANDS)
+    assert find_command("nonsense") is None
 
 
 async def test_memory_lists_the_files_and_where_they_are(tmp_path: Path) -> None:
     """Plain files, one a line."""
-    async with a_house(tmp_path) as house:
+    async with scripted_familiar(tmp_path) as house:
         reply = await ask(house, "memory")
 
     assert "self/description.md" in reply.text
@@ -40,13 +40,13 @@ async def test_memory_lists_the_files_and_where_they_are(tmp_path: Path) -> None
 
 async def test_memory_shows_one_file(tmp_path: Path) -> None:
     """Its text and nothing else."""
-    async with a_house(tmp_path) as house:
+    async with scripted_familiar(tmp_path) as house:
         assert (await ask(house, "memory", "self/name.md")).text == "Ember"
 
 
 async def test_memory_refuses_a_path_outside_in_one_sentence(tmp_path: Path) -> None:
     """Neither up nor absolute."""
-    async with a_house(tmp_path) as house:
+    async with scripted_familiar(tmp_path) as house:
         for path in ("../character.toml", "/etc/passwd", "no/such.md"):
             reply = await ask(house, "memory", path)
             assert "Traceback" not in reply.text
@@ -56,7 +56,7 @@ async def test_memory_refuses_a_path_outside_in_one_sentence(tmp_path: Path) -> 
 
 async def test_a_long_list_is_cut_and_says_so(tmp_path: Path) -> None:
     """Nobody reads a thousand lines."""
-    async with a_house(tmp_path) as house:
+    async with scripted_familiar(tmp_path) as house:
         for number in range(MAX_LISTED + 5):
             house.familiar.memory_store.write_file(f"topics/{number:03}.md", "x", source="test")
         reply = await ask(house, "memory")
@@ -67,9 +67,9 @@ async def test_a_long_list_is_cut_and_says_so(tmp_path: Path) -> None:
 
 async def test_context_of_another_channel_is_not_shown(tmp_path: Path) -> None:
     """A channel sees its own prompt."""
-    async with a_house(tmp_path) as house:
+    async with scripted_familiar(tmp_path) as house:
         await house.talk("hi")
-        found = command("context")
+        found = find_command("context")
         assert found is not None
         elsewhere = SlashContext(channel_id=999, author=ANA, is_operator=True)
         reply = await found.run(elsewhere, house.familiar)
@@ -79,10 +79,10 @@ async def test_context_of_another_channel_is_not_shown(tmp_path: Path) -> None:
 
 async def test_context_without_a_trace_still_shows_the_page(tmp_path: Path) -> None:
     """A lost ledger costs the explanation, not the prompt."""
-    async with a_house(tmp_path) as house:
+    async with scripted_familiar(tmp_path) as house:
         await house.talk("hi there")
-        await house.quiet()
-        house.familiar.path.collector.flush()
+        await house.wait_until_idle()
+        house.familiar.reply_path.collector.flush()
         for path in house.familiar.root.glob("metrics.db*"):
             path.unlink()
         reply = await ask(house, "context")
@@ -92,7 +92,7 @@ async def test_context_without_a_trace_still_shows_the_page(tmp_path: Path) -> N
 
 async def test_memory_finds_a_file_by_the_end_of_its_path(tmp_path: Path) -> None:
     """Where just one ends so; of two, neither is guessed."""
-    async with a_house(tmp_path) as house:
+    async with scripted_familiar(tmp_path) as house:
         assert (await ask(house, "memory", "name.md")).text == "Ember"
         house.familiar.memory_store.write_file("people/name.md", "Ana", source="test")
         assert (await ask(house, "memory", "name.md")).text not in ("Ember", "Ana")
@@ -100,7 +100,7 @@ async def test_memory_finds_a_file_by_the_end_of_its_path(tmp_path: Path) -> Non
 
 async def test_context_fits_a_screen_and_shows_all_when_asked(tmp_path: Path) -> None:
     """The outline says how to see the prompt itself."""
-    async with a_house(tmp_path) as house:
+    async with scripted_familiar(tmp_path) as house:
         await house.talk("do you know Pickle?")
         outline = (await ask(house, "context")).text
         whole = (await ask(house, "context", "full")).text

@@ -9,7 +9,14 @@ import threading
 
 import pytest
 
-from familiar_connect.support.aio import Background, Lines, SingleFlight, cancel_and_wait, finish, off_loop
+from familiar_connect.support.aio import (
+    BackgroundTasks,
+    KeyedLocks,
+    SingleFlight,
+    cancel_and_wait,
+    off_loop,
+    run_to_end,
+)
 from tests.fakes.waiting import until
 
 
@@ -48,7 +55,7 @@ async def test_work_that_must_finish_does_so_before_the_cancellation_goes_on() -
         await go.wait()
         done.set()
 
-    task = asyncio.create_task(finish(write()))
+    task = asyncio.create_task(run_to_end(write()))
     await reached.wait()
     task.cancel()
     asyncio.get_running_loop().call_soon(go.set)
@@ -68,7 +75,7 @@ async def test_work_that_fails_after_we_were_cancelled_is_no_news_to_the_loop() 
         await go.wait()
         raise ValueError("too late")
 
-    task = asyncio.create_task(finish(fail()))
+    task = asyncio.create_task(run_to_end(fail()))
     await reached.wait()
     task.cancel()
     asyncio.get_running_loop().call_soon(go.set)
@@ -81,7 +88,7 @@ async def test_work_that_fails_after_we_were_cancelled_is_no_news_to_the_loop() 
 
 async def test_closing_cancels_what_is_left() -> None:
     """No work outlives its owner."""
-    owner = Background("test")
+    owner = BackgroundTasks("test")
     task = owner.start(asyncio.Event().wait(), name="forever")
     await owner.aclose()
 
@@ -90,7 +97,7 @@ async def test_closing_cancels_what_is_left() -> None:
 
 async def test_settled_means_everything_is_done() -> None:
     """Also what was started meanwhile."""
-    owner = Background("test")
+    owner = BackgroundTasks("test")
     order: list[str] = []
 
     async def second() -> None:
@@ -101,7 +108,7 @@ async def test_settled_means_everything_is_done() -> None:
         owner.start(second(), name="second")
 
     owner.start(first(), name="first")
-    await owner.settled()
+    await owner.wait_until_idle()
 
     assert order == ["first", "second"]
 
@@ -112,9 +119,9 @@ async def test_a_failure_in_the_background_is_logged_with_its_name(caplog: pytes
     async def fail() -> None:
         raise ValueError("no")
 
-    owner = Background("test")
+    owner = BackgroundTasks("test")
     owner.start(fail(), name="fails")
-    await owner.settled()
+    await owner.wait_until_idle()
     await asyncio.sleep(0)
 
     assert [(r.levelno, r.__dict__["task"]) for r in caplog.records] == [(logging.ERROR, "test:fails")]
@@ -122,13 +129,13 @@ async def test_a_failure_in_the_background_is_logged_with_its_name(caplog: pytes
 
 def test_an_owner_serves_successive_loops() -> None:
     """Built outside a loop, used in one after another; what a closed loop left is no error."""
-    owner = Background("test")
+    owner = BackgroundTasks("test")
 
     async def leave_something() -> None:
         owner.start(asyncio.Event().wait(), name="left")
 
     async def close() -> None:
-        await owner.settled()
+        await owner.wait_until_idle()
         await owner.aclose()
 
     asyncio.run(leave_something())
@@ -137,26 +144,26 @@ def test_an_owner_serves_successive_loops() -> None:
 
 async def test_the_same_key_flies_once() -> None:
     """A second start joins the first; after landing the key is free again."""
-    owner = Background("test")
+    owner = BackgroundTasks("test")
     flights = SingleFlight(owner)
     go = asyncio.Event()
     first = flights.start("key", go.wait)
     second = flights.start("key", go.wait)
     other = flights.start("other", go.wait)
     go.set()
-    await owner.settled()
+    await owner.wait_until_idle()
     await asyncio.sleep(0)
 
     assert (first, second, other, flights.start("key", go.wait)) == (True, False, True, True)
-    await owner.settled()
+    await owner.wait_until_idle()
 
 
 async def test_a_line_is_served_in_the_order_people_came_and_then_forgotten() -> None:
     """One at a time; whoever gives up keeps nobody waiting, and other lines go on."""
-    lines, served, go = Lines(), list[str](), asyncio.Event()
+    lines, served, go = KeyedLocks(), list[str](), asyncio.Event()
 
     async def come(line: str, name: str) -> None:
-        async with lines.turn(line):
+        async with lines.lock(line):
             served.append(name)
             await go.wait()
 
@@ -180,7 +187,7 @@ async def test_work_that_fails_while_it_is_being_ended_is_told_in_the_log(caplog
         await go_on.wait()
         raise ValueError("too late")
 
-    task = asyncio.create_task(finish(work()))
+    task = asyncio.create_task(run_to_end(work()))
     await begun.wait()
     task.cancel()
     await asyncio.sleep(0)

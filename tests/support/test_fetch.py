@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from familiar_connect.errors import FetchError
 from familiar_connect.support.fetch.addresses import Address, is_public, read_url
 from familiar_connect.support.fetch.client import FetchLimits, GuardedFetch
-from familiar_connect.support.fetch.magic import sniffed
-from tests.fakes.file_server import JPEG, PNG, FileServer, Served
+from familiar_connect.support.fetch.media_type import sniff_media_type
+from tests.fakes.file_server import JPEG, PNG, FileAnswer, FileServer
 
 INSIDE = [
     "127.0.0.1",
@@ -135,7 +135,7 @@ def test_any_text_is_an_address_or_refused(url: str) -> None:
 
 async def test_a_picture_is_fetched() -> None:
     """Its name goes with the request, though the connection goes to the address."""
-    async with FileServer({"/a.png?size=2": Served()}) as server:
+    async with FileServer({"/a.png?size=2": FileAnswer()}) as server:
         got = await a_fetch().get(server.url("/a.png?size=2"))
 
         assert (got.data, got.content_type) == (PNG, "image/png")
@@ -146,7 +146,7 @@ async def test_a_picture_is_fetched() -> None:
 async def test_a_name_that_stands_for_something_inside_is_refused(address: str) -> None:
     """One such address among good ones is enough."""
     names = Names(mixed_example=["127.0.0.1", address])
-    async with FileServer({"/a": Served()}) as server:
+    async with FileServer({"/a": FileAnswer()}) as server:
         assert "private network" in await reason(a_fetch(names), server.url("/a", "mixed.example"))
         assert server.asked == []
 
@@ -164,7 +164,7 @@ async def test_every_hop_is_checked() -> None:
     """A redirect inside is not followed, whether it names an address or a host."""
     async with FileServer({}) as server:
         for onward in ("http://10.0.0.1/a", "http://inside.example/a", "http://169.254.169.254/latest/meta-data"):
-            server.files["/go"] = Served(status=302, headers={"Location": onward})
+            server.files["/go"] = FileAnswer(status=302, headers={"Location": onward})
             names = Names(**{"inside_example": ["10.1.2.3"], "10.0.0.1": ["10.0.0.1"]})
             names._table["169.254.169.254"] = ["169.254.169.254"]
             assert "private network" in await reason(a_fetch(names), server.url("/go"))
@@ -172,8 +172,10 @@ async def test_every_hop_is_checked() -> None:
 
 async def test_a_good_redirect_is_followed_and_an_endless_one_is_not() -> None:
     """Three hops at most."""
-    async with FileServer({"/go": Served(status=302, headers={"Location": "/a.png"}), "/a.png": Served()}) as server:
-        server.files["/round"] = Served(status=301, headers={"Location": "/round"})
+    async with FileServer(
+        {"/go": FileAnswer(status=302, headers={"Location": "/a.png"}), "/a.png": FileAnswer()}
+    ) as server:
+        server.files["/round"] = FileAnswer(status=301, headers={"Location": "/round"})
 
         assert (await a_fetch().get(server.url("/go"))).data == PNG
         assert "leads on" in await reason(a_fetch(), server.url("/round"))
@@ -183,7 +185,7 @@ async def test_a_good_redirect_is_followed_and_an_endless_one_is_not() -> None:
 async def test_a_name_that_changes_its_meaning_is_connected_to_as_it_was_checked() -> None:
     """It is looked up once for each hop, and never again for the connection."""
     names = Names(turning_example=[["127.0.0.1"], ["10.0.0.1"]])
-    async with FileServer({"/a": Served()}) as server:
+    async with FileServer({"/a": FileAnswer()}) as server:
         got = await a_fetch(names).get(server.url("/a", "turning.example"))
 
         assert (got.data, names.asked) == (PNG, ["turning.example"])
@@ -192,28 +194,28 @@ async def test_a_name_that_changes_its_meaning_is_connected_to_as_it_was_checked
 @pytest.mark.parametrize("says_length", [True, False])
 async def test_what_is_too_large_is_given_up(says_length: bool) -> None:
     """Whether it says so beforehand or not."""
-    async with FileServer({"/a": Served(body=PNG * 1000, says_length=says_length)}) as server:
+    async with FileServer({"/a": FileAnswer(body=PNG * 1000, says_length=says_length)}) as server:
         assert await reason(a_fetch(), server.url("/a"), FetchLimits(max_bytes=1000)) == "it is too large"
 
 
 async def test_what_takes_too_long_is_given_up() -> None:
     """The time counts for all of it."""
-    async with FileServer({"/a": Served(stalls=True)}) as server:
+    async with FileServer({"/a": FileAnswer(stalls=True)}) as server:
         assert await reason(a_fetch(), server.url("/a"), FetchLimits(timeout_s=0.05)) == "it took too long to load"
 
 
 @pytest.mark.parametrize(
     "served",
     [
-        Served(kind="text/html", body=b"<html>"),
-        Served(headers={"Content-Encoding": "gzip"}),
-        Served(body=b""),
-        Served(status=500),
-        Served(status=206),
-        Served(status=304, headers={"Location": "/a"}),
+        FileAnswer(kind="text/html", body=b"<html>"),
+        FileAnswer(headers={"Content-Encoding": "gzip"}),
+        FileAnswer(body=b""),
+        FileAnswer(status=500),
+        FileAnswer(status=206),
+        FileAnswer(status=304, headers={"Location": "/a"}),
     ],
 )
-async def test_an_answer_that_is_no_picture_is_refused(served: Served) -> None:
+async def test_an_answer_that_is_no_picture_is_refused(served: FileAnswer) -> None:
     """Another kind, a packed body, nothing at all, a bad status."""
     async with FileServer({"/a": served}) as server:
         assert await reason(a_fetch(), server.url("/a"))
@@ -247,4 +249,4 @@ async def test_a_server_that_is_gone_is_told_in_a_few_words() -> None:
 )
 def test_bytes_are_known_by_how_they_begin(data: bytes, kind: str | None) -> None:
     """Not by their name."""
-    assert sniffed(data) == kind
+    assert sniff_media_type(data) == kind

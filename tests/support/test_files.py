@@ -13,7 +13,7 @@ import pytest
 from familiar_connect.support.files import (
     atomic_write,
     is_temporary,
-    locked,
+    open_locked,
     safe_join,
     sweep_temporaries,
     temporary_name,
@@ -124,12 +124,12 @@ def test_a_locked_file_is_the_one_that_stands_there(tmp_path: Path) -> None:
 
     def second() -> None:
         first_has_it.wait()
-        with locked(path, os.O_RDONLY) as fd:
+        with open_locked(path, os.O_RDONLY) as fd:
             order.append(os.read(fd, 10).decode())
 
     waiting = threading.Thread(target=second)
     waiting.start()
-    with locked(path, os.O_RDONLY):
+    with open_locked(path, os.O_RDONLY):
         first_has_it.set()
         atomic_write(path, "new")
         order.append("replaced")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from familiar_connect.support.text import (
-    escaped,
+    escape_controls,
     grapheme_boundary,
     last_sentence_end,
     one_line,
@@ -148,4 +148,4 @@ def test_what_commands_a_terminal_is_taken_out_or_written_out() -> None:
     text = "a\x1b[31mb\x07\x9bc\u202ed\te\r\nf"
 
     assert printable(text) == "a[31mbcd\te\nf"
-    assert escaped(text) == "a\\u001b[31mb\\u0007\\u009bc\\u202ed\te\\u000d\nf"
+    assert escape_controls(text) == "a\\u001b[31mb\\u0007\\u009bc\\u202ed\te\\u000d\nf"

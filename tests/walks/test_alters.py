@@ -8,9 +8,9 @@ from pathlib import Path
 from familiar_connect.bootstrap.starter import make_starter
 from familiar_connect.chat.scene import Scene
 from familiar_connect.chat.types import InboundMessage
-from familiar_connect.history.recent import StoredRecent
+from familiar_connect.history.stored_messages import StoredMessages
 from familiar_connect.llm.types import Message
-from tests.fakes.house import CHANNEL, House, a_house
+from tests.fakes.scripted_familiar import CHANNEL, ScriptedFamiliar, scripted_familiar
 
 MOSS = '\n[[alters]]\nname = "Moss"\naliases = ["mossy"]\n'
 
@@ -25,9 +25,9 @@ def with_alter(home: Path) -> None:
 class LookingBack:
     """A channel that shows what is stored of it."""
 
-    def __init__(self, house: House) -> None:
+    def __init__(self, house: ScriptedFamiliar) -> None:
         place = house.place
-        self.recents = StoredRecent(house.familiar.history_store, "ember", CHANNEL)
+        self.recents = StoredMessages(house.familiar.history_store, "ember", CHANNEL)
         self.streams, self.limit = place.streams, place.limit
         self.thinking, self.send, self.notice = place.thinking, place.send, place.notice
 
@@ -47,12 +47,12 @@ def dialogue(messages: Sequence[Message]) -> list[tuple[str, str]]:
 async def test_who_is_called_answers_under_its_own_name(tmp_path: Path) -> None:
     """B100, B113: the other persona's words are a user's, its own carry its name, and names before replies go."""
     with_alter(tmp_path)
-    async with a_house(tmp_path, ["Hello, Ana.", "Moss: Damp and well.", "Warm!"]) as house:
+    async with scripted_familiar(tmp_path, ["Hello, Ana.", "Moss: Damp and well.", "Warm!"]) as house:
         house.place = LookingBack(house)  # type: ignore[assignment]
         await house.talk("hello", message_id="1")
         await house.talk("how are you, Moss?", message_id="2")
         await house.talk("and you, Ember?", message_id="3")
-        told, calls = house.told(), house.model.calls
+        told, calls = house.roles_and_texts(), house.model.calls
 
     assert [words for role, words in told if role == "assistant"] == ["Hello, Ana.", "Damp and well.", "Warm!"]
     assert dialogue(calls[1]) == [
@@ -71,7 +71,7 @@ async def test_who_is_called_answers_under_its_own_name(tmp_path: Path) -> None:
 async def test_two_who_are_called_answer_one_after_the_other(tmp_path: Path) -> None:
     """B51: the second sees what the first said, and is told whom it answers."""
     with_alter(tmp_path)
-    async with a_house(tmp_path, ["Glowing.", "Growing."]) as house:
+    async with scripted_familiar(tmp_path, ["Glowing.", "Growing."]) as house:
         house.place = LookingBack(house)  # type: ignore[assignment]
         await house.talk("Ember, mossy, how is it?", message_id="1")
         calls = house.model.calls

@@ -5,23 +5,23 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from familiar_connect.conversation.intake import Heard
+from familiar_connect.conversation.intake import IntakeResult
 from familiar_connect.errors import ModelError
 from familiar_connect.identity import PrivacyLevel
 from familiar_connect.llm.scripted import ScriptedModel
-from familiar_connect.observe.replay import hash_messages
-from familiar_connect.reply.replaying import replay_messages
+from familiar_connect.observe.replay_store import hash_messages
+from familiar_connect.reply.prompt_replay import replay_messages
 from familiar_connect.slash.command import SlashContext
-from familiar_connect.slash.registry import command
-from tests.fakes.house import ANA, BEN, CHANNEL, a_house
+from familiar_connect.slash.registry import find_command
+from tests.fakes.scripted_familiar import ANA, BEN, CHANNEL, scripted_familiar
 from tests.fakes.waiting import files_holding, until
 
 
 async def test_a_message_in_a_subscribed_channel_gets_one_reply_and_two_history_rows(tmp_path: Path) -> None:
     """Heard, answered, recorded."""
-    async with a_house(tmp_path, ["Hello, Ana. Tea?"]) as house:
+    async with scripted_familiar(tmp_path, ["Hello, Ana. Tea?"]) as house:
         await house.talk("Hi Ember!")
-        told = house.told()
+        told = house.roles_and_texts()
 
     assert house.place.sent == ["Hello, Ana. Tea?"]
     assert told == [("user", "Hi Ember!"), ("assistant", "Hello, Ana. Tea?")]
@@ -29,7 +29,7 @@ async def test_a_message_in_a_subscribed_channel_gets_one_reply_and_two_history_
 
 async def test_the_model_sees_who_the_familiar_is_and_what_was_just_said(tmp_path: Path) -> None:
     """The character on top, the newest message last."""
-    async with a_house(tmp_path) as house:
+    async with scripted_familiar(tmp_path) as house:
         await house.talk("Do you like rain?")
 
     first, last = house.model.calls[0][0], house.model.calls[0][-1]
@@ -40,10 +40,10 @@ async def test_the_model_sees_who_the_familiar_is_and_what_was_just_said(tmp_pat
 
 async def test_what_was_heard_survives_a_failing_model(tmp_path: Path) -> None:
     """The next reply knows of it."""
-    async with a_house(tmp_path, [ModelError("nobody listens"), "You said something about a fox."]) as house:
+    async with scripted_familiar(tmp_path, [ModelError("nobody listens"), "You said something about a fox."]) as house:
         await house.talk("I saw a fox.")
         await house.talk("Did you hear me?")
-        told = house.told()
+        told = house.roles_and_texts()
 
     assert [role for role, _ in told] == ["user", "user", "assistant"]
     assert any("fox" in message.content for message in house.model.calls[1])
@@ -51,12 +51,12 @@ async def test_what_was_heard_survives_a_failing_model(tmp_path: Path) -> None:
 
 async def test_ctrl_c_in_the_middle_of_a_reply_records_exactly_what_was_said(tmp_path: Path) -> None:
     """No more and no less."""
-    async with a_house(tmp_path, ["Once there was a very long story"], streams=True) as house:
+    async with scripted_familiar(tmp_path, ["Once there was a very long story"], streams=True) as house:
         pause = house.model.pause_after(4)
-        await house.hear("Tell me a story.")
+        await house.receive("Tell me a story.")
         await pause.reached.wait()
-        assert await house.familiar.path.queue.stop(CHANNEL) is True
-        told = house.told()
+        assert await house.familiar.reply_path.queue.stop(CHANNEL) is True
+        told = house.roles_and_texts()
 
     said = "".join(house.place.sent).strip()
     assert said
@@ -67,18 +67,18 @@ async def test_ctrl_c_in_the_middle_of_a_reply_records_exactly_what_was_said(tmp
 
 async def test_a_newer_message_ends_a_delivery_and_is_answered_next(tmp_path: Path) -> None:
     """The familiar stops talking when someone else begins, also between two sent messages."""
-    async with a_house(tmp_path, ["aaa bbb ccc", "Yes"]) as house:
+    async with scripted_familiar(tmp_path, ["aaa bbb ccc", "Yes"]) as house:
         house.place.limit = 3
         house.place.hold = asyncio.Event()
-        await house.hear("Go on.")
+        await house.receive("Go on.")
         tracker = house.familiar.text_delivery_registry.get(CHANNEL)
         await until(tracker.is_active)
-        newer = asyncio.create_task(house.hear("Stop!", author=BEN))
+        newer = asyncio.create_task(house.receive("Stop!", author=BEN))
         await until(lambda: tracker.task is not None and tracker.task.cancelling())
         house.place.hold.set()
         await newer
-        await house.quiet()
-        told = house.told()
+        await house.wait_until_idle()
+        told = house.roles_and_texts()
 
     assert told == [("user", "Go on."), ("user", "Stop!"), ("assistant", "aaa"), ("assistant", "Yes")]
     assert house.place.sent == ["aaa", "Yes"]
@@ -86,15 +86,15 @@ async def test_a_newer_message_ends_a_delivery_and_is_answered_next(tmp_path: Pa
 
 async def test_messages_while_a_reply_is_written_are_answered_next_in_one_exchange(tmp_path: Path) -> None:
     """The reply under way is not disturbed."""
-    async with a_house(tmp_path, ["First answer.", "Second answer."], streams=True) as house:
+    async with scripted_familiar(tmp_path, ["First answer.", "Second answer."], streams=True) as house:
         pause = house.model.pause_after(0)
-        await house.hear("One?")
+        await house.receive("One?")
         await pause.reached.wait()
-        await house.hear("Two?", author=BEN)
-        await house.hear("Three?")
+        await house.receive("Two?", author=BEN)
+        await house.receive("Three?")
         pause.resume.set()
-        await house.quiet()
-        told = house.told()
+        await house.wait_until_idle()
+        told = house.roles_and_texts()
 
     assert [text for role, text in told if role == "assistant"] == ["First answer.", "Second answer."]
     said = [message.content for message in house.model.calls[1] if not message.content.startswith("[System:")]
@@ -103,9 +103,9 @@ async def test_messages_while_a_reply_is_written_are_answered_next_in_one_exchan
 
 async def test_someone_with_full_privacy_is_stored_nowhere(tmp_path: Path) -> None:
     """Not in the history, not in a trace, not in any file of the home."""
-    async with a_house(tmp_path, ["Hello, Ben."]) as house:
+    async with scripted_familiar(tmp_path, ["Hello, Ben."]) as house:
         house.familiar.stores.privacy.set(ANA, PrivacyLevel.FULL)
-        assert await house.talk("the xylophone is under the bed") is Heard.private
+        assert await house.talk("the xylophone is under the bed") is IntakeResult.private
         await house.talk("hi", author=BEN)
 
     assert len(house.model.calls) == 1
@@ -116,7 +116,7 @@ async def test_someone_with_full_privacy_is_stored_nowhere(tmp_path: Path) -> No
 async def test_what_someone_said_before_full_privacy_reaches_no_model_any_more(tmp_path: Path) -> None:
     """Not the one that replies, nor those that think, summarise and look around; nor after a restart."""
     side = ScriptedModel(lambda messages: "PLUGH" if "PLUGH" in str(messages) else "Nothing much.")
-    async with a_house(tmp_path, lambda _: "Hello.") as house:
+    async with scripted_familiar(tmp_path, lambda _: "Hello.") as house:
         clients, history = house.familiar.llm_clients, house.familiar.history_store
         clients.update({slot: side for slot in clients if slot not in ("main_prose", "interjection_decision")})
         for channel_id in (CHANNEL, CHANNEL + 1):
@@ -138,7 +138,7 @@ async def test_what_someone_said_before_full_privacy_reaches_no_model_any_more(t
         await house.talk("what did Ana say?", author=BEN)
         await until(lambda: history.count_summaries(familiar_id="ember") == 2)
         await house.talk("and now?", author=BEN)
-    async with a_house(tmp_path, lambda _: "Hello.") as reopened:
+    async with scripted_familiar(tmp_path, lambda _: "Hello.") as reopened:
         clients = reopened.familiar.llm_clients
         clients.update({slot: side for slot in clients if slot not in ("main_prose", "interjection_decision")})
         await reopened.talk("and today?", author=BEN)
@@ -151,19 +151,19 @@ async def test_what_someone_said_before_full_privacy_reaches_no_model_any_more(t
 
 async def test_the_same_platform_message_twice_is_stored_and_answered_once(tmp_path: Path) -> None:
     """Platforms repeat themselves after a reconnect."""
-    async with a_house(tmp_path, ["Hello!"]) as house:
-        assert await house.talk("hi", message_id="m1") is Heard.considering
-        assert await house.talk("hi", message_id="m1") is Heard.seen_before
-        told = house.told()
+    async with scripted_familiar(tmp_path, ["Hello!"]) as house:
+        assert await house.talk("hi", message_id="m1") is IntakeResult.considering
+        assert await house.talk("hi", message_id="m1") is IntakeResult.seen_before
+        told = house.roles_and_texts()
 
     assert told == [("user", "hi"), ("assistant", "Hello!")]
 
 
 async def test_an_unsubscribed_channel_is_not_heard(tmp_path: Path) -> None:
     """Nobody is listened to unasked."""
-    async with a_house(tmp_path, subscribed=False) as house:
-        assert await house.talk("hi") is Heard.not_subscribed
-        told = house.told()
+    async with scripted_familiar(tmp_path, subscribed=False) as house:
+        assert await house.talk("hi") is IntakeResult.not_subscribed
+        told = house.roles_and_texts()
 
     assert told == []
     assert house.place.sent == []
@@ -171,9 +171,9 @@ async def test_an_unsubscribed_channel_is_not_heard(tmp_path: Path) -> None:
 
 async def test_a_second_run_remembers_the_first(tmp_path: Path) -> None:
     """What was said before stands in the prompt after a restart."""
-    async with a_house(tmp_path, ["A fine name, Ana!"]) as house:
+    async with scripted_familiar(tmp_path, ["A fine name, Ana!"]) as house:
         await house.talk("My cat is called Pickle.")
-    async with a_house(tmp_path, ["Pickle!"]) as again:
+    async with scripted_familiar(tmp_path, ["Pickle!"]) as again:
         await again.talk("What is my cat called?")
 
     prompt = [(message.role, message.content) for message in again.model.calls[0]]
@@ -183,8 +183,8 @@ async def test_a_second_run_remembers_the_first(tmp_path: Path) -> None:
 
 async def test_the_prompt_can_be_looked_at_and_explained(tmp_path: Path) -> None:
     """Every block, where it came from, what it cost, and the words themselves."""
-    async with a_house(tmp_path) as house:
-        context = command("context")
+    async with scripted_familiar(tmp_path) as house:
+        context = find_command("context")
         assert context is not None
         before = await context.run(SlashContext(channel_id=CHANNEL, author=ANA, is_operator=True), house.familiar)
         await house.talk("Do you like rain?")
@@ -199,12 +199,12 @@ async def test_the_prompt_can_be_looked_at_and_explained(tmp_path: Path) -> None
 
 async def test_every_turn_leaves_a_trace_from_which_its_messages_come_back_byte_for_byte(tmp_path: Path) -> None:
     """Nobody is asked for it: no provider, no store, no model."""
-    async with a_house(tmp_path, ["One.", "Two.", "Three."]) as house:
+    async with scripted_familiar(tmp_path, ["One.", "Two.", "Three."]) as house:
         for text in ("a", "b", "c"):
             await house.talk(text)
-        traces = house.familiar.path.replays.ids()
-        records = [house.familiar.path.replays.load(trace_id) for trace_id in reversed(traces)]
-        newest = house.familiar.path.collector.last_trace("ember")
+        traces = house.familiar.reply_path.replays.ids()
+        records = [house.familiar.reply_path.replays.load(trace_id) for trace_id in reversed(traces)]
+        newest = house.familiar.reply_path.collector.last_trace("ember")
 
     assert newest is not None
     assert newest.trace_id == traces[0]
@@ -216,7 +216,7 @@ async def test_same_inputs_give_the_same_messages(tmp_path: Path) -> None:
     """Two homes, the same words, byte-identical prompts."""
     calls = []
     for home in (tmp_path / "one", tmp_path / "two"):
-        async with a_house(home, ["Yes.", "No."]) as house:
+        async with scripted_familiar(home, ["Yes.", "No."]) as house:
             await house.talk("First?")
             await house.talk("Second?", author=BEN)
         calls.append(house.model.calls)
@@ -227,9 +227,9 @@ async def test_same_inputs_give_the_same_messages(tmp_path: Path) -> None:
 async def test_emoji_and_right_to_left_text_go_through_unharmed(tmp_path: Path) -> None:
     """Stored, shown and said as they were written."""
     said, answered = "שלום 👨‍👩‍👧 مرحبا", "🫖 أهلا Ана"
-    async with a_house(tmp_path, [answered]) as house:
+    async with scripted_familiar(tmp_path, [answered]) as house:
         await house.talk(said)
-        told = house.told()
+        told = house.roles_and_texts()
 
     assert told == [("user", said), ("assistant", answered)]
     assert house.model.calls[0][-1].content == f"Ana: {said}"
@@ -237,7 +237,7 @@ async def test_emoji_and_right_to_left_text_go_through_unharmed(tmp_path: Path) 
 
 async def test_who_asked_gets_an_answer_though_others_talk_while_it_is_typed(tmp_path: Path) -> None:
     """What was not begun is let go; the reply that is made instead is not ended before its first word."""
-    async with a_house(tmp_path, ["Stale.", "Fresh."]) as house:
+    async with scripted_familiar(tmp_path, ["Stale.", "Fresh."]) as house:
         settings = house.familiar.root / "channels" / f"{CHANNEL}.toml"
         settings.write_text('mode = "text_conversation_rp"\n[typing_simulation]\nenabled = true\n', encoding="utf-8")
         typing = asyncio.Event()
@@ -246,13 +246,13 @@ async def test_who_asked_gets_an_answer_though_others_talk_while_it_is_typed(tmp
             if not typing.is_set():
                 typing.set()
                 await asyncio.Event().wait()
-            await house.hear("And another thing.", author=BEN, is_mention=False)
+            await house.receive("And another thing.", author=BEN, is_mention=False)
 
-        house.familiar.path.runner._sleep = type_slowly
-        await house.hear("Are you there?")
+        house.familiar.reply_path.runner._sleep = type_slowly
+        await house.receive("Are you there?")
         await typing.wait()
-        await house.hear("By the way.", author=BEN, is_mention=False)
-        await house.quiet()
+        await house.receive("By the way.", author=BEN, is_mention=False)
+        await house.wait_until_idle()
 
         assert house.place.sent == ["Fresh."]
-        assert ("assistant", "Fresh.") in house.told()
+        assert ("assistant", "Fresh.") in house.roles_and_texts()

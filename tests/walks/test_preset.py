@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from familiar_connect.llm.types import Capabilities
-from familiar_connect.observe.replay import hash_messages
+from familiar_connect.observe.replay_store import hash_messages
 from familiar_connect.presets.store import FOLDER, PresetStore
-from familiar_connect.reply.replaying import replay_messages
-from tests.fakes.house import CHANNEL, House, a_house
+from familiar_connect.reply.prompt_replay import replay_messages
+from tests.fakes.scripted_familiar import CHANNEL, ScriptedFamiliar, scripted_familiar
 
 NODES: list[dict[str, Any]] = [
     {"identifier": "main", "content": "Write as {{char}} to {{user}}; {{random::gently::softly::kindly}}."},
@@ -35,14 +35,14 @@ def use_preset(root: Path, name: str = "tower", **settings: Any) -> None:
     PresetStore(root / FOLDER).import_bytes(name, json.dumps(raw).encode())
 
 
-def settle(house: House, **lines: str) -> None:
+def settle(house: ScriptedFamiliar, **lines: str) -> None:
     """Write settings of the channel."""
     text = 'mode = "text_conversation_rp"\n' + "".join(f'{key} = "{value}"\n' for key, value in lines.items())
     path = house.familiar.root / "channels" / f"{CHANNEL}.toml"
     path.write_text(f"{text}[typing_simulation]\nenabled = false\n", encoding="utf-8")
 
 
-def sent(house: House, turn: int = -1) -> list[tuple[str, str]]:
+def sent(house: ScriptedFamiliar, turn: int = -1) -> list[tuple[str, str]]:
     return [(message.role, message.content) for message in house.model.calls[turn]]
 
 
@@ -53,7 +53,7 @@ def without_notes(messages: list[tuple[str, str]]) -> list[tuple[str, str]]:
 
 async def test_a_preset_lays_out_the_prompt_of_a_reply(tmp_path: Path) -> None:
     """A2, A5: its words, our blocks, and the chat, in its order."""
-    async with a_house(tmp_path, ["One.", "Two."]) as house:
+    async with scripted_familiar(tmp_path, ["One.", "Two."]) as house:
         use_preset(house.familiar.root)
         await house.talk("hello?")
         found = sent(house)
@@ -66,7 +66,7 @@ async def test_a_preset_lays_out_the_prompt_of_a_reply(tmp_path: Path) -> None:
 
 async def test_macros_of_the_card_are_read_and_those_of_people_are_not(tmp_path: Path) -> None:
     """B3, B4, C42: `User` on top, the chat as it was typed."""
-    async with a_house(tmp_path) as house:
+    async with scripted_familiar(tmp_path) as house:
         house.familiar.memory_store.write_file("self/scenario.md", "{{char}} waits for {{user}}.{{// soon }}")
         await house.talk("what is {{char}}? {random::a::b}")
         found = sent(house)
@@ -82,7 +82,7 @@ async def test_a_turn_with_a_preset_is_made_anew_byte_for_byte(
     tmp_path: Path, fidelity: str, streams: bool, strict: bool
 ) -> None:
     """A14, A16: chance, clock and card of the turn are kept with it."""
-    async with a_house(
+    async with scripted_familiar(
         tmp_path, ["One.", "Two."], streams=streams, capabilities=Capabilities(strict_roles=strict, prefill=streams)
     ) as house:
         use_preset(house.familiar.root, squash_system_messages=True, assistant_prefill="Well,")
@@ -90,9 +90,9 @@ async def test_a_turn_with_a_preset_is_made_anew_byte_for_byte(
         settle(house, preset_fidelity=fidelity)
         await house.talk("first")
         await house.talk("second")
-        replays = house.familiar.path.replays
+        replays = house.familiar.reply_path.replays
         records = [replays.load(trace_id) for trace_id in sorted(replays.ids())]
-        PresetStore(house.familiar.root / FOLDER).off()
+        PresetStore(house.familiar.root / FOLDER).use_none()
 
         assert [replay_messages(record) for record in records] == house.model.calls
         assert [hash_messages(call) for call in house.model.calls] == [record.messages_hash for record in records]
@@ -100,7 +100,7 @@ async def test_a_turn_with_a_preset_is_made_anew_byte_for_byte(
 
 async def test_as_sillytavern_nothing_of_ours_is_sent(tmp_path: Path) -> None:
     """C60, C61, C65: card, preset and chat; macros in the chat are read there."""
-    async with a_house(tmp_path) as house:
+    async with scripted_familiar(tmp_path) as house:
         use_preset(house.familiar.root)
         settle(house, preset_fidelity="sillytavern")
         await house.talk("what is {{char}}?")
@@ -113,7 +113,7 @@ async def test_as_sillytavern_nothing_of_ours_is_sent(tmp_path: Path) -> None:
 
 async def test_a_channel_may_do_without_the_preset(tmp_path: Path) -> None:
     """A5: `none` there leaves the native order."""
-    async with a_house(tmp_path) as house:
+    async with scripted_familiar(tmp_path) as house:
         use_preset(house.familiar.root)
         settle(house, preset="none")
         await house.talk("hello?")
@@ -123,10 +123,10 @@ async def test_a_channel_may_do_without_the_preset(tmp_path: Path) -> None:
 
 async def test_the_inspector_knows_the_presets_blocks(tmp_path: Path) -> None:
     """C33: each node by preset and identifier."""
-    async with a_house(tmp_path) as house:
+    async with scripted_familiar(tmp_path) as house:
         use_preset(house.familiar.root)
         await house.talk("hello?")
-        trace = house.familiar.path.collector.recent_traces(familiar_id="ember")[0]
+        trace = house.familiar.reply_path.collector.recent_traces(familiar_id="ember")[0]
         model = next(span for span in trace.stages if span.name == "model")
         sources = [block["source"] for block in model.metadata["tokens_by_block"]]
 
@@ -135,7 +135,7 @@ async def test_the_inspector_knows_the_presets_blocks(tmp_path: Path) -> None:
 
 async def test_the_cards_depth_prompt_stands_at_its_depth(tmp_path: Path) -> None:
     """C35: so many turns follow it, in the role the card gives it."""
-    async with a_house(tmp_path, ["One.", "Two.", "Three."]) as house:
+    async with scripted_familiar(tmp_path, ["One.", "Two.", "Three."]) as house:
         memory = house.familiar.memory_store
         memory.write_file("self/depth_prompt.md", "{{char}} glows.")
         memory.write_file("self/.card.json", json.dumps({"extensions": {"depth_prompt": {"depth": 2, "role": "user"}}}))

@@ -16,9 +16,9 @@ from familiar_connect.config.load import write_default_model
 from familiar_connect.config.secrets import Secrets
 from familiar_connect.identity import Author
 from familiar_connect.support.log import ROOT, set_up_logging
-from tests.fakes.house import ANA, NOON, a_house
-from tests.fakes.model_server import ModelServer, failed, streamed
-from tests.fakes.place import ListeningPlace
+from tests.fakes.model_server import ModelServer, error_answer, stream_answer
+from tests.fakes.place import RecordingPlace
+from tests.fakes.scripted_familiar import ANA, NOON, scripted_familiar
 from tests.fakes.waiting import files_holding
 
 KEY = "sk-fake-0123456789abcdefSECRET"
@@ -37,7 +37,7 @@ def log() -> Iterator[io.StringIO]:
 
 async def test_what_people_said_never_stands_in_a_log_line(tmp_path: Path, log: io.StringIO) -> None:
     """One line a turn, with numbers only."""
-    async with a_house(tmp_path, ["The walrus agrees."]) as house:
+    async with scripted_familiar(tmp_path, ["The walrus agrees."]) as house:
         await house.talk("I love kumquats")
         await house.talk("beep", author=ANA, is_bot=True)
 
@@ -50,19 +50,19 @@ async def test_what_people_said_never_stands_in_a_log_line(tmp_path: Path, log: 
 
 
 @pytest.mark.parametrize(
-    "answer", [streamed("Hello", " Sam."), failed(401, f"bad key {KEY}")], ids=["works", "refused"]
+    "answer", [stream_answer("Hello", " Sam."), error_answer(401, f"bad key {KEY}")], ids=["works", "refused"]
 )
 async def test_a_key_is_in_its_own_file_and_nowhere_else(tmp_path: Path, log: io.StringIO, answer: object) -> None:
     """Neither when it works nor when the endpoint throws it back."""
     root = make_starter(tmp_path, "ember")
     Secrets(tmp_path).put("MY_KEY", KEY)
-    place = ListeningPlace(streams=True)
+    place = RecordingPlace(streams=True)
     async with ModelServer([answer]) as server:  # type: ignore[list-item]
         write_default_model(root / "character.toml", model="m", base_url=server.base_url, api_key_env="MY_KEY")
         familiar, embedded = load_familiar(root, home=tmp_path)
         message = InboundMessage(platform="terminal", channel_id=1, author=SAM, text="hi", timestamp=NOON)
         await familiar.intake.receive(message, place)
-        await familiar.path.queue.idle(1)
+        await familiar.reply_path.queue.wait_until_channel_idle(1)
         await familiar.aclose()
 
     assert embedded is None

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from familiar_connect.memory.index.hashing import HashingModel
-from familiar_connect.wiring import recall as wiring
-from tests.fakes.house import ANA, BEN, CHANNEL, NOON, House, a_house
+from familiar_connect.wiring import build_index as wiring
+from tests.fakes.scripted_familiar import ANA, BEN, CHANNEL, NOON, ScriptedFamiliar, scripted_familiar
 
 ELSEWHERE = 99
 
@@ -20,19 +20,19 @@ def _small_embedder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wiring, "choose_embedder", lambda _wanted: (HashingModel(), "hashing"))
 
 
-async def awake(house: House) -> House:
+async def awake(house: ScriptedFamiliar) -> ScriptedFamiliar:
     """Started, with an index that holds everything there is."""
     await house.familiar.start()
-    assert house.familiar._waking is not None
-    await house.familiar._waking
-    assert house.familiar.recall is not None
-    await house.familiar.recall.indexer.build()
+    assert house.familiar._index_task is not None
+    await house.familiar._index_task
+    assert house.familiar.memory_index is not None
+    await house.familiar.memory_index.indexer.build()
     return house
 
 
 async def test_something_said_400_turns_and_three_restarts_ago_comes_back(tmp_path: Path) -> None:
     """By someone else, in another channel, long out of every window."""
-    async with a_house(tmp_path) as house:
+    async with scripted_familiar(tmp_path) as house:
         house.familiar.history_store.append_turn(
             familiar_id="ember",
             channel_id=ELSEWHERE,
@@ -42,7 +42,7 @@ async def test_something_said_400_turns_and_three_restarts_ago_comes_back(tmp_pa
             timestamp=NOON - timedelta(days=300),
         )
     for start in range(3):
-        async with a_house(tmp_path) as house:
+        async with scripted_familiar(tmp_path) as house:
             for number in range(134):
                 house.familiar.history_store.append_turn(
                     familiar_id="ember",
@@ -53,7 +53,7 @@ async def test_something_said_400_turns_and_three_restarts_ago_comes_back(tmp_pa
                     timestamp=NOON - timedelta(days=200) + timedelta(minutes=start * 500 + number),
                 )
 
-    async with a_house(tmp_path, ["Under the flowerpot!"]) as house:
+    async with scripted_familiar(tmp_path, ["Under the flowerpot!"]) as house:
         await awake(house)
         await house.talk("Where is the lighthouse key?")
         prompt = "\n".join(message.content for message in house.model.calls[0])
@@ -64,12 +64,12 @@ async def test_something_said_400_turns_and_three_restarts_ago_comes_back(tmp_pa
 
 async def test_whoever_speaks_their_notes_are_in_the_prompt_after_a_restart(tmp_path: Path) -> None:
     """What was written up when one talk ended is there when the next begins."""
-    async with a_house(tmp_path, ["Lovely."]) as house:
+    async with scripted_familiar(tmp_path, ["Lovely."]) as house:
         await house.familiar.start()
         await house.talk("I live in Lisbon with my dog Pixel.")
     (tmp_path / "familiars" / "ember" / "history.db").unlink()
 
-    async with a_house(tmp_path, ["Woof."]) as house:
+    async with scripted_familiar(tmp_path, ["Woof."]) as house:
         await house.talk("Hi again!")
         prompt = "\n".join(message.content for message in house.model.calls[0])
 
@@ -86,7 +86,7 @@ async def test_without_an_index_the_reply_and_the_notes_come_all_the_same(
         raise ImportError("no such library")
 
     monkeypatch.setattr(wiring, "choose_embedder", broken)
-    async with a_house(tmp_path, ["Still here."]) as house:
+    async with scripted_familiar(tmp_path, ["Still here."]) as house:
         house.familiar.memory_store.write_file("people/discord-111.md", "# Ana\n\nSails.\n", source="test")
         await house.familiar.start()
         await house.talk("Are you there?")

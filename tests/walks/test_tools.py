@@ -5,29 +5,29 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from familiar_connect.llm.scripted import Answer, Wants
+from familiar_connect.llm.scripted import Answer, ToolCallReply
 from familiar_connect.llm.types import Capabilities
-from tests.fakes.house import House, a_house
+from tests.fakes.scripted_familiar import ScriptedFamiliar, scripted_familiar
 
 ABLE = Capabilities(tools=True)
-TEA = Wants((("remember", {"content": "{user} likes green tea", "scope": "target_user", "target": "Ana"}),))
+TEA = ToolCallReply((("remember", {"content": "{user} likes green tea", "scope": "target_user", "target": "Ana"}),))
 
 
 async def with_tools(home: Path, line: str) -> None:
     """A familiar is made, and its owner writes *line* into its settings."""
-    async with a_house(home):
+    async with scripted_familiar(home):
         pass
     path = home / "familiars" / "ember" / "character.toml"
     path.write_text(f"{line}\n{path.read_text(encoding='utf-8')}", encoding="utf-8")
 
 
-def written(house: House) -> list[str]:
+def written(house: ScriptedFamiliar) -> list[str]:
     return [entry.rel_path for entry in house.familiar.memory_store.audit_entries if entry.source == "memory_tool"]
 
 
 async def test_by_default_a_model_only_speaks(tmp_path: Path) -> None:
     """G9: it is told of no tools, and what it wants all the same is not done."""
-    async with a_house(tmp_path, [TEA], capabilities=ABLE) as house:
+    async with scripted_familiar(tmp_path, [TEA], capabilities=ABLE) as house:
         await house.talk("I like green tea")
 
         assert (house.model.offered, written(house)) == ([()], [])
@@ -37,7 +37,7 @@ async def test_a_model_that_may_remembers_and_answers(tmp_path: Path) -> None:
     """G9: the fact is in the person's file, the words are in the channel, and the trace names the tool."""
     await with_tools(tmp_path, 'tools = ["remember", "forget_memory"]')
     replies: list[Answer] = [TEA, "Green it is."]
-    async with a_house(tmp_path, replies, capabilities=ABLE) as house:
+    async with scripted_familiar(tmp_path, replies, capabilities=ABLE) as house:
         await house.talk("I like green tea, remember that")
         told = json.loads(house.model.calls[1][-1].content)
 
@@ -50,7 +50,7 @@ async def test_a_model_that_may_remembers_and_answers(tmp_path: Path) -> None:
 async def test_a_model_that_cannot_use_tools_is_spared_them(tmp_path: Path) -> None:
     """The embedded one, for a start."""
     await with_tools(tmp_path, "tools = true")
-    async with a_house(tmp_path, ["Hello."]) as house:
+    async with scripted_familiar(tmp_path, ["Hello."]) as house:
         await house.talk("Hello")
 
         assert (house.model.offered, house.place.sent) == ([()], ["Hello."])

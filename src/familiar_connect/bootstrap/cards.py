@@ -12,17 +12,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from familiar_connect.bootstrap.card_files.fields import NINE, read_fields
-from familiar_connect.bootstrap.card_files.limits import MAX_FILE_BYTES, mb
-from familiar_connect.bootstrap.card_files.source import Payload, read_payload
+from familiar_connect.bootstrap.card_files.card_fields import TEXT_FIELDS, read_fields
+from familiar_connect.bootstrap.card_files.limits import MAX_FILE_BYTES, megabytes
+from familiar_connect.bootstrap.card_files.read_payload import Payload, read_payload
 from familiar_connect.errors import CharacterCardError
 from familiar_connect.llm.types import Role
 from familiar_connect.presets.types import CardFields
 from familiar_connect.support.text import printable
 
-__all__ = ["CARD_FIELDS", "CharacterCard", "CharacterCardError", "DepthPrompt", "load_card", "read_card", "read_source"]
+__all__ = [
+    "CARD_FIELDS",
+    "CharacterCard",
+    "CharacterCardError",
+    "DepthPrompt",
+    "load_card",
+    "read_card",
+    "read_card_bytes",
+]
 
-CARD_FIELDS = NINE
+CARD_FIELDS = TEXT_FIELDS
 DEFAULT_DEPTH = 4
 _ROLES: dict[Any, Role] = {
     "system": "system",
@@ -131,7 +139,7 @@ def read_card(payload: Payload) -> CharacterCard:
     return CharacterCard(**fields, extras=extras)
 
 
-def read_source(path: Path) -> bytes:
+def read_card_bytes(path: Path) -> bytes:
     """The bytes of a card file, if it is one file of a size that cards have."""
     shown = printable(str(path))
     try:
@@ -140,7 +148,9 @@ def read_source(path: Path) -> bytes:
             what = "a folder; name the card file in it" if path.is_dir() else "no file; save the card as one first"
             raise CharacterCardError(f"{shown} is {what}")
         if size > MAX_FILE_BYTES:
-            raise CharacterCardError(f"{shown} is {mb(size)}, more than the {mb(MAX_FILE_BYTES)} a card may have")
+            raise CharacterCardError(
+                f"{shown} is {megabytes(size)}, more than the {megabytes(MAX_FILE_BYTES)} a card may have"
+            )
         with path.open("rb") as stream:
             return stream.read(MAX_FILE_BYTES + 1)
     except FileNotFoundError:
@@ -158,7 +168,7 @@ def _payload(source: bytes | str | Path) -> Payload:
         return read_payload(source.encode("utf-8", errors="replace"))
     path = Path(source)
     try:
-        return read_payload(read_source(path))
+        return read_payload(read_card_bytes(path))
     except CharacterCardError as error:
         told = str(error)
         shown = printable(os.fspath(path))

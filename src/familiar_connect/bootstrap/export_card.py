@@ -10,15 +10,15 @@ import json
 import zipfile
 from typing import Any, Literal
 
-from familiar_connect.bootstrap.card_files.payload import v3_payload
+from familiar_connect.bootstrap.card_files.archives import main_picture
+from familiar_connect.bootstrap.card_files.v3_payload import v3_payload
 from familiar_connect.bootstrap.card_files.write_png import is_whole, plain_picture, png_card
-from familiar_connect.bootstrap.card_files.zipped import main_picture
 from familiar_connect.bootstrap.cards import CARD_FIELDS, CharacterCard
 from familiar_connect.bootstrap.lorebook_files.books import Book, read_book
-from familiar_connect.bootstrap.lorebook_files.foreign import converted
-from familiar_connect.bootstrap.lorebook_files.markdown import Names, title_of
-from familiar_connect.bootstrap.lorebook_files.plain_lore import with_edits
-from familiar_connect.bootstrap.lorebook_files.record import PREFIX, Record, records_in
+from familiar_connect.bootstrap.lorebook_files.entry_markdown import FileNames, entry_title
+from familiar_connect.bootstrap.lorebook_files.formats import to_world_info
+from familiar_connect.bootstrap.lorebook_files.import_record import PREFIX, ImportRecord, records_in
+from familiar_connect.bootstrap.lorebook_files.markdown_entries import with_edits
 from familiar_connect.bootstrap.unpack_character import EXTRAS_PATH, ORIGINAL_STEM
 from familiar_connect.errors import CharacterCardError, LorebookImportError, MemoryStoreError
 from familiar_connect.memory.store import MemoryStore
@@ -34,7 +34,7 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 def export_card(store: MemoryStore, familiar_id: str, form: CardFormat = "png") -> bytes:
     """The card of the familiar whose memory is *store*."""
-    card = kept_card(store, familiar_id)
+    card = current_card(store, familiar_id)
     payload = v3_payload({field: getattr(card, field) for field in CARD_FIELDS}, card.extras)
     if form == "json":
         return (json.dumps(payload, ensure_ascii=False, indent=4) + "\n").encode("utf-8")
@@ -42,15 +42,15 @@ def export_card(store: MemoryStore, familiar_id: str, form: CardFormat = "png") 
     return png_card(picture, payload) if form == "png" else _charx(picture or plain_picture(), payload)
 
 
-def kept_card(store: MemoryStore, familiar_id: str) -> CharacterCard:
+def current_card(store: MemoryStore, familiar_id: str) -> CharacterCard:
     """The character as its files have it now."""
     texts = {field: store.read_if_present(f"self/{field}.md") or "" for field in CARD_FIELDS}
     texts["name"] = texts["name"].strip() or familiar_id
-    before = CharacterCard(**texts, extras=_kept_extras(store))
+    before = CharacterCard(**texts, extras=_stored_extras(store))
     return CharacterCard(**texts, extras=_with_edits(store, before))
 
 
-def _kept_extras(store: MemoryStore) -> dict[str, Any]:
+def _stored_extras(store: MemoryStore) -> dict[str, Any]:
     data = store.bytes_if_present(EXTRAS_PATH)
     try:
         extras = json.loads(data) if data is not None else {}
@@ -110,21 +110,21 @@ def _files(store: MemoryStore, book: Book) -> dict[str, str]:
     record = next((each for each in _records(store) if each.name == book.name), None)
     if record is not None:
         return {kept.key: kept.file for kept in record.entries if kept.file is not None}
-    names, files = Names(), {}
+    names, files = FileNames(), {}
     for index, (key, raw) in enumerate(book.entries):
         if isinstance(raw, dict) and isinstance(raw.get("content"), str):
-            entry = converted(book.format_of(raw), raw, index)
+            entry = to_world_info(book.format_of(raw), raw, index)
             if not entry.get("disable"):
-                files[key] = names.take(title_of(entry))
+                files[key] = names.take(entry_title(entry))
     return files
 
 
-def _records(store: MemoryStore) -> list[Record]:
+def _records(store: MemoryStore) -> list[ImportRecord]:
     return records_in(store, LORE) if store.glob(f"{LORE}/*.md") or store.glob(f"{LORE}/{PREFIX}*") else []
 
 
 def _entry_with_edits(book: Book, raw: dict[str, Any], index: int, text: str) -> dict[str, Any]:
-    before = converted(book.format_of(raw), raw, index)
+    before = to_world_info(book.format_of(raw), raw, index)
     after = with_edits(before, text)
     keys = "keys" if "keys" in raw else "key"
     words = {"comment": "comment", "key": keys, "content": "content"}

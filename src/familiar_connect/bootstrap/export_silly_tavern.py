@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from familiar_connect.bootstrap.lorebook_files.markdown import render
-from familiar_connect.bootstrap.lorebook_files.plain_lore import plain_entry, with_edits
-from familiar_connect.bootstrap.lorebook_files.record import Kept, Record, records_in
+from familiar_connect.bootstrap.lorebook_files.entry_markdown import render_entry
+from familiar_connect.bootstrap.lorebook_files.import_record import ImportRecord, RecordedEntry, records_in
+from familiar_connect.bootstrap.lorebook_files.markdown_entries import entry_from_markdown, with_edits
 from familiar_connect.errors import MemoryStoreError
+from familiar_connect.memory.maintenance.links import markdown_files
 from familiar_connect.memory.paths import split_path
 from familiar_connect.memory.store import MemoryStore
-from familiar_connect.memory.tending.links import markdown_files
 
 DEFAULT_FOLDER = "lore"
 _OURS = "familiar_connect"
@@ -70,7 +70,7 @@ class _Entries:
 
     def add_plain(self, text: str, stem: str) -> None:
         uid = self._next()
-        self.by_key[str(uid)] = plain_entry(text, stem=stem, uid=uid)
+        self.by_key[str(uid)] = entry_from_markdown(text, stem=stem, uid=uid)
         self._numbers.add(str(uid))
 
     def _next(self) -> int:
@@ -101,18 +101,22 @@ def _folders(store: MemoryStore, place: str) -> list[str]:
     return sorted(found)
 
 
-def _claims(records: list[tuple[str, Record]], texts: dict[str, str]) -> dict[str, Kept]:
+def _claims(records: list[tuple[str, ImportRecord]], texts: dict[str, str]) -> dict[str, RecordedEntry]:
     """The entry each file belongs to: of several books, the one whose words it still has, else the first."""
-    claimed: dict[str, Kept] = {}
+    claimed: dict[str, RecordedEntry] = {}
     for home, record in records:
         for kept in record.entries:
             path = _at(home, kept.file or "")
-            if kept.file is not None and path in texts and (path not in claimed or render(kept.entry) == texts[path]):
+            if (
+                kept.file is not None
+                and path in texts
+                and (path not in claimed or render_entry(kept.entry) == texts[path])
+            ):
                 claimed[path] = kept
     return claimed
 
 
-def _beside(records: list[Record]) -> dict[str, Any]:
+def _beside(records: list[ImportRecord]) -> dict[str, Any]:
     """What stands beside the entries: one book's own, or, of several, each in our corner."""
     if len(records) == 1:
         return dict(records[0].top)

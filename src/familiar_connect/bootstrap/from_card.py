@@ -13,12 +13,12 @@ import unicodedata
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from familiar_connect.bootstrap.card_files.source import SUFFIXES, Kind, read_payload
-from familiar_connect.bootstrap.cards import CARD_FIELDS, CharacterCard, read_card, read_source
+from familiar_connect.bootstrap.card_files.read_payload import SUFFIXES, CardKind, read_payload
+from familiar_connect.bootstrap.cards import CARD_FIELDS, CharacterCard, read_card, read_card_bytes
 from familiar_connect.bootstrap.import_silly_tavern import import_silly_tavern_lorebook
-from familiar_connect.bootstrap.starter import root_for
+from familiar_connect.bootstrap.starter import new_familiar_root
 from familiar_connect.bootstrap.unpack_character import unpack_character
-from familiar_connect.config.home import valid_familiar_id
+from familiar_connect.config.home import is_valid_familiar_id
 from familiar_connect.config.reference import starter_toml
 from familiar_connect.errors import CharacterCardError, LorebookImportError
 from familiar_connect.memory.store import MAX_BINARY_BYTES, MemoryStore
@@ -34,13 +34,13 @@ class CardFile:
     """A card file, read to its end."""
 
     path: Path
-    kind: Kind
+    kind: CardKind
     data: bytes
     card: CharacterCard
 
 
 @dataclass
-class Made:
+class CardImportResult:
     """What came of a card."""
 
     root: Path
@@ -57,7 +57,7 @@ class Made:
 
 def read_card_file(path: Path) -> CardFile:
     """The card at *path*, or a sentence that says why there is none."""
-    data = read_source(path)
+    data = read_card_bytes(path)
     try:
         payload = read_payload(data)
     except CharacterCardError as error:
@@ -68,38 +68,38 @@ def read_card_file(path: Path) -> CardFile:
     return CardFile(path, payload.kind, data, card)
 
 
-def id_for(card: CharacterCard, path: Path) -> str:
+def familiar_id_for(card: CharacterCard, path: Path) -> str:
     """A folder name from the character's name, else from the file's."""
     for words in (card.name, path.stem):
         plain = unicodedata.normalize("NFKD", words).encode("ascii", "ignore").decode()
         slug = re.sub(r"[^a-z0-9]+", "-", plain.lower()).strip("-")[:_MOST_ID].strip("-")
-        if slug and valid_familiar_id(slug):
+        if slug and is_valid_familiar_id(slug):
             return slug
     return FALLBACK_ID
 
 
 def make_from_card(
     home: Path, familiar_id: str, source: CardFile, *, overwrite: bool = False, user_name: str | None = None
-) -> Made:
+) -> CardImportResult:
     """The familiar *familiar_id* with the character of *source*."""
-    root = root_for(home, familiar_id)
+    root = new_familiar_root(home, familiar_id)
     if root.exists():
-        return _unpack(root, source, Made(root, is_new=False), overwrite=overwrite)
-    _sweep(root.parent)
+        return _unpack(root, source, CardImportResult(root, is_new=False), overwrite=overwrite)
+    _remove_leftovers(root.parent)
     made = root.with_name(f".{temporary_name()}")
     try:
         atomic_write(made / "character.toml", starter_toml(user_name=user_name))
-        outcome = _unpack(made, source, Made(root, is_new=True), overwrite=False)
-        if _stands_as(made, root):
+        outcome = _unpack(made, source, CardImportResult(root, is_new=True), overwrite=False)
+        if _rename_into_place(made, root):
             return outcome
     except BaseException:
         shutil.rmtree(made, ignore_errors=True)
         raise
     shutil.rmtree(made, ignore_errors=True)
-    return _unpack(root, source, Made(root, is_new=False), overwrite=overwrite)
+    return _unpack(root, source, CardImportResult(root, is_new=False), overwrite=overwrite)
 
 
-def _stands_as(made: Path, root: Path) -> bool:
+def _rename_into_place(made: Path, root: Path) -> bool:
     """Give *made* its name; False when somebody else made a familiar of that name meanwhile."""
     try:
         made.rename(root)
@@ -110,7 +110,7 @@ def _stands_as(made: Path, root: Path) -> bool:
     return True
 
 
-def _sweep(familiars: Path) -> None:
+def _remove_leftovers(familiars: Path) -> None:
     """Remove what a killed `make_from_card` left half-made."""
     with contextlib.suppress(OSError):
         for each in familiars.iterdir():
@@ -118,7 +118,7 @@ def _sweep(familiars: Path) -> None:
                 shutil.rmtree(each, ignore_errors=True)
 
 
-def _unpack(place: Path, source: CardFile, outcome: Made, *, overwrite: bool) -> Made:
+def _unpack(place: Path, source: CardFile, outcome: CardImportResult, *, overwrite: bool) -> CardImportResult:
     """Character and lore of *source* into the familiar folder at *place*."""
     store = MemoryStore(place / "memory", audit_dir=place / "audit")
     try:
@@ -129,14 +129,14 @@ def _unpack(place: Path, source: CardFile, outcome: Made, *, overwrite: bool) ->
             store, source.card, overwrite=overwrite, original=original, original_suffix=SUFFIXES[source.kind]
         )
         if source.card.character_book is not None:
-            _take_lore(store, source.card.character_book, outcome, overwrite=overwrite)
+            _import_lore(store, source.card.character_book, outcome, overwrite=overwrite)
     finally:
         if store.audit is not None:
             store.audit.close()
     return outcome
 
 
-def _take_lore(store: MemoryStore, book: dict[str, object], outcome: Made, *, overwrite: bool) -> None:
+def _import_lore(store: MemoryStore, book: dict[str, object], outcome: CardImportResult, *, overwrite: bool) -> None:
     try:
         result = import_silly_tavern_lorebook(store, book, force=overwrite)
     except LorebookImportError as error:

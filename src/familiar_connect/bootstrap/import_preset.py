@@ -6,8 +6,8 @@ import stat
 from pathlib import Path
 
 from familiar_connect.errors import PresetError
+from familiar_connect.presets.import_report import ImportReport
 from familiar_connect.presets.load import MAX_BYTES
-from familiar_connect.presets.report import ImportReport
 from familiar_connect.presets.store import FOLDER, SUFFIX, PresetStore
 from familiar_connect.presets.types import PresetFidelity
 

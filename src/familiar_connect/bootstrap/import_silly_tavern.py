@@ -11,13 +11,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from familiar_connect.bootstrap.lorebook_files.books import Book, read_book
-from familiar_connect.bootstrap.lorebook_files.foreign import converted
-from familiar_connect.bootstrap.lorebook_files.markdown import Names, render, title_of
-from familiar_connect.bootstrap.lorebook_files.plain_lore import tells_all
-from familiar_connect.bootstrap.lorebook_files.reading import Source
-from familiar_connect.bootstrap.lorebook_files.record import Kept, Record, encode, keep_record, read_record
+from familiar_connect.bootstrap.lorebook_files.entry_markdown import FileNames, entry_title, render_entry
+from familiar_connect.bootstrap.lorebook_files.formats import to_world_info
+from familiar_connect.bootstrap.lorebook_files.import_record import (
+    ImportRecord,
+    RecordedEntry,
+    encode_record,
+    read_record,
+    write_record,
+)
+from familiar_connect.bootstrap.lorebook_files.json_source import LorebookSource
+from familiar_connect.bootstrap.lorebook_files.markdown_entries import is_record_redundant
 from familiar_connect.errors import LorebookImportError, MemoryStoreError, MemoryStoreSizeLimitError
-from familiar_connect.memory.paths import shorten, split_path
+from familiar_connect.memory.paths import quote_for_error, split_path
 from familiar_connect.memory.store import MemoryStore
 
 __all__ = ["ImportResult", "LorebookImportError", "import_book", "import_silly_tavern_lorebook"]
@@ -40,7 +46,7 @@ class ImportResult:
 
 
 def import_silly_tavern_lorebook(
-    store: MemoryStore, source: Source, *, target_dir: str = DEFAULT_TARGET, force: bool = False
+    store: MemoryStore, source: LorebookSource, *, target_dir: str = DEFAULT_TARGET, force: bool = False
 ) -> ImportResult:
     """Take the lorebook in *source* into *target_dir*; a text that begins `{` or `[` is JSON, any other a path."""
     return import_book(store, read_book(source), target_dir=target_dir, force=force)
@@ -64,48 +70,48 @@ def import_book(
         )
     result = ImportResult()
     planned = _plan(book, result)
-    standing = _standing(store, folder)
+    standing = _existing_names(store, folder)
     _check_room(book, folder, planned, standing, limit)
-    record = Record(book.name, book.top, tuple(planned))
-    encode(record)  # too large for a record is too large to begin with
+    record = ImportRecord(book.name, book.top, tuple(planned))
+    encode_record(record)  # too large for a record is too large to begin with
     earlier = read_record(store, _at(folder, record.file_name))
     owners = {each.file: each for each in earlier.entries if each.file is not None} if earlier is not None else {}
-    kept: list[Kept] = []
+    kept: list[RecordedEntry] = []
     for start in range(0, len(planned), AT_ONCE):
         some = planned[start : start + AT_ONCE]
         there = {each.file for each in some if each.file in standing} if not force else set()
-        written = _written(store, folder, [each for each in some if each.file not in there], result)
+        written = _write_entries(store, folder, [each for each in some if each.file not in there], result)
         for each in some:
             if each.file is not None and each.file in there:
                 result.skipped.append(_at(folder, each.file))
-                kept.append(owners.get(each.file) or _found(store, folder, each))
+                kept.append(owners.get(each.file) or _match_existing(store, folder, each))
             else:
                 kept.append(each if each.file in written else replace(each, file=None))
         if progress is not None:
             progress(start + len(some), len(planned))
-    _remember(store, folder, replace(record, entries=tuple(kept)), earlier, result, standing)
+    _update_record(store, folder, replace(record, entries=tuple(kept)), earlier, result, standing)
     return result
 
 
-def _plan(book: Book, result: ImportResult) -> list[Kept]:
+def _plan(book: Book, result: ImportResult) -> list[RecordedEntry]:
     """Every entry that can be taken, with the file it is to have; disabled ones have none."""
-    planned: list[Kept] = []
-    names = Names()
+    planned: list[RecordedEntry] = []
+    names = FileNames()
     for index, (key, raw) in enumerate(book.entries):
         if not isinstance(raw, dict):
-            result.errors.append(f"entry {shorten(key)} is no object, so it was left out")
+            result.errors.append(f"entry {quote_for_error(key)} is no object, so it was left out")
             continue
         format = book.format_of(raw)
-        entry = converted(format, raw, index)
+        entry = to_world_info(format, raw, index)
         if not isinstance(raw.get(format.content), str):
-            shown = f"{shorten(title_of(entry))} ({shorten(key)})"
+            shown = f"{quote_for_error(entry_title(entry))} ({quote_for_error(key)})"
             result.errors.append(f"entry {shown} has no text in `{format.content}`, so it was left out")
         else:
-            planned.append(Kept(key, None if entry.get("disable") else names.take(title_of(entry)), entry))
+            planned.append(RecordedEntry(key, None if entry.get("disable") else names.take(entry_title(entry)), entry))
     return planned
 
 
-def _standing(store: MemoryStore, folder: str) -> set[str]:
+def _existing_names(store: MemoryStore, folder: str) -> set[str]:
     """Names in the target folder; none where it is still to be made."""
     store.exists(_at(folder, "entry.md"))  # a folder that leads outside is told here, before anything is written
     try:
@@ -116,7 +122,7 @@ def _standing(store: MemoryStore, folder: str) -> set[str]:
         return set()
 
 
-def _check_room(book: Book, folder: str, planned: list[Kept], standing: set[str], limit: int) -> None:
+def _check_room(book: Book, folder: str, planned: list[RecordedEntry], standing: set[str], limit: int) -> None:
     new = {each.file for each in planned if each.file is not None} - standing
     if len(standing) + len(new) >= limit:  # one more for the record
         raise LorebookImportError(
@@ -125,18 +131,18 @@ def _check_room(book: Book, folder: str, planned: list[Kept], standing: set[str]
         )
 
 
-def _written(store: MemoryStore, folder: str, entries: list[Kept], result: ImportResult) -> set[str]:
+def _write_entries(store: MemoryStore, folder: str, entries: list[RecordedEntry], result: ImportResult) -> set[str]:
     """Write the files of *entries* that are to have one; the names written."""
     texts: dict[str, str] = {}
     for each in entries:
         if each.file is None:
             continue
-        text = render(each.entry)
+        text = render_entry(each.entry)
         size, cap = len(text.encode("utf-8")), store.limits.max_file_bytes
         if size <= cap:
             texts[each.file] = text
         else:
-            shown = shorten(title_of(each.entry))
+            shown = quote_for_error(entry_title(each.entry))
             result.errors.append(
                 f"entry {shown} would be {size:,} bytes, more than the {cap:,} allowed; it was left out"
             )
@@ -146,10 +152,10 @@ def _written(store: MemoryStore, folder: str, entries: list[Kept], result: Impor
     return set(texts)
 
 
-def _found(store: MemoryStore, folder: str, each: Kept) -> Kept:
+def _match_existing(store: MemoryStore, folder: str, each: RecordedEntry) -> RecordedEntry:
     """An entry whose file stands there already: it is the entry's own if it has its words."""
     path = _at(folder, each.file or "")
-    return each if _says(store, path, render(each.entry)) else replace(each, file=None)
+    return each if _says(store, path, render_entry(each.entry)) else replace(each, file=None)
 
 
 def _says(store: MemoryStore, path: str, text: str) -> bool:
@@ -159,24 +165,24 @@ def _says(store: MemoryStore, path: str, text: str) -> bool:
         return False
 
 
-def _remember(
+def _update_record(
     store: MemoryStore,
     folder: str,
-    record: Record,
-    earlier: Record | None,
+    record: ImportRecord,
+    earlier: ImportRecord | None,
     result: ImportResult,
     standing: set[str],
 ) -> None:
     """Keep what the files do not show; a record that would say nothing new is not written."""
     if earlier is None:
-        if not (result.written or result.skipped) or tells_all(record):
+        if not (result.written or result.skipped) or is_record_redundant(record):
             return
     else:
         written = {path.rpartition("/")[2] for path in result.written}
-        record = record.merged(earlier, standing=standing | written)
+        record = record.with_earlier(earlier, standing=standing | written)
         if record == earlier:
             return
-    keep_record(store, _at(folder, record.file_name), encode(record), source=SOURCE)
+    write_record(store, _at(folder, record.file_name), encode_record(record), source=SOURCE)
 
 
 def _at(folder: str, name: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from familiar_connect.config.home import familiar_root, valid_familiar_id
+from familiar_connect.config.home import familiar_root, is_valid_familiar_id
 from familiar_connect.config.reference import starter_toml
 from familiar_connect.errors import HomeError
 from familiar_connect.memory.store import MemoryStore
@@ -49,7 +49,7 @@ def make_starter(home: Path, familiar_id: str, *, name: str | None = None, user_
 
     An existing one is never touched.
     """
-    root = root_for(home, familiar_id)
+    root = new_familiar_root(home, familiar_id)
     if root.exists():
         raise HomeError(
             f"{root} exists already: choose another name, or talk to it: familiar chat --familiar {root.name}"
@@ -67,9 +67,9 @@ def make_starter(home: Path, familiar_id: str, *, name: str | None = None, user_
     return root
 
 
-def root_for(home: Path, familiar_id: str) -> Path:
+def new_familiar_root(home: Path, familiar_id: str) -> Path:
     """Where a new familiar of that name lives; a name that cannot be one is refused."""
-    if not valid_familiar_id(familiar_id):
+    if not is_valid_familiar_id(familiar_id):
         raise HomeError(
             f"{familiar_id!r} cannot name a familiar: use letters, digits, - and _, at most 64 of them,"
             " and begin with a letter or digit"

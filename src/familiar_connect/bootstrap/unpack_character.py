@@ -37,8 +37,8 @@ def unpack_character(
     there already is a `CharacterUnpackError` unless *overwrite* is set; then only what differs is written, and the
     file of a field the card leaves empty is removed.
     """
-    wanted = _wanted(card, original, original_suffix)
-    standing = {path: _standing(store, path) for path in wanted}
+    wanted = _files_to_write(card, original, original_suffix)
+    standing = {path: _existing_bytes(store, path) for path in wanted}
     _check(store, wanted, standing, overwrite=overwrite)
     for path, data in wanted.items():
         if data == standing[path]:
@@ -51,7 +51,7 @@ def unpack_character(
     return [path for path in paths if wanted[path] is not None and wanted[path] != standing[path]]
 
 
-def _wanted(card: CharacterCard, original: bytes | None, suffix: str) -> dict[str, bytes | None]:
+def _files_to_write(card: CharacterCard, original: bytes | None, suffix: str) -> dict[str, bytes | None]:
     """Every file of `self/` this card has a say in, with what it shall hold; None: it shall not be there."""
     texts: dict[str, str] = {f"self/{field}.md": getattr(card, field) for field in CARD_FIELDS}
     note = card.depth_prompt
@@ -74,7 +74,7 @@ def _encoded(path: str, text: str) -> bytes:
         ) from None
 
 
-def _standing(store: MemoryStore, path: str) -> bytes | None:
+def _existing_bytes(store: MemoryStore, path: str) -> bytes | None:
     try:
         return store.bytes_if_present(path)
     except MemoryStoreError as error:

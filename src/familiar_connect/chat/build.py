@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from familiar_connect.chat.annotate.context import AnnotationContext
 from familiar_connect.chat.annotate.embeds import SYSTEM
 from familiar_connect.chat.annotate.identity import IsPrivate, People
-from familiar_connect.chat.annotate.lookup import looked_up
-from familiar_connect.chat.annotate.mentions import Marks
-from familiar_connect.chat.annotate.reading import Reading
+from familiar_connect.chat.annotate.mentions import MentionResolver
+from familiar_connect.chat.annotate.references import with_references
 from familiar_connect.chat.annotate.reminders import reminder_entry
 from familiar_connect.chat.annotate.transcripts import Transcribe, TranscriptCache, with_transcripts
 from familiar_connect.chat.directives import is_continuation, turn_directives
@@ -28,7 +28,6 @@ from familiar_connect.chat.scene import Scene, StoredTurns, Surroundings, Window
 from familiar_connect.chat.silence import SILENCE_DIRECTIVE
 from familiar_connect.chat.simplify import message_key, simplify
 from familiar_connect.chat.types import (
-    Asked,
     Directives,
     Imitated,
     InboundMessage,
@@ -36,22 +35,23 @@ from familiar_connect.chat.types import (
     Showing,
     SimplifiedMessage,
     Turn,
+    TurnOptions,
     TurnSettings,
 )
 from familiar_connect.chat.window import (
-    Seen,
-    cut,
+    WindowMessage,
+    cut_to_window,
     fetch_limit,
-    heard,
-    of_mode,
+    only_mode,
     reset_at,
     since_reset,
     window_start,
     with_exchange,
+    without_private_authors,
 )
 from familiar_connect.conversation.types import BufferedMessage, Exchange
 from familiar_connect.identity import Author
-from familiar_connect.support.system_line import note, speaker_name
+from familiar_connect.support.system_notes import note, speaker_name
 
 logger = logging.getLogger(__name__)
 
@@ -101,26 +101,28 @@ async def build_turn(
             now=now,
         ),
     )
-    recent, scene = await _looked_at(surroundings, fetch_limit(settings.message_fetch_limit), scene)
+    recent, scene = await _fetch_recent_and_scene(surroundings, fetch_limit(settings.message_fetch_limit), scene)
     ids = MessageIdMap()
     if not recent:
-        reading = _reading(scene, ids, (), settings, is_private, exchange, now)
-        return _closed(turn, (), reading, asked, ids, alone=True)
+        reading = _annotation_context(scene, ids, (), settings, is_private, exchange, now)
+        return _finish_turn(turn, (), reading, asked, ids, alone=True)
     start = await _start(exchange, stored, settings)
-    seen = of_mode(with_exchange(recent, [_inbound(each, exchange) for each in exchange.messages]), settings.mode)
+    seen = only_mode(with_exchange(recent, [_inbound(each, exchange) for each in exchange.messages]), settings.mode)
     turn = replace(turn, reset_at=reset_at(seen))
-    seen = heard(since_reset(cut(seen, start, size=settings.window_size, step=settings.window_step)), is_private)
-    messages = await looked_up([each.message for each in seen], surroundings, reactions=settings.show_reactions)
+    seen = without_private_authors(
+        since_reset(cut_to_window(seen, start, size=settings.window_size, step=settings.window_step)), is_private
+    )
+    messages = await with_references([each.message for each in seen], surroundings, reactions=settings.show_reactions)
     messages = await with_transcripts(
         messages, transcribe, transcripts or TranscriptCache(), chat_only=settings.chat_only
     )
     seen = [
-        Seen(message=message, in_exchange=each.in_exchange, ordinal=each.ordinal)
+        WindowMessage(message=message, in_exchange=each.in_exchange, ordinal=each.ordinal)
         for each, message in zip(seen, messages, strict=True)
     ]
-    reading = _reading(scene, ids, messages, settings, is_private, exchange, now)
+    reading = _annotation_context(scene, ids, messages, settings, is_private, exchange, now)
     entries = merge(_entries(seen, reading, now), time_awareness=settings.time_awareness, zone=settings.zone)
-    return _closed(turn, entries, reading, asked, ids)
+    return _finish_turn(turn, entries, reading, asked, ids)
 
 
 def _said(exchange: Exchange, is_private: IsPrivate | None) -> tuple[SaidMessage, ...]:
@@ -137,7 +139,9 @@ def _said(exchange: Exchange, is_private: IsPrivate | None) -> tuple[SaidMessage
     )
 
 
-async def _looked_at(surroundings: Surroundings, limit: int, scene: Scene | None) -> tuple[list[InboundMessage], Scene]:
+async def _fetch_recent_and_scene(
+    surroundings: Surroundings, limit: int, scene: Scene | None
+) -> tuple[list[InboundMessage], Scene]:
     """The recent messages and the scene, looked at together."""
     async with asyncio.TaskGroup() as group:
         recent = group.create_task(_recent(surroundings, limit), name="recent")
@@ -191,7 +195,7 @@ def _inbound(said: BufferedMessage, exchange: Exchange) -> InboundMessage:
     )
 
 
-def _reading(
+def _annotation_context(
     scene: Scene,
     ids: MessageIdMap,
     messages: Sequence[InboundMessage],
@@ -199,7 +203,7 @@ def _reading(
     is_private: IsPrivate | None,
     exchange: Exchange,
     now: datetime | None,
-) -> Reading:
+) -> AnnotationContext:
     known: dict[str, Author] = {}
     for message in messages:
         for author in (message.author, *message.mentions):
@@ -217,10 +221,10 @@ def _reading(
         for block in scene.blocks
         if block.kind == "block" and (block.until is None or now is None or block.until > now)
     )
-    return Reading(
+    return AnnotationContext(
         scene=scene,
         people=people,
-        marks=Marks(scene, people),
+        marks=MentionResolver(scene, people),
         ids=ids,
         settings=settings,
         blocked=frozenset(blocked),
@@ -228,7 +232,9 @@ def _reading(
     )
 
 
-def _entries(seen: Sequence[Seen], reading: Reading, now: datetime | None) -> list[SimplifiedMessage]:
+def _entries(
+    seen: Sequence[WindowMessage], reading: AnnotationContext, now: datetime | None
+) -> list[SimplifiedMessage]:
     entries: list[SimplifiedMessage] = []
     for place, each in enumerate(seen):
         message = each.message
@@ -243,7 +249,9 @@ def _entries(seen: Sequence[Seen], reading: Reading, now: datetime | None) -> li
     return entries
 
 
-def _blocked(message: InboundMessage, place: int, reading: Reading, now: datetime | None) -> SimplifiedMessage:
+def _blocked(
+    message: InboundMessage, place: int, reading: AnnotationContext, now: datetime | None
+) -> SimplifiedMessage:
     """One notice for a run of messages by someone the persona does not want to hear."""
     block = next(each for each in reading.scene.blocks if each.author.canonical_key == message.author.canonical_key)
     name = reading.people.name_of(message.author)
@@ -263,11 +271,11 @@ def _blocked(message: InboundMessage, place: int, reading: Reading, now: datetim
     )
 
 
-def _closed(
+def _finish_turn(
     turn: Turn,
     entries: tuple[SimplifiedMessage, ...],
-    reading: Reading,
-    asked: Asked,
+    reading: AnnotationContext,
+    asked: TurnOptions,
     ids: MessageIdMap,
     *,
     alone: bool = False,
@@ -288,7 +296,7 @@ def _closed(
     return replace(turn, flags=replace(turn.flags, continuation=is_continuation(turn, asked)), directives=directives)
 
 
-def _imitated(asked: Asked, reading: Reading) -> Imitated | None:
+def _imitated(asked: TurnOptions, reading: AnnotationContext) -> Imitated | None:
     """The person the turn speaks for: as the server shows them, else by profile, else by the name they asked for."""
     author = asked.imitate
     if author is None:

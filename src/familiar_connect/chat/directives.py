@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from familiar_connect.chat.types import Asked, Directives, SimplifiedMessage, Turn
+from familiar_connect.chat.types import Directives, SimplifiedMessage, Turn, TurnOptions
 from familiar_connect.context.types import ContextItem, ItemTag, Prompt
-from familiar_connect.support.system_line import combine, quoted, without_notes
+from familiar_connect.support.system_notes import combine_notes, extract_notes, quote_inline
 
 EMOJI_TURNS = 3
 """Own turns looked back at for custom emojis."""
@@ -25,7 +25,7 @@ REASONING = "Think the question through with care before you answer."
 CONTINUE = "Continue your last message where it ended, without repeating any of it."
 
 
-def turn_directives(turn: Turn, asked: Asked, *, emojis: Collection[str] = ()) -> Directives:
+def turn_directives(turn: Turn, asked: TurnOptions, *, emojis: Collection[str] = ()) -> Directives:
     """What the turn's own nature asks for, by kind."""
     tail = [
         STOP if asked.stop else "",
@@ -51,13 +51,13 @@ def _overdone(turn: Turn, emojis: Collection[str]) -> bool:
     return sum(text.count(f":{name}:") for text in own for name in set(emojis)) > MOST_EMOJIS
 
 
-def is_continuation(turn: Turn, asked: Asked) -> bool:
+def is_continuation(turn: Turn, asked: TurnOptions) -> bool:
     """Whether the familiar is asked to go on with what it said last."""
     others = asked.imitate is not None or asked.reasoning or asked.reminder is not None or asked.scene_turn
     return asked.manual and not others and bool(turn.messages) and _own(turn, turn.messages[-1])
 
 
-def _continuation(turn: Turn, asked: Asked) -> str:
+def _continuation(turn: Turn, asked: TurnOptions) -> str:
     if not is_continuation(turn, asked):
         return ""
     if prefill := asked.prefill.strip():
@@ -66,7 +66,7 @@ def _continuation(turn: Turn, asked: Asked) -> str:
     return CONTINUE
 
 
-def _queued_reply(turn: Turn, asked: Asked) -> str | None:
+def _queued_reply(turn: Turn, asked: TurnOptions) -> str | None:
     """Whom a message that had to wait is from, and what it said."""
     initiated = asked.reminder is not None or asked.manual or asked.scene_turn
     target = next((entry for entry in reversed(turn.messages) if entry.in_exchange), None)
@@ -77,9 +77,9 @@ def _queued_reply(turn: Turn, asked: Asked) -> str | None:
     sent = [(len(target.video_attachments), "video")]
     sent.insert(0, (sum(1 for image in target.image_attachments if not image.is_emoji), "image"))
     counted = " and ".join(f"{count} {kind}{'' if count == 1 else 's'}" for count, kind in sent if count)
-    words = " ".join(without_notes(target.content or "")[1].split())
+    words = " ".join(extract_notes(target.content or "")[1].split())
     shown = words if len(words) <= PREVIEW_CHARS else f"{words[:PREVIEW_CHARS].rstrip()}…"
-    said = f": {quoted(shown)}" if shown else ""
+    said = f": {quote_inline(shown)}" if shown else ""
     attached = f" (with {counted})" if counted else ""
     return f"{who}Answer {target.author_name}{handle}{attached}{said}. Open with your words, not with a name."
 
@@ -91,11 +91,11 @@ def place_tail(prompt: Prompt, injected: Sequence[ContextItem] = ()) -> Prompt:
     """
     directives = prompt.directives
     items = [*prompt.items, *injected]
-    if lower := combine(directives.lower):
+    if lower := combine_notes(directives.lower):
         at = _before_latest_pair(items)
         items.insert(at, _tail_item(lower))
     for texts in (directives.tail, (directives.queued_reply or "",), (directives.uncensor or "",)):
-        if text := combine(texts):
+        if text := combine_notes(texts):
             items.append(_tail_item(text))
     if prefill := (directives.prefill or "").strip():
         items.append(ContextItem.of("assistant", prefill, tag=ItemTag.PREFILL, source="prefill"))

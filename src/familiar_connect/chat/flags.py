@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-from familiar_connect.chat.types import Asked, ReplyNotice, TurnFlags
+from familiar_connect.chat.types import ReplyNotice, TurnFlags, TurnOptions
 
 _ENGLISH = (
     "remember",
@@ -50,7 +50,7 @@ def _holds(text: str, phrase: str) -> bool:
 
 
 def turn_flags(
-    asked: Asked, *, trigger_text: str | None, from_queue: bool = False, tools_available: bool = True
+    asked: TurnOptions, *, trigger_text: str | None, from_queue: bool = False, tools_available: bool = True
 ) -> TurnFlags:
     """What the turn is. Speaking for somebody else goes without tools."""
     imitating = asked.imitate is not None

@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Literal, Protocol, runtime_checkable
 
-from familiar_connect.chat.parts import Emoji, Sticker
+from familiar_connect.chat.message_parts import Emoji, Sticker
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.identity import Author
 
@@ -116,7 +116,7 @@ class Surroundings(Protocol):
 
 
 @runtime_checkable
-class LooksUp(Protocol):
+class MessageLookup(Protocol):
     """Surroundings that can also fetch what a message only points at."""
 
     async def message(self, message_id: str) -> InboundMessage | None:

@@ -5,6 +5,7 @@ Pure. What people typed goes in between our own System lines so that it cannot p
 
 from __future__ import annotations
 
+from familiar_connect.chat.annotate.context import AnnotationContext
 from familiar_connect.chat.annotate.embeds import (
     SYSTEM,
     SYSTEM_EMBED_ID,
@@ -18,12 +19,11 @@ from familiar_connect.chat.annotate.identity import Identity
 from familiar_connect.chat.annotate.media import Media, attachment_notes, media_of
 from familiar_connect.chat.annotate.mentions import without_at
 from familiar_connect.chat.annotate.reactions import reaction_note
-from familiar_connect.chat.annotate.reading import Reading
-from familiar_connect.chat.annotate.replies import hidden_behind, reply_note
-from familiar_connect.chat.parts import ImageAttachment, VideoAttachment
+from familiar_connect.chat.annotate.replies import is_webhook_hidden, reply_note
+from familiar_connect.chat.message_parts import ImageAttachment, VideoAttachment
 from familiar_connect.chat.types import InboundMessage, SimplifiedMessage
-from familiar_connect.chat.window import Seen
-from familiar_connect.support.system_line import note, quiet, speaker_name
+from familiar_connect.chat.window import WindowMessage
+from familiar_connect.support.system_notes import note, speaker_name, without_fake_notes
 
 DEBUG_MARK = "$:"
 
@@ -35,20 +35,20 @@ def message_key(message: InboundMessage, place: int = 0) -> str:
     return f"row-{message.history_id}" if message.history_id is not None else f"said-{place}"
 
 
-def simplify(seen: Seen, reading: Reading, *, place: int = 0) -> SimplifiedMessage | None:
+def simplify(seen: WindowMessage, reading: AnnotationContext, *, place: int = 0) -> SimplifiedMessage | None:
     """The entry a message becomes; None when there is nothing in it to show."""
     message = seen.message
     key = message_key(message, place)
     if message.kind == "join":
         return _join(seen, key, reading)
-    if hidden_behind(message.webhook, reading):
+    if is_webhook_hidden(message.webhook, reading):
         return None
     if any(is_notice(embed, ours=message.is_self, reading=reading) for embed in message.embeds):
         return _notice(seen, key, reading)
     return _said(seen, key, reading)
 
 
-def _join(seen: Seen, key: str, reading: Reading) -> SimplifiedMessage:
+def _join(seen: WindowMessage, key: str, reading: AnnotationContext) -> SimplifiedMessage:
     message = seen.message
     where = speaker_name(reading.scene.server_name, "the server")
     return SimplifiedMessage(
@@ -65,7 +65,7 @@ def _join(seen: Seen, key: str, reading: Reading) -> SimplifiedMessage:
     )
 
 
-def _notice(seen: Seen, key: str, reading: Reading) -> SimplifiedMessage | None:
+def _notice(seen: WindowMessage, key: str, reading: AnnotationContext) -> SimplifiedMessage | None:
     message = seen.message
     shown = [embed for embed in message.embeds if is_notice(embed, ours=True, reading=reading)]
     lines = notice_lines(shown, reading)
@@ -85,7 +85,7 @@ def _notice(seen: Seen, key: str, reading: Reading) -> SimplifiedMessage | None:
     )
 
 
-def _said(seen: Seen, key: str, reading: Reading) -> SimplifiedMessage | None:
+def _said(seen: WindowMessage, key: str, reading: AnnotationContext) -> SimplifiedMessage | None:
     message = seen.message
     who = reading.people.identity(message.author, is_self=message.is_self, webhook=message.webhook)
     text, debug = _words(message, reading)
@@ -110,7 +110,7 @@ def _said(seen: Seen, key: str, reading: Reading) -> SimplifiedMessage | None:
 
 
 def _entry(
-    seen: Seen, key: str, who: Identity, name: str, content: str, media: Media, *, debug: bool
+    seen: WindowMessage, key: str, who: Identity, name: str, content: str, media: Media, *, debug: bool
 ) -> SimplifiedMessage:
     parts: list[ImageAttachment | VideoAttachment] = [*media.images, *media.videos]
     elsewhere = tuple(dict.fromkeys(part.source_message_id for part in parts if part.source_message_id))
@@ -135,7 +135,7 @@ def _entry(
     )
 
 
-def _words(message: InboundMessage, reading: Reading) -> tuple[str, bool]:
+def _words(message: InboundMessage, reading: AnnotationContext) -> tuple[str, bool]:
     """What was typed, made readable and harmless; and whether it is a debug message."""
     text = message.text
     marked = not message.is_self and text.lstrip().startswith(DEBUG_MARK)
@@ -144,4 +144,4 @@ def _words(message: InboundMessage, reading: Reading) -> tuple[str, bool]:
     text = reading.readable(text)
     if not message.is_bot and not message.is_self:
         text = without_at(text, reading.settings.triggers)
-    return quiet(text), marked or (message.is_debug and not message.is_self)
+    return without_fake_notes(text), marked or (message.is_debug and not message.is_self)

@@ -37,7 +37,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
-from familiar_connect.chat.parts import (
+from familiar_connect.chat.message_parts import (
     Attachment,
     Embed,
     EmbedField,
@@ -48,7 +48,7 @@ from familiar_connect.chat.parts import (
     Sticker,
 )
 from familiar_connect.chat.scene import ChannelContext, ChannelKind, ChannelRef, Member, Role, Scene
-from familiar_connect.chat.types import Asked, InboundMessage
+from familiar_connect.chat.types import InboundMessage, TurnOptions
 from familiar_connect.conversation.types import BufferedMessage, Exchange, ResponseTrigger
 from familiar_connect.errors import ConfigError
 from familiar_connect.identity import Author, PrivacyLevel
@@ -83,7 +83,7 @@ class Transcript:
     channel_id: int = 7
     levels: tuple[tuple[Author, PrivacyLevel], ...] = ()
     """What each member allows, where the file says so."""
-    asked: Asked = Asked()
+    asked: TurnOptions = TurnOptions()
 
     async def recent(self, limit: int) -> Sequence[InboundMessage]:
         return self.messages[-limit:] if limit > 0 else ()
@@ -94,7 +94,7 @@ class Transcript:
     def is_private(self, author: Author) -> bool:
         return author.canonical_key in self.private
 
-    def exchange(self, familiar_id: str, asked: Asked | None = None) -> Exchange:
+    def exchange(self, familiar_id: str, asked: TurnOptions | None = None) -> Exchange:
         """The newest messages, as what is being answered."""
         newest = self.messages[len(self.messages) - self.answered :]
         return Exchange(
@@ -149,11 +149,11 @@ def parse_transcript(data: object, name: str = "transcript") -> Transcript:
     )
 
 
-def _asked(part: _Part | None, people: dict[str, Author]) -> Asked:
+def _asked(part: _Part | None, people: dict[str, Author]) -> TurnOptions:
     if part is None:
-        return Asked()
+        return TurnOptions()
     imitated = part.text("imitate")
-    return Asked(
+    return TurnOptions(
         alter=part.text("alter"),
         imitate=_who(imitated, people) if imitated else None,
         imitate_style=part.text("imitate_style") or "",
@@ -221,7 +221,7 @@ class _Part:
     def part(self, key: str) -> _Part | None:
         return None if self.data.get(key) is None else _Part(self.data[key], f"{self.where}: {key}")
 
-    def needed(self, key: str) -> str:
+    def require_text(self, key: str) -> str:
         text = self.text(key)
         if not text:
             raise ConfigError(f"{self.where}: has no `{key}`; add one")
@@ -248,7 +248,7 @@ def _scene(top: _Part, members: tuple[Member, ...], me: Author | None) -> Scene:
     kinds = {kind.value: kind for kind in ChannelKind}
     kind = channel.one_of("kind", kinds, ChannelKind.text) if channel else ChannelKind.text
     roles = tuple(
-        Role(role_id=each.needed("id"), name=each.needed("name"), position=each.number("position") or 0)
+        Role(role_id=each.require_text("id"), name=each.require_text("name"), position=each.number("position") or 0)
         for each in top.parts("roles")
     )
     return Scene(
@@ -262,10 +262,13 @@ def _scene(top: _Part, members: tuple[Member, ...], me: Author | None) -> Scene:
         members=tuple(_with_roles(member, roles) for member in members),
         roles=roles,
         channels=tuple(
-            ChannelRef(channel_id=each.number("id") or 0, name=each.needed("name")) for each in top.parts("channels")
+            ChannelRef(channel_id=each.number("id") or 0, name=each.require_text("name"))
+            for each in top.parts("channels")
         ),
         emojis=tuple(
-            Emoji(name=each.needed("name"), emoji_id=each.text("id"), url=each.text("url"), note=each.text("note"))
+            Emoji(
+                name=each.require_text("name"), emoji_id=each.text("id"), url=each.text("url"), note=each.text("note")
+            )
             for each in top.parts("emojis")
         ),
         stickers=tuple(_sticker(each) for each in top.parts("stickers")),
@@ -276,7 +279,7 @@ def _scene(top: _Part, members: tuple[Member, ...], me: Author | None) -> Scene:
 
 def _sticker(part: _Part) -> Sticker:
     return Sticker(
-        name=part.needed("name"),
+        name=part.require_text("name"),
         sticker_id=part.text("id"),
         url=part.text("url"),
         description=part.text("description"),
@@ -284,7 +287,7 @@ def _sticker(part: _Part) -> Sticker:
 
 
 def _member(part: _Part) -> tuple[Member, PrivacyLevel]:
-    id_ = part.needed("id")
+    id_ = part.require_text("id")
     platform = part.text("platform") or PLATFORM
     author = Author(platform, id_, part.text("username"), part.text("name") or id_)
     member = Member(
@@ -316,7 +319,7 @@ def _message(
     at: datetime,
     id_: str,
 ) -> InboundMessage:
-    author = _who(part.needed("author"), people)
+    author = _who(part.require_text("author"), people)
     ours = me is not None and author == me
     target = part.text("reply_to")
     return InboundMessage(
@@ -340,7 +343,7 @@ def _message(
 
 def _reaction(part: _Part, people: dict[str, Author]) -> Reaction:
     users = tuple(_who(str(name), people) for name in part.entries("by"))
-    label = part.needed("emoji")
+    label = part.require_text("emoji")
     return Reaction(
         label=label.strip(":") or label,
         is_custom=len(label) > 2 and label.startswith(":") and label.endswith(":"),
@@ -365,7 +368,7 @@ def _forward(part: _Part, people: dict[str, Author], depth: int = 0) -> Forwarde
 
 def _attachment(part: _Part) -> Attachment:
     return Attachment(
-        url=part.needed("url"),
+        url=part.require_text("url"),
         filename=part.text("filename"),
         mime=part.text("mime"),
         is_voice=part.flag("voice"),

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, tzinfo
 from typing import Literal
 
 from familiar_connect.chat.message_ids import MessageIdMap
-from familiar_connect.chat.parts import (
+from familiar_connect.chat.message_parts import (
     Attachment,
     Embed,
     ForwardedMessage,
@@ -178,7 +178,7 @@ class Reminder:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class TurnOptions:
     """What else is asked of a turn, besides answering what was said."""
 
     alter: str | None = None

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from familiar_connect.chat.parts import ForwardedMessage, Reaction, WebhookIdentity
+from familiar_connect.chat.message_parts import ForwardedMessage, Reaction, WebhookIdentity
 from familiar_connect.chat.scene import WindowStart
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.identity import Author
@@ -35,7 +35,7 @@ def fetch_limit(wanted: int) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seen:
+class WindowMessage:
     """One message looked at."""
 
     message: InboundMessage
@@ -43,7 +43,7 @@ class Seen:
     ordinal: int | None = None
 
 
-def with_exchange(recent: Sequence[InboundMessage], said: Sequence[InboundMessage]) -> list[Seen]:
+def with_exchange(recent: Sequence[InboundMessage], said: Sequence[InboundMessage]) -> list[WindowMessage]:
     """*recent* up to the exchange, which stands last; what of it was not seen is added.
 
     Messages newer than the exchange wait for their own turn. Our own words among them were said to
@@ -53,17 +53,19 @@ def with_exchange(recent: Sequence[InboundMessage], said: Sequence[InboundMessag
     newest = max((message.history_id or 0 for message in said), default=0)
     first = min(places.values(), default=len(recent))
     last = max(places.values(), default=len(recent))
-    before = [Seen(message=message) for message in recent[:first] if not newest or (message.history_id or 0) < newest]
+    before = [
+        WindowMessage(message=message) for message in recent[:first] if not newest or (message.history_id or 0) < newest
+    ]
     taken = set(places.values())
     among = [message for at, message in enumerate(recent[first:], start=first) if at not in taken]
-    ours = [Seen(message=message) for message in among if message.is_self]
+    ours = [WindowMessage(message=message) for message in among if message.is_self]
     others = [at for at in range(first, last) if at not in taken and not recent[at].is_self]
-    shown = {at: Seen(message=recent[at]) for at in others}
+    shown = {at: WindowMessage(message=recent[at]) for at in others}
     for number, message in enumerate(said):
         at = places.get(number)
         if at is not None:
-            shown[at] = Seen(message=_joined(recent[at], message), in_exchange=True)
-    missing = [Seen(message=message, in_exchange=True) for n, message in enumerate(said) if n not in places]
+            shown[at] = WindowMessage(message=_joined(recent[at], message), in_exchange=True)
+    missing = [WindowMessage(message=message, in_exchange=True) for n, message in enumerate(said) if n not in places]
     return [*before, *ours, *(shown[at] for at in sorted(shown)), *missing]
 
 
@@ -97,14 +99,16 @@ def _joined(seen: InboundMessage, said: InboundMessage) -> InboundMessage:
     return seen if seen.history_id is not None else replace(seen, history_id=said.history_id)
 
 
-def of_mode(seen: Sequence[Seen], mode: str | None) -> list[Seen]:
+def only_mode(seen: Sequence[WindowMessage], mode: str | None) -> list[WindowMessage]:
     """Without what was stored under another mode."""
     if mode is None:
         return list(seen)
     return [each for each in seen if each.in_exchange or each.message.mode is None or each.message.mode == mode]
 
 
-def cut(seen: Sequence[Seen], start: WindowStart | None, *, size: int, step: int = 0) -> list[Seen]:
+def cut_to_window(
+    seen: Sequence[WindowMessage], start: WindowStart | None, *, size: int, step: int = 0
+) -> list[WindowMessage]:
     """*seen* from the window's start on, or from the oldest message looked at; stored ones know their place."""
     rows = [each.message.history_id for each in seen if each.in_exchange and each.message.history_id is not None]
     first = min(rows, default=None)
@@ -116,17 +120,17 @@ def cut(seen: Sequence[Seen], start: WindowStart | None, *, size: int, step: int
     return counted[_index_of(counted, start) :]
 
 
-def _is_before(each: Seen, row: int | None) -> bool:
+def _is_before(each: WindowMessage, row: int | None) -> bool:
     return row is None or each.message.history_id is None or each.message.history_id < row
 
 
-def _placed(each: Seen, ordinal: int) -> Seen:
+def _placed(each: WindowMessage, ordinal: int) -> WindowMessage:
     if each.message.history_id is None or ordinal < 0:
         return each
-    return Seen(message=each.message, in_exchange=each.in_exchange, ordinal=ordinal)
+    return WindowMessage(message=each.message, in_exchange=each.in_exchange, ordinal=ordinal)
 
 
-def _index_of(seen: Sequence[Seen], start: WindowStart) -> int:
+def _index_of(seen: Sequence[WindowMessage], start: WindowStart) -> int:
     for at, each in enumerate(seen):
         row, id_ = each.message.history_id, each.message.message_id
         if start.history_id is not None and row is not None and row >= start.history_id:
@@ -136,7 +140,7 @@ def _index_of(seen: Sequence[Seen], start: WindowStart) -> int:
     return 0
 
 
-def since_reset(seen: Sequence[Seen]) -> list[Seen]:
+def since_reset(seen: Sequence[WindowMessage]) -> list[WindowMessage]:
     """What counts since the newest mark of ours: after a reset, from a compact refresh on."""
     for at in range(len(seen) - 1, -1, -1):
         message = seen[at].message
@@ -148,13 +152,15 @@ def since_reset(seen: Sequence[Seen]) -> list[Seen]:
     return list(seen)
 
 
-def reset_at(seen: Sequence[Seen]) -> datetime | None:
+def reset_at(seen: Sequence[WindowMessage]) -> datetime | None:
     """When the newest reset among *seen* was."""
     marks = (each.message for each in reversed(seen) if each.message.is_self)
     return next((mark.timestamp for mark in marks if any(e.notice == "reset" for e in mark.embeds)), None)
 
 
-def heard(seen: Sequence[Seen], is_private: Callable[[Author], bool] | None) -> list[Seen]:
+def without_private_authors(
+    seen: Sequence[WindowMessage], is_private: Callable[[Author], bool] | None
+) -> list[WindowMessage]:
     """Without anything said by, or relayed for, people who are not to be heard."""
     if is_private is None:
         return list(seen)

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from familiar_connect.bootstrap.starter import STARTER_ID, STARTER_NAME, make_starter
-from familiar_connect.commands.common import familiar_option, home_of, named_familiar, profile_of
+from familiar_connect.commands.common import familiar_from_env, familiar_option, home_of, profile_of
 from familiar_connect.config.home import familiar_root, list_familiars, pick_familiar
 from familiar_connect.identity import Author, PrivacyLevel
 from familiar_connect.support.text import printable
@@ -43,7 +43,7 @@ def chat(ctx: click.Context, familiar_id: str | None, user_name: str | None, pla
     plain = plain or not sys.stdin.isatty() or not sys.stdout.isatty()
     screen = Screen(sys.stdout, sys.stderr, plain=plain)
     home = home_of(ctx)
-    if not familiar_id and not named_familiar(home) and not list_familiars(home):
+    if not familiar_id and not familiar_from_env(home) and not list_familiars(home):
         root = make_starter(home, STARTER_ID)
         screen.note(f"Welcome! This is your first start, so I made a familiar for you: {STARTER_NAME}.")
         screen.note(f"Its files are plain text in {root}; memory/self/description.md says who it is.")
@@ -56,13 +56,13 @@ def chat(ctx: click.Context, familiar_id: str | None, user_name: str | None, pla
 async def _chat(root: Path, home: Path, screen: Any, user_name: str | None, greeting: int | None) -> int:
     from familiar_connect.bot import load_familiar
     from familiar_connect.platforms.terminal.adapter import TerminalPlatform
-    from familiar_connect.platforms.terminal.reading import EditorReader, PipeReader
-    from familiar_connect.platforms.terminal.welcome import greet, model_line, warm_up
+    from familiar_connect.platforms.terminal.line_input import EditorReader, PipeReader
+    from familiar_connect.platforms.terminal.welcome import describe_model, greet, warm_up
 
     familiar, embedded = load_familiar(root, home=home, defaults_path=profile_of(home))
     try:
         user = _user(user_name or familiar.config.user_name)
-        screen.note(model_line(familiar))
+        screen.note(describe_model(familiar))
         reader: Any
         if screen.plain:
             reader = PipeReader(sys.stdin)

@@ -15,7 +15,7 @@ import click
 from familiar_connect.config.home import familiar_root, find_home, pick_familiar, profile_path
 from familiar_connect.config.secrets import FAMILIAR_VARIABLE, Secrets
 from familiar_connect.errors import HomeError
-from familiar_connect.support.text import escaped, printable
+from familiar_connect.support.text import escape_controls, printable
 
 familiar_option = click.option("--familiar", "familiar_id", metavar="ID", help="Which familiar (else FAMILIAR_ID).")
 MOST_TURNS = 1_000_000
@@ -34,7 +34,7 @@ def say_json(value: Any) -> None:
         text = json.dumps(value, ensure_ascii=False, indent=2, default=str, allow_nan=False)
     except ValueError:
         text = json.dumps(_finite(value), ensure_ascii=False, indent=2, default=str)
-    click.echo(escaped(text))
+    click.echo(escape_controls(text))
 
 
 def _finite(value: Any) -> Any:
@@ -61,7 +61,7 @@ def root_of(ctx: click.Context, familiar_id: str | None) -> Path:
     return familiar_root(home, pick_familiar(home, familiar_id))
 
 
-def named_familiar(home: Path) -> str | None:
+def familiar_from_env(home: Path) -> str | None:
     """The familiar that FAMILIAR_ID names, if it does."""
     return Secrets(home).get(FAMILIAR_VARIABLE)
 

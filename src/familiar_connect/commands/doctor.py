@@ -16,13 +16,13 @@ from urllib.parse import urlsplit
 import click
 
 from familiar_connect.commands.common import familiar_option, home_of, json_option, profile_of, say, say_json
-from familiar_connect.commands.parts import Finding, look_at_documents, look_at_platforms, look_at_presets
-from familiar_connect.commands.setup import settings_problems
+from familiar_connect.commands.connect_config import settings_problems
+from familiar_connect.commands.doctor_checks import DoctorFinding, check_documents, check_platforms, check_presets
 from familiar_connect.config.home import familiar_root, list_familiars, pick_familiar
 from familiar_connect.errors import FamiliarError
 
 LEAST_FREE_BYTES = 200 * 1024 * 1024
-KNOCK_S = 1.0
+CONNECT_TIMEOUT_S = 1.0
 """How long a server on this computer may take to open its door."""
 FOLDERS = ("memory", "channels", "modes")
 """What a familiar cannot start without being able to use."""
@@ -38,7 +38,7 @@ def doctor(ctx: click.Context, familiar_id: str | None, ask_models: bool, as_jso
 
     Exit code 1 when something is wrong.
     """
-    findings = list(examine(home_of(ctx), familiar_id, ask_models=ask_models))
+    findings = list(run_checks(home_of(ctx), familiar_id, ask_models=ask_models))
     if as_json:
         say_json([asdict(finding) for finding in findings])
     else:
@@ -48,98 +48,98 @@ def doctor(ctx: click.Context, familiar_id: str | None, ask_models: bool, as_jso
     return 1 if any(finding.state == "bad" for finding in findings) else 0
 
 
-def examine(home: Path, familiar_id: str | None, *, ask_models: bool = False) -> Iterator[Finding]:
+def run_checks(home: Path, familiar_id: str | None, *, ask_models: bool = False) -> Iterator[DoctorFinding]:
     """Every finding, in the order a familiar needs the things; trouble with one hides none of the others."""
-    yield Finding("python", "ok", f"{platform.python_version()} on {platform.machine()}")
+    yield DoctorFinding("python", "ok", f"{platform.python_version()} on {platform.machine()}")
     yield _home(home)
     yield _disk(home)
-    yield from _tried("embedded", lambda: [_embedded()])
+    yield from _run_check("embedded", lambda: [_embedded()])
     try:
         if not familiar_id and not list_familiars(home):
-            yield Finding("familiar", "warn", "none yet: `familiar chat` makes one at its first start")
+            yield DoctorFinding("familiar", "warn", "none yet: `familiar chat` makes one at its first start")
             return
         root = familiar_root(home, pick_familiar(home, familiar_id))
     except FamiliarError as error:
-        yield Finding("familiar", "bad", str(error))
+        yield DoctorFinding("familiar", "bad", str(error))
         return
-    yield Finding("familiar", "ok", f"{root.name} in {root}")
-    yield from _tried("folders", lambda: _folders(root))
-    yield from _tried("settings", lambda: _settings(root, home, ask_models=ask_models))
-    yield from _tried("history", lambda: [_history(root)])
-    yield from _tried("ledger", lambda: _ledger(root))
-    yield from _tried("memory", lambda: _memory(root))
-    yield from _tried("review", lambda: _pending(root))
-    yield from _tried("documents", lambda: look_at_documents(root))
-    yield from _tried("preset", lambda: look_at_presets(root))
-    yield from _tried("platforms", lambda: look_at_platforms(root, home))
-    yield from _tried("index", lambda: [_index(root)])
-    yield from _tried("search", lambda: [_embedder(root, home)])
+    yield DoctorFinding("familiar", "ok", f"{root.name} in {root}")
+    yield from _run_check("folders", lambda: _folders(root))
+    yield from _run_check("settings", lambda: _settings(root, home, ask_models=ask_models))
+    yield from _run_check("history", lambda: [_history(root)])
+    yield from _run_check("ledger", lambda: _ledger(root))
+    yield from _run_check("memory", lambda: _memory(root))
+    yield from _run_check("review", lambda: _pending(root))
+    yield from _run_check("documents", lambda: check_documents(root))
+    yield from _run_check("preset", lambda: check_presets(root))
+    yield from _run_check("platforms", lambda: check_platforms(root, home))
+    yield from _run_check("index", lambda: [_index(root)])
+    yield from _run_check("search", lambda: [_embedder(root, home)])
 
 
-def _tried(area: str, look: Callable[[], Iterable[Finding]]) -> Iterator[Finding]:
+def _run_check(area: str, look: Callable[[], Iterable[DoctorFinding]]) -> Iterator[DoctorFinding]:
     """What *look* finds; whatever stops it is a finding too."""
     try:
         yield from look()
     except FamiliarError as error:
-        yield Finding(area, "bad", str(error))
+        yield DoctorFinding(area, "bad", str(error))
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        yield Finding(area, "bad", f"{where}{error.strerror or error}; check that you may read and write it")
+        yield DoctorFinding(area, "bad", f"{where}{error.strerror or error}; check that you may read and write it")
     except Exception as error:  # isolation: the checks after this one are worth having
-        yield Finding(area, "bad", f"this could not be checked ({type(error).__name__}: {error})")
+        yield DoctorFinding(area, "bad", f"this could not be checked ({type(error).__name__}: {error})")
 
 
-def _folders(root: Path) -> Iterator[Finding]:
+def _folders(root: Path) -> Iterator[DoctorFinding]:
     for name in FOLDERS:
         folder = root / name
         if not folder.exists():
             continue
         if not folder.is_dir():
-            yield Finding(name, "bad", f"{folder} is a file where a folder is needed: move it away")
+            yield DoctorFinding(name, "bad", f"{folder} is a file where a folder is needed: move it away")
         elif not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
-            yield Finding(name, "bad", f"{folder} may not be read and written: give yourself the right to")
+            yield DoctorFinding(name, "bad", f"{folder} may not be read and written: give yourself the right to")
 
 
-def _settings(root: Path, home: Path, *, ask_models: bool) -> Iterator[Finding]:
+def _settings(root: Path, home: Path, *, ask_models: bool) -> Iterator[DoctorFinding]:
     problems = settings_problems(root, profile_of(home))
     for problem in problems:
-        yield Finding("settings", "bad", problem)
+        yield DoctorFinding("settings", "bad", problem)
     if not problems:
-        yield Finding("settings", "ok", "every settings file loads")
+        yield DoctorFinding("settings", "ok", "every settings file loads")
         yield from _models(root, home, ask_models=ask_models)
 
 
-def _home(home: Path) -> Finding:
+def _home(home: Path) -> DoctorFinding:
     there = next(path for path in (home, *home.parents) if path.exists())
     try:
         with tempfile.NamedTemporaryFile(dir=there):
             pass
     except OSError as error:
         fix = "choose another with --home DIR or FAMILIAR_HOME, or give yourself the right to write there"
-        return Finding("home", "bad", f"{home} cannot be written ({error.strerror}): {fix}")
-    return Finding("home", "ok", str(home) if there == home else f"{home} (made at the first start)")
+        return DoctorFinding("home", "bad", f"{home} cannot be written ({error.strerror}): {fix}")
+    return DoctorFinding("home", "ok", str(home) if there == home else f"{home} (made at the first start)")
 
 
-def _disk(home: Path) -> Finding:
+def _disk(home: Path) -> DoctorFinding:
     there = next(path for path in (home, *home.parents) if path.exists())
     free = shutil.disk_usage(there).free
     says = f"{free / 1e9:.1f} GB free"
     if free < LEAST_FREE_BYTES:
-        return Finding("disk", "bad", f"only {free / 1e6:.0f} MB free where {home} is: free some space")
-    return Finding("disk", "ok", says)
+        return DoctorFinding("disk", "bad", f"only {free / 1e6:.0f} MB free where {home} is: free some space")
+    return DoctorFinding("disk", "ok", says)
 
 
-def _embedded() -> Finding:
+def _embedded() -> DoctorFinding:
     from familiar_connect.llm.embedded.weights import find_weights
 
     try:
         weights = find_weights()
     except FamiliarError as error:
-        return Finding("embedded", "warn", str(error))
-    return Finding("embedded", "ok", f"{weights.path.name}, {weights.path.stat().st_size / 1e6:.0f} MB")
+        return DoctorFinding("embedded", "warn", str(error))
+    return DoctorFinding("embedded", "ok", f"{weights.path.name}, {weights.path.stat().st_size / 1e6:.0f} MB")
 
 
-def _models(root: Path, home: Path, *, ask_models: bool) -> Iterator[Finding]:
+def _models(root: Path, home: Path, *, ask_models: bool) -> Iterator[DoctorFinding]:
     from familiar_connect.config import load_character_config
     from familiar_connect.config.secrets import Secrets
 
@@ -151,34 +151,38 @@ def _models(root: Path, home: Path, *, ask_models: bool) -> Iterator[Finding]:
     for (model, address, variable), slots in by_model.items():
         whose = "all slots" if len(slots) == len(config.llm) else ", ".join(slots)
         if address is None:
-            yield Finding("model", "ok", f"{whose}: embedded (small; `familiar connect` gives it a better one)")
+            yield DoctorFinding("model", "ok", f"{whose}: embedded (small; `familiar connect` gives it a better one)")
         elif variable and not secrets.get(variable):
             fix = f"set {variable} or run `familiar connect`"
-            yield Finding("key", "bad", f"{whose}: {model} at {address} needs a key and {variable} is not set: {fix}")
+            yield DoctorFinding(
+                "key", "bad", f"{whose}: {model} at {address} needs a key and {variable} is not set: {fix}"
+            )
         else:
-            yield _reached(whose, model, address, ask_models=ask_models)
+            yield _check_reachable(whose, model, address, ask_models=ask_models)
             if ask_models:
                 yield asyncio.run(_ask(model, address, secrets.get(variable) if variable else None, variable))
 
 
-def _reached(whose: str, model: str, address: str, *, ask_models: bool) -> Finding:
+def _check_reachable(whose: str, model: str, address: str, *, ask_models: bool) -> DoctorFinding:
     """On this computer a knock costs nothing; further away nobody is bothered unasked."""
     says = f"{whose}: {model} at {address}"
     parts = urlsplit(address)
     host = parts.hostname or ""
     if host != "localhost" and host != "::1" and not host.startswith("127."):
-        return Finding(
+        return DoctorFinding(
             "model", "ok", says if ask_models else f"{says} (not asked: `familiar doctor --ask-models` does)"
         )
     try:
         port = parts.port or (443 if parts.scheme == "https" else 80)
-        socket.create_connection((host, port), timeout=KNOCK_S).close()
+        socket.create_connection((host, port), timeout=CONNECT_TIMEOUT_S).close()
     except (OSError, ValueError):
-        return Finding("model", "bad", f"{says}: nobody listens there; start that server, or run `familiar connect`")
-    return Finding("model", "ok", f"{says} (someone listens there)")
+        return DoctorFinding(
+            "model", "bad", f"{says}: nobody listens there; start that server, or run `familiar connect`"
+        )
+    return DoctorFinding("model", "ok", f"{says} (someone listens there)")
 
 
-async def _ask(model: str, address: str, key: str | None, variable: str | None) -> Finding:
+async def _ask(model: str, address: str, key: str | None, variable: str | None) -> DoctorFinding:
     from familiar_connect.llm import LLMClient, Message
 
     client = LLMClient(api_key=key or "", model=model, base_url=address, key_name=variable, timeout_s=20)
@@ -186,17 +190,17 @@ async def _ask(model: str, address: str, key: str | None, variable: str | None) 
     try:
         await client.chat([Message(role="user", content="Say hello in one word.")])
     except (FamiliarError, ValueError) as error:
-        return Finding("model", "bad", str(error))
+        return DoctorFinding("model", "bad", str(error))
     finally:
         await client.close()
-    return Finding("model", "ok", f"{model} answers")
+    return DoctorFinding("model", "ok", f"{model} answers")
 
 
-def _history(root: Path) -> Finding:
+def _history(root: Path) -> DoctorFinding:
     path = root / "history.db"
     if not path.exists():
-        return Finding("history", "ok", "nothing said yet")
-    return _checked("history", lambda: _read_history(path, root.name))
+        return DoctorFinding("history", "ok", "nothing said yet")
+    return _check_one("history", lambda: _read_history(path, root.name))
 
 
 def _read_history(path: Path, familiar_id: str) -> str:
@@ -212,7 +216,7 @@ def _read_history(path: Path, familiar_id: str) -> str:
         store.close()
 
 
-def _ledger(root: Path) -> Iterator[Finding]:
+def _ledger(root: Path) -> Iterator[DoctorFinding]:
     """The past turns that `inspect` and `metrics` read; nothing is said of sound ones."""
     from familiar_connect.observe.ledger import SQLiteCollector
 
@@ -220,39 +224,39 @@ def _ledger(root: Path) -> Iterator[Finding]:
     problem = SQLiteCollector(path).problem() if path.exists() else None
     if problem:
         says = f"{path} cannot be read ({problem}): move it away, a new one is made; nothing said is lost with it"
-        yield Finding("ledger", "bad", says)
+        yield DoctorFinding("ledger", "bad", says)
 
 
-def _memory(root: Path) -> Iterator[Finding]:
+def _memory(root: Path) -> Iterator[DoctorFinding]:
     from familiar_connect.memory.store import MemoryStore, MemoryStoreError
 
     folder = root / "memory"
     if folder.exists() and not folder.is_dir():
         return
     if not folder.is_dir():
-        yield Finding("memory", "warn", f"{folder} is not there yet: it is made at the first start")
+        yield DoctorFinding("memory", "warn", f"{folder} is not there yet: it is made at the first start")
         return
     store = MemoryStore(folder)
     files = store.glob("**/*.md")
-    shut = store.unreadable()
-    yield from (Finding("memory", "bad", why) for why in shut)
+    shut = store.unreadable_folders()
+    yield from (DoctorFinding("memory", "bad", why) for why in shut)
     broken = len(shut)
     for rel_path in files:
         try:
             store.read_file(rel_path)
         except MemoryStoreError as error:
             broken += 1
-            yield Finding("memory", "bad", f"{error}")
+            yield DoctorFinding("memory", "bad", f"{error}")
     if not any(path.startswith("self/") for path in files):
-        yield Finding("memory", "warn", f"no character: write {folder / 'self' / 'description.md'}")
+        yield DoctorFinding("memory", "warn", f"no character: write {folder / 'self' / 'description.md'}")
     if not broken:
-        yield Finding("memory", "ok", f"{len(files)} readable files in {folder}")
+        yield DoctorFinding("memory", "ok", f"{len(files)} readable files in {folder}")
 
 
-def _pending(root: Path) -> Iterator[Finding]:
+def _pending(root: Path) -> Iterator[DoctorFinding]:
     """What waits for the owner; nothing is said when nothing does."""
+    from familiar_connect.memory.maintenance.review import Review
     from familiar_connect.memory.store import MemoryStore
-    from familiar_connect.memory.tending.review import Review
 
     if not (root / "memory").is_dir():
         return
@@ -261,28 +265,28 @@ def _pending(root: Path) -> Iterator[Finding]:
     counts = {says: sum(pending.kind == kind for pending in waiting) for kind, says in kinds.items()}
     if waiting:
         says = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
-        yield Finding("review", "warn", f"{says} wait: familiar memory review")
+        yield DoctorFinding("review", "warn", f"{says} wait: familiar memory review")
 
 
-def _embedder(root: Path, home: Path) -> Finding:
+def _embedder(root: Path, home: Path) -> DoctorFinding:
     """Which embedder finds meaning, and how to have another."""
     from familiar_connect.config import load_character_config
     from familiar_connect.memory.index.indexing_store import choose_embedder
 
     config = load_character_config(root / "character.toml", defaults_path=profile_of(home))
-    return Finding("search", "ok", choose_embedder(config.embedder)[1])
+    return DoctorFinding("search", "ok", choose_embedder(config.embedder)[1])
 
 
-def _index(root: Path) -> Finding:
+def _index(root: Path) -> DoctorFinding:
     index = root / "memory" / ".index"
     if not index.is_dir():
-        return Finding("index", "ok", "none yet: it is made while a chat runs, or by `familiar memory reindex`")
+        return DoctorFinding("index", "ok", "none yet: it is made while a chat runs, or by `familiar memory reindex`")
     size = sum(file.stat().st_size for file in index.rglob("*") if file.is_file())
-    return Finding("index", "ok", f"{size / 1e6:.1f} MB in {index}; safe to delete, it is rebuilt")
+    return DoctorFinding("index", "ok", f"{size / 1e6:.1f} MB in {index}; safe to delete, it is rebuilt")
 
 
-def _checked(area: str, look: Callable[[], str]) -> Finding:
+def _check_one(area: str, look: Callable[[], str]) -> DoctorFinding:
     try:
-        return Finding(area, "ok", look())
+        return DoctorFinding(area, "ok", look())
     except FamiliarError as error:
-        return Finding(area, "bad", str(error))
+        return DoctorFinding(area, "bad", str(error))

@@ -9,9 +9,9 @@ import click
 
 from familiar_connect.bootstrap.starter import STARTER_ID, make_starter
 from familiar_connect.commands.common import home_of, json_option, say, say_json
-from familiar_connect.commands.parts import active_preset, platforms_of
+from familiar_connect.commands.doctor_checks import active_preset, platforms_of
 from familiar_connect.config.home import list_familiars
-from familiar_connect.config.secrets import started_as
+from familiar_connect.config.secrets import command_name
 from familiar_connect.errors import FamiliarError
 
 INIT_EPILOG = """\b
@@ -56,20 +56,20 @@ def init(
     say("  character.toml               settings, every key explained")
     say("  memory/self/description.md   who it is: edit it, the next reply knows")
     say("  memory/self/mes_example.md   how it talks: a small model takes its voice from these lines")
-    say(f"Talk to it:  {started_as()} chat --familiar {wanted}")
+    say(f"Talk to it:  {command_name()} chat --familiar {wanted}")
 
 
 def _init_from_card(home: Path, wanted: str | None, path: Path, user_name: str | None, *, overwrite: bool) -> None:
-    from familiar_connect.bootstrap.from_card import id_for, make_from_card, read_card_file
+    from familiar_connect.bootstrap.from_card import familiar_id_for, make_from_card, read_card_file
 
     source = read_card_file(path)
-    familiar_id = wanted or id_for(source.card, path)
+    familiar_id = wanted or familiar_id_for(source.card, path)
     made = make_from_card(home, familiar_id, source, overwrite=overwrite, user_name=user_name)
     card = source.card
     if made.is_new:
         say(f"Made {made.root} from {path}")
     elif made.written or made.lore:
-        say(f"Changed {made.root} to {path}; what was there before: {started_as()} memory log")
+        say(f"Changed {made.root} to {path}; what was there before: {command_name()} memory log")
     else:
         say(f"{made.root} has this card already; nothing was changed.")
     say(f"  name                         {card.name or familiar_id}")
@@ -80,7 +80,7 @@ def _init_from_card(home: Path, wanted: str | None, path: Path, user_name: str |
         say(f"  memory/lore/imported/        {made.lore} {'piece' if made.lore == 1 else 'pieces'} of lore{there}")
     say(f"  greetings                    {bool(card.first_mes) + len(card.alternate_greetings)}")
     _say_left_out(made.left_out, card.extras)
-    say(f"Talk to it:  {started_as()} chat --familiar {familiar_id}")
+    say(f"Talk to it:  {command_name()} chat --familiar {familiar_id}")
 
 
 def _say_left_out(sentences: list[str], extras: dict[str, Any]) -> None:
@@ -110,7 +110,7 @@ def list_(ctx: click.Context, as_json: bool) -> None:
         say_json({"home": str(home), "familiars": rows})
         return
     if not rows:
-        say(f"No familiar lives in {home} yet. Make one:  {started_as()} init")
+        say(f"No familiar lives in {home} yet. Make one:  {command_name()} init")
         return
     say(f"Familiars in {home}")
     for row in rows:

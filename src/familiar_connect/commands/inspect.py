@@ -33,9 +33,9 @@ def inspect(
     from familiar_connect.observe.inspector import explain_turn, turn_as_json, turn_facts
     from familiar_connect.observe.last_context import LastContextCache
     from familiar_connect.observe.ledger import SQLiteCollector
-    from familiar_connect.observe.outline import turn_table
-    from familiar_connect.observe.replay import ReplayStore
-    from familiar_connect.reply.replaying import prompt_page
+    from familiar_connect.observe.replay_store import ReplayStore
+    from familiar_connect.observe.turn_table import turn_table
+    from familiar_connect.reply.prompt_replay import prompt_page
 
     root = root_of(ctx, familiar_id)
     collector = SQLiteCollector(_metrics(root))
@@ -48,7 +48,7 @@ def inspect(
         return
     trace = collector.trace(turn) if turn else collector.last_trace(root.name)
     if trace is None:
-        raise HomeError(no_turn(root, turn))
+        raise HomeError(explain_missing_turn(root, turn))
     record = ReplayStore(root / "traces").find(trace.trace_id)
     latest = LastContextCache(channels_root=root / "channels").get(channel_id=trace.channel_id)
     page = prompt_page(trace.trace_id, latest, record)
@@ -58,7 +58,7 @@ def inspect(
         say(explain_turn(trace, record, page))
 
 
-def no_turn(root: Path, turn: str | None) -> str:
+def explain_missing_turn(root: Path, turn: str | None) -> str:
     """Why there is no such turn to show."""
     if turn:
         return f"{root.name} has no turn {turn!r}: `familiar inspect --list` shows the latest"

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 import click
 
 from familiar_connect.bootstrap.starter import STARTER_ID, make_starter
-from familiar_connect.commands.common import familiar_option, home_of, named_familiar, profile_of, say
+from familiar_connect.commands.common import familiar_from_env, familiar_option, home_of, profile_of, say
 from familiar_connect.config.home import familiar_root, list_familiars, pick_familiar
-from familiar_connect.config.secrets import started_as
+from familiar_connect.config.secrets import command_name
 from familiar_connect.errors import SetupError
 
 if TYPE_CHECKING:  # a verb loads no more than it needs
@@ -27,9 +27,9 @@ if TYPE_CHECKING:  # a verb loads no more than it needs
 
 logger = logging.getLogger(__name__)
 
-LAST_WORDS_S = 8.0
+FINISH_REPLIES_S = 8.0
 """How long replies under way may take to be said before we leave."""
-LEAVE_S = 10.0
+SHUTDOWN_S = 10.0
 """How long platforms may take to say goodbye."""
 EPILOG = """\b
 Examples:
@@ -47,7 +47,7 @@ Exit codes: 0 stopped by Ctrl-C or SIGTERM, 1 something is set up wrong. A secon
 def run(ctx: click.Context, familiar_id: str | None, demo_discord: bool) -> int:
     """Answer on every platform that is set up, until Ctrl-C."""
     home = home_of(ctx)
-    if demo_discord and not familiar_id and not named_familiar(home) and not list_familiars(home):
+    if demo_discord and not familiar_id and not familiar_from_env(home) and not list_familiars(home):
         make_starter(home, STARTER_ID)
     root = familiar_root(home, pick_familiar(home, familiar_id))
     return asyncio.run(_run(root, home, demo_discord))
@@ -57,7 +57,7 @@ async def _run(root: Path, home: Path, demo_discord: bool) -> int:
     from familiar_connect.bot import check_keys, load_familiar
 
     familiar, embedded = load_familiar(root, home=home, defaults_path=profile_of(home), wake=False)
-    with _told_to_leave() as leaving:
+    with _stop_on_signal() as leaving:
         try:
             check_keys(familiar, home)
             bot = _demo(familiar) if demo_discord else _bot(familiar, home)
@@ -65,7 +65,7 @@ async def _run(root: Path, home: Path, demo_discord: bool) -> int:
                 embedded.start_in_background()
             _announce(bot)
             await familiar.start()
-            return await _until(leaving, bot)
+            return await _run_until(leaving, bot)
         finally:
             await familiar.aclose()
 
@@ -76,7 +76,7 @@ def _bot(familiar: Familiar, home: Path) -> Bot:
     bot = create_bot(familiar, home=home, tell=_tell)
     if not bot.platforms:
         reasons = " ".join(f"{name.title()}: {why}." for name, why in bot.absent.items())
-        raise SetupError(f"there is no platform to run on. {reasons} To talk right here: `{started_as()} chat`")
+        raise SetupError(f"there is no platform to run on. {reasons} To talk right here: `{command_name()} chat`")
     return bot
 
 
@@ -92,32 +92,32 @@ def _tell(sentence: str) -> None:
     say(sentence, err=True)
 
 
-async def _until(leaving: asyncio.Event, bot: Bot) -> int:
+async def _run_until(leaving: asyncio.Event, bot: Bot) -> int:
     """Run until told to leave, or until nothing is left that runs; the exit code."""
     working = asyncio.create_task(bot.run(), name="platforms")
     asked = asyncio.create_task(leaving.wait(), name="leaving")
     try:
         await asyncio.wait({working, asked}, return_when=asyncio.FIRST_COMPLETED)
         if not working.done():
-            await _last_words(bot.familiar)
+            await _finish_replies(bot.familiar)
         return 1 if working.done() and working.result() else 0
     finally:
         for task in (working, asked):
             task.cancel()
-        _, late = await asyncio.wait({working, asked}, timeout=LEAVE_S)
+        _, late = await asyncio.wait({working, asked}, timeout=SHUTDOWN_S)
         if late:
-            logger.warning("a platform did not end in time", extra={"limit_s": LEAVE_S})
+            logger.warning("a platform did not end in time", extra={"limit_s": SHUTDOWN_S})
 
 
-async def _last_words(familiar: Familiar) -> None:
+async def _finish_replies(familiar: Familiar) -> None:
     """Let replies under way be said, within bounds; one that takes longer is ended."""
     with suppress(TimeoutError):
-        async with asyncio.timeout(LAST_WORDS_S):
-            await familiar.path.queue.settled()
+        async with asyncio.timeout(FINISH_REPLIES_S):
+            await familiar.reply_path.queue.wait_until_idle()
 
 
 @contextmanager
-def _told_to_leave() -> Iterator[asyncio.Event]:
+def _stop_on_signal() -> Iterator[asyncio.Event]:
     """Set by the first Ctrl-C or SIGTERM; the second one leaves at once. What was heard is on disk either way."""
     loop, leaving = asyncio.get_running_loop(), asyncio.Event()
 
@@ -145,7 +145,7 @@ class _Demo:
         self._familiar = familiar
 
     async def run(self) -> None:
-        from familiar_connect.demo.discord_server.demo import run_demo
+        from familiar_connect.testing.discord_server.demo import run_demo
 
         await run_demo(self._familiar)
 

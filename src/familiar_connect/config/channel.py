@@ -7,7 +7,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from familiar_connect.config.toml import FLAG, TEXT_OR_NONE, Key, Rule, Unfit, choice, number, one_of, whole
+from familiar_connect.config.toml import (
+    FLAG,
+    TEXT_OR_NONE,
+    InvalidValue,
+    Key,
+    Rule,
+    choice_rule,
+    enum_rule,
+    integer_rule,
+    number_rule,
+)
 from familiar_connect.config.types import CHANNEL_PROMPT_MODES, DEFAULT_CHANNEL_MODE, ChannelMode, PlaceSettings
 from familiar_connect.context.types import Layer
 from familiar_connect.errors import ConfigError
@@ -52,12 +62,12 @@ class ChannelConfig:
 
 def _preset_name(value: object) -> str:
     if not isinstance(value, str):
-        raise Unfit
+        raise InvalidValue
     name = value.strip()
     return "" if name.casefold() == NO_PRESET else name
 
 
-PRESET_FIDELITY = choice(*PRESET_FIDELITIES)
+PRESET_FIDELITY = choice_rule(*PRESET_FIDELITIES)
 
 TYPING_KEYS = (
     Key(
@@ -65,13 +75,13 @@ TYPING_KEYS = (
         rule=FLAG,
         meaning="Send a reply in several messages with pauses, as someone typing would. Each mode has its own default.",
     ),
-    Key(name="typing_simulation.chars_per_second", rule=number(above=0), meaning="Typing speed."),
-    Key(name="typing_simulation.min_delay_s", rule=number(least=0), meaning="Shortest wait before a message."),
-    Key(name="typing_simulation.max_delay_s", rule=number(least=0), meaning="Longest wait before a message."),
-    Key(name="typing_simulation.inter_line_pause_s", rule=number(least=0), meaning="Pause between two messages."),
+    Key(name="typing_simulation.chars_per_second", rule=number_rule(above=0), meaning="Typing speed."),
+    Key(name="typing_simulation.min_delay_s", rule=number_rule(least=0), meaning="Shortest wait before a message."),
+    Key(name="typing_simulation.max_delay_s", rule=number_rule(least=0), meaning="Longest wait before a message."),
+    Key(name="typing_simulation.inter_line_pause_s", rule=number_rule(least=0), meaning="Pause between two messages."),
     Key(
         name="typing_simulation.sentence_split_threshold",
-        rule=whole(least=1),
+        rule=integer_rule(least=1),
         meaning="Lines longer than this many characters are split at sentence ends.",
     ),
 )
@@ -155,7 +165,7 @@ PLACE_KEYS = (
 
 CHANNEL_KEYS = (
     Key(name="channel_name", rule=TEXT_OR_NONE, meaning="What the channel is called; kept up to date by the program."),
-    Key(name="mode", rule=one_of(ChannelMode), meaning="How the familiar behaves here. Required."),
+    Key(name="mode", rule=enum_rule(ChannelMode), meaning="How the familiar behaves here. Required."),
     Key(
         name="backdrop",
         rule=TEXT_OR_NONE,
@@ -171,7 +181,7 @@ CHANNEL_KEYS = (
     Key(
         name="channel_prompt_mode",
         field="place.channel_prompt_mode",
-        rule=choice(*CHANNEL_PROMPT_MODES),
+        rule=choice_rule(*CHANNEL_PROMPT_MODES),
         meaning="Whether `channel_prompt` follows the character's own rules or stands instead of them.",
     ),
     Key(
@@ -183,7 +193,7 @@ CHANNEL_KEYS = (
     Key(
         name="author_note_depth",
         field="place.channel_note_depth",
-        rule=whole(least=0),
+        rule=integer_rule(least=0),
         meaning="How many turns follow the note.",
     ),
     Key(name="preset_fidelity", rule=PRESET_FIDELITY, meaning="Overrides the familiar's setting of the same name."),
@@ -197,7 +207,7 @@ CHANNEL_KEYS = (
 )
 
 
-def layered_typing(
+def merge_typing_settings(
     base: TypingSimulationConfig, *overrides: Mapping[str, Any] | None, file: Path
 ) -> TypingSimulationConfig:
     """*base* with each layer of *overrides* laid over it, later over earlier."""

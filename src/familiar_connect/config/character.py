@@ -16,13 +16,13 @@ from familiar_connect.config.toml import (
     TEXT,
     TEXT_OR_NONE,
     TEXTS,
+    InvalidValue,
     Key,
     Rule,
-    Unfit,
-    choice,
-    number,
-    one_of,
-    whole,
+    choice_rule,
+    enum_rule,
+    integer_rule,
+    number_rule,
 )
 from familiar_connect.config.types import (
     DEFAULT_CHANNEL_MODE,
@@ -94,44 +94,46 @@ class CharacterConfig:
 
 def _zone(value: object) -> str:
     if not isinstance(value, str):
-        raise Unfit
+        raise InvalidValue
     if value == "UTC":  # known even where no zone database is installed
         return value
     try:
         ZoneInfo(value)
     except (KeyError, ValueError, OSError):
-        raise Unfit from None
+        raise InvalidValue from None
     return value
 
 
 def _channel_ids(value: object) -> list[int]:
     if not isinstance(value, list):
-        raise Unfit
-    return [whole(least=1).read(item) for item in value]
+        raise InvalidValue
+    return [integer_rule(least=1).read(item) for item in value]
 
 
 def _tools(value: object) -> list[str]:
     if isinstance(value, bool):
         return list(ALL_TOOLS) if value else []
     if not isinstance(value, list) or not all(name in ALL_TOOLS for name in value):
-        raise Unfit
+        raise InvalidValue
     return [name for name in ALL_TOOLS if name in value]
 
 
 def _alters(value: object) -> list[Alter]:
     if not isinstance(value, list):
-        raise Unfit
+        raise InvalidValue
     return [_alter(row) for row in value]
 
 
 def _alter(row: object) -> Alter:
     if not isinstance(row, Mapping) or not {"name"} <= row.keys() <= {"name", "aliases"}:
-        raise Unfit
+        raise InvalidValue
     return Alter(name=FILLED_TEXT.read(row["name"]), aliases=tuple(TEXTS.read(row.get("aliases", []))))
 
 
 TOP_KEYS = (
-    Key(name="default_mode", rule=one_of(ChannelMode), meaning="How the familiar behaves in a channel nobody set up."),
+    Key(
+        name="default_mode", rule=enum_rule(ChannelMode), meaning="How the familiar behaves in a channel nobody set up."
+    ),
     Key(
         name="display_tz",
         rule=Rule("a time zone such as Europe/Berlin or UTC", _zone),
@@ -147,35 +149,35 @@ TOP_KEYS = (
     Key(name="chattiness", rule=TEXT, meaning="When to join in, in words; read by the model that decides."),
     Key(
         name="interjection",
-        rule=one_of(Interjection),
+        rule=enum_rule(Interjection),
         meaning="How readily it joins a conversation it was not addressed in.",
     ),
     Key(
         name="decide_with",
-        rule=one_of(DecideWith),
+        rule=enum_rule(DecideWith),
         meaning="Who decides whether to speak unasked: the `interjection_decision` model, the replying model (it may "
         "answer with silence, which costs no extra call), or fixed rules (answer whoever speaks to it, and a question "
         "left hanging). A model too small for its way leaves the next; `auto` takes the first that works.",
     ),
     Key(
         name="delivery",
-        rule=choice(*DELIVERIES),
+        rule=choice_rule(*DELIVERIES),
         meaning="How a reply arrives: `whole`, once it is written, or `growing`, as one message that is edited while "
         "it is written, where the platform can.",
     ),
     Key(
         name="text_lull_timeout",
-        rule=number(least=0),
+        rule=number_rule(least=0),
         meaning="Quiet in a text channel, seconds, after which it may speak.",
     ),
     Key(
         name="voice_lull_timeout",
-        rule=number(least=0),
+        rule=number_rule(least=0),
         meaning="Quiet in a voice channel, seconds, after which someone has finished.",
     ),
     Key(
         name="prompt_order",
-        rule=one_of(PromptOrder),
+        rule=enum_rule(PromptOrder),
         meaning="Order of the prompt. `stable_first` keeps caches warm; `classic` is the older sequence.",
     ),
     Key(
@@ -193,7 +195,7 @@ TOP_KEYS = (
     Key(
         name="author_note_depth",
         field="place.global_note_depth",
-        rule=whole(least=0),
+        rule=integer_rule(least=0),
         meaning="How many turns follow the note.",
     ),
     *PLACE_KEYS,
@@ -224,25 +226,25 @@ SECTION_KEYS = (
     Key(
         name="providers.history.window_size",
         field="history_window_size",
-        rule=whole(least=1),
+        rule=integer_rule(least=1),
         meaning="Recent turns shown word for word.",
     ),
     Key(
         name="providers.history.refresh_every_turns",
         field="history_refresh_every_turns",
-        rule=whole(least=1),
+        rule=integer_rule(least=1),
         meaning="Turns after which the summary of older ones is refreshed.",
     ),
     Key(
         name="providers.history.max_turns_per_refresh",
         field="history_max_turns_per_refresh",
-        rule=whole(least=1),
+        rule=integer_rule(least=1),
         meaning="Most turns one refresh takes in; a longer backlog is worked off in steps.",
     ),
     Key(
         name="providers.history.max_chars_per_refresh",
         field="history_max_chars_per_refresh",
-        rule=whole(least=1),
+        rule=integer_rule(least=1),
         meaning="Most characters one refresh takes in.",
     ),
     Key(
@@ -266,25 +268,25 @@ SECTION_KEYS = (
     Key(
         name="layers.depth_inject.position",
         field="depth_inject_position",
-        rule=whole(least=0),
+        rule=integer_rule(least=0),
         meaning="Where injected notes stand, counted in messages from the end.",
     ),
     Key(
         name="layers.depth_inject.role",
         field="depth_inject_role",
-        rule=choice("system", "user"),
+        rule=choice_rule("system", "user"),
         meaning="Role of the message that carries injected notes.",
     ),
     Key(
         name="memory_writer.turn_threshold",
         field="memory_writer_turn_threshold",
-        rule=whole(least=1),
+        rule=integer_rule(least=1),
         meaning="Turns after which memories are written.",
     ),
     Key(
         name="memory_writer.idle_timeout",
         field="memory_writer_idle_timeout",
-        rule=number(above=0),
+        rule=number_rule(above=0),
         meaning="Quiet, seconds, after which memories are written.",
     ),
     Key(

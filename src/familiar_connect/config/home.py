@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from familiar_connect.config.secrets import FAMILIAR_VARIABLE, Secrets, folder_named, home_from_environment
-from familiar_connect.config.toml import shown
+from familiar_connect.config.secrets import FAMILIAR_VARIABLE, Secrets, expand_folder, home_from_environment
+from familiar_connect.config.toml import format_value
 from familiar_connect.errors import HomeError
 
 DEFAULT_FAMILIAR_ID = "default"
@@ -24,7 +24,7 @@ _LISTED = 20
 
 def find_home(flag: Path | None = None, *, cwd: Path | None = None, environ: Mapping[str, str] | None = None) -> Path:
     """The data home: *flag*, else `FAMILIAR_HOME`, else `./data` if it holds familiars, else the user's own."""
-    home = folder_named(flag) if flag else home_from_environment(cwd=cwd, environ=environ)
+    home = expand_folder(flag) if flag else home_from_environment(cwd=cwd, environ=environ)
     if home.exists() and not home.is_dir():
         raise HomeError(f"{home}: is a file; name a folder with --home or FAMILIAR_HOME")
     return home
@@ -33,7 +33,7 @@ def find_home(flag: Path | None = None, *, cwd: Path | None = None, environ: Map
 def familiar_root(home: Path, familiar_id: str) -> Path:
     """Folder of one familiar, whether or not it exists."""
     if familiar_id in ("", ".", "..") or any(mark in familiar_id for mark in "/\\\0:"):
-        raise HomeError(f"{shown(familiar_id)} cannot name a familiar; use letters, digits, - and _")
+        raise HomeError(f"{format_value(familiar_id)} cannot name a familiar; use letters, digits, - and _")
     return Path(home) / "familiars" / familiar_id
 
 
@@ -81,19 +81,19 @@ def _last_used(root: Path) -> float:
     return max(times, default=0.0)
 
 
-def valid_familiar_id(text: str) -> bool:
+def is_valid_familiar_id(text: str) -> bool:
     """Whether *text* can name a new familiar: letters, digits, - and _, at most 64, a letter or digit first."""
     return _ID.fullmatch(text) is not None and text.lower() not in _DEVICES
 
 
 def _no_such(home: Path, name: str, there: list[str]) -> str:
     near = difflib.get_close_matches(name[:64], there, n=1)
-    sentence = f"{home}: there is no familiar called {shown(name)}"
+    sentence = f"{home}: there is no familiar called {format_value(name)}"
     if near:
         sentence += f"; did you mean {near[0]!r}?"
     elif there:
         sentence += f"; there are: {_listed(there)}"
-    if not valid_familiar_id(name):
+    if not is_valid_familiar_id(name):
         return f"{sentence}; a name is made of letters, digits, - and _"
     return f"{sentence}; make it with: familiar init {name}"
 

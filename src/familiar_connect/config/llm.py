@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from familiar_connect.config.toml import FILLED_TEXT, Key, Rule, Unfit, number, whole
+from familiar_connect.config.toml import FILLED_TEXT, InvalidValue, Key, Rule, integer_rule, number_rule
 from familiar_connect.errors import ConfigError
 
 EMBEDDED_MODEL = "embedded"
@@ -79,27 +79,27 @@ def default_slots() -> dict[str, LLMSlotConfig]:
 
 def _variable(value: object) -> str:
     if not isinstance(value, str) or not _VARIABLE_NAME.fullmatch(value):
-        raise Unfit
+        raise InvalidValue
     return value
 
 
 def _models(value: object) -> tuple[str, ...]:
     if not isinstance(value, list):
-        raise Unfit
+        raise InvalidValue
     return tuple(FILLED_TEXT.read(item) for item in value)
 
 
 def _web_address(value: object) -> str:
     if not isinstance(value, str) or not value.isprintable() or " " in value.strip():
-        raise Unfit
+        raise InvalidValue
     address = value.strip()
     try:
         parts = urlsplit(address)
         named = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        raise Unfit from None
+        raise InvalidValue from None
     if not named or "@" in parts.netloc or parts.query or parts.fragment:
-        raise Unfit
+        raise InvalidValue
     return address
 
 
@@ -137,7 +137,7 @@ SLOT_KEYS = (
     ),
     Key(
         name="temperature",
-        rule=number(least=0, most=2),
+        rule=number_rule(least=0, most=2),
         meaning="How freely words are chosen.",
         example="0.7",
     ),
@@ -149,19 +149,19 @@ SLOT_KEYS = (
     ),
     Key(
         name="max_output_tokens",
-        rule=whole(least=1),
+        rule=integer_rule(least=1),
         meaning="Longest reply asked for. None: the model's own.",
         example="800",
     ),
     Key(
         name="context_window",
-        rule=whole(least=1),
+        rule=integer_rule(least=1),
         meaning="Tokens the model can take in. None: what is known of it.",
         example="32768",
     ),
     Key(
         name="timeout_s",
-        rule=number(above=0),
+        rule=number_rule(above=0),
         meaning="Longest silence of the server, seconds. None: the client's own.",
         example="60.0",
     ),

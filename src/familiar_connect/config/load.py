@@ -13,7 +13,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from familiar_connect.config.channel import CHANNEL_KEYS, TYPING_KEYS, ChannelConfig, layered_typing
+from familiar_connect.config.channel import CHANNEL_KEYS, TYPING_KEYS, ChannelConfig, merge_typing_settings
 from familiar_connect.config.character import CHARACTER_KEYS, PLAIN_KEYS, CharacterConfig
 from familiar_connect.config.llm import (
     DEFAULT_SLOT,
@@ -24,7 +24,7 @@ from familiar_connect.config.llm import (
     resolve_slot,
 )
 from familiar_connect.config.modes import channel_config_for_mode
-from familiar_connect.config.toml import KeyPath, checked, parse_toml, read_text, read_toml, write_text
+from familiar_connect.config.toml import KeyPath, check_document, parse_toml, read_text, read_toml, write_text
 from familiar_connect.config.types import ChannelMode, PlaceSettings
 from familiar_connect.config.voice import OLDER_TTS_SPELLINGS
 from familiar_connect.errors import ConfigError
@@ -109,7 +109,7 @@ def channel_config_from(
     strict: bool = True,
 ) -> ChannelConfig:
     """The channel's settings in *document*; keys nobody knows are an error only when *strict*."""
-    values = checked(document, CHANNEL_KEYS, file, strict=strict)
+    values = check_document(document, CHANNEL_KEYS, file, strict=strict)
     if ("mode",) not in values:
         raise ConfigError(f"{file}: mode is missing; add one of {', '.join(mode.value for mode in ChannelMode)}")
     base = channel_config_for_mode(values[("mode",)])
@@ -118,7 +118,7 @@ def channel_config_from(
     return replace(
         base,
         place=replace(place or PlaceSettings(), **of_place),
-        typing_simulation=layered_typing(
+        typing_simulation=merge_typing_settings(
             base.typing_simulation, character_overrides, _section(values, "typing_simulation"), file=file
         ),
         **{name: value for name, value in given.items() if "." not in name},
@@ -133,7 +133,7 @@ def write_default_model(path: Path, *, model: str, base_url: str | None = None, 
     text = read_text(path) or ""
     wanted = {"model": model, "base_url": base_url, "api_key_env": api_key_env}
     expected = parse_toml(text, path)
-    checked(expected, CHARACTER_KEYS, path, nouns=_NOUNS, ignored=OLDER_TTS_SPELLINGS)
+    check_document(expected, CHARACTER_KEYS, path, nouns=_NOUNS, ignored=OLDER_TTS_SPELLINGS)
     try:
         document = tomlkit.parse(text)
         for tables in (expected, document):
@@ -144,7 +144,7 @@ def write_default_model(path: Path, *, model: str, base_url: str | None = None, 
     reread = parse_toml(result, path)
     if reread != expected:
         raise ConfigError(f"{path}: [llm.default] could not be changed; write it there yourself")
-    checked(reread, CHARACTER_KEYS, path, nouns=_NOUNS, ignored=OLDER_TTS_SPELLINGS)
+    check_document(reread, CHARACTER_KEYS, path, nouns=_NOUNS, ignored=OLDER_TTS_SPELLINGS)
     write_text(path, result)
 
 
@@ -182,7 +182,7 @@ def _layer(label: str, file: Path, document: Mapping[str, Any]) -> _FileLayer:
         section = document.get(path[0])
         if isinstance(section, dict) and path[1] in section:
             _log.warning(sentence, extra={"file": str(file)})
-    values = checked(document, CHARACTER_KEYS, file, nouns=_NOUNS, ignored=OLDER_TTS_SPELLINGS)
+    values = check_document(document, CHARACTER_KEYS, file, nouns=_NOUNS, ignored=OLDER_TTS_SPELLINGS)
     return _FileLayer(label=label, file=file, values=values)
 
 
@@ -233,7 +233,7 @@ def _check_together(config: CharacterConfig, layers: Sequence[_FileLayer]) -> No
             f"{file}: [voice.interruption] short_long_boundary_s ({config.short_long_boundary_s:g}) must be above "
             f"min_interruption_s ({config.min_interruption_s:g})"
         )
-    layered_typing(
+    merge_typing_settings(
         channel_config_for_mode(config.default_mode).typing_simulation,
         config.typing_simulation_overrides,
         file=_nearest_file(("typing_simulation",), layers),

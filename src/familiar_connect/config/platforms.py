@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from familiar_connect.config.toml import FLAG, TEXT_OR_NONE, TEXTS, Key, choice
+from familiar_connect.config.toml import FLAG, TEXT_OR_NONE, TEXTS, Key, choice_rule
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ DISCORD_KEYS = (
     Key(
         name="discord.dms",
         field="discord.dms",
-        rule=choice("off", "owner", "everyone"),
+        rule=choice_rule("off", "owner", "everyone"),
         meaning="Whose direct messages are answered: nobody's, the operator's or everyone's.",
     ),
 )

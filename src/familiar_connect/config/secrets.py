@@ -67,7 +67,7 @@ def home_from_environment(*, cwd: Path | None = None, environ: Mapping[str, str]
     """The data home when nobody names one: `FAMILIAR_HOME`, `./data` if it holds familiars, the user's own."""
     named = _variable(HOME_VARIABLE, environ)
     if named:
-        return folder_named(named)
+        return expand_folder(named)
     nearby = (cwd or Path.cwd()) / "data"
     if (nearby / "familiars").is_dir():
         return nearby.absolute()
@@ -76,7 +76,7 @@ def home_from_environment(*, cwd: Path | None = None, environ: Mapping[str, str]
     return user_data_path(APP_NAME, appauthor=False)
 
 
-def folder_named(name: Path | str) -> Path:
+def expand_folder(name: Path | str) -> Path:
     """The folder a person names, `~` and `~someone` understood."""
     try:
         return Path(name).expanduser().absolute()
@@ -84,7 +84,7 @@ def folder_named(name: Path | str) -> Path:
         raise HomeError(f"{name}: there is no such person on this computer; write the folder out") from exc
 
 
-def started_as() -> str:
+def command_name() -> str:
     """What a person types to start this program."""
     return os.environ.get(COMMAND_VARIABLE) or "familiar"
 

@@ -35,7 +35,7 @@ KeyPath = tuple[str, ...]
 E_ = TypeVar("E_", bound=Enum)
 
 
-class Unfit(ValueError):
+class InvalidValue(ValueError):
     """A value that does not meet its rule."""
 
 
@@ -164,14 +164,14 @@ def read_rows(path: Path, table: str) -> list[object]:
     document = read_toml(path) or {}
     for name in document:
         if name != table:
-            raise ConfigError(f"{path}: unknown key {shown(name)}; only [[{table}]] rows belong there")
+            raise ConfigError(f"{path}: unknown key {format_value(name)}; only [[{table}]] rows belong there")
     rows = document.get(table, [])
     if not isinstance(rows, list):
         raise ConfigError(f"{path}: {table} must be a list of rows, each starting with [[{table}]]")
     return rows
 
 
-def rows_text(header: str, table: str, rows: Iterable[Mapping[str, object]]) -> str:
+def format_rows(header: str, table: str, rows: Iterable[Mapping[str, object]]) -> str:
     """A file made of `[[table]]` rows under a comment; keys without a value are left out."""
     blocks = [header]
     for row in rows:
@@ -187,7 +187,7 @@ def _bare_key(name: str) -> str:
 # --- documents ---
 
 
-def checked(
+def check_document(
     document: Mapping[str, object],
     keys: Sequence[Key],
     file: Path,
@@ -225,17 +225,17 @@ def checked(
     return found
 
 
-def place(path: KeyPath) -> str:
+def key_label(path: KeyPath) -> str:
     """How a key is named to its owner: `[section] key`."""
     return f"[{'.'.join(path[:-1])}] {path[-1]}" if path[:-1] else path[-1]
 
 
 def _fit(key: Key, value: object, file: Path) -> Any:
-    with suppress(Unfit):
+    with suppress(InvalidValue):
         return key.rule.read(value)
-    sentence = f"{file}: {place(key.path)} must be {key.rule.says}"
+    sentence = f"{file}: {key_label(key.path)} must be {key.rule.says}"
     if key.rule.may_show:
-        sentence += f", not {shown(value)}"
+        sentence += f", not {format_value(value)}"
         near = _nearest(value, key.rule.choices) if isinstance(value, str) else None
         sentence += f"; did you mean {near!r}?" if near else ""
     raise ConfigError(sentence)
@@ -244,13 +244,13 @@ def _fit(key: Key, value: object, file: Path) -> Any:
 def _unknown(path: KeyPath, noun: str, known: set[KeyPath]) -> str:
     *section, name = path
     siblings = sorted({p[len(section)] for p in known if len(p) > len(section) and p[: len(section)] == tuple(section)})
-    elsewhere = sorted(place(p) for p in known if p and p[-1] == name)
+    elsewhere = sorted(key_label(p) for p in known if p and p[-1] == name)
     near = _nearest(name, siblings)
     if noun == "section":
-        sentence = f"unknown section [{'.'.join(shown(part, bare=True) for part in path)}]"
+        sentence = f"unknown section [{'.'.join(format_value(part, bare=True) for part in path)}]"
         near = ".".join([*section, near]) if near else None
     else:
-        sentence = f"unknown {noun} {shown(name)}" + (f" in [{'.'.join(section)}]" if section else "")
+        sentence = f"unknown {noun} {format_value(name)}" + (f" in [{'.'.join(section)}]" if section else "")
     if near:
         return f"{sentence}; did you mean {f'[{near}]' if noun == 'section' else repr(near)}?"
     if elsewhere:
@@ -263,7 +263,7 @@ def _nearest(word: str, known: Sequence[str]) -> str | None:
     return found[0] if found else None
 
 
-def shown(value: object, *, bare: bool = False) -> str:
+def format_value(value: object, *, bare: bool = False) -> str:
     """*value* for a sentence: short, and on one line."""
     if isinstance(value, dict):
         return "a table"
@@ -282,7 +282,7 @@ def shown(value: object, *, bare: bool = False) -> str:
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise Unfit
+        raise InvalidValue
     return value
 
 
@@ -293,19 +293,19 @@ def _text_or_none(value: object) -> str | None:
 def _filled_text(value: object) -> str:
     text = _text(value).strip()
     if not text:
-        raise Unfit
+        raise InvalidValue
     return text
 
 
 def _flag(value: object) -> bool:
     if not isinstance(value, bool):
-        raise Unfit
+        raise InvalidValue
     return value
 
 
 def _filled_texts(value: object) -> list[str]:
     if not isinstance(value, list):
-        raise Unfit
+        raise InvalidValue
     return [_filled_text(item) for item in value]
 
 
@@ -316,33 +316,33 @@ FLAG = Rule("true or false", _flag)
 TEXTS = Rule("a list of non-empty strings", _filled_texts)
 
 
-def whole(*, least: int) -> Rule:
+def integer_rule(*, least: int) -> Rule:
     """A whole number no smaller than *least*."""
 
     def read(value: object) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 2**63:
-            raise Unfit
+            raise InvalidValue
         return value
 
     return Rule("a whole number above 0" if least == 1 else f"a whole number, {least} or more", read)
 
 
-def number(*, least: float | None = None, above: float | None = None, most: float | None = None) -> Rule:
+def number_rule(*, least: float | None = None, above: float | None = None, most: float | None = None) -> Rule:
     """A finite number within the bounds given; always read as float."""
 
     def read(value: object) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise Unfit
+            raise InvalidValue
         try:
             result = float(value)
         except OverflowError:
-            raise Unfit from None
+            raise InvalidValue from None
         if not math.isfinite(result):
-            raise Unfit
+            raise InvalidValue
         if (least is not None and result < least) or (above is not None and result <= above):
-            raise Unfit
+            raise InvalidValue
         if most is not None and result > most:
-            raise Unfit
+            raise InvalidValue
         return result
 
     if most is not None:
@@ -350,24 +350,24 @@ def number(*, least: float | None = None, above: float | None = None, most: floa
     return Rule(f"a number above {above:g}" if above is not None else f"a number, {least or 0:g} or more", read)
 
 
-def one_of(choices: type[E_]) -> Rule:
+def enum_rule(choices: type[E_]) -> Rule:
     """A member of an enum, by its value."""
     names = tuple(str(member.value) for member in choices)
 
     def read(value: object) -> E_:
         if not isinstance(value, str) or value not in names:
-            raise Unfit
+            raise InvalidValue
         return choices(value)
 
     return Rule(f"one of {', '.join(names)}", read, choices=names)
 
 
-def choice(*names: str) -> Rule:
+def choice_rule(*names: str) -> Rule:
     """One of the words given."""
 
     def read(value: object) -> str:
         if not isinstance(value, str) or value not in names:
-            raise Unfit
+            raise InvalidValue
         return value
 
     return Rule(f"one of {', '.join(names)}", read, choices=names)

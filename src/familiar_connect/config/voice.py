@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from familiar_connect.config.toml import FILLED_TEXT, TEXT_OR_NONE, TEXTS, Key, KeyPath, choice, number, one_of
+from familiar_connect.config.toml import (
+    FILLED_TEXT,
+    TEXT_OR_NONE,
+    TEXTS,
+    Key,
+    KeyPath,
+    choice_rule,
+    enum_rule,
+    number_rule,
+)
 from familiar_connect.config.types import InterruptTolerance
 
 DEFAULT_AZURE_TTS_VOICE = "en-US-AmberNeural"
@@ -39,7 +48,7 @@ TTS_KEYS = (
     Key(
         name="tts.provider",
         field="tts.provider",
-        rule=choice("azure", "cartesia", "gemini"),
+        rule=choice_rule("azure", "cartesia", "gemini"),
         meaning="Who turns text into speech.",
     ),
     _tts("cartesia_voice_id", "Cartesia voice.", '"a0e99841-438c-4a64-b679-ae501e7d6091"'),
@@ -69,17 +78,17 @@ OLDER_TTS_SPELLINGS: dict[KeyPath, str] = {
 INTERRUPTION_KEYS = (
     Key(
         name="voice.interruption.interrupt_tolerance",
-        rule=one_of(InterruptTolerance),
+        rule=enum_rule(InterruptTolerance),
         meaning="How readily the familiar keeps talking when talked over.",
     ),
     Key(
         name="voice.interruption.min_interruption_s",
-        rule=number(least=0),
+        rule=number_rule(least=0),
         meaning="Shorter noises do not count as an interruption, seconds.",
     ),
     Key(
         name="voice.interruption.short_long_boundary_s",
-        rule=number(above=0),
+        rule=number_rule(above=0),
         meaning="From here on an interruption is a long one, seconds; above `min_interruption_s`.",
     ),
 )

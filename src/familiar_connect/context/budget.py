@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from familiar_connect.context.slots import in_prompt_order, shown_text
+from familiar_connect.context.slots import in_prompt_order, prompt_text
 from familiar_connect.context.types import BudgetResult, ContextItem, Contribution, DroppedNote, ItemTag, Layer
 from familiar_connect.llm.types import TextPart
 from familiar_connect.support.text import shorten_middle, truncate
@@ -71,7 +71,7 @@ def _fill_layer(contributions: Sequence[Contribution], budget: int, notes: list[
     used = 0
     for contribution in sorted(contributions, key=lambda c: (-c.priority, c.order)):
         remaining = budget - used - (JOINT if kept else 0)
-        shortened, note = shorten(contribution, remaining)
+        shortened, note = shorten_contribution(contribution, remaining)
         if note is not None:
             notes.append(note)
         if shortened is not None:
@@ -80,7 +80,7 @@ def _fill_layer(contributions: Sequence[Contribution], budget: int, notes: list[
     return kept
 
 
-def shorten(
+def shorten_contribution(
     contribution: Contribution, limit: int, *, full: str = "layer"
 ) -> tuple[Contribution | None, DroppedNote | None]:
     """*contribution* within *limit* tokens, and the note of what that cost. None: nothing of it is left."""
@@ -169,7 +169,9 @@ def fit_total(
             break
         contribution = kept[position]
         target = tokens_of(contribution) - excess
-        shortened, note = shorten(contribution, target if target >= LEAST_WORTH_KEEPING else 0, full="total")
+        shortened, note = shorten_contribution(
+            contribution, target if target >= LEAST_WORTH_KEEPING else 0, full="total"
+        )
         if shortened is None:
             del remaining[position]
         else:
@@ -192,7 +194,7 @@ def cost(contribution: Contribution) -> int:
     """Tokens of *contribution* with its label and what a chat format, or the blank line before it, adds."""
     if contribution.items:
         return tokens_of(contribution) + MESSAGE_OVERHEAD * len(contribution.items)
-    return estimate_tokens(shown_text(contribution)) + MESSAGE_OVERHEAD
+    return estimate_tokens(prompt_text(contribution)) + MESSAGE_OVERHEAD
 
 
 def _note(

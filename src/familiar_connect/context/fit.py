@@ -43,7 +43,7 @@ def prompt_tokens(items: Sequence[ContextItem], model: str | None = None) -> int
     return sum(estimate_tokens(item.text, model) for item in items)
 
 
-def counted_budget(capabilities: Capabilities) -> int | None:
+def budget_when_counted(capabilities: Capabilities) -> int | None:
     """The same for a prompt the model has counted: within its window, and not far over what suits it."""
     budget, suits = safe_budget(capabilities), capabilities.budget_tokens
     return budget if budget is None or suits is None else min(budget, math.floor(suits * FAR_OVER))
@@ -62,7 +62,7 @@ def fit_to_model(
     *scale* corrects the estimate of every item; *counted* is what the model itself counted for each.
     """
     window = safe_budget(capabilities)
-    budget = window if counted is None else counted_budget(capabilities)
+    budget = window if counted is None else budget_when_counted(capabilities)
     if window is None or budget is None:
         return prompt
     items = list(prompt.items)

@@ -13,15 +13,15 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from familiar_connect.chat.types import Turn
-from familiar_connect.context.attempt.media import resolve_media
-from familiar_connect.context.attempt.prefill import with_prefill
-from familiar_connect.context.attempt.shelf import MediaShelf
-from familiar_connect.context.attempt.tool_loop import ToolRounds
 from familiar_connect.context.budget import MESSAGE_OVERHEAD
-from familiar_connect.context.fit import counted_budget, fit_to_model, prompt_tokens
+from familiar_connect.context.fit import budget_when_counted, fit_to_model, prompt_tokens
+from familiar_connect.context.generation.media import resolve_media
+from familiar_connect.context.generation.media_cache import MediaCache
+from familiar_connect.context.generation.prefill import with_prefill
+from familiar_connect.context.generation.tool_loop import ToolLoop
 from familiar_connect.context.messages import to_messages
-from familiar_connect.context.processors.tidy import Tidy
-from familiar_connect.context.protocols import ToolBox
+from familiar_connect.context.processors.output_filter import OutputFilter
+from familiar_connect.context.protocols import ToolSet
 from familiar_connect.context.types import Prompt
 from familiar_connect.errors import ModelError, PromptTooLongError
 from familiar_connect.llm.protocols import ChatModel
@@ -49,9 +49,9 @@ class Generation:
         prompt: Prompt,
         models: Sequence[ChatModel],
         *,
-        tidy: Tidy | None = None,
-        media: MediaShelf | None = None,
-        tools: ToolBox | None = None,
+        tidy: OutputFilter | None = None,
+        media: MediaCache | None = None,
+        tools: ToolSet | None = None,
         turn: Turn | None = None,
     ) -> None:
         if not models:
@@ -94,7 +94,7 @@ class Generation:
             except Exception as error:  # isolation: whatever ails one model, the next may still answer
                 self.failures.append((_name_of(model), str(error) or type(error).__name__))
                 if self.text or last:
-                    if isinstance(error, PromptTooLongError) and (words := too_much_preset(self.prompt, model)):
+                    if isinstance(error, PromptTooLongError) and (words := advice_on_large_preset(self.prompt, model)):
                         raise PromptTooLongError(words, status=error.status) from error
                     raise
                 logger.warning(
@@ -104,7 +104,7 @@ class Generation:
     async def _attempt(self, model: ChatModel) -> AsyncGenerator[str, None]:
         tidy = self._tidy.fresh() if self._tidy else None
         sent, tools = await self._prepared(model)
-        rounds = ToolRounds(model, sent, tools)
+        rounds = ToolLoop(model, sent, tools)
         self.tool_turns = rounds.turns
         try:
             async with aclosing(rounds.pieces()) as pieces:
@@ -126,12 +126,12 @@ class Generation:
         """Make `prompt` and `messages` for the first model, and ask nobody."""
         await self._prepared(self._models[0])
 
-    async def _prepared(self, model: ChatModel) -> tuple[list[Message], ToolBox | None]:
+    async def _prepared(self, model: ChatModel) -> tuple[list[Message], ToolSet | None]:
         """What *model* is sent, and the tools it may use."""
         capabilities = self.capabilities = capabilities_of(model)
         tools = self._tools if self._tools is not None and capabilities.tools and self._tools.specs else None
         shown = await self._with_media(capabilities)
-        fitted = await _fitted(shown, model, capabilities)
+        fitted = await _fit(shown, model, capabilities)
         ready = with_prefill(fitted, capabilities, turn=self._turn, tools=tools is not None)
         sent = to_messages(ready.items, capabilities, squash=ready.squash)
         self.prompt, self.messages = _prompt_without_data(ready), _without_data(sent)
@@ -141,7 +141,7 @@ class Generation:
         """The base with its media as this model takes them; the base itself stays as it is."""
         if not any(item.media for item in self.base.items):
             return self.base
-        brought = await self._media.bring(self.base, capabilities) if self._media is not None else None
+        brought = await self._media.fetch_all(self.base, capabilities) if self._media is not None else None
         return resolve_media(self.base, capabilities, brought=brought)
 
 
@@ -149,9 +149,9 @@ def generate(
     prompt: Prompt,
     models: Sequence[ChatModel],
     *,
-    tidy: Tidy | None = None,
-    media: MediaShelf | None = None,
-    tools: ToolBox | None = None,
+    tidy: OutputFilter | None = None,
+    media: MediaCache | None = None,
+    tools: ToolSet | None = None,
     turn: Turn | None = None,
 ) -> Generation:
     """A reply to *prompt* by the first of *models* that can give one; iterate its `pieces()`."""
@@ -179,7 +179,7 @@ def _without_data(messages: Sequence[Message]) -> list[Message]:
     ]
 
 
-def too_much_preset(prompt: Prompt, model: ChatModel) -> str | None:
+def advice_on_large_preset(prompt: Prompt, model: ChatModel) -> str | None:
     """What to do about a prompt that *model* cannot hold, where most of it is a preset's; None where it is not."""
     brought = prompt_tokens([item for item in prompt.items if item.source.startswith(PRESET_SOURCE)])
     if brought * 2 < prompt_tokens(prompt.items):
@@ -193,7 +193,7 @@ def too_much_preset(prompt: Prompt, model: ChatModel) -> str | None:
     )
 
 
-async def _fitted(base: Prompt, model: ChatModel, capabilities: Capabilities) -> Prompt:
+async def _fit(base: Prompt, model: ChatModel, capabilities: Capabilities) -> Prompt:
     """*base* within the window of *model*, by its own count where it can count."""
     count: Count | None = getattr(model, "tokenize_count", None)
     if count is None:
@@ -201,7 +201,7 @@ async def _fitted(base: Prompt, model: ChatModel, capabilities: Capabilities) ->
     prompt = base
     try:
         for _ in range(COUNT_ROUNDS):
-            counted = await _counted(prompt, count, counted_budget(capabilities))
+            counted = await _count_items(prompt, count, budget_when_counted(capabilities))
             fitted = prompt if counted is None else fit_to_model(prompt, capabilities, counted=counted)
             if fitted is prompt:
                 break
@@ -212,7 +212,7 @@ async def _fitted(base: Prompt, model: ChatModel, capabilities: Capabilities) ->
     return prompt
 
 
-async def _counted(prompt: Prompt, count: Count, room: int | None) -> list[int] | None:
+async def _count_items(prompt: Prompt, count: Count, room: int | None) -> list[int] | None:
     """Tokens of each item as the model counts them; None when together they are surely within *room*.
 
     No text has more tokens than bytes, so a short prompt need not be counted at all.
@@ -232,7 +232,7 @@ def capabilities_of(model: object) -> Capabilities:
     return found if isinstance(found, Capabilities) else Capabilities()
 
 
-def attempts_of(model: ChatModel | None) -> tuple[ChatModel, ...]:
+def models_to_try(model: ChatModel | None) -> tuple[ChatModel, ...]:
     """*model* and the ones to fall back on, in order."""
     if model is None:
         return ()

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from familiar_connect.context.attempt.reshape import with_media_moved, with_one_system
+from familiar_connect.context.generation.message_shape import with_media_in_user_turns, with_single_system
 from familiar_connect.context.types import ContextItem, ItemTag
 from familiar_connect.llm.types import Capabilities, ImagePart, Message, TextPart, VideoPart
-from familiar_connect.support.system_line import wrap
+from familiar_connect.support.system_notes import wrap_note
 
 NEVER_SQUASHED = (":newMainChat", ":newExampleChat", ":groupNudge")
 """How the sources of a preset's separators end."""
@@ -22,18 +22,18 @@ def to_messages(
     items: Sequence[ContextItem], capabilities: Capabilities | None = None, *, squash: bool = False
 ) -> list[Message]:
     """What is sent, in order. System items that follow each other at the top are one message."""
-    return _sent(shown_items(items, capabilities), capabilities, squash=squash)[0]
+    return _sent(items_for_model(items, capabilities), capabilities, squash=squash)[0]
 
 
-def shown_items(items: Sequence[ContextItem], capabilities: Capabilities | None) -> Sequence[ContextItem]:
+def items_for_model(items: Sequence[ContextItem], capabilities: Capabilities | None) -> Sequence[ContextItem]:
     """Those of *items* that such a model is shown, as it is shown them; first words where it can go on from them."""
-    items = with_media_moved(items)
+    items = with_media_in_user_turns(items)
     if capabilities is None:
         return items
     if not capabilities.prefill and any(item.tag is ItemTag.PREFILL for item in items):
         items = [item for item in items if item.tag is not ItemTag.PREFILL]
-    items = with_one_system(items) if capabilities.single_system else items
-    return bare_speech(items) if capabilities.bare_single_speaker else items
+    items = with_single_system(items) if capabilities.single_system else items
+    return without_speaker_names(items) if capabilities.bare_single_speaker else items
 
 
 def message_places(
@@ -47,9 +47,9 @@ def _sent(
     shown: Sequence[ContextItem], capabilities: Capabilities | None, *, squash: bool
 ) -> tuple[list[Message], list[int | None]]:
     strict = capabilities is not None and capabilities.strict_roles
-    items, hosts = merged_by_depth(shown) if strict else (shown, range(len(shown)))
+    items, hosts = merge_by_depth(shown) if strict else (shown, range(len(shown)))
     top = top_length(items)
-    messages = [Message(role="system", content=joined(items[:top]))] if top else []
+    messages = [Message(role="system", content=join_text(items[:top]))] if top else []
     fixed = [False] * len(messages)
     places: list[int | None] = [0] * top
     for item in items[top:]:
@@ -83,7 +83,7 @@ def _squashed(messages: Sequence[Message], fixed: Sequence[bool]) -> tuple[list[
     return result, places
 
 
-def merged_by_depth(items: Sequence[ContextItem]) -> tuple[list[ContextItem], list[int]]:
+def merge_by_depth(items: Sequence[ContextItem]) -> tuple[list[ContextItem], list[int]]:
     """*items* with text of a depth inside the turns, and for each of *items* which of the result holds it.
 
     A text of depth d joins the turn that d others follow: a user's at its end, an assistant's at the head of the
@@ -135,10 +135,10 @@ def _host(items: Sequence[ContextItem], turns: Sequence[int], depth: int) -> tup
 
 
 def _system_line(items: Sequence[ContextItem], indexes: Sequence[int]) -> str:
-    return wrap("\n".join(items[index].text for index in indexes))
+    return wrap_note("\n".join(items[index].text for index in indexes))
 
 
-def bare_speech(items: Sequence[ContextItem]) -> Sequence[ContextItem]:
+def without_speaker_names(items: Sequence[ContextItem]) -> Sequence[ContextItem]:
     """*items* without marks and names before people's words, where only one person speaks to us.
 
     A very small model takes a name before the words for its own. With several speakers the names stay:
@@ -162,7 +162,7 @@ def top_length(items: Sequence[ContextItem]) -> int:
     return next(below, len(items))
 
 
-def joined(items: Iterable[ContextItem]) -> str:
+def join_text(items: Iterable[ContextItem]) -> str:
     return "\n\n".join(text for item in items if (text := item.text.strip("\n")).strip())
 
 
@@ -171,7 +171,7 @@ def _one(item: ContextItem) -> Message:
     return Message(role=item.role, content=item.text, name=item.name, media=media)
 
 
-def alternating(messages: Sequence[Message]) -> list[Message]:
+def with_alternating_roles(messages: Sequence[Message]) -> list[Message]:
     """*messages* with user and assistant turns strictly in turn: for templates that refuse anything else.
 
     A system message below the top becomes a System line of a user turn, never of the assistant's.
@@ -190,13 +190,13 @@ def _alternated(messages: Sequence[Message]) -> tuple[list[Message], list[int]]:
             places.append(len(result) - 1)
             continue
         if role == "system" and result:
-            role, content = "user", wrap(content)
+            role, content = "user", wrap_note(content)
         if result and result[-1].role == role and not result[-1].tool_calls:
             last = result[-1]
             result[-1] = Message(role=role, content=f"{last.content}\n{content}", media=last.media + message.media)
         else:
             if role == "assistant" and (not result or result[-1].role == "system"):
-                result.append(Message(role="user", content=wrap("the conversation begins")))
+                result.append(Message(role="user", content=wrap_note("the conversation begins")))
             name = message.name if role == message.role else None
             result.append(Message(role=role, content=content, name=name, media=message.media))
         places.append(len(result) - 1)

@@ -17,24 +17,24 @@ from typing import Any
 
 from familiar_connect.chat.directives import place_tail
 from familiar_connect.chat.types import Directives
-from familiar_connect.context.attempt.offered import offered_by
-from familiar_connect.context.attempt.shelf import MediaShelf
 from familiar_connect.context.budget import Budgeter
 from familiar_connect.context.gather import gather
-from familiar_connect.context.generate import Generation, attempts_of, capabilities_of, generate
-from familiar_connect.context.messages import message_places, shown_items, to_messages
-from familiar_connect.context.processors.quiet import QuietTidy
-from familiar_connect.context.processors.tidy import Tidy
+from familiar_connect.context.generate import Generation, capabilities_of, generate, models_to_try
+from familiar_connect.context.generation.capabilities import turn_capabilities
+from familiar_connect.context.generation.media_cache import MediaCache
+from familiar_connect.context.messages import items_for_model, message_places, to_messages
+from familiar_connect.context.processors.output_filter import OutputFilter
+from familiar_connect.context.processors.quiet import SilenceAwareOutputFilter
 from familiar_connect.context.protocols import (
     Arranger,
     ContextProvider,
     PostProcessor,
     PreProcessor,
     PreProcessorError,
-    ToolBox,
+    ToolSet,
 )
 from familiar_connect.context.render import RenderOptions, native_prompt
-from familiar_connect.context.total import within_total
+from familiar_connect.context.total import fit_to_request
 from familiar_connect.context.types import (
     ContextRequest,
     Contribution,
@@ -49,10 +49,10 @@ from familiar_connect.llm.protocols import ChatModel
 from familiar_connect.llm.types import Completion, Message
 from familiar_connect.observe.trace import TraceBuilder
 from familiar_connect.presets.arranger import PresetArranger
-from familiar_connect.presets.turn.values import read_authored
+from familiar_connect.presets.macro_context import expand_authored
 from familiar_connect.presets.types import PresetFidelity
 from familiar_connect.support.aio import off_loop
-from familiar_connect.support.system_line import without_frame
+from familiar_connect.support.system_notes import strip_note_frame
 from familiar_connect.support.text import last_sentence_end
 from familiar_connect.support.tokens import estimate_tokens
 
@@ -60,7 +60,7 @@ __all__ = ["ContextPipeline", "LiveReply", "PipelineOutput", "PipelineReply", "P
 
 logger = logging.getLogger(__name__)
 
-ToolsFor = Callable[[ContextRequest], ToolBox | None]
+ToolsFor = Callable[[ContextRequest], ToolSet | None]
 """Which tools the model has for one request; None: it has none."""
 
 PLAIN_PROVIDERS = ("character", "history")
@@ -124,7 +124,7 @@ class ContextPipeline:
         options: RenderOptions | None = None,
         arranger: Arranger | None = None,
         persona: str = "",
-        media: MediaShelf | None = None,
+        media: MediaCache | None = None,
         tools: ToolsFor | None = None,
     ) -> None:
         self.providers = tuple(providers)
@@ -149,24 +149,24 @@ class ContextPipeline:
     async def _assemble(
         self, request: ContextRequest, budget_by_layer: Mapping[Layer, int], limit_s: float | None
     ) -> PipelineOutput:
-        as_there = is_as_sillytavern(request)
+        as_there = is_sillytavern_exact(request)
         providers = [p for p in self.providers if p.id in PLAIN_PROVIDERS] if as_there else self.providers
         try:
             async with asyncio.TaskGroup() as group:
                 asked = group.create_task(gather(providers, request, time_left_s=limit_s))
-                chain = group.create_task(self._prepared(request, limit_s, skip=as_there))
+                chain = group.create_task(self._run_chain(request, limit_s, skip=as_there))
         except BaseExceptionGroup as several:  # only the chain can raise; its error leaves as itself
             raise several.exceptions[0] from several.exceptions[0].__cause__
         outcomes, request = asked.result(), chain.result()
         found = [*request.preprocessor_contributions, *(c for o in outcomes for c in o.contributions)]
         if request.card is not None:
-            found = await off_loop(read_authored, found, request)
+            found = await off_loop(expand_authored, found, request)
         directives = collect_directives(found, request)
         budget = self._budgeter.fill(found, budget_by_layer)
         output = PipelineOutput(request, budget, outcomes, directives)
-        return within_total(output)
+        return fit_to_request(output)
 
-    async def _prepared(self, request: ContextRequest, limit_s: float | None, *, skip: bool) -> ContextRequest:
+    async def _run_chain(self, request: ContextRequest, limit_s: float | None, *, skip: bool) -> ContextRequest:
         return request if skip else await self.run_pre_processors(request, time_left_s=limit_s)
 
     async def run_pre_processors(self, request: ContextRequest, *, time_left_s: float | None = None) -> ContextRequest:
@@ -187,12 +187,12 @@ class ContextPipeline:
 
     async def build_prompt(self, request: ContextRequest) -> Prompt:
         """Everything but the tail: what the model will be shown, with the directives beside it."""
-        return await self._arranged(await self.assemble(self._offering(request)[0], self._budget_by_layer))
+        return await self._arrange_off_loop(await self.assemble(self._offering(request)[0], self._budget_by_layer))
 
     def arrange(self, output: PipelineOutput) -> Prompt:
         return self._arranger.arrange(native_prompt(output, self._options), output.request)
 
-    async def _arranged(self, output: PipelineOutput) -> Prompt:
+    async def _arrange_off_loop(self, output: PipelineOutput) -> Prompt:
         """A preset of hundreds of macros takes its time: in a thread."""
         return self.arrange(output) if output.request.preset is None else await off_loop(self.arrange, output)
 
@@ -229,17 +229,17 @@ class ContextPipeline:
         reply = PipelineReply("", output, generation.prompt, generation.messages)
         return reply, blocks_of(generation, output)
 
-    async def opening(self, request: ContextRequest) -> list[Message]:
+    async def prompt_prefix(self, request: ContextRequest) -> list[Message]:
         """The messages that stand before what *request* is about to say: what a model can work ahead."""
         output = await self.assemble(self._offering(request)[0], self._budget_by_layer)
-        prompt = await self._arranged(output)
+        prompt = await self._arrange_off_loop(output)
         first = next((i for i, item in enumerate(prompt.items) if item.source == "pending"), len(prompt.items))
         return to_messages(prompt.items[:first], capabilities_of(self._model), squash=prompt.squash)
 
-    def _offering(self, request: ContextRequest) -> tuple[ContextRequest, ToolBox | None]:
+    def _offering(self, request: ContextRequest) -> tuple[ContextRequest, ToolSet | None]:
         """*request* with what its model may use, which authored text asks for by name; and the tools themselves."""
         tools = self.tools(request) if self.tools is not None else None
-        return replace(request, offered=offered_by(tools, capabilities_of(self._model))), tools
+        return replace(request, offered=turn_capabilities(tools, capabilities_of(self._model))), tools
 
     async def _prepare(self, request: ContextRequest, trace: TraceBuilder) -> tuple[PipelineOutput, Generation]:
         request, tools = self._offering(request)
@@ -250,12 +250,14 @@ class ContextPipeline:
             )
             trace.add_provider_outcomes(told, output.outcomes)
         async with trace.span("render") as told:
-            prompt = place_tail(await self._arranged(output))
+            prompt = place_tail(await self._arrange_off_loop(output))
             told["dropped"] = [_plain_note(note) for note in prompt.dropped]
         free = request.turn is not None and request.turn.flags.may_stay_silent
-        tidy = (QuietTidy if free else Tidy)([own_name(request) or self._persona], speakers_of(prompt, request))
+        tidy = (SilenceAwareOutputFilter if free else OutputFilter)(
+            [own_name(request) or self._persona], speakers_of(prompt, request)
+        )
         turn = output.request.turn
-        models = attempts_of(self._model)
+        models = models_to_try(self._model)
         return output, generate(prompt, models, tidy=tidy, media=self.media, tools=tools, turn=turn)
 
     async def _collect(self, generation: Generation, left_s: float | None) -> None:
@@ -293,7 +295,7 @@ class ContextPipeline:
         return reply_text
 
 
-def is_as_sillytavern(request: ContextRequest) -> bool:
+def is_sillytavern_exact(request: ContextRequest) -> bool:
     """Whether nothing but card, preset, persona and chat is to go into the prompt."""
     return request.preset is not None and request.preset.fidelity is PresetFidelity.sillytavern
 
@@ -303,7 +305,7 @@ def collect_directives(found: Iterable[Contribution], request: ContextRequest) -
     total = Directives()
     for contribution in found:
         total += contribution.directives
-    total += Directives(uncensor=without_frame(request.settings.operator_directive or "") or None)
+    total += Directives(uncensor=strip_note_frame(request.settings.operator_directive or "") or None)
     return total + request.turn.directives if request.turn is not None else total
 
 
@@ -315,7 +317,7 @@ def own_name(request: ContextRequest) -> str:
 
 def speakers_of(prompt: Prompt, request: ContextRequest) -> set[str]:
     """Names that others go by in this prompt: the model must not speak for them."""
-    names = {"User"} | {turn.author.label for turn in request.speakers_turns if turn.author}
+    names = {"User"} | {turn.author.label for turn in request.turns_to_answer if turn.author}
     names |= {item.sender.name for item in prompt.items if item.sender is not None}
     return names
 
@@ -323,7 +325,7 @@ def speakers_of(prompt: Prompt, request: ContextRequest) -> set[str]:
 def blocks_of(generation: Generation, output: PipelineOutput) -> list[dict[str, Any]]:
     """Each item the model was shown, for the trace: where it came from, its message and what it costs; no text."""
     payers = {contribution.source: contribution.layer.value for contribution in output.budget.kept}
-    shown = shown_items(generation.prompt.items, generation.capabilities)
+    shown = items_for_model(generation.prompt.items, generation.capabilities)
     places = message_places(shown, generation.capabilities, squash=generation.prompt.squash)
     return [
         {

@@ -9,7 +9,7 @@ from familiar_connect.context.types import ContextRequest, Contribution, Prompt
 from familiar_connect.errors import PreProcessorError
 from familiar_connect.llm.types import ToolCall, ToolSpec
 
-__all__ = ["Arranger", "ContextProvider", "PostProcessor", "PreProcessor", "PreProcessorError", "ToolBox"]
+__all__ = ["Arranger", "ContextProvider", "PostProcessor", "PreProcessor", "PreProcessorError", "ToolSet"]
 
 
 @runtime_checkable
@@ -48,7 +48,7 @@ class Arranger(Protocol):
 
 
 @runtime_checkable
-class ToolBox(Protocol):
+class ToolSet(Protocol):
     """What the model may do during one reply."""
 
     @property

@@ -15,7 +15,7 @@ from enum import Enum
 from familiar_connect.chat.types import Sender
 from familiar_connect.config.types import PromptOrder
 from familiar_connect.context.messages import is_dialogue, to_messages, top_length
-from familiar_connect.context.slots import STREAM, in_prompt_order, place, shown_text
+from familiar_connect.context.slots import STREAM, in_prompt_order, prompt_text, slot_index
 from familiar_connect.context.types import (
     ContextItem,
     ContextRequest,
@@ -27,7 +27,7 @@ from familiar_connect.context.types import (
     Prompt,
 )
 from familiar_connect.llm.types import Message, Role, TextPart
-from familiar_connect.support.system_line import quiet, speaker_name
+from familiar_connect.support.system_notes import speaker_name, without_fake_notes
 from familiar_connect.support.text import shorten_middle
 
 HOW_TO_READ = "User messages are prefixed with the speaker's name."
@@ -101,7 +101,7 @@ def _seat(contribution: Contribution, *, stable_first: bool) -> _Seat:
         return _Seat.by_depth
     if in_stream:
         return _Seat.dialogue if contribution.layer is Layer.recent_history else _Seat.inject
-    return _Seat.top if place(contribution) < STREAM else _Seat.before_exchange
+    return _Seat.top if slot_index(contribution) < STREAM else _Seat.before_exchange
 
 
 def _depth_of(contribution: Contribution) -> int | None:
@@ -131,7 +131,7 @@ def _items_of(contribution: Contribution, *, apart: bool = False) -> tuple[Conte
         return contribution.items
     item = ContextItem.of(
         contribution.role,
-        shown_text(contribution),
+        prompt_text(contribution),
         tag=contribution.tag,
         depth=contribution.depth,
         source=contribution.source,
@@ -149,14 +149,14 @@ def _stream(
     before = [item for c in volatile for item in _items_of(c, apart=True)]
     if request.interruption_context and request.interruption_context.strip():
         before.append(ContextItem.of("system", request.interruption_context, source="interruption", apart=True))
-    if brings_the_exchange(request):
+    if has_exchange_items(request):
         at = _exchange_start(stream, request)
         return [*stream[:at], *before, *stream[at:]]
-    asked = [turn for turn in request.speakers_turns if turn.text.strip() or request.turn is None]
+    asked = [turn for turn in request.turns_to_answer if turn.text.strip() or request.turn is None]
     return [*stream, *before, *map(pending_item, asked)]
 
 
-def brings_the_exchange(request: ContextRequest) -> bool:
+def has_exchange_items(request: ContextRequest) -> bool:
     """Whether the dialogue items already hold the messages being answered."""
     return request.turn is not None and bool(request.turn.messages)
 
@@ -175,7 +175,7 @@ def pending_item(turn: PendingTurn) -> ContextItem:
     text = shorten_middle(turn.text, PENDING_CHARS)
     author = turn.author
     who = speaker_name(author.label, author.user_id) if author else ""
-    text = quiet(text) if author else text
+    text = without_fake_notes(text) if author else text
     return ContextItem(
         role="user",
         parts=(TextPart(f"{who}: {text}" if author else text),),

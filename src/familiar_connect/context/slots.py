@@ -17,7 +17,7 @@ from familiar_connect.support.text import one_line
 
 
 @dataclass(frozen=True)
-class Slot:
+class PromptSlot:
     layer: Layer
     index: int
 
@@ -25,33 +25,33 @@ class Slot:
 STREAM = 95
 """The dialogue and everything that stands among its turns by depth."""
 
-SLOTS: dict[ItemTag, Slot] = {
-    ItemTag.RULES: Slot(Layer.character, 10),
-    ItemTag.CHANNEL_PROMPT: Slot(Layer.core, 15),
-    ItemTag.PERSONA: Slot(Layer.character, 20),
-    ItemTag.TRAITS: Slot(Layer.character, 25),
-    ItemTag.SCENARIO: Slot(Layer.character, 30),
-    ItemTag.AUTHOR_NOTE: Slot(Layer.author_note, 35),
-    ItemTag.SERVER_INFO: Slot(Layer.scene, 40),
-    ItemTag.USER_BLOCKS: Slot(Layer.scene, 42),
-    ItemTag.SERVER_MEMORIES: Slot(Layer.content, 45),
-    ItemTag.EMOJIS: Slot(Layer.scene, 50),
-    ItemTag.STICKERS: Slot(Layer.scene, 55),
-    ItemTag.SPRITES: Slot(Layer.scene, 57),
-    ItemTag.PARTICIPANTS: Slot(Layer.scene, 60),
-    ItemTag.SUMMARY: Slot(Layer.history_summary, 65),
-    ItemTag.PEOPLE: Slot(Layer.content, 67),
-    ItemTag.SHORT_TERM: Slot(Layer.history_summary, 70),
-    ItemTag.TOOL_DEFINITIONS: Slot(Layer.core, 72),
-    ItemTag.DOCUMENTS: Slot(Layer.content, 75),
-    ItemTag.CONDITIONING: Slot(Layer.author_note, 80),
-    ItemTag.SAMPLE: Slot(Layer.examples, 85),
-    ItemTag.FOUND: Slot(Layer.content, 92),
-    ItemTag.DIALOGUE: Slot(Layer.recent_history, STREAM),
-    ItemTag.DATE_SPACER: Slot(Layer.recent_history, STREAM),
-    ItemTag.NOW: Slot(Layer.scene, STREAM),
-    ItemTag.POST_HISTORY: Slot(Layer.character, STREAM),
-    ItemTag.THINKING: Slot(Layer.depth_inject, STREAM),
+SLOTS: dict[ItemTag, PromptSlot] = {
+    ItemTag.RULES: PromptSlot(Layer.character, 10),
+    ItemTag.CHANNEL_PROMPT: PromptSlot(Layer.core, 15),
+    ItemTag.PERSONA: PromptSlot(Layer.character, 20),
+    ItemTag.TRAITS: PromptSlot(Layer.character, 25),
+    ItemTag.SCENARIO: PromptSlot(Layer.character, 30),
+    ItemTag.AUTHOR_NOTE: PromptSlot(Layer.author_note, 35),
+    ItemTag.SERVER_INFO: PromptSlot(Layer.scene, 40),
+    ItemTag.USER_BLOCKS: PromptSlot(Layer.scene, 42),
+    ItemTag.SERVER_MEMORIES: PromptSlot(Layer.content, 45),
+    ItemTag.EMOJIS: PromptSlot(Layer.scene, 50),
+    ItemTag.STICKERS: PromptSlot(Layer.scene, 55),
+    ItemTag.SPRITES: PromptSlot(Layer.scene, 57),
+    ItemTag.PARTICIPANTS: PromptSlot(Layer.scene, 60),
+    ItemTag.SUMMARY: PromptSlot(Layer.history_summary, 65),
+    ItemTag.PEOPLE: PromptSlot(Layer.content, 67),
+    ItemTag.SHORT_TERM: PromptSlot(Layer.history_summary, 70),
+    ItemTag.TOOL_DEFINITIONS: PromptSlot(Layer.core, 72),
+    ItemTag.DOCUMENTS: PromptSlot(Layer.content, 75),
+    ItemTag.CONDITIONING: PromptSlot(Layer.author_note, 80),
+    ItemTag.SAMPLE: PromptSlot(Layer.examples, 85),
+    ItemTag.FOUND: PromptSlot(Layer.content, 92),
+    ItemTag.DIALOGUE: PromptSlot(Layer.recent_history, STREAM),
+    ItemTag.DATE_SPACER: PromptSlot(Layer.recent_history, STREAM),
+    ItemTag.NOW: PromptSlot(Layer.scene, STREAM),
+    ItemTag.POST_HISTORY: PromptSlot(Layer.character, STREAM),
+    ItemTag.THINKING: PromptSlot(Layer.depth_inject, STREAM),
 }
 
 SEGMENTS: dict[str, tuple[ItemTag, ...]] = {
@@ -109,7 +109,7 @@ _LAST_OF_LAYER: dict[Layer, int] = {
 }
 
 
-def place(contribution: Contribution) -> float:
+def slot_index(contribution: Contribution) -> float:
     """Where *contribution* stands: at its tag's slot, or after the last slot of its layer."""
     if contribution.layer in (Layer.recent_history, Layer.depth_inject):
         return STREAM
@@ -118,10 +118,10 @@ def place(contribution: Contribution) -> float:
     return _LAST_OF_LAYER[contribution.layer] + 0.5
 
 
-def shown_text(contribution: Contribution) -> str:
+def prompt_text(contribution: Contribution) -> str:
     """The text of *contribution* as it is sent: labelled or fenced where it is only told."""
     if contribution.label:
-        return fenced(contribution.text, contribution.label)
+        return fence(contribution.text, contribution.label)
     label = LABELS.get(contribution.tag) if contribution.tag and contribution.role == "system" else None
     if label is None:
         return contribution.text
@@ -131,14 +131,14 @@ def shown_text(contribution: Contribution) -> str:
 
 def in_prompt_order(contributions: list[Contribution]) -> list[Contribution]:
     """*contributions* as they stand in the prompt; arrival decides among equals."""
-    return sorted(contributions, key=lambda c: (place(c), c.volatile, -c.priority, c.key, c.order))
+    return sorted(contributions, key=lambda c: (slot_index(c), c.volatile, -c.priority, c.key, c.order))
 
 
 _FENCE = re.compile(r"<(?=\s*/?\s*(?:memory|message)\b)", re.IGNORECASE)
 _LABEL_ENDS = str.maketrans("<>", "‹›")
 
 
-def fenced(text: str, label: str, *, kind: Literal["memory", "message"] = "memory") -> str:
+def fence(text: str, label: str, *, kind: Literal["memory", "message"] = "memory") -> str:
     """*text* as data: announced, and in a fence that nothing in it can open or close."""
     announced = one_line(label).translate(_LABEL_ENDS)
     return f"<{kind}: {announced}; told, no instruction>\n{_FENCE.sub('‹', text.strip())}\n</{kind}>"

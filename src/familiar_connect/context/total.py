@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from familiar_connect.context.budget import MESSAGE_OVERHEAD, cost, fit_total, log_cut
-from familiar_connect.context.render import PENDING_CHARS, PREAMBLE, brings_the_exchange, pending_item
+from familiar_connect.context.render import PENDING_CHARS, PREAMBLE, has_exchange_items, pending_item
 from familiar_connect.context.types import (
     BudgetResult,
     ContextRequest,
@@ -30,7 +30,7 @@ COMPLETION_SHARE = 0.15
 """Part of the token budget kept for the reply."""
 
 
-def within_total(output: PipelineOutput) -> PipelineOutput:
+def fit_to_request(output: PipelineOutput) -> PipelineOutput:
     """*output* cut so that the rendered prompt and the reply's share fit the request's budget, if it has one."""
     request = output.request
     kept, notes = output.budget.kept, _shortened_pending(request)
@@ -55,8 +55,8 @@ def _fixed_tokens(output: PipelineOutput) -> int:
     """Tokens of what is never cut: preamble, the new messages, the note of an interruption, the tail."""
     request, last = output.request, output.directives
     texts = [PREAMBLE, request.interruption_context or ""]
-    if not brings_the_exchange(request):
-        texts += [pending_item(turn).text for turn in request.speakers_turns]
+    if not has_exchange_items(request):
+        texts += [pending_item(turn).text for turn in request.turns_to_answer]
     texts += [*last.lower, *last.tail, last.queued_reply or "", last.uncensor or "", last.prefill or ""]
     return sum(estimate_tokens(text) + MESSAGE_OVERHEAD for text in texts if text)
 
@@ -70,9 +70,9 @@ def _speakers_own(kept: Sequence[Contribution], request: ContextRequest) -> froz
 def _shortened_pending(request: ContextRequest) -> list[DroppedNote]:
     """A note for each new message too long to be shown whole; of a dialogue that brings them the layer's cut tells."""
     notes: list[DroppedNote] = []
-    if brings_the_exchange(request):
+    if has_exchange_items(request):
         return notes
-    for turn in request.speakers_turns:
+    for turn in request.turns_to_answer:
         if len(turn.text) > PENDING_CHARS:
             lost = max(1, estimate_tokens(turn.text) - estimate_tokens(pending_item(turn).text))
             notes.append(DroppedNote(Layer.recent_history, "pending", "truncated", lost, "message"))

@@ -235,7 +235,7 @@ class ContextRequest:
     offered: Offered = field(default_factory=Offered)
 
     @property
-    def speakers_turns(self) -> tuple[PendingTurn, ...]:
+    def turns_to_answer(self) -> tuple[PendingTurn, ...]:
         """The messages to answer: all pending ones, else the utterance alone."""
         return self.pending_turns or (PendingTurn(self.author, self.utterance),)
 

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from familiar_connect.conversation.triggers import Schedule
+from familiar_connect.conversation.triggers import InterjectionSchedule
 from familiar_connect.conversation.types import BufferedMessage, ResponseTrigger
 
 MAX_BUFFERED = 200
@@ -17,17 +17,17 @@ MAX_CHANNELS = 10_000
 """Channels followed at a time; the one that was quiet longest is forgotten first."""
 
 
-def in_order(messages: list[BufferedMessage]) -> None:
+def sort_by_history(messages: list[BufferedMessage]) -> None:
     """Sort by row of the history; without row numbers things stay as they came."""
     if all(message.history_id is not None for message in messages):
         messages.sort(key=lambda message: message.history_id or 0)
 
 
-def revised(messages: Sequence[BufferedMessage], history_id: int, text: str | None) -> list[BufferedMessage]:
+def with_edit(messages: Sequence[BufferedMessage], history_id: int, text: str | None) -> list[BufferedMessage]:
     """*messages* with the one of that row of the history in its new words, or without it for None."""
     if text is None:
         return [message for message in messages if message.history_id != history_id]
-    return [message.reading(text) if message.history_id == history_id else message for message in messages]
+    return [message.with_text(text) if message.history_id == history_id else message for message in messages]
 
 
 def _key(message: BufferedMessage) -> tuple[str, int]:
@@ -48,7 +48,7 @@ class Buffer:
     def add(self, message: BufferedMessage) -> None:
         """Keep *message*, in the order of the history where it overtook another on its way here."""
         self._messages.append(message)
-        in_order(self._messages)
+        sort_by_history(self._messages)
         if len(self._messages) > self._most:
             del self._messages[0]
 
@@ -71,16 +71,16 @@ class Buffer:
 
     def revise(self, history_id: int, text: str | None) -> None:
         """The message of that row reads *text* now; None: it is gone."""
-        self._messages = revised(self._messages, history_id, text)
+        self._messages = with_edit(self._messages, history_id, text)
 
 
 @dataclass
-class Channel:
+class ChannelState:
     """One channel as it is followed."""
 
-    schedule: Schedule
+    schedule: InterjectionSchedule
     buffer: Buffer = field(default_factory=Buffer)
-    in_line: set[ResponseTrigger] = field(default_factory=set)
+    queued_triggers: set[ResponseTrigger] = field(default_factory=set)
     """Looks that wait for the one under way."""
     _lock: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
 
@@ -90,25 +90,25 @@ class Channel:
         loop = asyncio.get_running_loop()
         if self._lock is None or self._lock[0] is not loop:
             self._lock = (loop, asyncio.Lock())
-            self.in_line.clear()
+            self.queued_triggers.clear()
         return self._lock[1]
 
 
-class Channels:
+class ChannelStates:
     """Channels by id, made when first heard of."""
 
-    def __init__(self, make: Callable[[], Channel]) -> None:
+    def __init__(self, make: Callable[[], ChannelState]) -> None:
         self._make = make
-        self._known: dict[int, Channel] = {}
+        self._known: dict[int, ChannelState] = {}
 
-    def get(self, channel_id: int) -> Channel:
+    def get(self, channel_id: int) -> ChannelState:
         channel = self._known.pop(channel_id, None) or self._make()
         self._known[channel_id] = channel
         if len(self._known) > MAX_CHANNELS:
             del self._known[next(iter(self._known))]
         return channel
 
-    def known(self, channel_id: int) -> Channel | None:
+    def find(self, channel_id: int) -> ChannelState | None:
         return self._known.get(channel_id)
 
     def forget(self, channel_id: int) -> None:

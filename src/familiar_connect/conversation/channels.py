@@ -19,7 +19,7 @@ MAX_CHANNELS = 10_000
 """Labels kept; the channel named longest ago is forgotten first."""
 
 
-def label_of(context: ChannelContext) -> str:
+def channel_label(context: ChannelContext) -> str:
     """The label of a channel; a thread whose parent is unknown is labelled by its name alone."""
     if "{parent}" in _LABELS[context.kind] and context.parent_name is None:
         return f"#{context.name}"
@@ -49,4 +49,4 @@ class ChannelLabels:
     def format_channel_context(self, channel_id: int) -> str:
         """The channel's label, or its bare id while it is unknown."""
         known = self._known.get(channel_id)
-        return label_of(known) if known is not None else str(channel_id)
+        return channel_label(known) if known is not None else str(channel_id)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from familiar_connect.context.generate import capabilities_of
-from familiar_connect.context.slots import fenced
+from familiar_connect.context.slots import fence
 from familiar_connect.conversation.types import BufferedMessage, ResponseTrigger
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import format_turn_for_transcript
@@ -52,7 +52,7 @@ _CLOSERS = " \t\n\"'”’»)]*_~`!！."
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict:
+class SpeakDecision:
     """Speak or not, and why; `failed` when nobody could tell."""
 
     speak: bool
@@ -75,7 +75,7 @@ class Situation:
     buffered: Sequence[BufferedMessage]
 
 
-async def ask(model: Any, situation: Situation) -> Verdict:
+async def ask_side_model(model: Any, situation: Situation) -> SpeakDecision:
     """The side model's verdict. It never raises: an error is a no that says so."""
     try:
         async with asyncio.timeout(DECISION_LIMIT_S):
@@ -85,33 +85,33 @@ async def ask(model: Any, situation: Situation) -> Verdict:
             "whether to speak could not be decided",
             extra={"trigger": situation.trigger.value, "error": type(error).__name__},
         )
-        return Verdict(speak=False, failed=True)
-    return read_verdict(getattr(answer, "content", None) or "")
+        return SpeakDecision(speak=False, failed=True)
+    return parse_decision(getattr(answer, "content", None) or "")
 
 
-def read_verdict(text: str) -> Verdict:
+def parse_decision(text: str) -> SpeakDecision:
     """Yes when the last word of the last line is YES; of two lines or more the first is the reason."""
     lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
     words = lines[-1].split() if lines else []
     verdict = words[-1].upper().rstrip(".,!") if words else ""
-    return Verdict(speak=verdict == "YES", reason=one_line(lines[0]) if len(lines) > 1 else "")
+    return SpeakDecision(speak=verdict == "YES", reason=one_line(lines[0]) if len(lines) > 1 else "")
 
 
-def by_rule(situation: Situation) -> Verdict:
+def decide_by_rules(situation: Situation) -> SpeakDecision:
     """Without asking anybody: answer who speaks to us, and a question that hung in the air until all fell quiet."""
     if situation.trigger is ResponseTrigger.direct_address:
-        return Verdict(speak=True, reason="addressed")
+        return SpeakDecision(speak=True, reason="addressed")
     if situation.trigger is ResponseTrigger.interjection:
-        return Verdict(speak=False, reason="nobody asked")
+        return SpeakDecision(speak=False, reason="nobody asked")
     speakers = {message.author.canonical_key for message in situation.buffered}
     if len(speakers) == 1 and situation.recent and situation.recent[-1].role == "assistant":
-        return Verdict(speak=True, reason="an answer to our own words")
+        return SpeakDecision(speak=True, reason="an answer to our own words")
     if situation.buffered[-1].text.rstrip(_CLOSERS).endswith(_QUESTION_MARKS):
-        return Verdict(speak=True, reason="a question nobody answered")
-    return Verdict(speak=False, reason="nobody asked")
+        return SpeakDecision(speak=True, reason="a question nobody answered")
+    return SpeakDecision(speak=False, reason="nobody asked")
 
 
-def is_able(model: Any) -> bool:
+def can_decide(model: Any) -> bool:
     """Whether *model* is strong enough to judge a conversation."""
     return model is not None and capabilities_of(model).side_tasks
 
@@ -132,9 +132,9 @@ def decision_messages(situation: Situation) -> list[Message]:
     asked = "\n\n".join(
         (
             "Recent conversation:",
-            fenced("\n".join(before) or "(nothing before)", "said earlier", kind="message"),
+            fence("\n".join(before) or "(nothing before)", "said earlier", kind="message"),
             "New messages:",
-            fenced("\n".join(newest), "said since", kind="message"),
+            fence("\n".join(newest), "said since", kind="message"),
             QUESTIONS[situation.trigger].format(name=name),
         )
     )

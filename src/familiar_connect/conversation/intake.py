@@ -20,14 +20,14 @@ from familiar_connect.conversation.channels import ChannelLabels
 from familiar_connect.conversation.monitor import ConversationMonitor
 from familiar_connect.conversation.queue import ReplyQueue
 from familiar_connect.errors import ConfigError, HistoryError
-from familiar_connect.history.beside.facts import facts_of
+from familiar_connect.history.message_metadata import encode_metadata
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import LOCAL_PLATFORMS, Author, PrivacyLevel
 from familiar_connect.privacy import PrivacyRegistry
 from familiar_connect.reply.protocols import Place
 from familiar_connect.subscriptions import SubscriptionKind, SubscriptionRegistry
-from familiar_connect.support.aio import Background, Lines, off_loop
+from familiar_connect.support.aio import BackgroundTasks, KeyedLocks, off_loop
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ LONG_MESSAGE_CHARS = 32_000
 """A longer message is stored whole and shown to the model shortened; its writer is told."""
 
 
-class Heard(Enum):
+class IntakeResult(Enum):
     """What became of a message."""
 
     answering = "answering"
@@ -84,32 +84,32 @@ class Intake:
         """Whose direct messages are heard: `off`, `owner` or `everyone`."""
         self.is_owner = is_owner
         """Whether a person is the operator; the platforms know."""
-        self._background = Background("hearing")
-        self._lines = Lines()
+        self._background = BackgroundTasks("hearing")
+        self._channel_locks = KeyedLocks()
         """Rows of a channel are numbered in the order its messages came in."""
 
-    async def receive(self, message: InboundMessage, place: Place, *, is_old_news: bool = False) -> Heard:
+    async def receive(self, message: InboundMessage, place: Place, *, is_old_news: bool = False) -> IntakeResult:
         """Take in one message. Returns once it is stored; the reply is made in the background.
 
         *is_old_news*: it was said while we were away. Who spoke to us is answered all the same.
         """
         if message.is_bot:
-            return Heard.not_a_person
+            return IntakeResult.not_a_person
         if self._privacy.get(message.author) is PrivacyLevel.FULL:
             logger.info("message skipped", extra={"reason": "privacy", "channel_id": message.channel_id})
-            return Heard.private
+            return IntakeResult.private
         if not self._listens_to(message):
-            return Heard.not_subscribed
+            return IntakeResult.not_subscribed
         message = without_private(message, self._privacy.is_full)
         try:
-            async with self._lines.turn(message.channel_id):
+            async with self._channel_locks.lock(message.channel_id):
                 turn, is_new = await self._store(message)
         except HistoryError as error:
             logger.error("message could not be stored", extra={"reason": str(error)})
             await place.notice(f"I could not write that down, so I did not answer: {error}")
-            return Heard.not_stored
+            return IntakeResult.not_stored
         if not is_new:
-            return Heard.seen_before
+            return IntakeResult.seen_before
         if len(message.text) > LONG_MESSAGE_CHARS:
             await place.notice(
                 f"That message has {len(message.text):,} characters. All of it is in the history; the model is "
@@ -125,7 +125,7 @@ class Intake:
 
     async def _store(self, message: InboundMessage) -> tuple[HistoryTurn, bool]:
         return await off_loop(
-            self._history.append_new,
+            self._history.append_if_new,
             familiar_id=self._familiar_id,
             channel_id=message.channel_id,
             role="user",
@@ -135,14 +135,14 @@ class Intake:
             mode=await off_loop(self._mode, message.channel_id),
             platform_message_id=message.message_id,
             timestamp=message.timestamp,
-            facts=facts_of(message),
+            facts=encode_metadata(message),
         )
 
     async def _hand_on(
         self, message: InboundMessage, turn: HistoryTurn, place: Place, *, is_old_news: bool = False
-    ) -> Heard:
+    ) -> IntakeResult:
         """Between two, and where it is wanted, there is an answer; else the monitor looks, and nobody waits for it."""
-        self.queue.meet(message.channel_id, place, guild_id=message.guild_id, is_voice=message.is_voice)
+        self.queue.set_place(message.channel_id, place, guild_id=message.guild_id, is_voice=message.is_voice)
         answered = message.is_dm or message.platform in LOCAL_PLATFORMS or message.wants_answer
         heard = self.monitor.on_message(
             message.channel_id,
@@ -158,19 +158,19 @@ class Intake:
         )
         if answered:
             await heard
-            return Heard.answering
+            return IntakeResult.answering
         self._background.start(heard, name=str(message.channel_id))
-        return Heard.considering
+        return IntakeResult.considering
 
     def revise(self, channel_id: int, history_id: int, text: str | None) -> None:
         """What was heard reads *text* now, or is gone for None: wherever it waits, it is answered as it reads."""
         self.monitor.revise(channel_id, history_id, text)
         self.queue.revise(channel_id, history_id, text)
 
-    async def settled(self) -> None:
+    async def wait_until_idle(self) -> None:
         """Wait until nothing heard is being looked at; what waits for a lull goes on waiting."""
-        await self._background.settled()
-        await self.monitor.settled()
+        await self._background.wait_until_idle()
+        await self.monitor.wait_until_idle()
 
     async def aclose(self) -> None:
         """Look at nothing more; all that was heard is in the history."""

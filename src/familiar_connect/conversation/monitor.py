@@ -16,21 +16,28 @@ from typing import Any
 from familiar_connect.chat.scene import ChannelContext, ChannelKind
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.config.types import DecideWith, Interjection
-from familiar_connect.conversation.buffer import Channel, Channels
+from familiar_connect.conversation.buffer import ChannelState, ChannelStates
 from familiar_connect.conversation.channels import ChannelLabels
-from familiar_connect.conversation.decide import RECENT_TURNS, Situation, Verdict, ask, by_rule, is_able
-from familiar_connect.conversation.lull import CallLater, Lulls, call_later
-from familiar_connect.conversation.triggers import Rng, Schedule, is_direct_address
+from familiar_connect.conversation.decide import (
+    RECENT_TURNS,
+    Situation,
+    SpeakDecision,
+    ask_side_model,
+    can_decide,
+    decide_by_rules,
+)
+from familiar_connect.conversation.idle_timers import CallLater, IdleTimers, call_later
+from familiar_connect.conversation.triggers import InterjectionSchedule, Rng, is_direct_address
 from familiar_connect.conversation.types import BufferedMessage, ResponseTrigger
-from familiar_connect.history.heard import IsPrivate, heard
+from familiar_connect.history.privacy_filter import IsPrivate, without_private_turns
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import Author
-from familiar_connect.support.aio import Background, off_loop
+from familiar_connect.support.aio import BackgroundTasks, off_loop
 from familiar_connect.support.clock import Clock, SystemClock
 
 logger = logging.getLogger(__name__)
 
-Told = Callable[[int, list[BufferedMessage], ResponseTrigger], Awaitable[Any]]
+DecisionCallback = Callable[[int, list[BufferedMessage], ResponseTrigger], Awaitable[Any]]
 
 
 class ConversationMonitor:
@@ -46,8 +53,8 @@ class ConversationMonitor:
         llm_client: Any,
         character_card: str,
         history_store: Any,
-        on_respond: Told,
-        on_silence: Told | None = None,
+        on_respond: DecisionCallback,
+        on_silence: DecisionCallback | None = None,
         rng: Rng | None = None,
         *,
         familiar_id: str | None = None,
@@ -75,9 +82,9 @@ class ConversationMonitor:
         self._is_private = is_private
         self._clock = clock or SystemClock()
         rng = rng or random.random
-        self._channels = Channels(lambda: Channel(Schedule(self.interjection, rng)))
-        self._lulls = Lulls(self._on_lull, later)
-        self._background = Background("conversation")
+        self._channels = ChannelStates(lambda: ChannelState(InterjectionSchedule(self.interjection, rng)))
+        self._idle_timers = IdleTimers(self._on_lull, later)
+        self._background = BackgroundTasks("conversation")
 
     # Hearing
 
@@ -101,55 +108,55 @@ class ConversationMonitor:
         it counts but is no occasion to join in.
         """
         channel = self._channels.get(channel_id)
-        self._lulls.cancel(channel_id)
+        self._idle_timers.cancel(channel_id)
         said_at = timestamp or self._clock.now()
         channel.buffer.add(
             BufferedMessage(author, text, said_at, history_id, message, is_for_us=is_mention or is_private)
         )
-        channel.schedule.heard()
+        channel.schedule.count_message()
         if is_private:
             direct = ResponseTrigger.direct_address
             await self.on_respond(channel_id, self._take(channel_id, channel, direct), direct)
             return
         if is_direct_address(text, self.familiar_name, self.aliases, is_mention=is_mention):
-            await self._look(channel_id, channel, ResponseTrigger.direct_address)
+            await self._evaluate(channel_id, channel, ResponseTrigger.direct_address)
         elif channel.schedule.is_due and not is_old_news:
-            await self._look(channel_id, channel, ResponseTrigger.interjection)
-        if self._channels.known(channel_id) is not channel or not channel.buffer:
+            await self._evaluate(channel_id, channel, ResponseTrigger.interjection)
+        if self._channels.find(channel_id) is not channel or not channel.buffer:
             return
         if is_lull_endpoint:
-            await self._look(channel_id, channel, ResponseTrigger.lull)
+            await self._evaluate(channel_id, channel, ResponseTrigger.lull)
         else:
-            self._lulls.wait(channel_id, self.lull_timeout)
+            self._idle_timers.restart(channel_id, self.lull_timeout)
 
     def revise(self, channel_id: int, history_id: int, text: str | None) -> None:
         """A message that may wait in a channel reads *text* now; None: it is gone. Nothing is decided anew."""
-        channel = self._channels.known(channel_id)
+        channel = self._channels.find(channel_id)
         if channel is not None:
             channel.buffer.revise(history_id, text)
 
     def clear_channel(self, channel_id: int) -> None:
         """Forget what waits in a channel, and whatever is being decided about it."""
-        self._lulls.cancel(channel_id)
+        self._idle_timers.cancel(channel_id)
         self._channels.forget(channel_id)
 
     def _on_lull(self, channel_id: int) -> None:
-        channel = self._channels.known(channel_id)
+        channel = self._channels.find(channel_id)
         if channel is not None:
-            self._background.start(self._look(channel_id, channel, ResponseTrigger.lull), name=f"lull {channel_id}")
+            self._background.start(self._evaluate(channel_id, channel, ResponseTrigger.lull), name=f"lull {channel_id}")
 
     # Deciding
 
-    async def _look(self, channel_id: int, channel: Channel, trigger: ResponseTrigger) -> None:
+    async def _evaluate(self, channel_id: int, channel: ChannelState, trigger: ResponseTrigger) -> None:
         """Look at what waits, once whoever looks now is done; a look already in line sees it too."""
         lock = channel.lock
-        if trigger in channel.in_line:
+        if trigger in channel.queued_triggers:
             return
-        channel.in_line.add(trigger)
+        channel.queued_triggers.add(trigger)
         try:
             await lock.acquire()
         finally:
-            channel.in_line.discard(trigger)
+            channel.queued_triggers.discard(trigger)
         try:
             decided = await self._decide(channel_id, channel, trigger)
         finally:
@@ -162,63 +169,69 @@ class ConversationMonitor:
             await told(channel_id, messages, trigger)
 
     async def _decide(
-        self, channel_id: int, channel: Channel, trigger: ResponseTrigger
+        self, channel_id: int, channel: ChannelState, trigger: ResponseTrigger
     ) -> tuple[bool, list[BufferedMessage]] | None:
         """Whether to speak, and to what; None when nothing is left to decide about."""
         self._leave_out_private(channel)
         if not channel.buffer or (trigger is ResponseTrigger.interjection and not channel.schedule.is_due):
             return None
         seen = channel.buffer.snapshot()
-        verdict = await self._verdict(channel_id, seen, trigger)
+        verdict = await self._make_decision(channel_id, seen, trigger)
         self._leave_out_private(channel)
         seen = channel.buffer.still_there(seen)
-        if not seen or self._channels.known(channel_id) is not channel:
+        if not seen or self._channels.find(channel_id) is not channel:
             return None  # answered or cleared meanwhile
         facts = {"channel_id": channel_id, "trigger": trigger.value, "speak": verdict.speak}
         logger.debug("decided: %s", verdict.reason, extra=facts | {"reason": verdict.reason})
         if verdict.speak:
             return True, self._take(channel_id, channel, trigger, left_to_reply=verdict.left_to_reply)
-        self._let_pass(channel, trigger, seen, verdict)
+        self._stay_silent(channel, trigger, seen, verdict)
         return False, seen
 
-    def _leave_out_private(self, channel: Channel) -> None:
+    def _leave_out_private(self, channel: ChannelState) -> None:
         """Take out what people said who have asked since not to be heard."""
         if self._is_private is not None:
             channel.buffer.drain([m for m in channel.buffer.snapshot() if self._is_private(m.author)])
 
-    async def _verdict(self, channel_id: int, seen: list[BufferedMessage], trigger: ResponseTrigger) -> Verdict:
-        how = self.how()
+    async def _make_decision(
+        self, channel_id: int, seen: list[BufferedMessage], trigger: ResponseTrigger
+    ) -> SpeakDecision:
+        how = self.decision_mode()
         if how is DecideWith.reply or (how is DecideWith.rules and trigger is ResponseTrigger.direct_address):
-            return Verdict(speak=True, left_to_reply=how is DecideWith.reply)
+            return SpeakDecision(speak=True, left_to_reply=how is DecideWith.reply)
         situation = Situation(
             trigger=trigger,
             name=self.familiar_name,
             card=self.character_card,
             chattiness=self.chattiness,
-            recent=await self._before(channel_id, seen),
+            recent=await self._recent_turns(channel_id, seen),
             buffered=seen,
         )
-        return await ask(self.llm_client, situation) if how is DecideWith.side_model else by_rule(situation)
+        return (
+            await ask_side_model(self.llm_client, situation)
+            if how is DecideWith.side_model
+            else decide_by_rules(situation)
+        )
 
-    def how(self) -> DecideWith:
+    def decision_mode(self) -> DecideWith:
         """The way decisions are made now; a model too small for one way leaves the next."""
         wanted = self.decide_with
-        if wanted in (DecideWith.auto, DecideWith.side_model) and is_able(self.llm_client):
+        if wanted in (DecideWith.auto, DecideWith.side_model) and can_decide(self.llm_client):
             return DecideWith.side_model
-        if wanted in (DecideWith.auto, DecideWith.reply) and is_able(self.reply_model):
+        if wanted in (DecideWith.auto, DecideWith.reply) and can_decide(self.reply_model):
             return DecideWith.reply
         return DecideWith.rules
 
-    async def _before(self, channel_id: int, seen: Sequence[BufferedMessage]) -> list[HistoryTurn]:
+    async def _recent_turns(self, channel_id: int, seen: Sequence[BufferedMessage]) -> list[HistoryTurn]:
         """The last turns before the buffered ones; a history that cannot be read leaves them out."""
         try:
-            turns = await off_loop(self._stored, channel_id, seen)
+            turns = await off_loop(self._stored_turns, channel_id, seen)
         except Exception as error:  # isolation: without its past a question can still be decided
             logger.warning("recent turns could not be read", extra={"error": type(error).__name__})
             return []
-        return heard(_without(turns, seen), self._is_private)[-RECENT_TURNS:]
+        return without_private_turns(_without_buffered(turns, seen), self._is_private)[-RECENT_TURNS:]
 
-    def _stored(self, channel_id: int, seen: Sequence[BufferedMessage]) -> list[HistoryTurn]:
+    def _stored_turns(self, channel_id: int, seen: Sequence[BufferedMessage]) -> list[HistoryTurn]:
         if self.history_store is None:
             return []
         rows = [message.history_id for message in seen if message.history_id is not None]
@@ -234,18 +247,18 @@ class ConversationMonitor:
     # What follows from it
 
     def _take(
-        self, channel_id: int, channel: Channel, trigger: ResponseTrigger, *, left_to_reply: bool = False
+        self, channel_id: int, channel: ChannelState, trigger: ResponseTrigger, *, left_to_reply: bool = False
     ) -> list[BufferedMessage]:
         """Everything that waits, to be answered; where the reply itself decides, `replied` starts the count anew."""
-        self._lulls.cancel(channel_id)
+        self._idle_timers.cancel(channel_id)
         if not left_to_reply:
             channel.schedule.restart()
         elif trigger is ResponseTrigger.interjection:
-            channel.schedule.looked()
+            channel.schedule.schedule_next()
         return channel.buffer.take_all()
 
-    def _let_pass(
-        self, channel: Channel, trigger: ResponseTrigger, seen: list[BufferedMessage], verdict: Verdict
+    def _stay_silent(
+        self, channel: ChannelState, trigger: ResponseTrigger, seen: list[BufferedMessage], verdict: SpeakDecision
     ) -> None:
         """Say nothing to *seen*; a direct address that could not be judged is looked at again in the next lull."""
         if not (verdict.failed and trigger is ResponseTrigger.direct_address):
@@ -253,17 +266,17 @@ class ConversationMonitor:
         if trigger is ResponseTrigger.direct_address:
             channel.schedule.restart(count=len(channel.buffer))
         elif trigger is ResponseTrigger.interjection:
-            channel.schedule.looked()
+            channel.schedule.schedule_next()
 
     def may_stay_silent(self, messages: Sequence[BufferedMessage]) -> bool:
         """Whether the reply to *messages* may be none: decided as it is written, unless someone surely waits for it."""
-        return self.how() is DecideWith.reply and not any(message.is_for_us for message in messages)
+        return self.decision_mode() is DecideWith.reply and not any(message.is_for_us for message in messages)
 
-    async def replied(
+    async def on_reply_done(
         self, channel_id: int, messages: Sequence[BufferedMessage], trigger: ResponseTrigger, *, spoke: bool
     ) -> None:
         """What came of an exchange whose reply was free to be none."""
-        channel = self._channels.known(channel_id)
+        channel = self._channels.find(channel_id)
         if spoke and channel is not None:
             channel.schedule.restart(count=len(channel.buffer))
         elif not spoke and self.on_silence is not None:
@@ -288,17 +301,17 @@ class ConversationMonitor:
 
     # Ending
 
-    async def settled(self) -> None:
+    async def wait_until_idle(self) -> None:
         """Wait until no look that a lull began is under way."""
-        await self._background.settled()
+        await self._background.wait_until_idle()
 
     async def aclose(self) -> None:
         """Wait for no more lulls and end the looks under way; what waits is in the history."""
-        self._lulls.cancel_all()
+        self._idle_timers.cancel_all()
         await self._background.aclose()
 
 
-def _without(turns: Sequence[HistoryTurn], seen: Sequence[BufferedMessage]) -> list[HistoryTurn]:
+def _without_buffered(turns: Sequence[HistoryTurn], seen: Sequence[BufferedMessage]) -> list[HistoryTurn]:
     """*turns* up to the first that is one of *seen*, counted from the end."""
     kept = list(turns)
     for message in reversed(seen):

@@ -17,7 +17,7 @@ from familiar_connect.support.aio import off_loop
 Respond = Callable[[Exchange, Any], Awaitable[Any]]
 
 MOST_READ_CHARS = 32_000
-MAIN: str | None = None
+MAIN_PERSONA: str | None = None
 """The persona that a familiar is when it is no alter."""
 
 
@@ -28,7 +28,7 @@ class Personas:
         self, respond: Respond, called: Callable[[], Sequence[str]], alters: Mapping[str, Sequence[str]]
     ) -> None:
         self._respond = respond
-        self._called = called
+        self._main_names = called
         """What the main persona is called by; asked each time, for a name may change."""
         self._alters: dict[str | None, Sequence[str]] = {name: (name, *words) for name, words in alters.items()}
 
@@ -37,27 +37,27 @@ class Personas:
         if not self._alters or exchange.asked.alter is not None or exchange.asked.imitate is not None:
             return await self._respond(exchange, place)
         outcome = None
-        for at, persona in enumerate(await off_loop(self.answering, exchange)):
+        for at, persona in enumerate(await off_loop(self.who_answers, exchange)):
             asked = replace(exchange.asked, alter=persona)
             waited = exchange.from_queue or at > 0
             outcome = await self._respond(replace(exchange, asked=asked, from_queue=waited), place)
         return outcome
 
-    def answering(self, exchange: Exchange) -> list[str | None]:
+    def who_answers(self, exchange: Exchange) -> list[str | None]:
         """Who answers, in the order they were called; None is the main persona. It may read a file."""
         text = _folded(" ".join(message.text[:MOST_READ_CHARS] for message in exchange.messages))
-        everyone = {MAIN: self._called(), **self._alters}
-        found = {persona: at for persona, words in everyone.items() if (at := _first(text, words)) is not None}
-        return sorted(found, key=lambda persona: found[persona]) or [MAIN]
+        everyone = {MAIN_PERSONA: self._main_names(), **self._alters}
+        found = {persona: at for persona, words in everyone.items() if (at := _first_position(text, words)) is not None}
+        return sorted(found, key=lambda persona: found[persona]) or [MAIN_PERSONA]
 
 
-def _first(text: str, words: Sequence[str]) -> int | None:
+def _first_position(text: str, words: Sequence[str]) -> int | None:
     """Where the first of *words* stands in *text* as a word of its own; None for nowhere."""
-    places = [place for word in words if (place := _place(text, _folded(word))) is not None]
+    places = [place for word in words if (place := _word_position(text, _folded(word))) is not None]
     return min(places, default=None)
 
 
-def _place(text: str, word: str) -> int | None:
+def _word_position(text: str, word: str) -> int | None:
     if not word.strip():
         return None
     found = re.search(rf"(?<!\w){re.escape(word.strip())}(?!\w)", text)

@@ -11,9 +11,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from familiar_connect.conversation.buffer import in_order, revised
+from familiar_connect.conversation.buffer import sort_by_history, with_edit
 from familiar_connect.conversation.types import BufferedMessage, Exchange, ResponseTrigger
-from familiar_connect.support.aio import Background, cancel_and_wait, patiently
+from familiar_connect.support.aio import BackgroundTasks, cancel_and_wait, wait_unless_needed
 
 logger = logging.getLogger(__name__)
 
@@ -52,9 +52,9 @@ class ReplyQueue:
         self.respond = respond
         self.give_up_s = GIVE_UP_S
         self._channels: dict[int, _Channel] = {}
-        self._background = Background("replies")
+        self._background = BackgroundTasks("replies")
 
-    def meet(self, channel_id: int, place: Any, *, guild_id: int | None = None, is_voice: bool = False) -> None:
+    def set_place(self, channel_id: int, place: Any, *, guild_id: int | None = None, is_voice: bool = False) -> None:
         """Remember how the channel is met now: the next reply goes there."""
         channel = self._channels.pop(channel_id, None) or _Channel()
         self._channels[channel_id] = channel
@@ -81,11 +81,11 @@ class ReplyQueue:
         channel.trigger = ResponseTrigger.direct_address if asked else trigger
         channel.may_stay_silent = may_stay_silent and (channel.may_stay_silent or not channel.waiting)
         channel.waiting += messages
-        in_order(channel.waiting)
+        sort_by_history(channel.waiting)
         if len(channel.waiting) > MAX_WAITING:
             del channel.waiting[: len(channel.waiting) - MAX_WAITING]
             logger.warning("too many messages wait for one reply", extra={"channel_id": channel_id})
-        self._see_to(channel_id, channel)
+        self._start_if_idle(channel_id, channel)
 
     def put(
         self,
@@ -98,10 +98,10 @@ class ReplyQueue:
         is_voice: bool = False,
     ) -> None:
         """Answer *message* at *place*, now or right after the reply under way."""
-        self.meet(channel_id, place, guild_id=guild_id, is_voice=is_voice)
+        self.set_place(channel_id, place, guild_id=guild_id, is_voice=is_voice)
         self.answer(channel_id, [message], trigger=trigger)
 
-    def _see_to(self, channel_id: int, channel: _Channel) -> None:
+    def _start_if_idle(self, channel_id: int, channel: _Channel) -> None:
         """Have what waits answered, unless somebody is at it."""
         if channel.waiting and (channel.task is None or channel.task.done()):
             channel.task = self._background.start(self._answer(channel_id, channel), name=str(channel_id))
@@ -109,7 +109,7 @@ class ReplyQueue:
     async def _answer(self, channel_id: int, channel: _Channel) -> None:
         queued = was_cut = False
         while channel.waiting:
-            messages, channel.waiting = asked_alike(channel.waiting)
+            messages, channel.waiting = split_batch(channel.waiting)
             exchange = Exchange(
                 familiar_id=self._familiar_id,
                 channel_id=channel_id,
@@ -124,23 +124,23 @@ class ReplyQueue:
             )
             was_cut = False
             try:
-                was_cut = await self._given(exchange, channel) is False
+                was_cut = await self._respond_or_give_up(exchange, channel) is False
             except Exception:  # isolation: what waits is answered all the same
                 logger.exception("reply failed", extra={"channel_id": channel_id})
-            if was_cut and _is_owed(exchange):
+            if was_cut and _must_retry(exchange):
                 channel.waiting[:0] = messages
-                in_order(channel.waiting)
+                sort_by_history(channel.waiting)
                 channel.trigger, channel.may_stay_silent = exchange.trigger, exchange.may_stay_silent
             queued = True
 
-    async def _given(self, exchange: Exchange, channel: _Channel) -> object:
+    async def _respond_or_give_up(self, exchange: Exchange, channel: _Channel) -> object:
         """What came of one reply, which gives way to what waits when it takes too long."""
         came: list[object] = []
 
         async def work() -> None:
             came.append(await self.respond(exchange, channel.place))
 
-        if not await patiently(work(), lambda: bool(channel.waiting), give_up_s=self.give_up_s):
+        if not await wait_unless_needed(work(), lambda: bool(channel.waiting), give_up_s=self.give_up_s):
             logger.warning("a reply took too long and was given up", extra={"channel_id": exchange.channel_id})
         return came[0] if came else None
 
@@ -148,17 +148,17 @@ class ReplyQueue:
         """A message that may wait here reads *text* now; None: it is gone. A reply under way is not begun anew."""
         channel = self._channels.get(channel_id)
         if channel is not None:
-            channel.waiting = revised(channel.waiting, history_id, text)
+            channel.waiting = with_edit(channel.waiting, history_id, text)
 
-    async def idle(self, channel_id: int) -> None:
+    async def wait_until_channel_idle(self, channel_id: int) -> None:
         """Wait until nothing is being answered in the channel."""
         channel = self._channels.get(channel_id)
         while channel is not None and channel.task is not None and not channel.task.done():
             await asyncio.wait({channel.task})
 
-    async def settled(self) -> None:
+    async def wait_until_idle(self) -> None:
         """Wait until nothing is being answered anywhere."""
-        await self._background.settled()
+        await self._background.wait_until_idle()
 
     async def stop(self, channel_id: int) -> bool:
         """Cancel the reply under way and forget what waited for it; says whether there was one."""
@@ -167,7 +167,7 @@ class ReplyQueue:
             return False
         channel.waiting.clear()
         await cancel_and_wait(channel.task)
-        self._see_to(channel_id, channel)  # what was said while it ended
+        self._start_if_idle(channel_id, channel)  # what was said while it ended
         return True
 
     async def aclose(self) -> None:
@@ -176,13 +176,13 @@ class ReplyQueue:
         await self._background.aclose()
 
 
-def asked_alike(waiting: list[BufferedMessage]) -> tuple[tuple[BufferedMessage, ...], list[BufferedMessage]]:
+def split_batch(waiting: list[BufferedMessage]) -> tuple[tuple[BufferedMessage, ...], list[BufferedMessage]]:
     """The messages one reply answers, for the same is asked with them; and those that wait for the next."""
     count = next((at for at, each in enumerate(waiting) if each.asked != waiting[0].asked), len(waiting))
     return tuple(waiting[:count]), waiting[count:]
 
 
-def _is_owed(exchange: Exchange) -> bool:
+def _must_retry(exchange: Exchange) -> bool:
     """Whether who asked still waits for a first word: once more, and then it is not ended before it."""
     asked = exchange.trigger is ResponseTrigger.direct_address
     return asked and not exchange.was_cut and not exchange.is_voice

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from familiar_connect.config.types import Interjection
-from familiar_connect.conversation.address import names_any
+from familiar_connect.conversation.name_match import contains_any_name
 
 LEAST_INTERVAL = 3
 SHRINKS_BY = 3
@@ -18,7 +18,7 @@ Rng = Callable[[], float]
 
 def is_direct_address(text: str, familiar_name: str, aliases: Iterable[str], *, is_mention: bool) -> bool:
     """A mention, or the name or an alias as a whole word."""
-    return is_mention or names_any(text, (familiar_name, *aliases))
+    return is_mention or contains_any_name(text, (familiar_name, *aliases))
 
 
 def interjection_interval(interjection: Interjection, check_count: int, rng: Rng) -> int:
@@ -28,7 +28,7 @@ def interjection_interval(interjection: Interjection, check_count: int, rng: Rng
 
 
 @dataclass
-class Schedule:
+class InterjectionSchedule:
     """When to look at joining in, counted in messages of one channel."""
 
     interjection: Interjection
@@ -40,14 +40,14 @@ class Schedule:
     def __post_init__(self) -> None:
         self.next_at = interjection_interval(self.interjection, 0, self.rng)
 
-    def heard(self) -> None:
+    def count_message(self) -> None:
         self.count += 1
 
     @property
     def is_due(self) -> bool:
         return self.count >= self.next_at
 
-    def looked(self) -> None:
+    def schedule_next(self) -> None:
         """There was a look and nothing was said: the next comes sooner."""
         self.check_count += 1
         self.next_at += interjection_interval(self.interjection, self.check_count, self.rng)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
 
-from familiar_connect.chat.types import Asked, InboundMessage
+from familiar_connect.chat.types import InboundMessage, TurnOptions
 from familiar_connect.identity import Author
 
 
@@ -30,12 +30,12 @@ class BufferedMessage:
     history_id: int | None = None
     message: InboundMessage | None = None
     """All that came with it; None: the words are all there was."""
-    asked: Asked = Asked()
+    asked: TurnOptions = TurnOptions()
     """What else is asked with it: it waits with the message."""
     is_for_us: bool = False
     """Said to the familiar beyond doubt: a mention, a reply to it, or a talk between two."""
 
-    def reading(self, text: str) -> BufferedMessage:
+    def with_text(self, text: str) -> BufferedMessage:
         """The same message in other words."""
         message = replace(self.message, text=text) if self.message is not None else None
         return replace(self, text=text, message=message)
@@ -52,7 +52,7 @@ class Exchange:
     trigger: ResponseTrigger
     is_voice: bool = False
     from_queue: bool = False
-    asked: Asked = Asked()
+    asked: TurnOptions = TurnOptions()
     may_stay_silent: bool = False
     """The model that replies may decline to."""
     was_cut: bool = False

@@ -229,7 +229,7 @@ def _turn_facts(connection: sqlite3.Connection) -> None:
         connection.execute("ALTER TABLE turns ADD COLUMN facts TEXT")
 
 
-def make_side_tables_anew(connection: sqlite3.Connection) -> None:
+def recreate_channel_stats(connection: sqlite3.Connection) -> None:
     """The caches, empty and as they should be, whatever stood in their place."""
     for table in ("channel_stats", "channel_authors", "side_tables"):
         connection.execute(f"DROP TABLE IF EXISTS {table}")

@@ -15,19 +15,19 @@ from typing import Any
 
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.errors import HistoryError
-from familiar_connect.history.erase import AuthorRows, Speaker
-from familiar_connect.history.odd_rows import odd_rows
-from familiar_connect.history.reading import (
+from familiar_connect.history.authors import AuthorRows, Speaker
+from familiar_connect.history.channel_stats import ChannelStats
+from familiar_connect.history.integrity import find_malformed_rows
+from familiar_connect.history.rows import (
     TURN_COLUMNS,
     Mode,
-    author,
+    author_from_columns,
     in_utc,
     mode_value,
-    other_channel,
-    turn,
+    other_channel_from_row,
+    turn_from_row,
 )
 from familiar_connect.history.schema import MIGRATIONS
-from familiar_connect.history.side_tables import SideTables
 from familiar_connect.history.summaries import SummaryRows
 from familiar_connect.history.types import (
     CrossContextEntry,
@@ -70,7 +70,7 @@ class HistoryStore:
         self._clock = clock or SystemClock()
         self.database = Database(db_path, MIGRATIONS, error=HistoryError, synchronous="FULL", doctor="familiar doctor")
         try:
-            self._side_tables = SideTables(self.database)
+            self._channel_stats = ChannelStats(self.database)
         except HistoryError:
             self.database.close()
             raise
@@ -96,7 +96,7 @@ class HistoryStore:
         facts: str | None = None,
     ) -> HistoryTurn:
         """Store one turn for good. A platform message stored before is returned as it was stored then."""
-        return self.append_new(
+        return self.append_if_new(
             familiar_id=familiar_id,
             channel_id=channel_id,
             role=role,
@@ -109,7 +109,7 @@ class HistoryStore:
             facts=facts,
         )[0]
 
-    def append_new(
+    def append_if_new(
         self,
         *,
         familiar_id: str,
@@ -132,7 +132,7 @@ class HistoryStore:
         try:
             stored = self.database.write(_INSERT, values)
         except UnicodeEncodeError:
-            return self.append_new(
+            return self.append_if_new(
                 familiar_id=storable(familiar_id),
                 channel_id=channel_id,
                 role=storable(role),
@@ -149,7 +149,7 @@ class HistoryStore:
             where = "familiar_id = ? AND channel_id = ? AND platform_message_id = ?"
             return self._turns(where, place, limit=1)[0], False
         turn_id = int(stored.lastrowid or 0)
-        self._side_tables.note_append(turn_id)
+        self._channel_stats.fold_if_due(turn_id)
         said = HistoryTurn(
             turn_id,
             when,
@@ -183,7 +183,9 @@ class HistoryStore:
         """Who spoke in a channel, newest first, each under the names of their newest turn."""
         if limit <= 0:
             return []
-        found = (author(*row) for row in self._side_tables.recent_authors(familiar_id, channel_id, limit))
+        found = (
+            author_from_columns(*row) for row in self._channel_stats.recent_authors(familiar_id, channel_id, limit)
+        )
         return [who for who in found if who is not None]
 
     def older_than(
@@ -236,16 +238,18 @@ class HistoryStore:
 
     def count(self, *, familiar_id: str, channel_id: int | None = None) -> int:
         where, values = _in_scope(familiar_id, channel_id)
-        return self._side_tables.count(where, values)
+        return self._channel_stats.count(where, values)
 
     def count_before(self, *, familiar_id: str, channel_id: int, before_id: int | None, mode: Mode = None) -> int:
         """How many turns of a channel lie before *before_id*; cheap while that is near the end."""
         where, values = _in_channel(familiar_id, channel_id, mode)
-        return self._side_tables.count(where, values, before_id)
+        return self._channel_stats.count(where, values, before_id)
 
     def distinct_other_channels(self, *, familiar_id: str, exclude_channel_id: int) -> list[OtherChannelInfo]:
         """The familiar's other channels, most recently active first."""
-        return [other_channel(row) for row in self._side_tables.other_channels(familiar_id, exclude_channel_id)]
+        return [
+            other_channel_from_row(row) for row in self._channel_stats.other_channels(familiar_id, exclude_channel_id)
+        ]
 
     def get_summary(self, *, familiar_id: str, channel_id: int = 0) -> SummaryEntry | None:
         """The rolling summary; channel 0 stands for the familiar as a whole."""
@@ -298,25 +302,25 @@ class HistoryStore:
         self._summaries.leave_out(familiar_id, people)
 
     def count_summaries(self, *, familiar_id: str) -> int:
-        return self._authors.summaries(familiar_id)
+        return self._authors.count_summaries(familiar_id)
 
     def erase_author(self, *, familiar_id: str, author: Author) -> int:
         """Remove what a person said, and every summary made of it; how many turns went. Only the owner asks this."""
         gone = self._authors.erase(familiar_id, author)
-        self._side_tables.rebuild()
+        self._channel_stats.rebuild()
         return gone
 
     def compact(self) -> bool:
         """Leave nothing of what was erased in the file; False when another program still reads it."""
         return self.database.compact()
 
-    def rebuild_side_tables(self) -> None:
+    def rebuild_channel_stats(self) -> None:
         """Make the caches beside `turns` anew, after rows were changed by other hands."""
-        self._side_tables.rebuild()
+        self._channel_stats.rebuild()
 
     def check(self) -> list[str]:
         """What is wrong with the file, found by reading all of it; empty when it is sound."""
-        return self.database.check() or odd_rows(self.database)
+        return self.database.check() or find_malformed_rows(self.database)
 
     def _turns(self, where: str, values: Sequence[Any], *, limit: int, newest: bool = False) -> list[HistoryTurn]:
         """Up to *limit* turns, ascending, counted from the start or from the newest."""
@@ -326,7 +330,7 @@ class HistoryStore:
         rows = self.database.read(
             f"SELECT {TURN_COLUMNS} FROM turns WHERE {where} ORDER BY id {direction} LIMIT ?", [*values, limit]
         )
-        return [turn(row) for row in (reversed(rows) if newest else rows)]
+        return [turn_from_row(row) for row in (reversed(rows) if newest else rows)]
 
 
 def _in_scope(familiar_id: str, channel_id: int | None) -> tuple[str, list[Any]]:

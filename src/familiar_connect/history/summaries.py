@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection
 
-from familiar_connect.history.reading import Mode, in_utc, mode_value, moment
+from familiar_connect.history.rows import Mode, in_utc, mode_value, parse_timestamp
 from familiar_connect.history.types import CrossContextEntry, SummaryEntry
 from familiar_connect.support.clock import Clock
 from familiar_connect.support.sqlite import Database, Row, storable_all
@@ -27,7 +27,7 @@ class SummaryRows:
             " WHERE familiar_id = ? AND channel_id = ?",
             (familiar_id, channel_id),
         )
-        return SummaryEntry(rows[0][0], rows[0][1], moment(rows[0][2])) if _is_summary(rows) else None
+        return SummaryEntry(rows[0][0], rows[0][1], parse_timestamp(rows[0][2])) if _is_summary(rows) else None
 
     def put(self, familiar_id: str, channel_id: int, last_summarised_id: int, summary_text: str) -> None:
         self._database.write(
@@ -46,7 +46,7 @@ class SummaryRows:
             " WHERE familiar_id = ? AND viewer_mode = ? AND source_channel_id = ?",
             (familiar_id, mode_value(viewer_mode) or "", source_channel_id),
         )
-        return CrossContextEntry(rows[0][0], rows[0][1], moment(rows[0][2])) if _is_summary(rows) else None
+        return CrossContextEntry(rows[0][0], rows[0][1], parse_timestamp(rows[0][2])) if _is_summary(rows) else None
 
     def put_cross_context(
         self, familiar_id: str, viewer_mode: Mode, source_channel_id: int, source_last_id: int, summary_text: str

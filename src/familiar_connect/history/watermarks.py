@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from familiar_connect.history.reading import TURN_COLUMNS, in_utc, moment, turn
+from familiar_connect.history.rows import TURN_COLUMNS, in_utc, parse_timestamp, turn_from_row
 from familiar_connect.history.types import HistoryTurn, WatermarkEntry
 from familiar_connect.support.clock import Clock
 from familiar_connect.support.sqlite import Database, storable_all
@@ -19,7 +19,7 @@ class WatermarkRows:
         rows = self._database.read(
             "SELECT last_written_id, created_at FROM memory_writer_watermark WHERE familiar_id = ?", (familiar_id,)
         )
-        return WatermarkEntry(rows[0][0], moment(rows[0][1])) if rows else None
+        return WatermarkEntry(rows[0][0], parse_timestamp(rows[0][1])) if rows else None
 
     def put(self, familiar_id: str, last_written_id: int) -> None:
         self._database.write(
@@ -37,4 +37,4 @@ class WatermarkRows:
             " ORDER BY id LIMIT ?",
             (familiar_id, familiar_id, max(limit, 0)),
         )
-        return [turn(row) for row in rows]
+        return [turn_from_row(row) for row in rows]

@@ -14,7 +14,7 @@ _HOMES = {
     "OPENROUTER_BASE_URL": "openai_compatible",
     "Message": "types",
     "create_llm_clients": "slots",
-    "get_request_semaphore": "gate",
+    "get_request_semaphore": "concurrency",
     "sanitize_name": "identity",
 }
 

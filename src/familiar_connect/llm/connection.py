@@ -41,7 +41,7 @@ class Connections:
         self._by_loop = WeakKeyDictionary()
         self._lock = threading.Lock()
 
-    async def here(self, base_url: str) -> httpx2.AsyncClient:
+    async def client_for(self, base_url: str) -> httpx2.AsyncClient:
         """The running loop's client for addresses like *base_url*."""
         loop = asyncio.get_running_loop()
         kind = _Kind(secure=not base_url.lower().startswith("http:"), local=is_this_machine(base_url))
@@ -105,7 +105,7 @@ def is_this_machine(url: str) -> bool:
         return False
 
 
-def same_address(one: str, other: str) -> bool:
+def is_same_origin(one: str, other: str) -> bool:
     """Whether two URLs name the same scheme, host and port: the ones a key may be shared between."""
     try:
         return _origin(one) == _origin(other)
@@ -118,7 +118,7 @@ def _origin(url: str) -> tuple[str, str | None, int | None]:
     return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
 
 
-def shown_url(url: str) -> str:
+def url_without_secrets(url: str) -> str:
     """*url* as it may be shown: without user, password, query and fragment, any of which may hold a key."""
     try:
         parts = urlsplit(url)

@@ -21,9 +21,9 @@ from urllib.parse import urlsplit
 from familiar_connect.config.llm import OPENROUTER_BASE_URL as OPENROUTER_BASE_URL
 from familiar_connect.config.llm import OPENROUTER_KEY_VARIABLE
 from familiar_connect.errors import ModelError, ModelSetupError, NoChoicesError
-from familiar_connect.llm import wire
-from familiar_connect.llm.connection import Connections, same_address
-from familiar_connect.llm.gate import request_gate
+from familiar_connect.llm import sse
+from familiar_connect.llm.concurrency import request_semaphore
+from familiar_connect.llm.connection import Connections, is_same_origin
 from familiar_connect.llm.protocols import CompletionStream
 from familiar_connect.llm.retry import (
     Endpoint,
@@ -33,7 +33,7 @@ from familiar_connect.llm.retry import (
     error_of_status,
     error_of_transport,
 )
-from familiar_connect.llm.streams import PieceStream, nearest_way, whole_reply
+from familiar_connect.llm.streams import PieceStream, closest_method, stream_from_chat
 from familiar_connect.llm.tool_calls import ToolCallReader
 from familiar_connect.llm.types import Capabilities, Completion, Message, ToolSpec
 from familiar_connect.support.aio import off_loop
@@ -107,7 +107,7 @@ class LLMClient:
     @property
     def _output_limit_name(self) -> str:
         # OpenAI's own endpoint refuses the older name for its newer models; everyone else knows only that one.
-        return "max_completion_tokens" if same_address(self.base_url, "https://api.openai.com") else "max_tokens"
+        return "max_completion_tokens" if is_same_origin(self.base_url, "https://api.openai.com") else "max_tokens"
 
     def _request(
         self,
@@ -162,8 +162,8 @@ class LLMClient:
         may_call: bool = True,
     ) -> CompletionStream:
         """The answer in pieces, with all the call tells beside them. The call begins with the iteration."""
-        if nearest_way(self) == "chat":
-            return whole_reply(self, messages)
+        if closest_method(self) == "chat":
+            return stream_from_chat(self, messages)
         completion = self._new_completion()
         payload = self._request(messages, stop, max_tokens, tools, may_call)
         return PieceStream(completion, self._attempts(completion, list(messages), payload))
@@ -178,7 +178,7 @@ class LLMClient:
         try:
             while True:
                 try:
-                    async with request_gate().place(main=self.is_main):
+                    async with request_semaphore().reserve(main=self.is_main):
                         await self._ask_whole(completion, messages, payload)
                     return completion
                 except ModelError as error:
@@ -205,7 +205,7 @@ class LLMClient:
 
     async def _wait_or_raise(self, error: ModelError, completion: Completion) -> None:
         attempt = completion.attempts - 1
-        if not self.retry.allows(error, attempt):
+        if not self.retry.should_retry(error, attempt):
             raise error
         logger.info(
             "Model call failed; trying again",
@@ -231,7 +231,7 @@ class LLMClient:
             while True:
                 try:
                     async with (
-                        request_gate().place(main=self.is_main),
+                        request_semaphore().reserve(main=self.is_main),
                         aclosing(self._ask_in_pieces(completion, messages, payload)) as pieces,
                     ):
                         async for piece in pieces:
@@ -258,28 +258,26 @@ class LLMClient:
                 if text:
                     yield text
                 return
-            events, halves, calls = wire.EventReader(endpoint.shown), wire.HalfCharacters(), ToolCallReader()
+            events, halves, calls = sse.EventReader(endpoint.safe_url), sse.SurrogateJoiner(), ToolCallReader()
             async with aclosing(self._events(response, events)) as incoming:
                 async for event in incoming:
                     if event.get("error"):
                         raise error_of_object(endpoint, event["error"], messages)
-                    wire.note_facts(completion, event)
-                    delta = wire.read_delta(event)
+                    sse.copy_metadata(completion, event)
+                    delta = sse.read_delta(event)
                     completion.finish_reason = delta.finish_reason or completion.finish_reason
                     calls.feed(delta.part)
-                    if len(completion.text) + len(delta.text) > wire.MAX_REPLY_CHARS:
+                    if len(completion.text) + len(delta.text) > sse.MAX_REPLY_CHARS:
                         raise ModelError(f"{self.model!r} did not stop talking; its reply was cut.")
                     if text := halves.feed(delta.text):
                         yield text
             if text := halves.close():
                 yield text
             if not events.done and completion.finish_reason is None:
-                raise ModelError(f"{endpoint.shown} ended the reply before it was finished.", retryable=True)
+                raise ModelError(f"{endpoint.safe_url} ended the reply before it was finished.", retryable=True)
             completion.tool_calls = calls.calls
 
-    async def _events(
-        self, response: httpx2.Response, events: wire.EventReader
-    ) -> AsyncGenerator[dict[str, Any], None]:
+    async def _events(self, response: httpx2.Response, events: sse.EventReader) -> AsyncGenerator[dict[str, Any], None]:
         """Events of a stream. Silence between two of them is bounded, whatever comments a server sends meanwhile."""
         clock = asyncio.get_running_loop().time
         deadline = clock() + self.timeout_s
@@ -299,7 +297,7 @@ class LLMClient:
             body = await self._body(response)
         completion.text = _read_whole(completion, endpoint, body, messages)
 
-    async def _body(self, response: httpx2.Response, limit: int = wire.MAX_BODY_BYTES) -> bytes:
+    async def _body(self, response: httpx2.Response, limit: int = sse.MAX_BODY_BYTES) -> bytes:
         """The body of *response*, cut at *limit*; nothing later than the time allowed."""
         body = bytearray()
         async with asyncio.timeout(self.timeout_s), aclosing(response.aiter_raw()) as chunks:
@@ -314,7 +312,7 @@ class LLMClient:
         import httpx2  # loaded already by the call that failed
 
         try:
-            return await self._body(response, wire.MAX_ERROR_BYTES)
+            return await self._body(response, sse.MAX_ERROR_BYTES)
         except (httpx2.HTTPError, httpx2.StreamError, OSError, TimeoutError):
             return b""
 
@@ -323,12 +321,12 @@ class LLMClient:
         if endpoint.api_key:
             if not (endpoint.api_key.isascii() and endpoint.api_key.isprintable()):
                 raise ModelSetupError(
-                    f"For {endpoint.shown}, {endpoint.key_words} holds characters no key has: "
+                    f"For {endpoint.safe_url}, {endpoint.key_description} holds characters no key has: "
                     "enter it anew with `familiar connect`."
                 )
-        elif same_address(endpoint.base_url, OPENROUTER_BASE_URL):
+        elif is_same_origin(endpoint.base_url, OPENROUTER_BASE_URL):
             raise ModelSetupError(
-                f"There is no key for {endpoint.shown}: set {self.key_name or OPENROUTER_KEY_VARIABLE}, "
+                f"There is no key for {endpoint.safe_url}: set {self.key_name or OPENROUTER_KEY_VARIABLE}, "
                 "or run `familiar connect`."
             )
 
@@ -338,7 +336,7 @@ class LLMClient:
     ) -> AsyncIterator[httpx2.Response]:
         """An answer with a good status. Whatever fails, here or while it is read, becomes a ModelError."""
         self._check_key(endpoint)
-        http = await self._connections.here(endpoint.base_url)
+        http = await self._connections.client_for(endpoint.base_url)
         import httpx2  # loaded in a thread by the line above
 
         url = f"{endpoint.base_url.rstrip('/')}/chat/completions"
@@ -361,18 +359,18 @@ def _encoded(payload: dict[str, Any]) -> bytes:
 
 def _read_whole(completion: Completion, endpoint: Endpoint, body: bytes, messages: Sequence[Message]) -> str:
     """The text of an unstreamed answer; its facts go into *completion*."""
-    answer = wire.read_object(body)
+    answer = sse.parse_json_object(body)
     if answer is None:
-        raise ModelError(f"{endpoint.shown} answered with something that is no chat completion: check `base_url`.")
-    choice = wire.first_choice(answer)
+        raise ModelError(f"{endpoint.safe_url} answered with something that is no chat completion: check `base_url`.")
+    choice = sse.first_choice(answer)
     if choice is None:
         if answer.get("error"):
             raise error_of_object(endpoint, answer["error"], messages)
-        raise NoChoicesError(f"{endpoint.shown} answered with no choices for {completion.model!r}.")
-    wire.note_facts(completion, answer)
+        raise NoChoicesError(f"{endpoint.safe_url} answered with no choices for {completion.model!r}.")
+    sse.copy_metadata(completion, answer)
     reason = choice.get("finish_reason")
     completion.finish_reason = reason if isinstance(reason, str) else None
     calls = ToolCallReader()
     calls.feed(choice.get("message"))
     completion.tool_calls = calls.calls
-    return wire.whole_characters(wire.text_of(choice.get("message")))[: wire.MAX_REPLY_CHARS]
+    return sse.join_surrogates(sse.text_of(choice.get("message")))[: sse.MAX_REPLY_CHARS]

@@ -17,7 +17,7 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
 from familiar_connect.errors import ModelError, ModelSetupError, PromptTooLongError
-from familiar_connect.llm.connection import shown_url
+from familiar_connect.llm.connection import url_without_secrets
 
 if TYPE_CHECKING:
     from familiar_connect.llm.types import Message
@@ -44,7 +44,7 @@ class RetryPolicy:
     """None: `asyncio.sleep`, looked up when called."""
     rng: random.Random = field(default_factory=random.Random)
 
-    def allows(self, error: ModelError, attempt: int) -> bool:
+    def should_retry(self, error: ModelError, attempt: int) -> bool:
         """Whether a call whose *attempt* (counted from 0) ended in *error* is made once more."""
         return error.retryable and attempt < self.max_retries
 
@@ -85,11 +85,11 @@ class Endpoint:
     """The environment variable the key came from, or should have come from."""
 
     @property
-    def shown(self) -> str:
-        return shown_url(self.base_url)
+    def safe_url(self) -> str:
+        return url_without_secrets(self.base_url)
 
     @property
-    def key_words(self) -> str:
+    def key_description(self) -> str:
         return f"the key in {self.key_name}" if self.key_name else "the key"
 
 
@@ -97,12 +97,12 @@ def error_of_status(
     endpoint: Endpoint, status: int, body: bytes, retry_after: str | None = None, said: Sequence[Message] = ()
 ) -> ModelError:
     """The error an HTTP status stands for, with the server's own words where they are safe to show."""
-    where, model = endpoint.shown, endpoint.model
+    where, model = endpoint.safe_url, endpoint.model
     told = _in_brackets(safe_detail(detail_of(body), endpoint, said))
     if status in (401, 403):
         missing = "no key was sent; " if not endpoint.api_key else ""
         return ModelSetupError(
-            f"{where} refused {endpoint.key_words} ({status}): {missing}"
+            f"{where} refused {endpoint.key_description} ({status}): {missing}"
             f"check it, or enter it anew with `familiar connect`.",
             status=status,
         )
@@ -147,14 +147,14 @@ def error_of_object(endpoint: Endpoint, error: Any, said: Sequence[Message] = ()
     if isinstance(code, int) and not isinstance(code, bool) and 300 <= code < 600:
         return error_of_status(endpoint, code, body, said=said)
     told = _in_brackets(safe_detail(detail_of(body), endpoint, said))
-    return ModelError(f"{endpoint.shown} reported an error for {endpoint.model!r}{told}.")
+    return ModelError(f"{endpoint.safe_url} reported an error for {endpoint.model!r}{told}.")
 
 
 def error_of_transport(endpoint: Endpoint, error: Exception) -> ModelError:
     """The error a failed connection stands for."""
     import httpx2  # loaded already by the call that failed
 
-    where = endpoint.shown
+    where = endpoint.safe_url
     causes = _causes(error)
     if isinstance(error, httpx2.UnsupportedProtocol | httpx2.InvalidURL | UnicodeError):
         return ModelSetupError(f"`base_url` is not an http or https address: {where}.")

@@ -22,15 +22,15 @@ from familiar_connect.support.tokens import estimate_tokens
 
 
 @dataclass(frozen=True)
-class Wants:
+class ToolCallReply:
     """An answer that asks for tools: each a name and its arguments, after some words or none."""
 
     calls: tuple[tuple[str, Mapping[str, Any] | str], ...]
     text: str = ""
 
 
-Said = str | Wants
-Answer = Said | BaseException | Callable[[list[Message]], Said]
+ScriptedReply = str | ToolCallReply
+Answer = ScriptedReply | BaseException | Callable[[list[Message]], ScriptedReply]
 
 
 class ScriptExhausted(AssertionError):
@@ -50,7 +50,7 @@ class ScriptedModel(LLMClient):
 
     def __init__(
         self,
-        replies: Iterable[Answer] | Callable[[list[Message]], Said] = (),
+        replies: Iterable[Answer] | Callable[[list[Message]], ScriptedReply] = (),
         *,
         capabilities: Capabilities | None = None,
         pieces: Callable[[str], Iterable[str]] | None = None,
@@ -130,7 +130,7 @@ class ScriptedModel(LLMClient):
             pause.reached.set()
             await pause.resume.wait()
 
-    def _next(self, messages: Sequence[Message]) -> Said:
+    def _next(self, messages: Sequence[Message]) -> ScriptedReply:
         self.calls.append(list(messages))
         if self._always is not None:
             return self._always(list(messages))
@@ -139,9 +139,11 @@ class ScriptedModel(LLMClient):
         answer = self.replies.popleft()
         if isinstance(answer, BaseException):
             raise answer
-        return answer if isinstance(answer, str | Wants) else answer(list(messages))
+        return answer if isinstance(answer, str | ToolCallReply) else answer(list(messages))
 
-    def _note(self, completion: Completion, messages: Sequence[Message], said: Said, stop: Sequence[str]) -> None:
+    def _note(
+        self, completion: Completion, messages: Sequence[Message], said: ScriptedReply, stop: Sequence[str]
+    ) -> None:
         completion.text = _up_to(_text_of(said), stop)
         completion.tool_calls = _calls_of(said, len(self.calls))
         completion.finish_reason = "tool_calls" if completion.tool_calls else "stop"
@@ -151,11 +153,11 @@ class ScriptedModel(LLMClient):
         )
 
 
-def _text_of(said: Said) -> str:
+def _text_of(said: ScriptedReply) -> str:
     return said if isinstance(said, str) else said.text
 
 
-def _calls_of(said: Said, asked: int) -> tuple[ToolCall, ...]:
+def _calls_of(said: ScriptedReply, asked: int) -> tuple[ToolCall, ...]:
     if isinstance(said, str):
         return ()
     return tuple(

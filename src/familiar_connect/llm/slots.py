@@ -17,7 +17,7 @@ from familiar_connect.config.llm import (
     LLMSlotConfig,
 )
 from familiar_connect.config.secrets import read_secret
-from familiar_connect.llm.connection import same_address
+from familiar_connect.llm.connection import is_same_origin
 from familiar_connect.llm.embedded.client import EmbeddedModel
 from familiar_connect.llm.embedded.server import EmbeddedServer
 from familiar_connect.llm.openai_compatible import LLMClient
@@ -109,7 +109,7 @@ class _ClientMaker:
         named = (self._secrets(config.api_key_env) if config.api_key_env else None) or None
         if named is not None or config.api_key_env not in (None, OPENROUTER_KEY_VARIABLE):
             return named
-        if not same_address(base_url, OPENROUTER_BASE_URL):
+        if not is_same_origin(base_url, OPENROUTER_BASE_URL):
             return None
         return self._api_key or self._secrets(OPENROUTER_KEY_VARIABLE) or None
 
@@ -118,4 +118,4 @@ def key_name(config: LLMSlotConfig, base_url: str) -> str | None:
     """The variable a slot's key comes from, or None where no key is sent."""
     if config.api_key_env:
         return config.api_key_env
-    return OPENROUTER_KEY_VARIABLE if same_address(base_url, OPENROUTER_BASE_URL) else None
+    return OPENROUTER_KEY_VARIABLE if is_same_origin(base_url, OPENROUTER_BASE_URL) else None

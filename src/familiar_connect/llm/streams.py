@@ -13,7 +13,7 @@ from typing import Any
 from familiar_connect.llm.protocols import CompletionStream
 from familiar_connect.llm.types import Completion, Message, ToolSpec
 
-WAYS = ("start", "stream", "chat")
+STREAM_METHODS = ("start", "stream", "chat")
 _NOWHERE = 1 << 20
 
 
@@ -42,17 +42,17 @@ def open_stream(
     may_call: bool = True,
 ) -> CompletionStream:
     """Start a reply of *model*. *stop*, *max_tokens* and *tools* reach the models that can heed them."""
-    way = nearest_way(model)
+    way = closest_method(model)
     if way == "start":
         offered: dict[str, Any] = {"tools": tools, "may_call": may_call} if tools else {}
         started: CompletionStream = model.start(messages, stop=stop, max_tokens=max_tokens, **offered)
         return started
     if way == "stream":
-        return timed_stream(model, lambda: model.stream(messages))
-    return whole_reply(model, messages)
+        return stream_with_timing(model, lambda: model.stream(messages))
+    return stream_from_chat(model, messages)
 
 
-def whole_reply(model: Any, messages: Sequence[Message]) -> PieceStream:
+def stream_from_chat(model: Any, messages: Sequence[Message]) -> PieceStream:
     """The answer of `model.chat` as a stream of one piece."""
 
     async def once() -> AsyncGenerator[str, None]:
@@ -60,15 +60,15 @@ def whole_reply(model: Any, messages: Sequence[Message]) -> PieceStream:
         if answer.content:
             yield answer.content
 
-    return timed_stream(model, once)
+    return stream_with_timing(model, once)
 
 
-def nearest_way(model: Any) -> str:
+def closest_method(model: Any) -> str:
     """Which of `start`, `stream`, `chat` *model* defines most closely; at equal distance the richest."""
-    nearest = min(WAYS, key=lambda way: _distance(model, way))
+    nearest = min(STREAM_METHODS, key=lambda way: _distance(model, way))
     if _distance(model, nearest) < _NOWHERE:
         return nearest
-    return next((way for way in WAYS if hasattr(model, way)), "chat")
+    return next((way for way in STREAM_METHODS if hasattr(model, way)), "chat")
 
 
 def _distance(model: Any, name: str) -> int:
@@ -81,7 +81,7 @@ def _distance(model: Any, name: str) -> int:
     return _NOWHERE
 
 
-def timed_stream(model: Any, begin: Callable[[], AsyncIterator[str]]) -> PieceStream:
+def stream_with_timing(model: Any, begin: Callable[[], AsyncIterator[str]]) -> PieceStream:
     """A stream over plain pieces, with the text and the times noted beside them."""
     named = getattr(model, "model", None)
     completion = Completion(model=named if isinstance(named, str) else type(model).__name__)

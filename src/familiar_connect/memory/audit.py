@@ -23,24 +23,31 @@ from familiar_connect.memory.audit_lines import (
     DONE,
     TORN,
     WITHDRAWN,
-    all_standing,
-    changed,
+    active_changes,
     done_line,
-    find_standing,
-    from_line,
+    entry_from_line,
+    file_key_in_line,
+    find_active_change,
     hashes_in,
-    key_of,
-    last_standing,
-    left_of,
-    line_of,
-    name_of,
-    parsed,
-    withdrawal_of,
+    last_active_changes,
+    line_from_entry,
+    parse_line,
+    path_from_key,
+    path_key,
+    redact_line,
+    withdrawal_line,
 )
 from familiar_connect.memory.types import OWNER, AuditEntry
 from familiar_connect.support.clock import Clock, SystemClock
-from familiar_connect.support.files import locked, sweep_temporaries, sync_folder, temporary_name, write_all, write_new
-from familiar_connect.support.objects import LOOSE_NAME, Objects, hash_of
+from familiar_connect.support.content_store import LOOSE_NAME, ContentStore, hash_of
+from familiar_connect.support.files import (
+    open_locked,
+    sweep_temporaries,
+    sync_folder,
+    temporary_name,
+    write_all,
+    write_new,
+)
 
 __all__ = ["AuditLog", "CurrentFiles", "hash_of"]
 
@@ -65,7 +72,7 @@ class AuditLog:
 
     def __init__(self, folder: Path, *, clock: Clock | None = None) -> None:
         self.folder = folder
-        self.objects = Objects(folder, error=MemoryStoreError)
+        self.objects = ContentStore(folder, error=MemoryStoreError)
         self._clock = clock or SystemClock()
         self._lock = threading.RLock()
         self._holds = 0
@@ -75,14 +82,14 @@ class AuditLog:
         self._read_from: int | None = None
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
+    def exclusive_lock(self) -> Iterator[None]:
         """Nobody else, in this process or another, changes files of this memory meanwhile. May be nested."""
         with self._lock:
             if self._holds:
                 yield
                 return
             self.folder.mkdir(parents=True, exist_ok=True)
-            with locked(self.folder / LOCK_NAME, os.O_RDWR | os.O_CREAT):
+            with open_locked(self.folder / LOCK_NAME, os.O_RDWR | os.O_CREAT):
                 self._holds += 1
                 try:
                     yield
@@ -91,11 +98,11 @@ class AuditLog:
 
     def keep(self, data: bytes) -> str:
         """Store a text, once; its hash. On disk when this returns."""
-        return self.objects.keep(data)
+        return self.objects.put(data)
 
     def keep_all(self, texts: Iterable[bytes]) -> None:
         """`keep` for several texts, which wait for the disk together."""
-        self.objects.keep_all(texts)
+        self.objects.put_all(texts)
 
     def read(self, content_hash: str) -> bytes:
         """The text stored under *content_hash*."""
@@ -107,7 +114,7 @@ class AuditLog:
 
     def announce_all(self, entries: Iterable[AuditEntry]) -> None:
         """`announce` for several files, whose lines wait for the disk together."""
-        self._append(b"\n".join(line_of(entry) for entry in entries))
+        self._append(b"\n".join(line_from_entry(entry) for entry in entries))
 
     def finish(self, entry: AuditEntry) -> None:
         """Say that the announced change was made."""
@@ -120,23 +127,25 @@ class AuditLog:
 
     def withdraw(self, entry: AuditEntry) -> None:
         """Take back the latest line about a file: the change it announced was not made."""
-        self._append(withdrawal_of(entry))
+        self._append(withdrawal_line(entry))
 
     def entries(self, rel_path: str | None = None) -> list[AuditEntry]:
         """Every change, oldest first; of one file, or of all."""
-        return [entry for _, entry in self.numbered(rel_path)]
+        return [entry for _, entry in self.entries_with_numbers(rel_path)]
 
-    def numbered(self, rel_path: str | None = None, *, last: int | None = None) -> list[tuple[int, AuditEntry]]:
+    def entries_with_numbers(
+        self, rel_path: str | None = None, *, last: int | None = None
+    ) -> list[tuple[int, AuditEntry]]:
         """The changes with their number within the file, counted from 1, oldest first; or only the *last* so many."""
         data = self._whole()
-        standing = all_standing(data, rel_path) if last is None else last_standing(data, rel_path, last)
-        parsed_lines = ((number, from_line(raw)) for _, number, raw in standing)
+        standing = active_changes(data, rel_path) if last is None else last_active_changes(data, rel_path, last)
+        parsed_lines = ((number, entry_from_line(raw)) for _, number, raw in standing)
         return [(number, entry) for number, entry in parsed_lines if entry is not None]
 
     def find(self, rel_path: str, version: int | str) -> tuple[int, AuditEntry] | None:
         """The newest change of a file with this number, or whose text's hash begins so."""
-        found = find_standing(self._whole(), rel_path, version)
-        entry = None if found is None else from_line(found[2])
+        found = find_active_change(self._whole(), rel_path, version)
+        entry = None if found is None else entry_from_line(found[2])
         return None if found is None or entry is None else (found[1], entry)
 
     def last_hash(self, rel_path: str) -> str | None:
@@ -146,15 +155,15 @@ class AuditLog:
             latest = self._latest_entry(rel_path)
         return None if latest is None else latest.hash_after
 
-    def notice(self, rel_path: str, content_hash: str | None, size: int) -> AuditEntry | None:
+    def reconcile_file(self, rel_path: str, content_hash: str | None, size: int) -> AuditEntry | None:
         """Bring the log to what stands in the file; the entry of a hand edit, if that is what it took.
 
         The text is kept already. An announced change that was not made is taken back; one that another process
         is just making is not met here, because both are done `alone`.
         """
-        with self.alone():
+        with self.exclusive_lock():
             before = self.last_hash(rel_path)
-            if before != content_hash and key_of(rel_path) in self._unfinished:
+            if before != content_hash and path_key(rel_path) in self._unfinished:
                 latest = self._latest_entry(rel_path)
                 if latest is not None and latest.hash_before == content_hash:
                     self.withdraw(latest)
@@ -170,7 +179,7 @@ class AuditLog:
                 hash_before=before,
                 hash_after=content_hash,
             )
-            self._append(line_of(entry))
+            self._append(line_from_entry(entry))
             return entry
 
     def reconcile(self, store: CurrentFiles, rel_path: str | None = None) -> list[AuditEntry]:
@@ -183,20 +192,20 @@ class AuditLog:
             sweep_temporaries(folder)
         with self._lock:
             self._catch_up()
-            names = [name for key in self._latest if (name := name_of(key)) is not None]
+            names = [name for key in self._latest if (name := path_from_key(key)) is not None]
         noticed: list[AuditEntry] = []
         for name in names if rel_path is None else [name for name in names if name == rel_path]:
-            first = _standing(store, name)
+            first = _current_content(store, name)
             if first is None or first[0] == self.last_hash(name):
                 continue
-            with self.alone():  # a second look: the first may have met a change half made
-                found = _standing(store, name)
+            with self.exclusive_lock():  # a second look: the first may have met a change half made
+                found = _current_content(store, name)
                 if found is None:
                     continue
                 current, data = found
                 if data is not None:
                     self.keep(data)
-                entry = self.notice(name, current, len(data or b""))
+                entry = self.reconcile_file(name, current, len(data or b""))
             noticed += [entry] if entry else []
         return noticed
 
@@ -213,16 +222,16 @@ class AuditLog:
         names, as crashes leave them, go too. Run again after a crash, it finishes what it began; `objects.compact`
         afterwards leaves nothing of them in the file.
         """
-        gone = {key_of(name) for name in rel_paths}
-        kept_latest = {key_of(name) for name in but_latest} - gone
+        gone = {path_key(name) for name in rel_paths}
+        kept_latest = {path_key(name) for name in but_latest} - gone
         if not (self.folder / LOG_NAME).exists():
             return 0
-        with self.alone(), self._open_log() as fd:
+        with self.exclusive_lock(), self._open_log() as fd:
             if fd is None:
                 return 0
             lines = self._whole().split(b"\n")[:-1]
-            newest = {key: raw for raw in lines if (key := changed(raw)) is not None}
-            left = [kept for raw in lines if (kept := left_of(raw, gone, kept_latest, newest)) is not None]
+            newest = {key: raw for raw in lines if (key := file_key_in_line(raw)) is not None}
+            left = [kept for raw in lines if (kept := redact_line(raw, gone, kept_latest, newest)) is not None]
             named = {name for raw in left for name in hashes_in(raw)}
             doomed = {name for raw in lines for name in hashes_in(raw)} - named
             if leftovers is not None:
@@ -237,8 +246,8 @@ class AuditLog:
         self.objects.close()
 
     def _latest_entry(self, rel_path: str) -> AuditEntry | None:
-        raw = self._latest.get(key_of(rel_path))
-        return None if raw is None else from_line(raw)
+        raw = self._latest.get(path_key(rel_path))
+        return None if raw is None else entry_from_line(raw)
 
     def _append(self, line: bytes, *, flush: bool = True) -> None:
         data = line + b"\n"
@@ -261,7 +270,7 @@ class AuditLog:
             self.folder.mkdir(parents=True, exist_ok=True)
             os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o666))
             sync_folder(self.folder)
-        with locked(path, os.O_RDWR | os.O_APPEND) as fd:
+        with open_locked(path, os.O_RDWR | os.O_APPEND) as fd:
             yield fd
 
     def _replace_log(self, data: bytes) -> None:
@@ -294,7 +303,7 @@ class AuditLog:
             _log.warning("damaged lines in the audit log passed over", extra={"lines": damaged})
 
     def _take(self, raw: bytes) -> None:
-        key = changed(raw)
+        key = file_key_in_line(raw)
         if key is not None:
             self._latest[key] = raw
             self._unfinished.discard(key)
@@ -303,11 +312,11 @@ class AuditLog:
         elif raw.startswith(DONE):
             self._unfinished.discard(raw[len(DONE) : -1])
         elif raw.startswith(WITHDRAWN):
-            name = str((parsed(raw) or {}).get("withdrawn"))
-            self._latest.pop(key_of(name), None)
-            self._unfinished.discard(key_of(name))
-            if earlier := self.numbered(name, last=1):
-                self._latest[key_of(name)] = line_of(earlier[0][1])
+            name = str((parse_line(raw) or {}).get("withdrawn"))
+            self._latest.pop(path_key(name), None)
+            self._unfinished.discard(path_key(name))
+            if earlier := self.entries_with_numbers(name, last=1):
+                self._latest[path_key(name)] = line_from_entry(earlier[0][1])
 
     def _whole(self, start: int = 0) -> bytes:
         """The log from *start* on, up to the end of its last whole line."""
@@ -322,7 +331,7 @@ class AuditLog:
         return data[: data.rfind(b"\n") + 1]
 
 
-def _standing(store: CurrentFiles, name: str) -> tuple[str | None, bytes | None] | None:
+def _current_content(store: CurrentFiles, name: str) -> tuple[str | None, bytes | None] | None:
     """Hash and text of what stands in a file now, None twice where there is no file; None when it cannot be read."""
     try:
         data = store.bytes_if_present(name)

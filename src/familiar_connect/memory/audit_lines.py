@@ -21,16 +21,16 @@ TORN = b"#torn"
 _NAME, _NAME_END = b'","file":"', b'","operation":'
 _HASHES = re.compile(rb'"before":(?:"([0-9a-f]{64})"|null),"after":(?:"([0-9a-f]{64})"|null)\}\Z')
 
-Standing = tuple[bytes, int, bytes]
+ActiveChange = tuple[bytes, int, bytes]
 """A change that was not taken back: its file's key, its number within the file, its line."""
 
 
-def key_of(rel_path: str) -> bytes:
+def path_key(rel_path: str) -> bytes:
     """A path as it stands in a line."""
     return json.dumps(rel_path, ensure_ascii=False).encode()
 
 
-def name_of(key: bytes) -> str | None:
+def path_from_key(key: bytes) -> str | None:
     """The path a key stands for; None for one from a damaged line."""
     try:
         name = json.loads(key)
@@ -39,7 +39,7 @@ def name_of(key: bytes) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def changed(raw: bytes) -> bytes | None:
+def file_key_in_line(raw: bytes) -> bytes | None:
     """The key of the file a line says was changed; None for other lines."""
     if not raw.startswith(CHANGE):
         return None
@@ -47,7 +47,7 @@ def changed(raw: bytes) -> bytes | None:
     return raw[start + len(_NAME) - 1 : end + 1] if 0 <= start < end else None
 
 
-def parsed(raw: bytes) -> dict[str, Any] | None:
+def parse_line(raw: bytes) -> dict[str, Any] | None:
     try:
         line = json.loads(raw)
     except (ValueError, RecursionError):  # the latter for brackets nested without end
@@ -55,30 +55,30 @@ def parsed(raw: bytes) -> dict[str, Any] | None:
     return line if isinstance(line, dict) else None
 
 
-def withdrawn_from(raw: bytes, standing: list[Standing]) -> int | None:
+def find_withdrawn_change(raw: bytes, standing: list[ActiveChange]) -> int | None:
     """Which of the *standing* changes the withdrawal *raw* takes back."""
-    line = parsed(raw) or {}
-    key = key_of(str(line.get("withdrawn")))
+    line = parse_line(raw) or {}
+    key = path_key(str(line.get("withdrawn")))
     for position in range(len(standing) - 1, -1, -1):
         if standing[position][0] == key:
-            entry = from_line(standing[position][2])
+            entry = entry_from_line(standing[position][2])
             return position if entry is not None and entry.hash_after == line.get("after") else None
     return None
 
 
-def left_of(raw: bytes, gone: Set[bytes], kept_latest: Set[bytes], newest: dict[bytes, bytes]) -> bytes | None:
+def redact_line(raw: bytes, gone: Set[bytes], kept_latest: Set[bytes], newest: dict[bytes, bytes]) -> bytes | None:
     """What stays of a line when the files in *gone*, and all but the newest line of others, are forgotten."""
-    key = changed(raw)
-    line = parsed(raw)
+    key = file_key_in_line(raw)
+    line = parse_line(raw)
     if line is None:  # damaged: it may name anyone
         return None
     if key is None:
-        about = key_of(str(line.get("done") or line.get("withdrawn") or ""))
+        about = path_key(str(line.get("done") or line.get("withdrawn") or ""))
         return None if about in gone or ("withdrawn" in line and about in kept_latest) else raw
     if key in gone or (key in kept_latest and raw != newest[key]):
         return None
-    entry = from_line(raw) if key in kept_latest else None
-    return raw if entry is None else line_of(entry, first=True)
+    entry = entry_from_line(raw) if key in kept_latest else None
+    return raw if entry is None else line_from_entry(entry, first=True)
 
 
 def hashes_in(raw: bytes) -> list[str]:
@@ -87,51 +87,51 @@ def hashes_in(raw: bytes) -> list[str]:
     return [] if found is None else [name.decode() for name in found.groups() if name]
 
 
-def line_of(entry: AuditEntry, *, first: bool = False) -> bytes:
+def line_from_entry(entry: AuditEntry, *, first: bool = False) -> bytes:
     """The line of a change; with *first*, as if nothing had stood there before."""
     line = _to_json(entry)
     if first:
         line["before"] = None
-    return as_line(line)
+    return encode_line(line)
 
 
 def done_line(rel_path: str) -> bytes:
-    return as_line({"done": rel_path})
+    return encode_line({"done": rel_path})
 
 
-def withdrawal_of(entry: AuditEntry) -> bytes:
-    return as_line({"withdrawn": entry.rel_path, "after": entry.hash_after})
+def withdrawal_line(entry: AuditEntry) -> bytes:
+    return encode_line({"withdrawn": entry.rel_path, "after": entry.hash_after})
 
 
-def as_line(facts: dict[str, Any]) -> bytes:
+def encode_line(facts: dict[str, Any]) -> bytes:
     return json.dumps(facts, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def all_standing(data: bytes, rel_path: str | None) -> list[Standing]:
+def active_changes(data: bytes, rel_path: str | None) -> list[ActiveChange]:
     """Every change of one file, or of all, that was not taken back, oldest first."""
-    wanted = None if rel_path is None else key_of(rel_path)
+    wanted = None if rel_path is None else path_key(rel_path)
     mark = _NAME if wanted is None else _mark(wanted)
     counts: dict[bytes, int] = {}
-    standing: list[Standing] = []
+    standing: list[ActiveChange] = []
     for raw in data.split(b"\n"):
         if mark in raw and not raw.endswith(TORN):
-            key = wanted or changed(raw)
+            key = wanted or file_key_in_line(raw)
             if key is not None:
                 counts[key] = counts.get(key, 0) + 1
                 standing.append((key, counts[key], raw))
-        elif raw.startswith(WITHDRAWN) and (taken_back := withdrawn_from(raw, standing)) is not None:
+        elif raw.startswith(WITHDRAWN) and (taken_back := find_withdrawn_change(raw, standing)) is not None:
             counts[standing.pop(taken_back)[0]] -= 1
     return standing
 
 
-def last_standing(data: bytes, rel_path: str | None, last: int) -> list[Standing]:
+def last_active_changes(data: bytes, rel_path: str | None, last: int) -> list[ActiveChange]:
     """The *last* so many of them: the same, by looking at few lines."""
     if not _is_plain(data):
-        return all_standing(data, rel_path)[-last:]
-    found: list[Standing] = []
+        return active_changes(data, rel_path)[-last:]
+    found: list[ActiveChange] = []
     at = len(data)
     if rel_path is not None:
-        key = key_of(rel_path)
+        key = path_key(rel_path)
         mark, total = _mark(key), data.count(_mark(key))
         for number in range(total, max(0, total - last), -1):
             at = data.rfind(mark, 0, at)
@@ -146,12 +146,12 @@ def last_standing(data: bytes, rel_path: str | None, last: int) -> list[Standing
     return found[::-1]
 
 
-def find_standing(data: bytes, rel_path: str, version: int | str) -> Standing | None:
+def find_active_change(data: bytes, rel_path: str, version: int | str) -> ActiveChange | None:
     """The newest change of a file with this number, or whose text's hash begins so."""
-    key = key_of(rel_path)
+    key = path_key(rel_path)
     begins = f'"after":"{version}'.lower().encode()
     if not _is_plain(data):
-        for number, raw in ((number, raw) for _, number, raw in reversed(all_standing(data, rel_path))):
+        for number, raw in ((number, raw) for _, number, raw in reversed(active_changes(data, rel_path))):
             if number == version or (isinstance(version, str) and begins in raw):
                 return key, number, raw
         return None
@@ -186,8 +186,8 @@ def _line_at(data: bytes, at: int) -> bytes:
     return data[data.rfind(b"\n", 0, at) + 1 : end if end >= 0 else len(data)]
 
 
-def from_line(raw: bytes) -> AuditEntry | None:
-    line = parsed(raw)
+def entry_from_line(raw: bytes) -> AuditEntry | None:
+    line = parse_line(raw)
     return None if line is None else _from_json(line)
 
 

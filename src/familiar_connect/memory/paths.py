@@ -46,7 +46,7 @@ _REASONS = {
 
 def split_path(rel_path: str) -> Parts:
     """*rel_path* as components below the root; `..` is worked out here and may not leave the root."""
-    shown = shorten(rel_path)
+    shown = quote_for_error(rel_path)
     if "\\" in rel_path or any(ord(c) < 32 or ord(c) == 127 for c in rel_path):
         raise MemoryStorePathError(f"memory path {shown} may not contain backslashes or control characters")
     if rel_path.startswith("/") or (os.name == "nt" and ":" in rel_path):
@@ -58,7 +58,7 @@ def split_path(rel_path: str) -> Parts:
     return _join((), rel_path, shown)
 
 
-def shorten(text: str) -> str:
+def quote_for_error(text: str) -> str:
     """*text* quoted for an error sentence."""
     return repr(text if len(text) <= 200 else f"{text[:200]}…")
 
@@ -66,9 +66,11 @@ def shorten(text: str) -> str:
 def failure(verb: str, rel_path: str, error: OSError) -> MemoryStoreError:
     """What the system refused, as one sentence that names the file and, where there is one, the fix."""
     if error.errno == errno.ELOOP:
-        return MemoryStorePathError(f"memory path {shorten(rel_path)} turned into a link while it was being opened")
+        return MemoryStorePathError(
+            f"memory path {quote_for_error(rel_path)} turned into a link while it was being opened"
+        )
     reason = _REASONS.get(error.errno or 0, (error.strerror or type(error).__name__).lower())
-    return MemoryStoreError(f"cannot {verb} memory file {shorten(rel_path)}: {reason}")
+    return MemoryStoreError(f"cannot {verb} memory file {quote_for_error(rel_path)}: {reason}")
 
 
 class Folder:
@@ -173,7 +175,7 @@ class Root:
             folder.close()
 
     @contextmanager
-    def place(self, parts: Parts, *, create: bool = False) -> Iterator[tuple[Folder, str]]:
+    def parent_of(self, parts: Parts, *, create: bool = False) -> Iterator[tuple[Folder, str]]:
         """The folder that holds the file at *parts*, and its name there, once every link is worked out."""
         links_left = MAX_LINKS
         while True:
@@ -229,7 +231,7 @@ class Root:
 
     def _follow(self, base: Parts, target: str, asked: Parts) -> Parts:
         """Components a link in the folder *base* leads to; leaving the root is an error."""
-        shown = shorten("/".join(asked))
+        shown = quote_for_error("/".join(asked))
         if not os.path.isabs(target):
             return _join(base, target.replace(os.sep, "/"), shown)
         try:
@@ -257,7 +259,7 @@ def _join(base: Parts, path: str, shown: str) -> Parts:
 
 def _count_down(links_left: int, parts: Parts) -> int:
     if links_left == 0:
-        raise MemoryStorePathError(f"memory path {shorten('/'.join(parts))} is a loop of links")
+        raise MemoryStorePathError(f"memory path {quote_for_error('/'.join(parts))} is a loop of links")
     return links_left - 1
 
 

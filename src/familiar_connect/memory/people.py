@@ -16,8 +16,8 @@ from pathlib import PurePosixPath
 from familiar_connect.errors import MemoryStoreError
 from familiar_connect.identity import Author
 from familiar_connect.memory.store import MemoryStore
+from familiar_connect.memory.writing.markdown_sections import bullets_under
 from familiar_connect.memory.writing.plan import WRITER_SOURCE
-from familiar_connect.memory.writing.sections import bullets_under
 from familiar_connect.support.text import one_line
 
 PEOPLE = "people"
@@ -124,12 +124,12 @@ def rebuild_aliases(
     if not index:
         if store.exists(ALIASES_PATH):
             store.delete_file(ALIASES_PATH, source=source)
-    elif _standing(store) != text:
+    elif _current_text(store) != text:
         store.write_file(ALIASES_PATH, text, source=source, run_id=run_id, turn_range=turn_range)
     return index
 
 
-def _standing(store: MemoryStore) -> str | None:
+def _current_text(store: MemoryStore) -> str | None:
     try:
         return store.read_if_present(ALIASES_PATH)
     except MemoryStoreError:

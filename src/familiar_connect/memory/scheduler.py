@@ -14,7 +14,7 @@ from typing import Any
 
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.memory.writer import MemoryWriterResult
-from familiar_connect.support.aio import Background, off_loop
+from familiar_connect.support.aio import BackgroundTasks, off_loop
 from familiar_connect.support.clock import Clock, SystemClock
 
 DEFAULT_TURN_THRESHOLD = 50
@@ -46,7 +46,7 @@ class MemoryWriterScheduler:
         self.turn_threshold = turn_threshold
         self.idle_timeout = idle_timeout
         self._clock = clock or SystemClock()
-        self._background = Background("memory")
+        self._background = BackgroundTasks("memory")
         self._started = False
         self._timer: asyncio.TimerHandle | None = None
         self._lock: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
@@ -80,9 +80,9 @@ class MemoryWriterScheduler:
         self.stop()
         await self._background.aclose()
 
-    async def settled(self) -> None:
+    async def wait_until_idle(self) -> None:
         """Wait until nothing is under way."""
-        await self._background.settled()
+        await self._background.wait_until_idle()
 
     # Triggers
 

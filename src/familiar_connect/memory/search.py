@@ -17,9 +17,9 @@ from functools import lru_cache
 from itertools import islice
 
 from familiar_connect.errors import MemoryStoreError, MemoryStorePathError, MemoryStorePatternError
-from familiar_connect.memory.paths import Folder, Parts, Root, failure, shorten
+from familiar_connect.memory.paths import Folder, Parts, Root, failure, quote_for_error
 from familiar_connect.memory.types import GrepHit, MemoryStoreLimits
-from familiar_connect.support.patterns import LinePattern, PatternRefused
+from familiar_connect.support.line_regex import LinePattern, PatternRefused
 
 MAX_DEPTH = 32
 MAX_GLOB_CHARS = 1000
@@ -34,7 +34,7 @@ _Text = tuple[str, bytes]
 _log = logging.getLogger(__name__)
 
 
-def grep(
+def grep_tree(
     root: Root,
     limits: MemoryStoreLimits,
     pattern: str,
@@ -51,7 +51,7 @@ def grep(
     try:
         searcher = _line_pattern(pattern, ignore_case)
         for batch in _batches(_texts(root, parts, limits.max_file_bytes)):
-            if searcher.occurs_in(b"\n".join(data for _, data in batch)):
+            if searcher.may_match(b"\n".join(data for _, data in batch)):
                 room = limits.max_results_per_op - len(hits)
                 hits += islice(_hits(searcher, batch), room)
             if len(hits) >= limits.max_results_per_op:
@@ -59,16 +59,17 @@ def grep(
             if time.monotonic() > deadline:
                 if not hits:
                     raise MemoryStorePatternError(
-                        f"searching for {shorten(pattern)} took longer than {seconds:g} s; search a smaller folder"
+                        f"searching for {quote_for_error(pattern)} took longer than {seconds:g} s; "
+                        "search a smaller folder"
                     )
                 _log.warning("search stopped at its time limit", extra={"hits": len(hits), "limit_s": seconds})
                 break
     except PatternRefused as refusal:
-        raise MemoryStorePatternError(f"cannot search for {shorten(pattern)}: {refusal}") from None
+        raise MemoryStorePatternError(f"cannot search for {quote_for_error(pattern)}: {refusal}") from None
     return hits
 
 
-def glob(root: Root, limits: MemoryStoreLimits, pattern: str) -> list[str]:
+def glob_tree(root: Root, limits: MemoryStoreLimits, pattern: str) -> list[str]:
     """Relative paths of files that match *pattern* (`*`, `?`, `[…]`, and `**` for any folders), sorted, capped."""
     steps = _glob_steps(pattern)
     if not steps:
@@ -85,7 +86,7 @@ def glob(root: Root, limits: MemoryStoreLimits, pattern: str) -> list[str]:
     return found
 
 
-def walk(root: Root, parts: Parts) -> Iterator[tuple[Folder, str]]:
+def walk_files(root: Root, parts: Parts) -> Iterator[tuple[Folder, str]]:
     """Every file below the folder at *parts*, in path order: the folder that holds it, open, and its name there.
 
     Where there is no such folder, there is nothing.
@@ -97,7 +98,7 @@ def walk(root: Root, parts: Parts) -> Iterator[tuple[Folder, str]]:
         return
 
 
-def unreadable(root: Root, parts: Parts) -> Iterator[MemoryStoreError]:
+def unreadable_folders(root: Root, parts: Parts) -> Iterator[MemoryStoreError]:
     """Why the folder at *parts*, or one below it, cannot be read: what the walks above pass over in silence.
 
     Where there is no such folder, there is nothing to tell.
@@ -114,7 +115,7 @@ def unreadable(root: Root, parts: Parts) -> Iterator[MemoryStoreError]:
         yield error
         return
     for name in inner if len(parts) < MAX_DEPTH else ():
-        yield from unreadable(root, (*parts, name))
+        yield from unreadable_folders(root, (*parts, name))
 
 
 def _walk(folder: Folder) -> Iterator[tuple[Folder, str]]:
@@ -130,11 +131,11 @@ def _walk(folder: Folder) -> Iterator[tuple[Folder, str]]:
 def _texts(root: Root, parts: Parts, max_bytes: int) -> Iterator[_Text]:
     """Path and bytes of every file at *parts*, in path order; unreadable and oversize ones are left out."""
     try:
-        with root.place(parts) as (folder, name):
+        with root.parent_of(parts) as (folder, name):
             alone = folder.read(name, max_bytes)
             path = path_of(folder, name)
     except OSError:
-        for folder, name in walk(root, parts):
+        for folder, name in walk_files(root, parts):
             try:
                 data = folder.read(name, max_bytes)
             except OSError:
@@ -207,7 +208,7 @@ def _advance(steps: tuple[_Step, ...], states: frozenset[int], name: str, *, is_
 
 
 def _glob_steps(pattern: str) -> tuple[_Step, ...]:
-    shown = shorten(pattern)
+    shown = quote_for_error(pattern)
     if "\0" in pattern or pattern.startswith("/") or ".." in pattern.split("/"):
         raise MemoryStorePathError(f"memory pattern {shown} may not be absolute or contain `..` or NUL")
     if len(pattern) > MAX_GLOB_CHARS:

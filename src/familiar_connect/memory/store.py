@@ -27,8 +27,8 @@ from familiar_connect.errors import (
 )
 from familiar_connect.memory import search
 from familiar_connect.memory.audit import AuditLog, hash_of
-from familiar_connect.memory.paths import CAN_HOLD_FOLDERS, Folder, Parts, Root, failure, shorten, split_path
-from familiar_connect.memory.together import Change, Standing, make_together
+from familiar_connect.memory.batch_write import FileChange, FileState, write_batch
+from familiar_connect.memory.paths import CAN_HOLD_FOLDERS, Folder, Parts, Root, failure, quote_for_error, split_path
 from familiar_connect.memory.types import (
     DEFAULT_MAX_FILE_BYTES,
     DEFAULT_MAX_FILES_PER_DIR,
@@ -40,7 +40,7 @@ from familiar_connect.memory.types import (
     Operation,
 )
 from familiar_connect.support.clock import Clock, SystemClock
-from familiar_connect.support.files import locked, temporary_name, write_new
+from familiar_connect.support.files import open_locked, temporary_name, write_new
 
 __all__ = [
     "DEFAULT_MAX_FILES_PER_DIR",
@@ -111,7 +111,8 @@ class MemoryStore:
                         found.append(entry)
                     if len(found) > self.limits.max_files_per_dir:
                         raise MemoryStoreSizeLimitError(
-                            f"memory folder {shorten(rel_path)} holds more than {self.limits.max_files_per_dir} files; "
+                            f"memory folder {quote_for_error(rel_path)} holds more than "
+                            f"{self.limits.max_files_per_dir} files; "
                             "move some into folders of their own"
                         )
         except OSError as error:
@@ -125,7 +126,8 @@ class MemoryStore:
             return data.decode("utf-8")
         except UnicodeDecodeError as error:
             raise MemoryStoreEncodingError(
-                f"memory file {shorten(rel_path)} is not UTF-8 text (byte {error.start}); save it again as UTF-8"
+                f"memory file {quote_for_error(rel_path)} is not UTF-8 text (byte {error.start}); "
+                "save it again as UTF-8"
             ) from None
 
     def read_if_present(self, rel_path: str) -> str | None:
@@ -143,7 +145,7 @@ class MemoryStore:
     def exists(self, rel_path: str) -> bool:
         """Whether a plain file stands at *rel_path*."""
         try:
-            with self._tree.place(split_path(rel_path)) as (folder, name):
+            with self._tree.parent_of(split_path(rel_path)) as (folder, name):
                 return stat.S_ISREG(folder.lstat(name).st_mode)
         except OSError:
             return False
@@ -172,18 +174,18 @@ class MemoryStore:
         for name, text in texts.items():
             path = "/".join((*folder_parts, name))
             if split_path(path) != (*folder_parts, name):
-                raise MemoryStorePathError(f"{shorten(name)} is no name of a memory file")
+                raise MemoryStorePathError(f"{quote_for_error(name)} is no name of a memory file")
             encoded[name] = _encode(path, text)
             _check_size(path, len(encoded[name]), self.limits.max_file_bytes)
         try:
             with self._lock, self._alone(), self._tree.folder(folder_parts, create=True) as folder:
                 self._sweep(folder)
-                changes: list[Change] = []
+                changes: list[FileChange] = []
                 for name, data in encoded.items():
-                    old = _standing(folder, name, required=False)
-                    entry = self._told(folder, name, "write", data, old, data, source=source)
-                    changes.append(Change(name, entry, old, data))
-                make_together(folder, self.audit, changes, made=self._entries)
+                    old = _current_state(folder, name, required=False)
+                    entry = self._audit_entry(folder, name, "write", data, old, data, source=source)
+                    changes.append(FileChange(name, entry, old, data))
+                write_batch(folder, self.audit, changes, made=self._entries)
         except OSError as error:
             raise failure("write", rel_path, error) from None
 
@@ -212,15 +214,15 @@ class MemoryStore:
 
     def glob(self, pattern: str) -> list[str]:
         """Files whose path matches *pattern*, sorted, up to the cap; see `memory.search`."""
-        return search.glob(self._tree, self.limits, pattern)
+        return search.glob_tree(self._tree, self.limits, pattern)
 
-    def unreadable(self, rel_path: str = "") -> list[str]:
+    def unreadable_folders(self, rel_path: str = "") -> list[str]:
         """Why folders at or below *rel_path* cannot be read, a sentence for each; `glob` and `grep` pass them over."""
-        return [str(error) for error in search.unreadable(self._tree, split_path(rel_path))]
+        return [str(error) for error in search.unreadable_folders(self._tree, split_path(rel_path))]
 
     def grep(self, pattern: str, rel_path: str = "", case_insensitive: bool = True) -> list[GrepHit]:
         """The first match of every matching line, up to the cap; see `memory.search`."""
-        return search.grep(self._tree, self.limits, pattern, split_path(rel_path), ignore_case=case_insensitive)
+        return search.grep_tree(self._tree, self.limits, pattern, split_path(rel_path), ignore_case=case_insensitive)
 
     async def grep_async(self, pattern: str, rel_path: str = "", case_insensitive: bool = True) -> list[GrepHit]:
         """`grep`, off the event loop."""
@@ -228,13 +230,13 @@ class MemoryStore:
 
     def _read(self, rel_path: str, max_bytes: int) -> bytes:
         try:
-            with self._tree.place(split_path(rel_path)) as (folder, name):
+            with self._tree.parent_of(split_path(rel_path)) as (folder, name):
                 data = folder.read(name, max_bytes)
         except OSError as error:
             raise failure("read", rel_path, error) from None
         if data is None:
             raise MemoryStoreSizeLimitError(
-                f"memory file {shorten(rel_path)} is larger than {max_bytes} bytes; shorten or split it"
+                f"memory file {quote_for_error(rel_path)} is larger than {max_bytes} bytes; shorten or split it"
             )
         return data
 
@@ -252,13 +254,13 @@ class MemoryStore:
         parts = split_path(rel_path)
         verb = "delete" if operation == "delete" else "write"
         try:
-            with self._lock, self._alone(), self._tree.place(parts, create=operation != "delete") as (folder, name):
-                old = _standing(folder, name, required=operation == "delete")
+            with self._lock, self._alone(), self._tree.parent_of(parts, create=operation != "delete") as (folder, name):
+                old = _current_state(folder, name, required=operation == "delete")
                 new = None if operation == "delete" else data
                 if operation == "append" and old is not None:
                     new = old.data + data
                     _check_size(rel_path, len(new), self.limits.max_file_bytes)
-                entry = self._told(folder, name, operation, data, old, new, source=source)
+                entry = self._audit_entry(folder, name, operation, data, old, new, source=source)
                 entry = replace(entry, run_id=run_id, turn_range=turn_range)
                 self._sweep(folder)
                 self._commit(folder, name, entry, old, new)
@@ -273,15 +275,15 @@ class MemoryStore:
         Without an audit there is no place for a lock file, so the root itself is locked, where it can be opened.
         """
         if self.audit is not None:
-            with self.audit.alone():
+            with self.audit.exclusive_lock():
                 yield
         elif CAN_HOLD_FOLDERS:
-            with locked(self.root, os.O_RDONLY):
+            with open_locked(self.root, os.O_RDONLY):
                 yield
         else:
             yield
 
-    def _commit(self, folder: Folder, name: str, entry: AuditEntry, old: Standing | None, new: bytes | None) -> None:
+    def _commit(self, folder: Folder, name: str, entry: AuditEntry, old: FileState | None, new: bytes | None) -> None:
         temporary = temporary_name()
         try:
             if new is not None:
@@ -302,13 +304,13 @@ class MemoryStore:
         folder.sync()
         self._finish(entry)
 
-    def _told(
+    def _audit_entry(
         self,
         folder: Folder,
         name: str,
         operation: Operation,
         data: bytes,
-        old: Standing | None,
+        old: FileState | None,
         new: bytes | None,
         *,
         source: str,
@@ -328,7 +330,7 @@ class MemoryStore:
             folder.sweep()
             self._swept.add(folder.parts)
 
-    def _announce(self, entry: AuditEntry, old: Standing | None, new: bytes | None) -> None:
+    def _announce(self, entry: AuditEntry, old: FileState | None, new: bytes | None) -> None:
         """Keep both texts and log the change, and before it whatever another hand did to the file since our last."""
         if self.audit is None:
             return
@@ -336,7 +338,7 @@ class MemoryStore:
             self.audit.keep(old.data)
         if new is not None:
             self.audit.keep(new)
-        self.audit.notice(entry.rel_path, entry.hash_before, len(old.data) if old else 0)
+        self.audit.reconcile_file(entry.rel_path, entry.hash_before, len(old.data) if old else 0)
         self.audit.announce(entry)
 
     def _finish(self, entry: AuditEntry) -> None:
@@ -353,7 +355,7 @@ class MemoryStore:
         """The entry for *item*, or None for what is neither file nor folder inside the root."""
         try:
             if item.is_symlink():
-                with self._tree.place((*folder.parts, item.name)) as (home, name):
+                with self._tree.parent_of((*folder.parts, item.name)) as (home, name):
                     facts = home.lstat(name)
             else:
                 facts = item.stat(follow_symlinks=False)
@@ -366,7 +368,7 @@ class MemoryStore:
         return MemoryEntry(name=item.name, is_dir=is_dir, size_bytes=0 if is_dir else facts.st_size, modified=modified)
 
 
-def _standing(folder: Folder, name: str, *, required: bool) -> Standing | None:
+def _current_state(folder: Folder, name: str, *, required: bool) -> FileState | None:
     try:
         facts = folder.lstat(name)
         data = folder.read(name, MAX_BINARY_BYTES)
@@ -376,10 +378,10 @@ def _standing(folder: Folder, name: str, *, required: bool) -> Standing | None:
         return None
     if data is None:
         raise MemoryStoreSizeLimitError(
-            f"memory file {shorten(search.path_of(folder, name))} is larger than {MAX_BINARY_BYTES} bytes, "
+            f"memory file {quote_for_error(search.path_of(folder, name))} is larger than {MAX_BINARY_BYTES} bytes, "
             "too large to keep a copy of; move it away first"
         )
-    return Standing(data, stat.S_IMODE(facts.st_mode))
+    return FileState(data, stat.S_IMODE(facts.st_mode))
 
 
 def _encode(rel_path: str, content: str) -> bytes:
@@ -387,12 +389,13 @@ def _encode(rel_path: str, content: str) -> bytes:
         return content.encode("utf-8")
     except UnicodeEncodeError:
         raise MemoryStoreEncodingError(
-            f"the text for memory file {shorten(rel_path)} holds half a character (a lone surrogate)"
+            f"the text for memory file {quote_for_error(rel_path)} holds half a character (a lone surrogate)"
         ) from None
 
 
 def _check_size(rel_path: str, size: int, cap: int) -> None:
     if size > cap:
         raise MemoryStoreSizeLimitError(
-            f"memory file {shorten(rel_path)} would be {size} bytes, more than the {cap} allowed; shorten or split it"
+            f"memory file {quote_for_error(rel_path)} would be {size} bytes, more than the {cap} allowed; "
+            "shorten or split it"
         )

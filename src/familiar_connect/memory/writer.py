@@ -28,23 +28,28 @@ from familiar_connect.identity import Author, PrivacyLevel
 from familiar_connect.llm.types import Message
 from familiar_connect.memory.people import rebuild_aliases
 from familiar_connect.memory.store import MemoryStore
-from familiar_connect.memory.writing.apply import Applied, apply_plan, no_step
+from familiar_connect.memory.versioning.provenance import Provenance
+from familiar_connect.memory.writing.apply import ApplyResult, apply_plan, no_step
 from familiar_connect.memory.writing.batch import Batch, Bounds, authors_of, cut_batch
-from familiar_connect.memory.writing.decide import Run, plan_from_answer, plan_from_transcript, understand
 from familiar_connect.memory.writing.journal import (
     PENDING,
     QUARANTINE_NAME,
     Attempts,
     Entry,
     Journal,
-    Runs,
+    RunLog,
     quarantine_plan,
-    sole_writer,
+    writer_lock,
 )
 from familiar_connect.memory.writing.plan import WRITER_SOURCE, Plan, RefusedEdit
-from familiar_connect.memory.writing.prompt import gather, messages
-from familiar_connect.memory.writing.provenance import Provenance
-from familiar_connect.support.aio import finish, off_loop
+from familiar_connect.memory.writing.plan_edits import (
+    WriterRun,
+    interpret_reply,
+    plan_from_answer,
+    plan_from_transcript,
+)
+from familiar_connect.memory.writing.prompt import build_messages, read_material
+from familiar_connect.support.aio import off_loop, run_to_end
 from familiar_connect.support.clock import Clock, SystemClock
 
 MAX_ATTEMPTS = 3
@@ -121,7 +126,7 @@ class MemoryWriter:
         self._provenance = Provenance(audit.folder) if audit is not None else None
         self._journal = Journal(self._folder or memory_store.root / ".writing", transient=audit is None)
         self._attempts = Attempts(self._folder)
-        self.runs = Runs(self._folder)
+        self.runs = RunLog(self._folder)
         self._locks: dict[asyncio.AbstractEventLoop, asyncio.Lock] = {}
 
     @property
@@ -192,21 +197,21 @@ class MemoryWriter:
 
     async def _write_up(self, batch: Batch, *, counted: bool = True) -> MemoryWriterResult:
         now = self._clock.now()
-        run = Run(run_id=new_run_id(self._clock), familiar_id=self.familiar_id, now=now.astimezone(self.zone))
+        run = WriterRun(run_id=new_run_id(self._clock), familiar_id=self.familiar_id, now=now.astimezone(self.zone))
         if not self._writes_prose():
             plan = await off_loop(plan_from_transcript, self.memory_store, batch, run)
         else:
             bounds = self._fitting_bounds()
-            material = await off_loop(gather, self.memory_store, batch, self.familiar_id, bounds)
-            reply = await self._ask(messages(batch, material, bounds))
+            material = await off_loop(read_material, self.memory_store, batch, self.familiar_id, bounds)
+            reply = await self._ask(build_messages(batch, material, bounds))
             self._step("model answered")
-            answer = await off_loop(understand, reply, material.name)
+            answer = await off_loop(interpret_reply, reply, material.name)
             if isinstance(answer, str):
-                return await finish(off_loop(self._failed, batch, run, answer, reply or "", counted))
+                return await run_to_end(off_loop(self._failed, batch, run, answer, reply or "", counted))
             plan = await off_loop(plan_from_answer, self.memory_store, batch, material, answer, run)
         self._step("decided")
         entry = Entry(plan=plan, proposed=self.review, again=not counted)
-        result = await finish(off_loop(self._carry_out, entry, batch.authors))
+        result = await run_to_end(off_loop(self._carry_out, entry, batch.authors))
         result.turns_summarized = len(batch.turns)
         return result
 
@@ -219,7 +224,7 @@ class MemoryWriter:
         content: str | None = getattr(reply, "content", None)
         return content if isinstance(content, str) else None
 
-    def _failed(self, batch: Batch, run: Run, reason: str, reply: str, counted: bool) -> MemoryWriterResult:
+    def _failed(self, batch: Batch, run: WriterRun, reason: str, reply: str, counted: bool) -> MemoryWriterResult:
         """Count an answer that was none; after the last attempt, put the batch aside."""
         if not counted:
             return MemoryWriterResult(run_id=run.run_id, state="unparsed")
@@ -242,7 +247,7 @@ class MemoryWriter:
                 self._step("journal: before")
                 self._journal.write(entry)
                 self._step("journal: written")
-            applied = Applied() if journaled and self._was_finished(entry) else self._apply(entry, authors)
+            applied = ApplyResult() if journaled and self._was_finished(entry) else self._apply(entry, authors)
             self._attempts.clear()
             result = self._result(entry, applied)
             self.runs.add(entry.plan, state=result.state, written=applied.written, refused=tuple(result.refused))
@@ -255,13 +260,13 @@ class MemoryWriter:
         self._report(result)
         return result
 
-    def _apply(self, entry: Entry, authors: tuple[Author, ...]) -> Applied:
+    def _apply(self, entry: Entry, authors: tuple[Author, ...]) -> ApplyResult:
         """The plan in the files (or before the owner), then the watermark."""
         plan = entry.plan
         if entry.proposed and self.pending is not None:
             self.pending.propose(plan)
             self._step("proposed")
-            applied = Applied()
+            applied = ApplyResult()
         else:
             applied = apply_plan(self.memory_store, plan, provenance=self._provenance, step=self._step)
             if not entry.quarantine:
@@ -276,7 +281,7 @@ class MemoryWriter:
         mark = self.history_store.get_writer_watermark(familiar_id=self.familiar_id)
         return not entry.again and mark is not None and mark.last_written_id >= entry.plan.turn_range[1]
 
-    def _result(self, entry: Entry, applied: Applied) -> MemoryWriterResult:
+    def _result(self, entry: Entry, applied: ApplyResult) -> MemoryWriterResult:
         plan = entry.plan
         state = "quarantined" if entry.quarantine else "proposed" if entry.proposed else "written"
         paths = [] if state != "written" else [*applied.written, *applied.unchanged]
@@ -306,7 +311,7 @@ class MemoryWriter:
     # What an ended process left
 
     async def _recover(self) -> MemoryWriterResult | None:
-        return await finish(off_loop(self._finish_journal))
+        return await run_to_end(off_loop(self._finish_journal))
 
     def _finish_journal(self) -> MemoryWriterResult | None:
         entry = self._journal.read()
@@ -317,7 +322,7 @@ class MemoryWriter:
             return None
         logger.info("finishing a memory pass that was cut short", extra={"run": entry.plan.run_id})
         turns = self._turns_between(*entry.plan.turn_range)
-        result = self._carry_out(entry, authors_of(self._heard(turns)), journaled=True)
+        result = self._carry_out(entry, authors_of(self._without_private(turns)), journaled=True)
         result.turns_summarized = 0 if entry.quarantine else len(turns)
         return result
 
@@ -326,7 +331,7 @@ class MemoryWriter:
             familiar_id=self.familiar_id, after_id=first - 1, max_id=last, limit=MAX_TURNS_RECALLED
         )
 
-    def _heard(self, turns: list[HistoryTurn]) -> list[HistoryTurn]:
+    def _without_private(self, turns: list[HistoryTurn]) -> list[HistoryTurn]:
         allows = self.privacy
         if allows is None:
             return turns
@@ -351,9 +356,9 @@ class MemoryWriter:
         loop = asyncio.get_running_loop()
         self._locks = {known: lock for known, lock in self._locks.items() if not known.is_closed()}
         async with self._locks.setdefault(loop, asyncio.Lock()):
-            held = sole_writer(self._folder)
+            held = writer_lock(self._folder)
             try:
-                await finish(off_loop(held.__enter__))
+                await run_to_end(off_loop(held.__enter__))
                 yield
             finally:
                 held.__exit__(None, None, None)

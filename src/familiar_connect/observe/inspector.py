@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from familiar_connect.observe.facts import count, mappings, number, outcomes_of
 from familiar_connect.observe.last_context import NOTES, SEPARATOR
-from familiar_connect.observe.replay import ReplayRecord
+from familiar_connect.observe.replay_store import ReplayRecord
 from familiar_connect.observe.report import seconds
 from familiar_connect.observe.trace import TurnTrace
+from familiar_connect.observe.trace_values import count_or_zero, finite_number, only_mappings, provider_outcomes
 
 MODEL_FACTS = (
     "model",
@@ -59,7 +59,7 @@ def turn_as_json(trace: TurnTrace, record: ReplayRecord | None = None, messages:
         "trace": json.loads(json.dumps(asdict(trace), default=str)),
         "blocks": [asdict(line) for line in block_lines(trace, record)],
         "dropped": _dropped(trace, record),
-        "providers": outcomes_of(trace),
+        "providers": provider_outcomes(trace),
         "model": model_facts(trace),
         "prefix": {key: trace.fact(key) for key in PREFIX_FACTS},
         "replayable": record is not None,
@@ -72,7 +72,7 @@ def turn_as_json(trace: TurnTrace, record: ReplayRecord | None = None, messages:
 def turn_facts(trace: TurnTrace) -> dict[str, Any]:
     """What the one INFO line of a turn says beside its message."""
     model = model_facts(trace)
-    outcomes = outcomes_of(trace)
+    outcomes = provider_outcomes(trace)
     facts: dict[str, Any] = {
         "trace_id": trace.trace_id,
         "familiar_id": trace.familiar_id,
@@ -106,12 +106,12 @@ def block_lines(trace: TurnTrace, record: ReplayRecord | None = None) -> list[Bl
     lines = []
     for place, block in enumerate(kept, start=1):
         note = shortened.get(_origin(block))
-        fate = f"shortened by {note['tokens_dropped']}: {why(note)}" if note else "kept"
-        lines.append(_line(block, place, count(block.get("tokens")), fate))
+        fate = f"shortened by {note['tokens_dropped']}: {cut_reason(note)}" if note else "kept"
+        lines.append(_line(block, place, count_or_zero(block.get("tokens")), fate))
     for note in notes:
         if note not in shortened.values():
             tag = _tag_of_cut(blocks, note)
-            lines.append(_line({**note, "tag": tag}, None, note["tokens_dropped"], f"cut: {why(note)}"))
+            lines.append(_line({**note, "tag": tag}, None, note["tokens_dropped"], f"cut: {cut_reason(note)}"))
     return lines
 
 
@@ -130,7 +130,7 @@ def _tag_of_cut(blocks: Sequence[Mapping[str, Any]], note: Mapping[str, Any]) ->
     return next((block.get("tag") for block in cut if _origin(block) == _origin(note)), None)
 
 
-def why(note: Mapping[str, Any]) -> str:
+def cut_reason(note: Mapping[str, Any]) -> str:
     """What had no room for what was cut."""
     full = note.get("full") or "layer"
     return {
@@ -141,7 +141,7 @@ def why(note: Mapping[str, Any]) -> str:
 
 
 def _recorded_blocks(trace: TurnTrace, record: ReplayRecord | None) -> list[Mapping[str, Any]]:
-    if traced := mappings(trace.fact("tokens_by_block")):
+    if traced := only_mappings(trace.fact("tokens_by_block")):
         return traced
     kept = record.kept if record else ()
     return [
@@ -161,13 +161,13 @@ def cuts(trace: TurnTrace, record: ReplayRecord | None = None) -> list[dict[str,
     for note in _dropped(trace, record):
         key = (*_origin(note), str(note["reason"]), str(note["full"]))
         before = found.get(key, {"tokens_dropped": 0})
-        found[key] = {**note, "tokens_dropped": before["tokens_dropped"] + count(note["tokens_dropped"])}
+        found[key] = {**note, "tokens_dropped": before["tokens_dropped"] + count_or_zero(note["tokens_dropped"])}
     return list(found.values())
 
 
 def _dropped(trace: TurnTrace, record: ReplayRecord | None) -> list[dict[str, Any]]:
     """Every cut: those of assembly, and those a model's window asked for later."""
-    traced = [note for span in trace.stages for note in mappings(span.metadata.get("dropped"))]
+    traced = [note for span in trace.stages for note in only_mappings(span.metadata.get("dropped"))]
     found = traced or ([{**asdict(note), "layer": note.layer.value} for note in record.dropped] if record else [])
     unknown = {"layer": "", "source": "", "reason": "dropped", "tokens_dropped": 0, "full": "layer"}
     return [{**unknown, **note} for note in found]
@@ -238,35 +238,35 @@ def _providers(trace: TurnTrace) -> str:
         [
             each.get("id", ""),
             each.get("status", ""),
-            seconds(number(each.get("duration_s")) or 0.0),
+            seconds(finite_number(each.get("duration_s")) or 0.0),
             each.get("error") or "",
         ]
-        for each in outcomes_of(trace)
+        for each in provider_outcomes(trace)
     ]
     return "## Providers\n\n" + markdown_table(["provider", "status", "took", "error"], rows) if rows else ""
 
 
 def _model(trace: TurnTrace) -> str:
-    line = model_line(trace)
+    line = model_facts_line(trace)
     return f"## Model\n\n{line}" if line else ""
 
 
-def model_line(trace: TurnTrace) -> str:
+def model_facts_line(trace: TurnTrace) -> str:
     """The model's part in one line; what it counted itself is said to be its own count."""
     facts = model_facts(trace)
     words = [str(facts["model"])] if facts.get("model") else []
     if facts.get("provider"):
         words.append(f"by {facts['provider']}")
-    if (first := number(facts.get("first_token_s"))) is not None:
+    if (first := finite_number(facts.get("first_token_s"))) is not None:
         words.append(f"first token after {seconds(first)}")
     labels = (("prompt_tokens", "prompt"), ("cached_tokens", "cached"), ("completion_tokens", "written"))
-    counts = [f"{count(facts[key])} {label}" for key, label in labels if facts.get(key) is not None]
+    counts = [f"{count_or_zero(facts[key])} {label}" for key, label in labels if facts.get(key) is not None]
     if counts:
         words.append(f"tokens by the model's own count: {', '.join(counts)}")
     if facts.get("finish_reason"):
         words.append(f"ended by {facts['finish_reason']}")
-    if count(facts.get("attempts")) > 1:
-        words.append(f"{count(facts['attempts'])} attempts")
+    if count_or_zero(facts.get("attempts")) > 1:
+        words.append(f"{count_or_zero(facts['attempts'])} attempts")
     return " · ".join(words)
 
 
@@ -279,7 +279,7 @@ def prefix_line(trace: TurnTrace) -> str:
     """How much of the prompt was new; a first prompt after a start has none before it to be compared with."""
     if trace.fact("prefix_compared") is False:
         return "The prompt before this one is not known in this run, so nothing can be said to repeat."
-    ratio = number(trace.fact("prefix_ratio"))
+    ratio = finite_number(trace.fact("prefix_ratio"))
     if ratio is None:
         return ""
     ended_by = trace.fact("prefix_ended_by")

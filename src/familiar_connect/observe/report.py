@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from familiar_connect.observe.facts import mappings, number
 from familiar_connect.observe.trace import TurnTrace
+from familiar_connect.observe.trace_values import finite_number, only_mappings
 
 NOTHING = "No turns recorded yet."
 WITHOUT_TAG = "(none)"
@@ -71,7 +71,7 @@ def provider_success_rates(traces: Sequence[TurnTrace]) -> str:
     outcomes: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for trace in traces:
         for span in trace.stages:
-            for outcome in mappings(span.metadata.get("provider_outcomes")):
+            for outcome in only_mappings(span.metadata.get("provider_outcomes")):
                 outcomes[str(outcome.get("id", "?"))].append(outcome)
     if not outcomes:
         return "Providers\nNo provider outcomes recorded."
@@ -132,7 +132,7 @@ def _fact(trace: TurnTrace, stage: str, key: str) -> Any:
 
 def _numbers(values: Iterable[Any]) -> list[float]:
     """Those of *values* that are numbers, written as text or not."""
-    return [found for value in values if (found := number(value)) is not None]
+    return [found for value in values if (found := finite_number(value)) is not None]
 
 
 def _seconds(timestamp: str) -> float:

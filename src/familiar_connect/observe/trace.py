@@ -80,21 +80,21 @@ class TraceBuilder:
         self._tags: dict[str, str] = {}
         self.trace_id = new_id() if new_id else self._new_id()
 
-    def elapsed(self) -> float:
+    def seconds_since_start(self) -> float:
         """Seconds since the turn began."""
         return self._clock.monotonic() - self._started
 
     @asynccontextmanager
     async def span(self, name: str, **metadata: Any) -> AsyncIterator[dict[str, Any]]:
         """Time a stage; what the body puts into the yielded dict is kept with it, whatever happens."""
-        start_s = self.elapsed()
+        start_s = self.seconds_since_start()
         try:
             yield metadata
         except BaseException as failure:
             metadata.setdefault("error", type(failure).__name__)
             raise
         finally:
-            self.add_span(name, start_s, self.elapsed() - start_s, metadata)
+            self.add_span(name, start_s, self.seconds_since_start() - start_s, metadata)
 
     def add_span(self, name: str, start_s: float, duration_s: float, metadata: Mapping[str, Any] | None = None) -> None:
         """A stage that was timed elsewhere, such as a stream that outlives a block of code."""
@@ -125,7 +125,7 @@ class TraceBuilder:
             guild_id=self._guild_id,
             modality=self._modality,
             timestamp=self._timestamp.isoformat(),
-            total_duration_s=self.elapsed(),
+            total_duration_s=self.seconds_since_start(),
             stages=tuple(self._spans),
             tags=dict(self._tags),
         )

@@ -16,7 +16,7 @@ from familiar_connect.support.clock import Clock, SystemClock
 logger = logging.getLogger(__name__)
 
 FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 300.0
-CALM_S = 120.0
+HEALTHY_AFTER_S = 120.0
 """A platform that ran this long was well: its next crash counts as the first."""
 
 Tell = Callable[[str], None]
@@ -30,7 +30,7 @@ async def run_all(
     async with asyncio.TaskGroup() as group:
         tasks = {
             platform.id: group.create_task(
-                keep_up(platform, tell=tell, clock=clock, sleep=sleep), name=f"platform {platform.id}"
+                run_with_restarts(platform, tell=tell, clock=clock, sleep=sleep), name=f"platform {platform.id}"
             )
             for platform in platforms
         }
@@ -38,7 +38,7 @@ async def run_all(
     return {name: error for name, error in ended.items() if error is not None}
 
 
-async def keep_up(
+async def run_with_restarts(
     platform: Platform, *, tell: Tell, clock: Clock | None = None, sleep: Sleep = asyncio.sleep
 ) -> SetupError | None:
     """Run *platform*, again after each crash; None when it ended by itself, else what the owner must mend."""
@@ -54,7 +54,7 @@ async def keep_up(
             tell(f"{platform.id} stays off: {error}")
             return error
         except Exception as error:  # isolation: one door that breaks closes no other
-            if clock.monotonic() - began >= CALM_S:
+            if clock.monotonic() - began >= HEALTHY_AFTER_S:
                 wait_s = FIRST_WAIT_S
             logger.info(
                 "a platform stopped and is started again",

@@ -13,27 +13,27 @@ from familiar_connect.chat.directives import CONTINUE
 from familiar_connect.chat.types import Directives
 from familiar_connect.context.types import ContextItem, ContextRequest, ItemTag, Layer, Prompt
 from familiar_connect.llm.types import Part, TextPart
-from familiar_connect.presets.macros import chance
-from familiar_connect.presets.macros.types import MacroContext
-from familiar_connect.presets.orders import nodes_of
-from familiar_connect.presets.reassemble import Layout, reassemble
-from familiar_connect.presets.resolve import resolve
-from familiar_connect.presets.silly.assemble import assemble
-from familiar_connect.presets.silly.types import SillyInputs
-from familiar_connect.presets.turn.speech import BEFORE, named, names_behavior, spoken
-from familiar_connect.presets.turn.values import (
-    chance_of,
+from familiar_connect.presets.macro_context import (
+    build_macro_context,
     char_of,
     chat_lines,
-    generation_of,
-    macro_values,
-    read,
+    expand_all_macros,
+    generation_kind,
+    rng_for,
     speaker_of,
-    unsealed,
+    unseal_braces,
 )
+from familiar_connect.presets.macros import random_choice
+from familiar_connect.presets.macros.types import MacroContext
+from familiar_connect.presets.name_prefixes import NAMES_CONTENT, names_behavior, with_char_prefix, with_speaker_names
+from familiar_connect.presets.prompt_order import nodes_of
+from familiar_connect.presets.reassemble import PresetLayout, reassemble
+from familiar_connect.presets.resolve_nodes import resolve_nodes
+from familiar_connect.presets.sillytavern.assemble import assemble
+from familiar_connect.presets.sillytavern.types import SillyTavernInputs
 from familiar_connect.presets.types import CardFields, Preset, PresetFidelity, PresetSettings
 
-QUOTING = frozenset(
+QUOTED_TAGS = frozenset(
     {
         ItemTag.DIALOGUE,
         ItemTag.SHORT_TERM,
@@ -48,14 +48,14 @@ QUOTING = frozenset(
     }
 )
 """Blocks made of what people said or what is remembered of it."""
-QUOTING_SOURCES = ("history:", "interruption")
+QUOTED_SOURCES = ("history:", "interruption")
 
 
 class NativeArranger:
     """Leaves every block where it stands; random choices are made last."""
 
     def arrange(self, prompt: Prompt, request: ContextRequest) -> Prompt:
-        return choose(prompt, chance_of(request, "choices"))
+        return make_random_choices(prompt, rng_for(request, "choices"))
 
 
 class PresetArranger:
@@ -64,42 +64,42 @@ class PresetArranger:
     def arrange(self, prompt: Prompt, request: ContextRequest) -> Prompt:
         active = request.preset
         if active is not None and active.fidelity is PresetFidelity.sillytavern:
-            return as_sillytavern(prompt, request, active.preset)
+            return arrange_as_sillytavern(prompt, request, active.preset)
         if active is None or is_impersonation(request):
             return NativeArranger().arrange(prompt, request)
-        return choose_and_unseal(with_memory(prompt, request, active.preset), request)
+        return make_choices_and_unseal(arrange_with_memory(prompt, request, active.preset), request)
 
 
 def is_impersonation(request: ContextRequest) -> bool:
     return request.turn is not None and request.turn.flags.impersonation
 
 
-def with_memory(prompt: Prompt, request: ContextRequest, preset: Preset) -> Prompt:
+def arrange_with_memory(prompt: Prompt, request: ContextRequest, preset: Preset) -> Prompt:
     """*prompt* in the order of *preset*, with all our blocks; quoted text in the preset's words is still sealed."""
     settings = preset.settings
     slug = request.author.slug if request.author else ""
-    ctx = _values(prompt, request, slug)
-    resolved = resolve(nodes_of(preset, PresetFidelity.with_memory), ctx)
-    layout = Layout(
+    ctx = _macro_context(prompt, request, slug)
+    resolved = resolve_nodes(nodes_of(preset, PresetFidelity.with_memory), ctx)
+    layout = PresetLayout(
         preset=preset.name,
         speaker=slug,
         fields={name: getattr(ctx, name) for name in ("description", "personality", "scenario", "persona")},
-        new_chat=read(settings.new_chat_prompt, ctx),
-        new_example=read(settings.new_example_chat_prompt, ctx),
+        new_chat=expand_all_macros(settings.new_chat_prompt, ctx),
+        new_example=expand_all_macros(settings.new_example_chat_prompt, ctx),
     )
-    items = reassemble(spoken(prompt.items, settings, char=ctx.char), resolved, layout)
+    items = reassemble(with_speaker_names(prompt.items, settings, char=ctx.char), resolved, layout)
     directives = _with_prefill(_with_nudges(prompt.directives, request, settings, ctx), preset, ctx)
     return replace(prompt, items=tuple(items), directives=directives, squash=settings.squash_system_messages)
 
 
-def _values(prompt: Prompt, request: ContextRequest, slug: str) -> MacroContext:
+def _macro_context(prompt: Prompt, request: ContextRequest, slug: str) -> MacroContext:
     people = [item.text for item in prompt.items if item.tag is ItemTag.PEOPLE and item.key and item.key == slug]
     summary = [item.text for item in prompt.items if item.tag is ItemTag.SUMMARY]
-    return macro_values(
+    return build_macro_context(
         request,
         chat_lines(prompt.items, char_of(request)),
         user=speaker_of(request),
-        rng=chance_of(request, "preset"),
+        rng=rng_for(request, "preset"),
         persona="\n".join(people) or request.persona,
         summary="\n".join(summary),
     )
@@ -113,9 +113,9 @@ def _with_nudges(
     if flags is None:
         return directives
     tail = directives.tail
-    if flags.continuation and (nudge := read(settings.continue_nudge_prompt, ctx).strip()):
+    if flags.continuation and (nudge := expand_all_macros(settings.continue_nudge_prompt, ctx).strip()):
         tail = tuple(text.replace(CONTINUE, nudge, 1) if text.startswith(CONTINUE) else text for text in tail)
-    if flags.alter is not None and (nudge := read(settings.group_nudge_prompt, ctx).strip()):
+    if flags.alter is not None and (nudge := expand_all_macros(settings.group_nudge_prompt, ctx).strip()):
         tail = (*tail, nudge)
     return directives if tail == directives.tail else replace(directives, tail=tail)
 
@@ -123,20 +123,20 @@ def _with_nudges(
 def _with_prefill(directives: Directives, preset: Preset, ctx: MacroContext) -> Directives:
     """The turn's own first words, else the preset's; named where all words are."""
     own = directives.prefill or ""
-    words = own.strip() or read(preset.settings.assistant_prefill, ctx).strip()
+    words = own.strip() or expand_all_macros(preset.settings.assistant_prefill, ctx).strip()
     if not words:
         return directives
-    shown = named(words, ctx.char) if names_behavior(preset.settings) == BEFORE else words
+    shown = with_char_prefix(words, ctx.char) if names_behavior(preset.settings) == NAMES_CONTENT else words
     return directives if shown == own else replace(directives, prefill=shown)
 
 
-def as_sillytavern(prompt: Prompt, request: ContextRequest, preset: Preset) -> Prompt:
+def arrange_as_sillytavern(prompt: Prompt, request: ContextRequest, preset: Preset) -> Prompt:
     """What SillyTavern itself would send for this turn: card, preset, persona and chat, none of our words."""
     card = replace(request.card or CardFields(), name=char_of(request))
     user = speaker_of(request)
-    kind = generation_of(request)
+    kind = generation_kind(request)
     turns = [item for item in prompt.items if item.tag is ItemTag.DIALOGUE]
-    inputs = SillyInputs(
+    inputs = SillyTavernInputs(
         preset_name=preset.name,
         nodes=nodes_of(preset, PresetFidelity.sillytavern),
         settings=preset.settings,
@@ -149,7 +149,7 @@ def as_sillytavern(prompt: Prompt, request: ContextRequest, preset: Preset) -> P
             char=card.name,
             user=user,
             now=request.now,
-            rng=chance_of(request, "preset"),
+            rng=rng_for(request, "preset"),
             chat_id=f"{request.familiar_id}/{request.channel_id}",
             generation=kind,
             ours=False,
@@ -157,7 +157,7 @@ def as_sillytavern(prompt: Prompt, request: ContextRequest, preset: Preset) -> P
         kind=kind,
         quiet_prompt=request.turn.flags.manual_prompt if kind == "quiet" and request.turn is not None else "",
         takes_prefill=True,
-        budget=_room(preset.settings),
+        budget=_prompt_budget(preset.settings),
     )
     made = assemble(inputs)
     items = tuple(
@@ -170,45 +170,46 @@ def as_sillytavern(prompt: Prompt, request: ContextRequest, preset: Preset) -> P
     return replace(prompt, items=items, directives=Directives(), dropped=(*missed, *made.dropped))
 
 
-def _room(settings: PresetSettings) -> int | None:
+def _prompt_budget(settings: PresetSettings) -> int | None:
     """Tokens a prompt may take by what the preset says of its window."""
     if not settings.max_context:
         return None
     return max(1, settings.max_context - (settings.max_tokens or 0))
 
 
-def choose_and_unseal(prompt: Prompt, request: ContextRequest) -> Prompt:
+def make_choices_and_unseal(prompt: Prompt, request: ContextRequest) -> Prompt:
     """The last pass: chances are taken, then quoted text gets its braces back."""
-    chosen = choose(prompt, chance_of(request, "choices"))
+    chosen = make_random_choices(prompt, rng_for(request, "choices"))
     prefill = chosen.directives.prefill
-    directives = replace(chosen.directives, prefill=unsealed(prefill)) if prefill else chosen.directives
-    return replace(chosen, items=tuple(map(_unsealed, chosen.items)), directives=directives)
+    directives = replace(chosen.directives, prefill=unseal_braces(prefill)) if prefill else chosen.directives
+    return replace(chosen, items=tuple(map(_unseal_item, chosen.items)), directives=directives)
 
 
-def _unsealed(item: ContextItem) -> ContextItem:
+def _unseal_item(item: ContextItem) -> ContextItem:
     if not item.source.startswith("preset:"):
         return item
-    text = unsealed(item.text)
+    text = unseal_braces(item.text)
     return item if text == item.text else replace(item, parts=(TextPart(text),))
 
 
 # Random choices
 
 
-def choose(prompt: Prompt, rng: random.Random) -> Prompt:
+def make_random_choices(prompt: Prompt, rng: random.Random) -> Prompt:
     """*prompt* with every random choice made in authored text; an item in which nothing is chosen stays the same."""
-    items = tuple(_chosen(item, rng) for item in prompt.items)
-    directives = _last_words(prompt.directives, rng)
+    items = tuple(_with_choices_made(item, rng) for item in prompt.items)
+    directives = _directives_with_choices_made(prompt.directives, rng)
     if directives == prompt.directives and all(new is old for new, old in zip(items, prompt.items, strict=True)):
         return prompt
     return replace(prompt, items=items, directives=directives)
 
 
-def _chosen(item: ContextItem, rng: random.Random) -> ContextItem:
-    if item.tag in QUOTING or item.source.startswith(QUOTING_SOURCES) or not chance.has_choice(item.text):
+def _with_choices_made(item: ContextItem, rng: random.Random) -> ContextItem:
+    if item.tag in QUOTED_TAGS or item.source.startswith(QUOTED_SOURCES) or not random_choice.has_choice(item.text):
         return item
     parts: tuple[Part, ...] = tuple(
-        TextPart(chance.roll_choices(part.text, rng)) if isinstance(part, TextPart) else part for part in item.parts
+        TextPart(random_choice.roll_choices(part.text, rng)) if isinstance(part, TextPart) else part
+        for part in item.parts
     )
     words = None
     if item.words is not None:  # what was said is the end of what is shown
@@ -218,12 +219,12 @@ def _chosen(item: ContextItem, rng: random.Random) -> ContextItem:
     return replace(item, parts=parts, words=words)
 
 
-def _last_words(directives: Directives, rng: random.Random) -> Directives:
+def _directives_with_choices_made(directives: Directives, rng: random.Random) -> Directives:
     """The directives, but for the queued reply, which quotes."""
     return replace(
         directives,
-        lower=tuple(chance.roll_choices(text, rng) for text in directives.lower),
-        tail=tuple(chance.roll_choices(text, rng) for text in directives.tail),
-        uncensor=chance.roll_choices(directives.uncensor, rng) if directives.uncensor else directives.uncensor,
-        prefill=chance.roll_choices(directives.prefill, rng) if directives.prefill else directives.prefill,
+        lower=tuple(random_choice.roll_choices(text, rng) for text in directives.lower),
+        tail=tuple(random_choice.roll_choices(text, rng) for text in directives.tail),
+        uncensor=random_choice.roll_choices(directives.uncensor, rng) if directives.uncensor else directives.uncensor,
+        prefill=random_choice.roll_choices(directives.prefill, rng) if directives.prefill else directives.prefill,
     )

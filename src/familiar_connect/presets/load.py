@@ -16,8 +16,8 @@ from typing import Any, cast, get_args
 
 from familiar_connect.errors import PresetError
 from familiar_connect.llm.types import Role
-from familiar_connect.presets.legacy import is_text_completion, nodes_from_text_completion
-from familiar_connect.presets.orders import BUILT_IN, DEFAULT_ORDER, GLOBAL_ORDER
+from familiar_connect.presets.prompt_order import BUILT_IN, DEFAULT_ORDER, GLOBAL_ORDER
+from familiar_connect.presets.text_completion import is_text_completion, nodes_from_text_completion
 from familiar_connect.presets.types import OrderEntry, Preset, PresetNode, PresetSettings, PromptOrderList
 from familiar_connect.support.text import grapheme_boundary, one_line, printable
 
@@ -73,7 +73,7 @@ def read_preset(raw: bytes | str, name: str) -> Preset:
         return _chat_completion(document, name)
     if is_text_completion(document):
         nodes = tuple(
-            replace(node, name=whole(node.name), content=whole(node.content))
+            replace(node, name=without_surrogates(node.name), content=without_surrogates(node.content))
             for node in nodes_from_text_completion(document)
         )
         if not nodes:
@@ -163,7 +163,9 @@ def _chat_completion(document: Mapping[str, Any], name: str) -> Preset:
     if old and not prompts:
         prompts = list(BUILT_IN.values())
         orders = orders or (PromptOrderList(character_id=GLOBAL_ORDER, entries=DEFAULT_ORDER),)
-        prompts = [replace(node, content=whole(old.get(node.identifier, node.content))) for node in prompts]
+        prompts = [
+            replace(node, content=without_surrogates(old.get(node.identifier, node.content))) for node in prompts
+        ]
     elif old:
         prompts = _filled_in(prompts, old)
     preset = Preset(name=name, prompts=tuple(prompts), orders=orders, settings=_settings(document))
@@ -172,15 +174,17 @@ def _chat_completion(document: Mapping[str, Any], name: str) -> Preset:
 
 def _filled_in(prompts: list[PresetNode], old: Mapping[str, str]) -> list[PresetNode]:
     """*prompts* with the texts of the older settings, which win where they say anything."""
-    filled = [replace(node, content=whole(old.get(node.identifier) or node.content)) for node in prompts]
+    filled = [replace(node, content=without_surrogates(old.get(node.identifier) or node.content)) for node in prompts]
     there = {node.identifier for node in prompts}
-    added = [replace(BUILT_IN[each], content=whole(text)) for each, text in old.items() if each not in there]
+    added = [
+        replace(BUILT_IN[each], content=without_surrogates(text)) for each, text in old.items() if each not in there
+    ]
     return filled + added
 
 
 def _node(prompt: Mapping[str, Any], number: int) -> PresetNode:
     given = prompt.get("identifier")
-    identifier = whole(str(given)) if isinstance(given, str | int) and not isinstance(given, bool) else ""
+    identifier = without_surrogates(str(given)) if isinstance(given, str | int) and not isinstance(given, bool) else ""
     role = prompt.get("role")
     name = prompt.get("name")
     triggers = prompt.get("injection_trigger")
@@ -189,7 +193,7 @@ def _node(prompt: Mapping[str, Any], number: int) -> PresetNode:
     order = _whole_number(_from_text(prompt.get("injection_order")))
     return PresetNode(
         identifier=identifier,
-        name=(whole(one_line(name)) if isinstance(name, str) else "") or identifier,
+        name=(without_surrogates(one_line(name)) if isinstance(name, str) else "") or identifier,
         role=cast(Role, role) if role in get_args(Role) else "system",
         content=_text(prompt.get("content")),
         is_marker=prompt.get("marker") is True,
@@ -199,7 +203,9 @@ def _node(prompt: Mapping[str, Any], number: int) -> PresetNode:
         depth_given=prompt.get("injection_depth") is not None,
         role_given=role in get_args(Role),
         order=100 if order is None else order,
-        triggers=tuple(whole(each) for each in triggers if isinstance(each, str)) if isinstance(triggers, list) else (),
+        triggers=tuple(without_surrogates(each) for each in triggers if isinstance(each, str))
+        if isinstance(triggers, list)
+        else (),
         forbid_overrides=bool(prompt.get("forbid_overrides")),
         system_prompt=system_prompt if isinstance(system_prompt, bool) else None,
     )
@@ -215,9 +221,11 @@ def _orders(listed: object, name: str) -> tuple[PromptOrderList, ...]:
         total += len(entries)
         lists.append(
             PromptOrderList(
-                character_id=whole(str(each["character_id"])),
+                character_id=without_surrogates(str(each["character_id"])),
                 entries=tuple(
-                    OrderEntry(identifier=whole(str(entry["identifier"])), enabled=bool(entry.get("enabled")))
+                    OrderEntry(
+                        identifier=without_surrogates(str(entry["identifier"])), enabled=bool(entry.get("enabled"))
+                    )
                     for entry in entries
                     if isinstance(entry, dict) and isinstance(entry.get("identifier"), str | int)
                 ),
@@ -235,7 +243,9 @@ def _bounded(listed: object, most: int, what: str, name: str) -> list[Any]:
 
 
 def _settings(document: Mapping[str, Any]) -> PresetSettings:
-    given: dict[str, Any] = {key: whole(document[key]) for key in _TEXTS if isinstance(document.get(key), str)}
+    given: dict[str, Any] = {
+        key: without_surrogates(document[key]) for key in _TEXTS if isinstance(document.get(key), str)
+    }
     given |= {key: document[key] for key in _FLAGS if isinstance(document.get(key), bool)}
     names = _whole_number(document.get("names_behavior"))
     if names in _NAMES_BEHAVIORS:
@@ -264,7 +274,7 @@ def _with_extras(preset: Preset, document: Mapping[str, Any]) -> Preset:
         connections=tuple(key for key in CONNECTIONS if _says_something(document.get(key))),
         regex_scripts=len(scripts) if isinstance(scripts, list) else 0,
         extensions=tuple(
-            whole(one_line(key))[:60]
+            without_surrogates(one_line(key))[:60]
             for key, value in list(extensions.items())[:50]
             if key != "regex_scripts" and _says_something(value)
         ),
@@ -276,10 +286,10 @@ def _says_something(value: object) -> bool:
 
 
 def _text(value: object) -> str:
-    return whole(value) if isinstance(value, str) else ""
+    return without_surrogates(value) if isinstance(value, str) else ""
 
 
-def whole(text: str) -> str:
+def without_surrogates(text: str) -> str:
     """*text* with halves of characters (lone surrogates) replaced, so that it can be written and sent."""
     if text.isascii():
         return text
@@ -316,26 +326,26 @@ def _what_else(document: Mapping[str, Any]) -> str:
 
 
 def _no(name: str, why: str) -> PresetError:
-    return PresetError(f"preset {whole(one_line(name))[:100]!r}: {why}")
+    return PresetError(f"preset {without_surrogates(one_line(name))[:100]!r}: {why}")
 
 
 def _too_deep(name: str) -> PresetError:
     return _no(name, f"is nested more than {MAX_DEPTH} levels deep, which no preset is; choose another file")
 
 
-def safe_name(name: str) -> str:
+def safe_preset_name(name: str) -> str:
     """*name* as it can stand for a file on any system: letters of every script stay, what leads elsewhere does not.
 
     A name it gave stays as it is.
     """
-    found = one_line(unicodedata.normalize("NFC", printable(whole(name))))
+    found = one_line(unicodedata.normalize("NFC", printable(without_surrogates(name))))
     found = _cut(_NOT_IN_NAMES.sub("_", found).strip(". "))
     if not found:
         raise PresetError(f"{name[:40]!r} cannot name a preset; give it letters or digits with --name")
-    return _cut(f"_{found}") if _RESERVED.fullmatch(found) or is_none(found) else found
+    return _cut(f"_{found}") if _RESERVED.fullmatch(found) or is_no_preset(found) else found
 
 
-def is_none(name: str) -> bool:
+def is_no_preset(name: str) -> bool:
     """Whether *name*, where a preset is named, means that there is to be none."""
     return name.strip().casefold() in ("", "none")
 

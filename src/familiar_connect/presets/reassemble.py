@@ -13,11 +13,11 @@ from dataclasses import dataclass, field, replace
 
 from familiar_connect.context.types import ContextItem, ItemTag
 from familiar_connect.llm.types import Role, TextPart
-from familiar_connect.presets.depth import TOP_TO_BOTTOM, DepthText, grouped
-from familiar_connect.presets.resolve import Resolved
-from familiar_connect.presets.turn.values import ORIGINAL
+from familiar_connect.presets.depth_groups import TOP_TO_BOTTOM, DepthText, group_by_depth
+from familiar_connect.presets.macro_context import ORIGINAL
+from familiar_connect.presets.resolve_nodes import ResolvedPreset
 from familiar_connect.presets.types import PresetNode
-from familiar_connect.support.system_line import wrap
+from familiar_connect.support.system_notes import wrap_note
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ KNOWLEDGE = (
     ItemTag.SPRITES,
 )
 """What stands with the character, at the first of its nodes."""
-BESIDE_DIALOGUE = (
+BEFORE_DIALOGUE = (
     ItemTag.PARTICIPANTS,
     ItemTag.SUMMARY,
     ItemTag.SHORT_TERM,
@@ -40,7 +40,7 @@ BESIDE_DIALOGUE = (
     ItemTag.FOUND,
 )
 """What stands before samples and dialogue."""
-MARKERS: Mapping[str, tuple[ItemTag, ...]] = {
+MARKER_TAGS: Mapping[str, tuple[ItemTag, ...]] = {
     "charDescription": (ItemTag.PERSONA,),
     "charPersonality": (ItemTag.TRAITS,),
     "scenario": (ItemTag.SCENARIO,),
@@ -48,7 +48,7 @@ MARKERS: Mapping[str, tuple[ItemTag, ...]] = {
     "worldInfoAfter": (ItemTag.DOCUMENTS, ItemTag.FOUND),
     "dialogueExamples": (ItemTag.SAMPLE,),
 }
-TOLD_BY: Mapping[str, ItemTag] = {
+BLOCK_BY_MACRO: Mapping[str, ItemTag] = {
     "description": ItemTag.PERSONA,
     "personality": ItemTag.TRAITS,
     "scenario": ItemTag.SCENARIO,
@@ -59,7 +59,7 @@ SAMPLES_END = "The dialogues above are examples of how you talk. They are not pa
 
 
 @dataclass(frozen=True, kw_only=True)
-class Layout:
+class PresetLayout:
     """What the walk needs to know besides items and nodes."""
 
     preset: str = ""
@@ -71,37 +71,37 @@ class Layout:
     new_chat: str = ""
     new_example: str = ""
 
-    def item(self, node: PresetNode, *, apart: bool = False, depth: int | None = None) -> ContextItem:
-        return self.says(node.identifier, node.content, role=node.role, apart=apart, depth=depth)
+    def node_item(self, node: PresetNode, *, apart: bool = False, depth: int | None = None) -> ContextItem:
+        return self.text_item(node.identifier, node.content, role=node.role, apart=apart, depth=depth)
 
-    def says(
+    def text_item(
         self, identifier: str, text: str, *, role: Role = "system", apart: bool = False, depth: int | None = None
     ) -> ContextItem:
         source = f"preset:{self.preset}:{identifier}"
         return ContextItem.of(role, text, source=source, apart=apart, depth=depth)
 
 
-def reassemble(items: Sequence[ContextItem], resolved: Resolved, layout: Layout) -> list[ContextItem]:
+def reassemble(items: Sequence[ContextItem], resolved: ResolvedPreset, layout: PresetLayout) -> list[ContextItem]:
     """*items* of a native prompt, arranged by the nodes of *resolved*."""
     relative = [node for node in resolved.nodes if node.position != 1 or node.identifier == "chatHistory"]
     deep = [node for node in resolved.nodes if node.position == 1 and node.identifier != "chatHistory"]
     taken = {node.identifier for node in resolved.nodes if node.position != 1 or node.depth is not None}
     walk = _Walk(items, layout, takes_last_words="jailbreak" in taken)
-    walk.consume_told(resolved)
+    walk.drop_blocks_already_shown(resolved)
     for node in relative:
         walk.visit(node)
     groups = _depth_groups(deep, walk)
     arranged, stream = walk.finish()
     arranged = _place(arranged, stream, groups, layout)
     if arranged and arranged[-1].tag is ItemTag.SAMPLE:
-        arranged.append(layout.says("samplesEnd", wrap(SAMPLES_END), role="user"))
+        arranged.append(layout.text_item("samplesEnd", wrap_note(SAMPLES_END), role="user"))
     return arranged
 
 
 class _Walk:
     """The buckets of one prompt, and what has been placed so far."""
 
-    def __init__(self, items: Sequence[ContextItem], layout: Layout, *, takes_last_words: bool) -> None:
+    def __init__(self, items: Sequence[ContextItem], layout: PresetLayout, *, takes_last_words: bool) -> None:
         self.layout = layout
         self._head = [item for item in items if item.tag is ItemTag.PREAMBLE]
         self._buckets: dict[ItemTag | None, list[ContextItem]] = {}
@@ -120,17 +120,17 @@ class _Walk:
             else:
                 self._buckets.setdefault(item.tag, []).append(item)
 
-    def consume_told(self, resolved: Resolved) -> None:
+    def drop_blocks_already_shown(self, resolved: ResolvedPreset) -> None:
         """Let go of blocks whose whole text some node that will be shown already holds."""
         shown = [node.content for node in resolved.nodes if self._is_shown(node)]
-        for name in resolved.told:
+        for name in resolved.content_macros:
             text = self.layout.fields.get(name, "").strip()
             if not text or not any(text in content for content in shown):
                 continue
             if name == "persona":
                 self._pull_speaker()
-            elif name in TOLD_BY:
-                self._buckets.pop(TOLD_BY[name], None)
+            elif name in BLOCK_BY_MACRO:
+                self._buckets.pop(BLOCK_BY_MACRO[name], None)
 
     def _is_shown(self, node: PresetNode) -> bool:
         """Whether the node's text will stand in the prompt: not where the familiar's own text replaces it."""
@@ -143,7 +143,7 @@ class _Walk:
     def visit(self, node: PresetNode) -> None:
         """One relative node: its block, and what comes with it."""
         if node.identifier in ("dialogueExamples", "chatHistory") and node.is_marker:
-            self._flush_beside()
+            self._flush_before_dialogue()
         if node.identifier == "chatHistory" and node.is_marker:
             self._place_stream()
             return
@@ -157,13 +157,13 @@ class _Walk:
             more = self._pull(ItemTag.CHANNEL_PROMPT) if node.identifier == "main" else []
             return [*self._own_or_preset(node), *more]
         if not node.is_marker:
-            return [self.layout.item(node)]
+            return [self.layout.node_item(node)]
         if node.identifier == "personaDescription":
             return self._pull_speaker()
-        if node.identifier not in MARKERS:
+        if node.identifier not in MARKER_TAGS:
             logger.warning("preset marker is not known", extra={"identifier": node.identifier})
             return []
-        pulled = self._pull(*MARKERS[node.identifier])
+        pulled = self._pull(*MARKER_TAGS[node.identifier])
         if pulled and node.identifier == "dialogueExamples":
             return [*self._separator("newExampleChat", self.layout.new_example), *pulled]
         return pulled
@@ -171,7 +171,7 @@ class _Walk:
     def _own_or_preset(self, node: PresetNode) -> list[ContextItem]:
         """The familiar's own text where it may stand alone, else the preset's, else both."""
         own = _with_original(self._pull(_OWN_TEXT[node.identifier]), "" if node.forbid_overrides else node.content)
-        preset = [self.layout.item(node)] if node.content.strip() else []
+        preset = [self.layout.node_item(node)] if node.content.strip() else []
         if not own:
             return preset
         return [*own, *preset] if node.forbid_overrides else own
@@ -180,7 +180,7 @@ class _Walk:
         """Everything in order, and where the dialogue stream begins and ends in it."""
         placed, self._placed = self._placed, []
         self._flush_knowledge()
-        self._flush_beside()
+        self._flush_before_dialogue()
         samples = self._pull(ItemTag.SAMPLE)
         for tag in list(self._buckets):
             rest = self._pull(tag)
@@ -214,8 +214,8 @@ class _Walk:
     def _flush_knowledge(self) -> None:
         self._flush("knowledge", KNOWLEDGE)
 
-    def _flush_beside(self) -> None:
-        self._flush("beside", BESIDE_DIALOGUE)
+    def _flush_before_dialogue(self) -> None:
+        self._flush("beside", BEFORE_DIALOGUE)
 
     def _flush(self, name: str, tags: Collection[ItemTag]) -> None:
         if name not in self._flushed:
@@ -231,7 +231,7 @@ class _Walk:
         self._placed += self._live
 
     def _separator(self, identifier: str, text: str) -> list[ContextItem]:
-        return [self.layout.says(identifier, text, apart=True)] if text.strip() else []
+        return [self.layout.text_item(identifier, text, apart=True)] if text.strip() else []
 
 
 _OWN_TEXT: Mapping[str, ItemTag] = {"main": ItemTag.RULES, "jailbreak": ItemTag.POST_HISTORY}
@@ -292,15 +292,15 @@ def _depth_groups(nodes: Iterable[PresetNode], walk: _Walk) -> list[_Group]:
             texts.append(
                 DepthText(role=node.role, text=node.content, depth=node.depth, order=node.order, source=source)
             )
-    for depth, blocks in grouped(texts).items():
+    for depth, blocks in group_by_depth(texts).items():
         for block in blocks:
-            item = walk.layout.says(block.sources[0], block.text, role=block.role, apart=True, depth=depth)
+            item = walk.layout.text_item(block.sources[0], block.text, role=block.role, apart=True, depth=depth)
             groups.append(_Group(depth=depth, order=block.order, role=block.role, items=(item,)))
     return sorted(groups, key=lambda group: (-group.depth, group.order, TOP_TO_BOTTOM.index(group.role)))
 
 
 def _place(
-    items: list[ContextItem], stream: tuple[int, int], groups: Sequence[_Group], layout: Layout
+    items: list[ContextItem], stream: tuple[int, int], groups: Sequence[_Group], layout: PresetLayout
 ) -> list[ContextItem]:
     """*items* with each group where exactly its depth in real turns follow, within the dialogue stream."""
     if not groups:
@@ -321,10 +321,14 @@ def _place(
     return placed
 
 
-def _at_the_end(groups: Sequence[_Group], layout: Layout) -> list[ContextItem]:
+def _at_the_end(groups: Sequence[_Group], layout: PresetLayout) -> list[ContextItem]:
     """With no turn to count from: the texts as one System line of a user, native blocks as they are."""
     ordered = sorted(groups, key=lambda group: (group.depth, group.order))
     own = [item for group in ordered for item in group.items if item.tag is None]
     native = [item for group in ordered for item in group.items if item.tag is not None]
-    said = [layout.says("depth", wrap("\n".join(item.text for item in own)), role="user", apart=True)] if own else []
+    said = (
+        [layout.text_item("depth", wrap_note("\n".join(item.text for item in own)), role="user", apart=True)]
+        if own
+        else []
+    )
     return [*native, *said]

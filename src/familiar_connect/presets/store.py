@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from familiar_connect.errors import PresetError
-from familiar_connect.presets.load import MAX_BYTES, is_none, read_preset, safe_name, whole
-from familiar_connect.presets.orders import find_node, nodes_of
-from familiar_connect.presets.report import ImportReport, Outcome, report_on
+from familiar_connect.presets.import_report import ImportOutcome, ImportReport, report_on
+from familiar_connect.presets.load import MAX_BYTES, is_no_preset, read_preset, safe_preset_name, without_surrogates
+from familiar_connect.presets.prompt_order import find_node, nodes_of
 from familiar_connect.presets.types import OrderEntry, Preset, PresetFidelity, PresetNode
-from familiar_connect.support.files import atomic_write, locked
+from familiar_connect.support.files import atomic_write, open_locked
 
 FOLDER = "presets"
 """Where presets lie in a familiar's folder."""
@@ -41,7 +41,7 @@ MAX_CACHED = 64
 
 _log = logging.getLogger(__name__)
 
-Stamp = tuple[int, int, int] | None
+FileStamp = tuple[int, int, int] | None
 """What tells one state of a file from another; None where there is none."""
 
 
@@ -52,10 +52,10 @@ class _State:
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _CachedLookup:
     """What a lookup found, and the files it was found in."""
 
-    stamps: tuple[Stamp, Stamp]
+    stamps: tuple[FileStamp, FileStamp]
     preset: Preset | None
 
 
@@ -65,7 +65,7 @@ class PresetStore:
     def __init__(self, root: Path) -> None:
         self._root = Path(root)
         self._lock = threading.RLock()
-        self._seen: OrderedDict[str | None, _Seen] = OrderedDict()
+        self._cache: OrderedDict[str | None, _CachedLookup] = OrderedDict()
 
     # --- reading ---
 
@@ -99,27 +99,27 @@ class PresetStore:
         Never fails: a file that cannot be read just now is told, and what it last held goes on being used.
         """
         key = channel_preset.strip() if channel_preset is not None else None
-        if key is not None and is_none(key):
+        if key is not None and is_no_preset(key):
             return None
         with self._lock:
-            seen = self._seen.get(key)
+            seen = self._cache.get(key)
             stamps = _NEVER
             try:
                 stamps = self._stamps(key)
-                preset = seen.preset if seen is not None and seen.stamps == stamps else self._looked_up(key)
+                preset = seen.preset if seen is not None and seen.stamps == stamps else self._load(key)
             except PresetError as error:
                 _log.warning(
                     "a preset cannot be read, what is known of it is used",
                     extra={"presets": str(self._root), "reason": str(error)},
                 )
                 preset = seen.preset if seen is not None else None
-            self._seen[key] = _Seen(stamps, preset)
-            self._seen.move_to_end(key)
-            while len(self._seen) > MAX_CACHED:
-                self._seen.popitem(last=False)
+            self._cache[key] = _CachedLookup(stamps, preset)
+            self._cache.move_to_end(key)
+            while len(self._cache) > MAX_CACHED:
+                self._cache.popitem(last=False)
             return preset
 
-    def _looked_up(self, key: str | None) -> Preset | None:
+    def _load(self, key: str | None) -> Preset | None:
         state = self._state()
         name = state.active if key is None else self._find(key)
         if name is not None and self._path(name).exists():
@@ -131,7 +131,7 @@ class PresetStore:
             )
         return None
 
-    def _stamps(self, key: str | None) -> tuple[Stamp, Stamp]:
+    def _stamps(self, key: str | None) -> tuple[FileStamp, FileStamp]:
         """Of the state and of the file in force, as they are now."""
         state = _stamp(self._root / STATE_NAME)
         if key is not None:
@@ -158,9 +158,9 @@ class PresetStore:
         A different preset of that name is refused unless *overwrite*; then the earlier file is kept as a version
         and its toggles, which were meant for it, are let go. The report is for *fidelity*.
         """
-        wanted = safe_name(name)
+        wanted = safe_preset_name(name)
         report = report_on(read_preset(raw, wanted), fidelity=fidelity)
-        with self._changing() as state:
+        with self._locked_state() as state:
             stem = self._find(wanted) or wanted
             path = self._path(stem)
             earlier = _bytes(path) if path.exists() else None
@@ -178,26 +178,26 @@ class PresetStore:
             if earlier != raw:
                 self._write(path, raw)
             self._save(replace(state, active=stem, toggles=toggles))
-        outcome: Outcome = "imported" if earlier is None else "unchanged" if earlier == raw else "replaced"
+        outcome: ImportOutcome = "imported" if earlier is None else "unchanged" if earlier == raw else "replaced"
         return replace(report, name=stem, outcome=outcome)
 
     def use(self, name: str) -> str:
         """Put the preset called *name* in force; its name as it is written."""
-        with self._changing() as state:
+        with self._locked_state() as state:
             stem = self.find(name)
             self._read(stem, state)
             self._save(replace(state, active=stem))
             return stem
 
-    def off(self) -> None:
+    def use_none(self) -> None:
         """Put no preset in force."""
-        with self._changing() as state:
+        with self._locked_state() as state:
             if state.active is not None:
                 self._save(replace(state, active=None))
 
     def toggle(self, name: str, identifier: str, on: bool | None = None) -> bool:
         """Switch a node of the preset on or off, or over where *on* is None; how it stands then."""
-        with self._changing() as state:
+        with self._locked_state() as state:
             stem = self.find(name)
             node = _node(self._read(stem, state), identifier)
             wanted = not node.is_enabled if on is None else on
@@ -210,7 +210,7 @@ class PresetStore:
 
         When it was the one in force, the next by name takes its place.
         """
-        with self._changing() as state:
+        with self._locked_state() as state:
             stem = self.find(name)
             path = self._path(stem)
             self._keep_version(stem, _bytes(path))
@@ -230,20 +230,20 @@ class PresetStore:
     # --- within ---
 
     @contextmanager
-    def _changing(self) -> Iterator[_State]:
+    def _locked_state(self) -> Iterator[_State]:
         """The state as it is on disk, with nobody else changing it; what was looked up before is forgotten."""
         with self._lock, ExitStack() as held:
             try:
                 self._root.mkdir(parents=True, exist_ok=True)
-                held.enter_context(locked(self._root / LOCK_NAME, os.O_RDWR | os.O_CREAT))
+                held.enter_context(open_locked(self._root / LOCK_NAME, os.O_RDWR | os.O_CREAT))
             except OSError as error:
                 raise _unwritable(self._root, error) from None
-            held.callback(self._forget)
+            held.callback(self._expire_cache)
             yield self._state()
 
-    def _forget(self) -> None:
+    def _expire_cache(self) -> None:
         """Make the next lookups read anew; what they fall back on when they cannot is kept."""
-        self._seen = OrderedDict((key, replace(seen, stamps=_NEVER)) for key, seen in self._seen.items())
+        self._cache = OrderedDict((key, replace(seen, stamps=_NEVER)) for key, seen in self._cache.items())
 
     def _state(self) -> _State:
         path = self._root / STATE_NAME
@@ -304,7 +304,7 @@ class PresetStore:
         hint = f"did you mean {near[0]!r}?" if near else "`familiar preset list` shows those there are"
         if not names:
             hint = "bring one in with `familiar preset import FILE`"
-        raise PresetError(f"there is no preset {whole(name)[:100]!r}; {hint}")
+        raise PresetError(f"there is no preset {without_surrogates(name)[:100]!r}; {hint}")
 
     def _read(self, stem: str, state: _State) -> Preset:
         preset = read_preset(_bytes(self._path(stem)), stem)
@@ -312,7 +312,7 @@ class PresetStore:
         return replace(preset, toggles=tuple(OrderEntry(identifier=each, enabled=on) for each, on in switches.items()))
 
 
-_NEVER: tuple[Stamp, Stamp] = ((-1, -1, -1), None)
+_NEVER: tuple[FileStamp, FileStamp] = ((-1, -1, -1), None)
 
 
 def _is_preset(entry: os.DirEntry[str]) -> bool:
@@ -334,7 +334,7 @@ def _node(preset: Preset, words: str) -> PresetNode:
         if found is not None:
             return found
     raise PresetError(
-        f"preset {preset.name!r} has no node {whole(words)[:100]!r}, or several are called so; "
+        f"preset {preset.name!r} has no node {without_surrogates(words)[:100]!r}, or several are called so; "
         "`familiar preset show` lists them with their numbers"
     )
 
@@ -352,7 +352,7 @@ def _state(document: Mapping[str, Any]) -> _State:
     )
 
 
-def _stamp(path: Path) -> Stamp:
+def _stamp(path: Path) -> FileStamp:
     try:
         info = path.stat()
     except OSError:

@@ -95,13 +95,13 @@ async def deliver(
     """
     tracker = tracker or TextDeliveryTracker(channel_id=0)
     if not isinstance(reply, str):
-        await _pass_on(reply, place, tracker, sleep)
+        await _send_stream(reply, place, tracker, sleep)
         return
     if place.streams:
-        await _pass_on(_one_piece(reply), place, tracker, sleep)
+        await _send_stream(_one_piece(reply), place, tracker, sleep)
         return
     if not insists:
-        begin(tracker)
+        start_tracking(tracker)
     if pacing.enabled:
         await _type_out(reply, place, pacing, tracker, sleep)
     else:
@@ -109,11 +109,11 @@ async def deliver(
             await _send(piece, place, tracker, sleep)
 
 
-async def _pass_on(pieces: AsyncIterable[str], place: Delivery, tracker: TextDeliveryTracker, sleep: Sleep) -> None:
+async def _send_stream(pieces: AsyncIterable[str], place: Delivery, tracker: TextDeliveryTracker, sleep: Sleep) -> None:
     """Hand each piece on as it comes. Until the first is there, the reply is still being written."""
     async for piece in pieces:
         if not tracker.is_active():
-            begin(tracker)
+            start_tracking(tracker)
         await _send(piece, place, tracker, sleep)
 
 
@@ -136,7 +136,7 @@ async def _type_out(
         await _send(piece, place, tracker, sleep)
 
 
-def begin(tracker: TextDeliveryTracker) -> None:
+def start_tracking(tracker: TextDeliveryTracker) -> None:
     """From here on a newer message ends what this task does."""
     task = asyncio.current_task()
     assert task is not None
@@ -152,10 +152,10 @@ async def _send(piece: str, place: Delivery, tracker: TextDeliveryTracker, sleep
             tracker.start(task)
         tracker.mark_sent(piece)
 
-    await surely(out, sleep)
+    await send_with_retry(out, sleep)
 
 
-async def surely(step: Callable[[], Coroutine[Any, Any, None]], sleep: Sleep) -> None:
+async def send_with_retry(step: Callable[[], Coroutine[Any, Any, None]], sleep: Sleep) -> None:
     """Do one step of a delivery and know of it: ended meanwhile, what is on its way still arrives and counts."""
     may_have_arrived = False
     for attempt in range(MAX_RETRIES + 1):
@@ -174,11 +174,11 @@ async def surely(step: Callable[[], Coroutine[Any, Any, None]], sleep: Sleep) ->
             await asyncio.wait({trying})
             failure = trying.result()
             if failure is not None and failure.retryable and (may_have_arrived or failure.may_have_arrived):
-                await _make_sure(step, failure, sleep)
+                await _confirm_arrival(step, failure, sleep)
             raise
 
 
-async def _make_sure(step: Callable[[], Coroutine[Any, Any, None]], failure: DeliveryError, sleep: Sleep) -> None:
+async def _confirm_arrival(step: Callable[[], Coroutine[Any, Any, None]], failure: DeliveryError, sleep: Sleep) -> None:
     """Learn whether people have read what is not to be sent any more: trying again tells, and says nothing twice.
 
     Raises *failure* when it cannot be learned.

@@ -39,10 +39,10 @@ class Editable(Protocol):
 
 
 @runtime_checkable
-class Guarded(Protocol):
+class ChecksWritable(Protocol):
     """A place that may be closed to us."""
 
-    async def barred(self) -> str | None:
+    async def why_not_writable(self) -> str | None:
         """Why nothing can be sent here now, in a few words; None: it can."""
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import logging
 
-from familiar_connect.chat.parts import WebhookIdentity
+from familiar_connect.chat.message_parts import WebhookIdentity
 from familiar_connect.chat.scene import Scene
 from familiar_connect.chat.types import Turn
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import HistoryTurn
-from familiar_connect.memory.notes.short_term import ShortTermNotes
+from familiar_connect.memory.short_term import ShortTermNotes
 from familiar_connect.support.aio import off_loop
-from familiar_connect.support.plain import canonical_json, to_plain
+from familiar_connect.support.serialize import canonical_json, to_plain
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ def _spoken_as(alter: str | None) -> str | None:
     return canonical_json({"webhook": to_plain(WebhookIdentity(webhook_id=ALTER, name=alter))})
 
 
-async def remember_for_a_day(notes: ShortTermNotes, turn: Turn, sent: str, *, scene: Scene | None = None) -> None:
+async def capture_short_term(notes: ShortTermNotes, turn: Turn, sent: str, *, scene: Scene | None = None) -> None:
     """Keep the last lines of the conversation. Whatever goes wrong here costs nothing but the note."""
     try:
         await off_loop(notes.capture, turn, sent, scene=scene)

@@ -12,7 +12,7 @@ from familiar_connect.config import ChannelConfig
 from familiar_connect.config.modes import SMALL_MODEL_SHARES
 from familiar_connect.context.types import ContextRequest, Modality, PendingTurn
 from familiar_connect.llm.types import Capabilities
-from familiar_connect.presets.orders import nodes_of
+from familiar_connect.presets.prompt_order import nodes_of
 from familiar_connect.presets.types import ActivePreset, CardFields, PresetFidelity
 from familiar_connect.support.tokens import estimate_tokens
 
@@ -20,7 +20,7 @@ LEAST_SHARE = 0.5
 """Part of a budget that our own blocks keep beside a preset of any length."""
 
 
-def suited_to(channel: ChannelConfig, capabilities: Capabilities) -> ChannelConfig:
+def with_model_limits(channel: ChannelConfig, capabilities: Capabilities) -> ChannelConfig:
     """*channel* within what the answering model can work through, and with the time it needs."""
     deadline = max(channel.deadline_s, capabilities.deadline_s or 0.0)
     if capabilities.budget_tokens is None or capabilities.budget_tokens >= channel.budget_tokens:
@@ -59,7 +59,7 @@ def to_request(
         author=last.author,
         utterance=last.text,
         modality=Modality.voice if turn.is_voice else Modality.text,
-        budget_tokens=_left_for_the_rest(channel_config.budget_tokens, preset),
+        budget_tokens=_without_preset_tokens(channel_config.budget_tokens, preset),
         deadline_s=channel_config.deadline_s,
         pending_turns=tuple(PendingTurn(said.author, said.text, said.history_id) for said in turn.said),
         mode=channel_config.mode,
@@ -75,7 +75,7 @@ def to_request(
     )
 
 
-def _left_for_the_rest(total: int, preset: ActivePreset | None) -> int:
+def _without_preset_tokens(total: int, preset: ActivePreset | None) -> int:
     """*total* without what the preset's own words take; the rest keeps a share whatever its size."""
     if total <= 0 or preset is None or preset.fidelity is PresetFidelity.sillytavern:
         return total

@@ -23,26 +23,26 @@ from familiar_connect.context.protocols import PostProcessor
 from familiar_connect.context.types import ContextRequest
 from familiar_connect.conversation.types import Exchange
 from familiar_connect.errors import ConfigError, DeliveryError, FamiliarError, HistoryError, TurnDeadlineError
-from familiar_connect.history.recent import StoredWindow
 from familiar_connect.history.store import HistoryStore
+from familiar_connect.history.stored_messages import StoredWindow
 from familiar_connect.identity import Author
-from familiar_connect.memory.notes.short_term import ShortTermNotes
+from familiar_connect.memory.short_term import ShortTermNotes
 from familiar_connect.observe.trace import TraceBuilder
-from familiar_connect.reply.around.brings import Brought
-from familiar_connect.reply.around.look import as_set, look_around, seen_in
 from familiar_connect.reply.deliver import Sleep, TextDeliveryRegistry, TextDeliveryTracker, deliver
-from familiar_connect.reply.growing import deliver_growing
-from familiar_connect.reply.protocols import Editable, Guarded, Place
-from familiar_connect.reply.record import record, remember_for_a_day
-from familiar_connect.reply.request import suited_to, to_request
+from familiar_connect.reply.live_edit import deliver_with_edits
+from familiar_connect.reply.protocols import ChecksWritable, Editable, Place
+from familiar_connect.reply.record import capture_short_term, record
+from familiar_connect.reply.request import to_request, with_model_limits
+from familiar_connect.reply.scene_fetch import fetch_scene, scene_for_turn, with_place_settings
+from familiar_connect.reply.turn_inputs import TurnInputs
+from familiar_connect.reply.turn_recorder import OpenTurn, TurnRecorder
 from familiar_connect.reply.types import ReplyOutcome
-from familiar_connect.reply.witness import Seen, Witness
-from familiar_connect.support.aio import cancel_and_wait, finish, off_loop
+from familiar_connect.support.aio import cancel_and_wait, off_loop, run_to_end
 from familiar_connect.support.clock import Clock, SystemClock
 
 logger = logging.getLogger(__name__)
 
-NOBODY = Author(platform="history", user_id="unknown", username=None, display_name=None)
+UNKNOWN_AUTHOR = Author(platform="history", user_id="unknown", username=None, display_name=None)
 
 PipelineFor = Callable[[ChannelConfig, ContextRequest], ContextPipeline]
 """Builds the pipeline of one turn; called in a thread, for it looks at files."""
@@ -59,9 +59,9 @@ class ReplyRunner:
         llm_clients: dict[str, Any],
         pipeline_for: PipelineFor,
         deliveries: TextDeliveryRegistry,
-        witness: Witness,
+        witness: TurnRecorder,
         notify_turn: Callable[[], Awaitable[None]] | None = None,
-        brings: Callable[[ChannelConfig], Brought] | None = None,
+        brings: Callable[[ChannelConfig], TurnInputs] | None = None,
         zone: tzinfo = UTC,
         clock: Clock | None = None,
         rng: random.Random | None = None,
@@ -76,11 +76,11 @@ class ReplyRunner:
         self._llm_clients = llm_clients
         self._pipeline_for = pipeline_for
         self._deliveries = deliveries
-        self._witness = witness
+        self._recorder = witness
         self.notify_turn = notify_turn
-        self.while_replying: Callable[[], AbstractContextManager[None]] = nullcontext
+        self.pause_background: Callable[[], AbstractContextManager[None]] = nullcontext
         """Open while a reply is made: whoever works in the background holds still."""
-        self._brings = brings
+        self._turn_inputs = brings
         self._zone = zone
         self._clock = clock or SystemClock()
         self._rng = rng or random.Random()
@@ -89,27 +89,27 @@ class ReplyRunner:
         self._short_term = short_term
         self._stored = StoredWindow(history)
         self._transcripts = TranscriptCache()
-        self._grows = grows
+        self._edits_live = grows
         self._sleep = sleep
         self.report: Callable[[str], Awaitable[None]] | None = None
         """Tells the owner, in one sentence, of a reply that could not be sent."""
-        self.tools_at: Callable[[Place], ToolsFor | None] | None = None
+        self.tools_for_place: Callable[[Place], ToolsFor | None] | None = None
         """What the model may do in a reply at a place; None: as the pipeline has it."""
 
     def channel(self, channel_id: int) -> ChannelConfig:
         """The channel's settings, within what the reply's model can work through. May read its file."""
         model = self._llm_clients.get("main_prose")
-        return suited_to(self._channels.get(channel_id=channel_id), capabilities_of(model))
+        return with_model_limits(self._channels.get(channel_id=channel_id), capabilities_of(model))
 
-    def _looked_up(self, channel_id: int) -> tuple[ChannelConfig, Brought]:
+    def _channel_and_inputs(self, channel_id: int) -> tuple[ChannelConfig, TurnInputs]:
         channel = self.channel(channel_id)
-        return channel, self._brings(channel) if self._brings else Brought()
+        return channel, self._turn_inputs(channel) if self._turn_inputs else TurnInputs()
 
     def _request(
         self,
         turn: Turn,
         channel: ChannelConfig,
-        brought: Brought,
+        brought: TurnInputs,
         *,
         scene: Scene | None = None,
         seed: int | None = None,
@@ -125,9 +125,11 @@ class ReplyRunner:
             now=self._clock.now().astimezone(self._zone),
         )
 
-    async def ahead(self, familiar_id: str, channel_id: int, author: Author) -> tuple[ChannelConfig, ContextRequest]:
+    async def preview_request(
+        self, familiar_id: str, channel_id: int, author: Author
+    ) -> tuple[ChannelConfig, ContextRequest]:
         """The channel and the request of a turn nobody has begun yet: what a model can work ahead of."""
-        channel, brought = await off_loop(self._looked_up, channel_id)
+        channel, brought = await off_loop(self._channel_and_inputs, channel_id)
         blank = Turn(
             familiar_id=familiar_id,
             channel_id=channel_id,
@@ -135,7 +137,7 @@ class ReplyRunner:
         )
         return channel, replace(self._request(blank, channel, brought), turn=None)
 
-    async def asked_for(
+    async def request_for(
         self,
         exchange: Exchange,
         place: Surroundings,
@@ -146,14 +148,16 @@ class ReplyRunner:
         """The channel and the request that an exchange would be answered with; nothing is said or kept."""
         channel = await off_loop(self.channel, exchange.channel_id)
         channel = changed(channel) if changed is not None else channel
-        brought = await off_loop(self._brings, channel) if self._brings is not None else Brought()
-        _, request = await self._made(exchange, place, channel, brought, seed=seed)
+        brought = await off_loop(self._turn_inputs, channel) if self._turn_inputs is not None else TurnInputs()
+        _, request = await self._make_turn(exchange, place, channel, brought, seed=seed)
         return channel, request
 
-    async def asked_again(self, request: ContextRequest) -> tuple[ChannelConfig, ContextRequest]:
+    async def request_again(self, request: ContextRequest) -> tuple[ChannelConfig, ContextRequest]:
         """The request of a past turn as it would be made today: what was said then, with the settings of now."""
-        channel, brought = await off_loop(self._looked_up, request.channel_id)
-        blank = SaidMessage(author=request.author or NOBODY, text=request.utterance, timestamp=self._clock.now())
+        channel, brought = await off_loop(self._channel_and_inputs, request.channel_id)
+        blank = SaidMessage(
+            author=request.author or UNKNOWN_AUTHOR, text=request.utterance, timestamp=self._clock.now()
+        )
         turn = request.turn or Turn(familiar_id=request.familiar_id, channel_id=request.channel_id, said=(blank,))
         today = to_request(
             turn,
@@ -168,18 +172,18 @@ class ReplyRunner:
         said = {name: getattr(request, name) for name in ("turn", "author", "utterance", "pending_turns", "before_id")}
         return channel, replace(today, **said, interruption_context=request.interruption_context)
 
-    async def _made(
+    async def _make_turn(
         self,
         exchange: Exchange,
         place: Surroundings,
         channel: ChannelConfig,
-        brought: Brought,
+        brought: TurnInputs,
         *,
         seed: int | None = None,
     ) -> tuple[Turn, ContextRequest]:
         """What was said and where, as a turn and as the request that is answered."""
-        settings, scene = await asyncio.gather(off_loop(self._turn_settings, channel), look_around(place))
-        scene = as_set(scene, channel.place)
+        settings, scene = await asyncio.gather(off_loop(self._turn_settings, channel), fetch_scene(place))
+        scene = with_place_settings(scene, channel.place)
         turn = await build_turn(
             exchange,
             place,
@@ -190,43 +194,43 @@ class ReplyRunner:
             transcripts=self._transcripts,
             now=self._clock.now(),
         )
-        seen = seen_in(turn, scene, self._is_private)
+        seen = scene_for_turn(turn, scene, self._is_private)
         return turn, self._request(turn, channel, brought, scene=seen, seed=seed)
 
     async def respond(self, exchange: Exchange, place: Place) -> ReplyOutcome | None:
         """Answer one exchange. What stands in the way is told to the place; nothing is recorded as said then."""
         try:
-            channel, brought = await off_loop(self._looked_up, exchange.channel_id)
+            channel, brought = await off_loop(self._channel_and_inputs, exchange.channel_id)
         except ConfigError as broken:
             await self._apologise(broken, place)
             return None
-        if isinstance(place, Guarded) and (reason := await place.barred()) is not None:
-            await self._undelivered(exchange, reason)
+        if isinstance(place, ChecksWritable) and (reason := await place.why_not_writable()) is not None:
+            await self._report_undelivered(exchange, reason)
             return None
-        turn, request = await self._made(exchange, place, channel, brought)
+        turn, request = await self._make_turn(exchange, place, channel, brought)
         tracker = self._deliveries.get(exchange.channel_id)
         tracker.clear()
-        seen = self._witness.open(request, clock=self._clock, seed=request.seed)
+        seen = self._recorder.open(request, clock=self._clock, seed=request.seed)
         error: str | None = None
         try:
-            with self.while_replying():
+            with self.pause_background():
                 await self._answer(request, channel, place, tracker, seen, insists=exchange.was_cut)
             if exchange.may_stay_silent and not tracker.sent_chunks:
                 seen.trace.tag("silent", "yes")
         except DeliveryError as failure:
             error = str(failure)
-            await self._undelivered(exchange, error)
+            await self._report_undelivered(exchange, error)
         except Exception as failure:  # isolation: whatever ails a model costs its reply
             error = str(failure)
             await self._apologise(failure, place)
         finally:
-            sent = said(tracker, place)
+            sent = sent_text(tracker, place)
             cut = tracker.task is not None and tracker.task.cancelled()
             tracker.clear()
             if cut:
                 seen.trace.tag("interrupted", "yes")
-            await finish(self._record(turn, sent, channel, seen.trace, request.scene))
-            trace = self._witness.close(seen, channel)
+            await run_to_end(self._record(turn, sent, channel, seen.trace, request.scene))
+            trace = self._recorder.close(seen, channel)
         silent = exchange.may_stay_silent and not (sent or cut or error)
         return ReplyOutcome(sent=sent, trace=trace, interrupted=cut, error=error, silent=silent)
 
@@ -236,17 +240,17 @@ class ReplyRunner:
         channel: ChannelConfig,
         place: Place,
         tracker: TextDeliveryTracker,
-        seen: Seen,
+        seen: OpenTurn,
         *,
         insists: bool,
     ) -> None:
         pipeline = await off_loop(self._pipeline_for, channel, request)
-        if self.tools_at is not None:
-            pipeline.tools = self.tools_at(place)
-        live_place = place.streams or (self._grows and isinstance(place, Editable))
+        if self.tools_for_place is not None:
+            pipeline.tools = self.tools_for_place(place)
+        live_place = place.streams or (self._edits_live and isinstance(place, Editable))
         free = request.turn is not None and request.turn.flags.may_stay_silent
         thinking = nullcontext if free else place.thinking  # who may say nothing is not seen typing
-        if live_place and not any(rewrites(processor) for processor in pipeline.post_processors):
+        if live_place and not any(may_rewrite(processor) for processor in pipeline.post_processors):
             async with thinking():
                 live = await pipeline.start(request, trace=seen.trace)
                 try:
@@ -273,7 +277,7 @@ class ReplyRunner:
         async with trace.span("deliver"):
             work: Coroutine[Any, Any, None]
             if not isinstance(reply, str) and not place.streams and isinstance(place, Editable):
-                work = deliver_growing(reply, place, tracker, clock=self._clock, sleep=self._sleep)
+                work = deliver_with_edits(reply, place, tracker, clock=self._clock, sleep=self._sleep)
             else:
                 work = deliver(reply, place, channel.typing_simulation, tracker, sleep=self._sleep, insists=insists)
             task = asyncio.get_running_loop().create_task(work, name=f"deliver:{tracker.channel_id}")
@@ -285,7 +289,7 @@ class ReplyRunner:
             if not task.cancelled():
                 task.result()
 
-    async def _undelivered(self, exchange: Exchange, reason: str) -> None:
+    async def _report_undelivered(self, exchange: Exchange, reason: str) -> None:
         logger.error("reply could not be delivered", extra={"channel_id": exchange.channel_id, "reason": reason})
         if self.report is None:
             return
@@ -316,7 +320,7 @@ class ReplyRunner:
                 logger.error("reply could not be recorded", extra={"reason": str(error)})
                 return
             if self._short_term is not None and channel.place.short_term_memory_enabled:
-                await remember_for_a_day(self._short_term, turn, sent, scene=scene)
+                await capture_short_term(self._short_term, turn, sent, scene=scene)
         if self.notify_turn is not None:
             await self.notify_turn()
 
@@ -325,11 +329,11 @@ def _settings_of(channel: ChannelConfig) -> TurnSettings:
     return TurnSettings(mode=channel.mode.value)
 
 
-def said(tracker: TextDeliveryTracker, place: Place) -> str:
+def sent_text(tracker: TextDeliveryTracker, place: Place) -> str:
     """What really went out: streamed pieces as one text, sent pieces as paragraphs."""
     return ("" if place.streams else "\n\n").join(tracker.sent_chunks).strip()
 
 
-def rewrites(processor: PostProcessor) -> bool:
+def may_rewrite(processor: PostProcessor) -> bool:
     """Whether *processor* may change a reply; one whose model is too weak for side tasks lets it pass."""
     return capabilities_of(getattr(processor, "llm_client", None)).side_tasks

@@ -5,7 +5,7 @@ from __future__ import annotations
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.context.providers.mode_instructions import resolve_mode_default
 from familiar_connect.familiar import Familiar
-from familiar_connect.slash.command import Run, SlashCommand, SlashContext, SlashForm, SlashReply
+from familiar_connect.slash.command import SlashCommand, SlashContext, SlashForm, SlashHandler, SlashReply
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.text import one_line, truncate_chars
 
@@ -19,7 +19,7 @@ _MEANING = {
 }
 
 
-def _sets(mode: ChannelMode) -> Run:
+def _set_mode_handler(mode: ChannelMode) -> SlashHandler:
     async def set_mode(ctx: SlashContext, familiar: Familiar) -> SlashReply:
         await off_loop(familiar.channel_configs.set_mode, ctx.channel_id, mode)
         return SlashReply(text=f"This channel is in the mode {mode.value} from the next reply on.")
@@ -29,7 +29,10 @@ def _sets(mode: ChannelMode) -> Run:
 
 MODES = tuple(
     SlashCommand(
-        name=f"channel-{mode.value.replace('_', '-')}", description=_MEANING[mode], run=_sets(mode), needs_manage=True
+        name=f"channel-{mode.value.replace('_', '-')}",
+        description=_MEANING[mode],
+        run=_set_mode_handler(mode),
+        needs_manage=True,
     )
     for mode in ChannelMode
 )
@@ -53,7 +56,7 @@ async def backdrop_form(ctx: SlashContext, familiar: Familiar) -> SlashForm:
     )
 
 
-async def backdrop(ctx: SlashContext, familiar: Familiar) -> SlashReply:
+async def run_backdrop(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     text = ctx.words.strip()
     if not text and not ctx.from_form:
         present = await off_loop(familiar.channel_configs.get_backdrop, ctx.channel_id)
@@ -68,7 +71,7 @@ async def backdrop(ctx: SlashContext, familiar: Familiar) -> SlashReply:
 BACKDROP = SlashCommand(
     name="channel-backdrop",
     description="Set where the conversation in this channel takes place.",
-    run=backdrop,
+    run=run_backdrop,
     form=backdrop_form,
     needs_manage=True,
 )

@@ -15,11 +15,11 @@ from familiar_connect.familiar import Familiar
 from familiar_connect.identity import Author
 
 
-async def _nobody_waits(text: str) -> None:
+async def _ignore_acknowledgement(text: str) -> None:
     """For platforms whose people see the answer at once."""
 
 
-class VoiceDoor(Protocol):
+class VoiceControl(Protocol):
     """Voice channels of the server, as the caller meets them."""
 
     caller_channel: ChannelContext | None
@@ -51,7 +51,7 @@ class SlashPlace:
     can_send: bool = True
     join: Callable[[], Awaitable[None]] | None = None
     """Becomes a member of a thread; None: nothing to join."""
-    voice: VoiceDoor | None = None
+    voice: VoiceControl | None = None
     """None: this platform has no voice for us."""
 
 
@@ -69,7 +69,7 @@ class SlashContext:
     """The words were written into the command's form: none of them is an answer, too."""
     place: SlashPlace | None = None
     """None: a door that is no channel among channels, like the terminal."""
-    acknowledge: Callable[[str], Awaitable[None]] = _nobody_waits
+    acknowledge: Callable[[str], Awaitable[None]] = _ignore_acknowledgement
     """Says a first word where the answer takes longer than people wait."""
 
     @property
@@ -118,19 +118,19 @@ class SlashForm:
     max_length: int = 4000
 
 
-Run = Callable[[SlashContext, Familiar], Awaitable[SlashReply]]
+SlashHandler = Callable[[SlashContext, Familiar], Awaitable[SlashReply]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class SlashCommand:
     name: str
     description: str
-    run: Run
+    run: SlashHandler
     operator_only: bool = False
     needs_manage: bool = False
     """For those who may manage the channel, and the operator."""
     options: tuple[SlashOption, ...] = ()
     form: Callable[[SlashContext, Familiar], Awaitable[SlashForm]] | None = None
     """Where a platform has forms, the command opens this one first."""
-    among_channels: bool = False
+    channels_only: bool = False
     """Makes sense only where there are channels to choose from."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from familiar_connect.familiar import Familiar
-from familiar_connect.memory.notes.conditioning import ACTIONS, MAX_REASON, Kind
-from familiar_connect.slash.command import Run, SlashCommand, SlashContext, SlashOption, SlashReply
+from familiar_connect.memory.conditioning import ACTIONS, MAX_REASON, FeedbackKind
+from familiar_connect.slash.command import SlashCommand, SlashContext, SlashHandler, SlashOption, SlashReply
 from familiar_connect.support.aio import off_loop
 
 
-def _notes(kind: Kind) -> Run:
+def _note_handler(kind: FeedbackKind) -> SlashHandler:
     async def note(ctx: SlashContext, familiar: Familiar) -> SlashReply:
         action, _, reason = ctx.words.strip().partition(" ")
         if action not in ACTIONS[kind]:
@@ -37,11 +37,11 @@ def _notes(kind: Kind) -> Run:
     return note
 
 
-def _command(kind: Kind, description: str) -> SlashCommand:
+def _command(kind: FeedbackKind, description: str) -> SlashCommand:
     return SlashCommand(
         name=kind,
         description=description,
-        run=_notes(kind),
+        run=_note_handler(kind),
         options=(
             SlashOption(name="action", description="How.", required=True, choices=tuple(ACTIONS[kind])),
             SlashOption(name="reason", description="What for."),

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from familiar_connect.familiar import Familiar
 from familiar_connect.observe.inspector import explain_turn
-from familiar_connect.observe.outline import outline_turn
-from familiar_connect.reply.replaying import prompt_page
+from familiar_connect.observe.turn_table import outline_turn
+from familiar_connect.reply.prompt_replay import prompt_page
 from familiar_connect.slash.command import SlashCommand, SlashContext, SlashFile, SlashReply
 from familiar_connect.support.aio import off_loop
 
@@ -18,16 +18,16 @@ FILE_NAME = "context.md"
 MORE = f"`/context {FULL}` shows the prompt itself; so does `familiar inspect`."
 
 
-async def context(ctx: SlashContext, familiar: Familiar) -> SlashReply:
-    await familiar.path.witness.settled()
+async def run_context(ctx: SlashContext, familiar: Familiar) -> SlashReply:
+    await familiar.reply_path.recorder.wait_until_idle()
     page = await off_loop(familiar.last_context_cache.get, channel_id=ctx.channel_id)
     if page is None:
         return SlashReply(text="No context yet: say something first.")
-    trace = await off_loop(familiar.path.collector.last_trace, familiar.id)
+    trace = await off_loop(familiar.reply_path.collector.last_trace, familiar.id)
     if trace is None or trace.channel_id != ctx.channel_id:
         text = page.decode("utf-8", errors="replace")
         return SlashReply(text=text, file=SlashFile(name=FILE_NAME, text=text))
-    record = await off_loop(familiar.path.replays.find, trace.trace_id)
+    record = await off_loop(familiar.reply_path.replays.find, trace.trace_id)
     page = await off_loop(prompt_page, trace.trace_id, page, record)
     whole = SlashFile(name=FILE_NAME, text=explain_turn(trace, record, page))
     if ctx.words.strip().lower() == FULL:
@@ -38,6 +38,6 @@ async def context(ctx: SlashContext, familiar: Familiar) -> SlashReply:
 CONTEXT = SlashCommand(
     name="context",
     description="Show what the last prompt was made of and what was cut; /context full shows all of it.",
-    run=context,
+    run=run_context,
     needs_manage=True,
 )

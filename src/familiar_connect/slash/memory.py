@@ -11,23 +11,23 @@ MAX_LISTED = 60
 MAX_SUGGESTED = 25
 
 
-async def memory(ctx: SlashContext, familiar: Familiar) -> SlashReply:
+async def run_memory(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     """Without words: the list of files. With a file's name: its text."""
     store = familiar.memory_store
     if ctx.words.strip():
-        return SlashReply(text=await off_loop(_one, store, ctx.words.strip()))
+        return SlashReply(text=await off_loop(_read_one, store, ctx.words.strip()))
     return SlashReply(text=await off_loop(_listing, store))
 
 
-def _one(store: MemoryStore, wanted: str) -> str:
-    rel_path = _meant(store, wanted)
+def _read_one(store: MemoryStore, wanted: str) -> str:
+    rel_path = _resolve_path(store, wanted)
     try:
         return store.read_file(rel_path).strip() or f"{rel_path} is empty."
     except MemoryStoreError as error:
         return str(error)
 
 
-def _meant(store: MemoryStore, wanted: str) -> str:
+def _resolve_path(store: MemoryStore, wanted: str) -> str:
     """The one file whose name ends in *wanted*, where there is just one; else *wanted* itself."""
     files = store.glob("**/*.md")
     found = [path for path in files if path.endswith(f"/{wanted}")]
@@ -50,7 +50,7 @@ async def suggest_files(familiar: Familiar, begun: str) -> list[str]:
 MEMORY = SlashCommand(
     name="memory",
     description="List the memory files; /memory FILE shows one.",
-    run=memory,
+    run=run_memory,
     options=(SlashOption(name="file", description="A file to read.", suggest=suggest_files),),
     operator_only=True,
 )

@@ -12,7 +12,7 @@ MAX_CHARS = 1500
 DESCRIPTION = "self/description.md"
 
 
-async def persona(ctx: SlashContext, familiar: Familiar) -> SlashReply:
+async def run_persona(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     about = await off_loop(_about, familiar.memory_store)
     also = [alias for alias in familiar.config.aliases if alias != familiar.name]
     names = f"I am {familiar.name}" + (f", also called {', '.join(also)}" if also else "")
@@ -26,4 +26,4 @@ def _about(store: MemoryStore) -> str:
         return ""
 
 
-PERSONA = SlashCommand(name="persona", description="Who am I?", run=persona)
+PERSONA = SlashCommand(name="persona", description="Who am I?", run=run_persona)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from familiar_connect.errors import FamiliarError
 from familiar_connect.familiar import Familiar
-from familiar_connect.presets.orders import find_node, nodes_of
+from familiar_connect.presets.prompt_order import find_node, nodes_of
 from familiar_connect.presets.store import FOLDER, PresetStore
 from familiar_connect.presets.types import PresetFidelity
 from familiar_connect.slash.command import SlashCommand, SlashContext, SlashOption, SlashReply
@@ -14,7 +14,7 @@ MAX_LISTED = 40
 USAGE = "Say /preset list, /preset use NAME, /preset off or /preset toggle NODE [on|off]."
 
 
-async def preset(ctx: SlashContext, familiar: Familiar) -> SlashReply:
+async def run_preset(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     """List, use, off, toggle; without words the list."""
     return SlashReply(text=await off_loop(_answer, ctx, familiar))
 
@@ -26,23 +26,23 @@ def _answer(ctx: SlashContext, familiar: Familiar) -> str:
     try:
         channel = familiar.channel_configs.get(ctx.channel_id)
         fidelity = PresetFidelity(channel.preset_fidelity or familiar.config.preset_fidelity)
-        here = _here(channel.preset)
+        here = _channel_note(channel.preset)
         match verb.lower():
             case "" | "list":
                 return _listing(store, fidelity, channel.preset) + here
             case "use" if rest:
                 return f"{store.use(rest)} is in force from the next reply on.{here}"
             case "off":
-                store.off()
+                store.use_none()
                 return f"No preset is in force.{here}"
             case "toggle" if rest:
-                return _toggled(store, fidelity, channel.preset, rest)
+                return _toggle(store, fidelity, channel.preset, rest)
     except FamiliarError as error:
         return str(error)
     return USAGE
 
 
-def _here(own: str | None) -> str:
+def _channel_note(own: str | None) -> str:
     """What to know where the channel goes its own way."""
     if own is None:
         return ""
@@ -70,7 +70,7 @@ def _listing(store: PresetStore, fidelity: PresetFidelity, own: str | None) -> s
     return "\n".join(lines)
 
 
-def _toggled(store: PresetStore, fidelity: PresetFidelity, own: str | None, words: str) -> str:
+def _toggle(store: PresetStore, fidelity: PresetFidelity, own: str | None, words: str) -> str:
     chosen = store.lookup(own)
     if chosen is None:
         return "No preset is in force here; choose one with /preset use NAME."
@@ -87,7 +87,7 @@ def _toggled(store: PresetStore, fidelity: PresetFidelity, own: str | None, word
 PRESET = SlashCommand(
     name="preset",
     description="List the SillyTavern presets; /preset use NAME, /preset off, /preset toggle NODE.",
-    run=preset,
+    run=run_preset,
     operator_only=True,
     options=(SlashOption(name="words", description="use NAME, off, or toggle NODE."),),
 )

@@ -14,7 +14,7 @@ MEANING = {
 }
 
 
-async def privacy(ctx: SlashContext, familiar: Familiar) -> SlashReply:
+async def run_privacy(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     registry = familiar.stores.privacy
     word = ctx.words.strip().lower()
     if not word:
@@ -31,7 +31,7 @@ async def privacy(ctx: SlashContext, familiar: Familiar) -> SlashReply:
 PRIVACY = SlashCommand(
     name="privacy",
     description="See or choose what I may keep of you.",
-    run=privacy,
+    run=run_privacy,
     options=(
         SlashOption(
             name="level", description="How private you are.", choices=tuple(level.value for level in PrivacyLevel)

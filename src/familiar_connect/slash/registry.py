@@ -38,7 +38,7 @@ NOT_THE_OPERATOR = "Only the familiar's operator may use that."
 MAY_NOT_MANAGE = "That takes the right to manage this channel."
 
 
-def command(name: str) -> SlashCommand | None:
+def find_command(name: str) -> SlashCommand | None:
     return next((each for each in COMMANDS if each.name == name), None)
 
 
@@ -53,7 +53,7 @@ def refusal(wanted: SlashCommand, ctx: SlashContext) -> str | None:
     return None
 
 
-async def use(wanted: SlashCommand, ctx: SlashContext, familiar: Familiar) -> SlashReply:
+async def run_command(wanted: SlashCommand, ctx: SlashContext, familiar: Familiar) -> SlashReply:
     """Use the command if the asker may; whatever goes wrong is an answer, too."""
     refused = refusal(wanted, ctx)
     if refused is not None:

@@ -8,9 +8,9 @@ from __future__ import annotations
 import logging
 
 from familiar_connect.chat.scene import ChannelKind
-from familiar_connect.conversation.channels import label_of
+from familiar_connect.conversation.channels import channel_label
 from familiar_connect.familiar import Familiar
-from familiar_connect.slash.command import Run, SlashCommand, SlashContext, SlashPlace, SlashReply
+from familiar_connect.slash.command import SlashCommand, SlashContext, SlashHandler, SlashPlace, SlashReply
 from familiar_connect.subscriptions import SubscriptionKind
 from familiar_connect.support.aio import off_loop
 
@@ -25,7 +25,7 @@ async def subscribe_text(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     place = ctx.place
     if place is None:
         return SlashReply(text=NO_CHANNEL)
-    refused = _unfit(place)
+    refused = _why_not_subscribable(place)
     if refused is not None:
         return SlashReply(text=refused)
     if place.join is not None:
@@ -36,11 +36,11 @@ async def subscribe_text(ctx: SlashContext, familiar: Familiar) -> SlashReply:
         kind=SubscriptionKind.text,
         guild_id=place.guild_id,
     )
-    _name(ctx.channel_id, place, familiar)
-    return SlashReply(text=f"I listen to {label_of(place.channel)} now.")
+    _register_label(ctx.channel_id, place, familiar)
+    return SlashReply(text=f"I listen to {channel_label(place.channel)} now.")
 
 
-def _unfit(place: SlashPlace) -> str | None:
+def _why_not_subscribable(place: SlashPlace) -> str | None:
     """Why this is no channel to listen to; None: it is one."""
     kind = place.channel.kind
     if kind in (ChannelKind.dm, ChannelKind.group_dm):
@@ -55,7 +55,7 @@ def _unfit(place: SlashPlace) -> str | None:
     return f"I lack the right to {' and to '.join(lacking)} here." if lacking else None
 
 
-def _name(channel_id: int, place: SlashPlace, familiar: Familiar) -> None:
+def _register_label(channel_id: int, place: SlashPlace, familiar: Familiar) -> None:
     channel = place.channel
     familiar.monitor.register_channel_context(
         channel_id, name=channel.name, kind=channel.kind, parent_name=channel.parent_name
@@ -68,10 +68,10 @@ async def unsubscribe_text(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     await off_loop(familiar.subscriptions.remove, channel_id=ctx.channel_id, kind=SubscriptionKind.text)
     familiar.monitor.clear_channel(ctx.channel_id)
     await ctx.acknowledge("I stop listening here and write up what I heard.")
-    return SlashReply(text=f"I no longer listen here. {await _written_up(familiar)}")
+    return SlashReply(text=f"I no longer listen here. {await _flush_memory(familiar)}")
 
 
-async def _written_up(familiar: Familiar) -> str:
+async def _flush_memory(familiar: Familiar) -> str:
     try:
         await familiar.memory_writer_scheduler.flush()
     except Exception as error:  # isolation: the writer tries again by itself
@@ -103,7 +103,7 @@ async def subscribe_voice(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     )
     familiar.monitor.register_channel_context(channel_id, name=channel.name, kind=channel.kind)
     await door.greet()
-    return SlashReply(text=f"I am in {label_of(channel)}.")
+    return SlashReply(text=f"I am in {channel_label(channel)}.")
 
 
 async def unsubscribe_voice(ctx: SlashContext, familiar: Familiar) -> SlashReply:
@@ -119,12 +119,12 @@ async def unsubscribe_voice(ctx: SlashContext, familiar: Familiar) -> SlashReply
         assert channel_id is not None
         familiar.monitor.clear_channel(channel_id)
         await off_loop(familiar.subscriptions.remove, channel_id=channel_id, kind=SubscriptionKind.voice)
-    return SlashReply(text=f"I left the voice channel. {await _written_up(familiar)}")
+    return SlashReply(text=f"I left the voice channel. {await _flush_memory(familiar)}")
 
 
-def _command(name: str, description: str, run: Run) -> SlashCommand:
+def _command(name: str, description: str, run: SlashHandler) -> SlashCommand:
     """A command for whoever may manage the channel, where there are channels."""
-    return SlashCommand(name=name, description=description, run=run, needs_manage=True, among_channels=True)
+    return SlashCommand(name=name, description=description, run=run, needs_manage=True, channels_only=True)
 
 
 SUBSCRIBE_TEXT = _command("subscribe-text", "Listen to this channel.", subscribe_text)

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
-from familiar_connect.support.workers import workers_of
+from familiar_connect.support.thread_pools import pool_for
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 async def off_loop(work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
     """Run blocking *work* in a thread; a deadline around this await is a real one."""
-    return await asyncio.wrap_future(workers_of(work).submit(partial(work, *args, **kwargs)))
+    return await asyncio.wrap_future(pool_for(work).submit(partial(work, *args, **kwargs)))
 
 
 async def cancel_and_wait(task: asyncio.Task[Any]) -> None:
@@ -34,7 +34,7 @@ async def cancel_and_wait(task: asyncio.Task[Any]) -> None:
         task.exception()  # looked at, so that nobody complains that it was not
 
 
-async def finish(work: Coroutine[Any, Any, T]) -> T:
+async def run_to_end(work: Coroutine[Any, Any, T]) -> T:
     """Run *work* to its end even if we are cancelled meanwhile; the cancellation follows after it."""
     task = asyncio.ensure_future(work)
     try:
@@ -46,14 +46,14 @@ async def finish(work: Coroutine[Any, Any, T]) -> T:
         raise
 
 
-class Lines:
+class KeyedLocks:
     """One line per key: whoever comes first goes first, one at a time. A line with nobody in it is forgotten."""
 
     def __init__(self) -> None:
         self._lines: dict[Hashable, tuple[asyncio.Lock, int]] = {}
 
     @asynccontextmanager
-    async def turn(self, key: Hashable) -> AsyncIterator[None]:
+    async def lock(self, key: Hashable) -> AsyncIterator[None]:
         lock, people = self._lines.get(key) or (asyncio.Lock(), 0)
         self._lines[key] = (lock, people + 1)
         try:
@@ -65,7 +65,7 @@ class Lines:
                 self._lines[key] = (lock, people)
 
 
-class Background:
+class BackgroundTasks:
     """The owner of work that outlives a turn. Built anywhere, used from whichever loop is running."""
 
     def __init__(self, name: str) -> None:
@@ -87,7 +87,7 @@ class Background:
         loop = asyncio.get_running_loop()
         return {task for task in self._tasks if task.get_loop() is loop}
 
-    async def settled(self) -> None:
+    async def wait_until_idle(self) -> None:
         """Wait until nothing is under way."""
         while tasks := self._of_this_loop():
             await asyncio.wait(tasks)
@@ -105,7 +105,7 @@ class Background:
 class SingleFlight:
     """One task per key at a time; a second start of the same key joins the first."""
 
-    def __init__(self, owner: Background) -> None:
+    def __init__(self, owner: BackgroundTasks) -> None:
         self._owner = owner
         self._flights: dict[Hashable, asyncio.Task[Any]] = {}
 
@@ -124,11 +124,11 @@ class SingleFlight:
             del self._flights[key]
 
 
-LOOK_AGAIN_S = 1.0
+POLL_S = 1.0
 """How often it is looked whether somebody waits by now."""
 
 
-async def patiently(work: Awaitable[Any], somebody_waits: Callable[[], bool], *, give_up_s: float) -> bool:
+async def wait_unless_needed(work: Awaitable[Any], somebody_waits: Callable[[], bool], *, give_up_s: float) -> bool:
     """Let *work* come to its end; after *give_up_s* only as long as nobody waits. Says whether it did."""
     task = asyncio.get_running_loop().create_task(_awaited(work))
     try:
@@ -137,7 +137,7 @@ async def patiently(work: Awaitable[Any], somebody_waits: Callable[[], bool], *,
             if somebody_waits():
                 await cancel_and_wait(task)
                 return False
-            await asyncio.wait({task}, timeout=min(LOOK_AGAIN_S, give_up_s))
+            await asyncio.wait({task}, timeout=min(POLL_S, give_up_s))
     except asyncio.CancelledError:
         await cancel_and_wait(task)
         raise

@@ -22,7 +22,7 @@ class SystemClock:
         return time.monotonic()
 
 
-class HandClock:
+class ManualClock:
     """A clock wound by hand: it stands still until told otherwise."""
 
     def __init__(self, start: datetime) -> None:

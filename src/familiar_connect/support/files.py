@@ -71,7 +71,7 @@ def write_all(fd: int, content: bytes) -> None:
 
 
 @contextmanager
-def locked(path: Path, flags: int) -> Iterator[int]:
+def open_locked(path: Path, flags: int) -> Iterator[int]:
     """*path* opened with *flags* and to ourselves: other processes that open it so wait until we are done.
 
     The file may be replaced while we wait; what is handed out is the one that stands there now.

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TextIO
 
-from familiar_connect.support.text import escaped
+from familiar_connect.support.text import escape_controls
 
 ROOT = "familiar_connect"
 LOG_FILE_BYTES = 1_000_000
@@ -126,9 +126,9 @@ class LineFormatter(logging.Formatter):
             line = {"at": at, "level": record.levelname, "logger": record.name, "message": message}
             line |= {"exception": failure} if failure else {}
             beside = {f"{key}_" if key in line else key: value for key, value in facts.items()}
-            return escaped(json.dumps(line | beside, default=str, ensure_ascii=False))
+            return escape_controls(json.dumps(line | beside, default=str, ensure_ascii=False))
         words = [at, record.levelname, record.name, _one_line(message), *(f"{k}={_shown(v)}" for k, v in facts.items())]
-        return escaped(" ".join(words) + (f"\n{failure}" if failure else ""))
+        return escape_controls(" ".join(words) + (f"\n{failure}" if failure else ""))
 
     def _facts(self, record: logging.LogRecord) -> dict[str, Any]:
         found = {key.removesuffix("_"): value for key, value in vars(record).items() if key not in _BUILT_IN}

@@ -108,7 +108,7 @@ def printable(text: str) -> str:
     return _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
-def escaped(text: str) -> str:
+def escape_controls(text: str) -> str:
     """*text* with characters that command a terminal written out, as JSON writes them."""
     return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 

@@ -16,16 +16,16 @@ from typing import Any
 from familiar_connect.context.types import ContextRequest
 from familiar_connect.errors import MemoryStoreError, MemoryStoreSizeLimitError
 from familiar_connect.identity import Author, PrivacyLevel
-from familiar_connect.memory.notes.places import server_path
-from familiar_connect.memory.notes.short_term import without_placeholders
 from familiar_connect.memory.people import people_path
+from familiar_connect.memory.short_term import without_placeholders
 from familiar_connect.memory.store import MemoryStore
-from familiar_connect.support.aio import finish, off_loop
-from familiar_connect.support.system_line import quiet
+from familiar_connect.memory.visibility import server_path
+from familiar_connect.support.aio import off_loop, run_to_end
+from familiar_connect.support.system_notes import without_fake_notes
 from familiar_connect.support.text import one_line, printable
-from familiar_connect.tools.company import Company, Person, company_of
-from familiar_connect.tools.memories import Memory, memories_of, with_changed, with_memory
+from familiar_connect.tools.numbered_notes import NumberedNote, notes_of, with_edited_note, with_numbered_note
 from familiar_connect.tools.protocols import Notify, PrivacyOf
+from familiar_connect.tools.targets import TargetPeople, TargetPerson, people_in_turn
 from familiar_connect.tools.types import (
     FORGET_MEMORY,
     REMEMBER,
@@ -37,8 +37,8 @@ from familiar_connect.tools.types import (
     Status,
     Tool,
     id_argument,
-    spec,
     text_argument,
+    tool_spec,
 )
 
 logger = logging.getLogger(__name__)
@@ -62,7 +62,7 @@ class _Place:
     about: Author | None = None
 
 
-class LongTermMemory:
+class LongTermMemoryTools:
     """The three tools for one turn."""
 
     def __init__(
@@ -79,11 +79,11 @@ class LongTermMemory:
         self._privacy = privacy
         self._lock = lock
         self._notify = notify
-        self._company: Company = company_of(request)
+        self._people: TargetPeople = people_in_turn(request)
         self._persona = request.turn.persona if request.turn is not None else ""
 
     def tools(self) -> tuple[Tool, ...]:
-        create = spec(
+        create = tool_spec(
             REMEMBER,
             "Keep one fact for good, in a short sentence of its own. {user} and {bot} may stand for names.",
             "content",
@@ -92,7 +92,7 @@ class LongTermMemory:
             scope={"type": "string", "enum": list(SCOPES), "description": "About everybody here, or one person."},
             target=_TARGET,
         )
-        change = spec(
+        change = tool_spec(
             UPDATE_MEMORY,
             "Replace what a kept memory says. Without a target it is one about this server.",
             "id",
@@ -101,7 +101,9 @@ class LongTermMemory:
             content=_TEXT,
             target=_TARGET,
         )
-        remove = spec(FORGET_MEMORY, "Delete a kept memory that is wrong or unwanted.", "id", id=_ID, target=_TARGET)
+        remove = tool_spec(
+            FORGET_MEMORY, "Delete a kept memory that is wrong or unwanted.", "id", id=_ID, target=_TARGET
+        )
         return Tool(create, self.remember), Tool(change, self.update), Tool(remove, self.forget)
 
     async def remember(self, given: Mapping[str, Any]) -> Outcome:
@@ -110,31 +112,31 @@ class LongTermMemory:
         if scope not in SCOPES:
             raise Refusal(Status.invalid_arguments, f"`scope` must be one of {', '.join(SCOPES)}")
         place = self._place(text_argument(given, "target", required=scope == "target_user"), scope, writing=True)
-        content = sanitised(content)
+        content = clean_content(content)
         self._check_persona()
-        return await self._alone(self._add, place, content)
+        return await self._write_locked(self._add, place, content)
 
     async def update(self, given: Mapping[str, Any]) -> Outcome:
         id_ = id_argument(given)
         content = text_argument(given, "content", required=False)
         target = text_argument(given, "target", required=False)
         place = self._place(target, _scope_of(target), writing=bool(content))
-        content = sanitised(content) if content else ""
+        content = clean_content(content) if content else ""
         self._check_persona()
-        return await self._alone(self._change, place, id_, content)
+        return await self._write_locked(self._change, place, id_, content)
 
     async def forget(self, given: Mapping[str, Any]) -> Outcome:
         id_ = id_argument(given)
         target = text_argument(given, "target", required=False)
         place = self._place(target, _scope_of(target), writing=False)
         self._check_persona()
-        return await self._alone(self._change, place, id_, "")
+        return await self._write_locked(self._change, place, id_, "")
 
     # Checks
 
     def _place(self, target: str, scope: str, *, writing: bool) -> _Place:
         """The file that is meant; `Refusal` where it may not be written."""
-        person = self._company.meant(target) if scope == "target_user" else None
+        person = self._people.resolve(target) if scope == "target_user" else None
         if person is None or not person.is_real:
             path = server_path(self._request)
             if path is None:
@@ -144,7 +146,7 @@ class LongTermMemory:
             self._check_privacy(person)
         return _Place(people_path(person.author.slug), person.author.label, person.author)
 
-    def _check_privacy(self, person: Person) -> None:
+    def _check_privacy(self, person: TargetPerson) -> None:
         allowed = self._request.settings.personal_memories_enabled and not person.is_barred
         if not allowed or self._privacy(person.author) is not PrivacyLevel.MINIMAL:
             raise Refusal(Status.privacy_restricted, "nothing is kept about this person")
@@ -155,7 +157,7 @@ class LongTermMemory:
 
     # Writing
 
-    async def _alone(self, work: Callable[..., tuple[Outcome, MemoryChange | None]], *given: Any) -> Outcome:
+    async def _write_locked(self, work: Callable[..., tuple[Outcome, MemoryChange | None]], *given: Any) -> Outcome:
         """Run *work* in a thread, nobody else writing meanwhile, to its end even if the reply is given up."""
 
         def written() -> tuple[Outcome, MemoryChange | None]:
@@ -163,7 +165,7 @@ class LongTermMemory:
                 return work(*given)
 
         try:
-            outcome, change = await finish(off_loop(written))
+            outcome, change = await run_to_end(off_loop(written))
         except MemoryStoreSizeLimitError:
             raise Refusal(Status.limit, "no more can be kept there; update or forget something first") from None
         except MemoryStoreError as error:
@@ -178,22 +180,22 @@ class LongTermMemory:
 
     def _add(self, place: _Place, content: str) -> tuple[Outcome, MemoryChange | None]:
         text = self._store.read_if_present(place.path) or ""
-        kept = memories_of(text, self._persona)
+        kept = notes_of(text, self._persona)
         same = next((each for each in kept if each.text.casefold() == content.casefold()), None)
         if same is not None:
             return Outcome(Status.saved, "this is kept already", {"id": same.id}), None
         if len(kept) >= MAX_MEMORIES:
             raise Refusal(Status.limit, f"{MAX_MEMORIES} memories are kept there; update or forget one first")
-        new, number = with_memory(text, self._persona, content, title=place.title)
+        new, number = with_numbered_note(text, self._persona, content, title=place.title)
         self._store.write_file(place.path, new, source=SOURCE)
         return self._done(Status.saved, place, number, content)
 
     def _change(self, place: _Place, id_: int, content: str) -> tuple[Outcome, MemoryChange | None]:
         text = self._store.read_if_present(place.path) or ""
-        memory: Memory | None = next((each for each in memories_of(text, self._persona) if each.id == id_), None)
+        memory: NumberedNote | None = next((each for each in notes_of(text, self._persona) if each.id == id_), None)
         if memory is None:
             raise Refusal(Status.not_found, f"there is no memory {id_} there")
-        self._store.write_file(place.path, with_changed(text, memory, content or None), source=SOURCE)
+        self._store.write_file(place.path, with_edited_note(text, memory, content or None), source=SOURCE)
         if not content:
             return self._done(Status.deleted, place, id_, memory.text)
         return self._done(Status.updated, place, id_, content, before=memory.text)
@@ -211,9 +213,9 @@ def _scope_of(target: str) -> str:
     return "target_user" if target else "server_wide"
 
 
-def sanitised(content: str) -> str:
+def clean_content(content: str) -> str:
     """*content* as one line that is nothing but words; `Refusal` when it is too long or nothing is left."""
-    line = one_line(quiet(without_placeholders(printable(content[: MAX_CHARS * 4]))))
+    line = one_line(without_fake_notes(without_placeholders(printable(content[: MAX_CHARS * 4]))))
     if not line:
         raise Refusal(Status.invalid_arguments, "`content` must be a text that is not empty")
     if len(line) > MAX_CHARS:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
-from familiar_connect.chat.parts import Sticker
+from familiar_connect.chat.message_parts import Sticker
 from familiar_connect.identity import Author, PrivacyLevel
 from familiar_connect.tools.types import MemoryChange
 

@@ -113,7 +113,7 @@ class Tool:
     run: Callable[[Mapping[str, Any]], Awaitable[Outcome]]
 
 
-def spec(name: str, description: str, /, *required: str, **properties: Mapping[str, Any]) -> ToolSpec:
+def tool_spec(name: str, description: str, /, *required: str, **properties: Mapping[str, Any]) -> ToolSpec:
     """The description of a tool whose arguments are *properties*."""
     schema = {
         "type": "object",

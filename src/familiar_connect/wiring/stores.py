@@ -9,9 +9,9 @@ from typing import cast
 from familiar_connect.channel_config import ChannelConfigStore
 from familiar_connect.config import CharacterConfig
 from familiar_connect.history.store import HistoryStore
+from familiar_connect.memory.conditioning import Conditioning
 from familiar_connect.memory.index.indexing_store import IndexingMemoryStore
-from familiar_connect.memory.notes.conditioning import Conditioning
-from familiar_connect.memory.notes.short_term import ShortTermNotes
+from familiar_connect.memory.short_term import ShortTermNotes
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.privacy import PrivacyRegistry
 from familiar_connect.subscriptions import SubscriptionRegistry

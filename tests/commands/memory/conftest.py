@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from familiar_connect.cli import main
-from tests.fakes.week import week_in
+from tests.fakes.sample_week import copy_week
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The familiar's folder."""
     monkeypatch.setenv("FAMILIAR_HOME", str(tmp_path / "home"))
     monkeypatch.delenv("FAMILIAR_ID", raising=False)
-    return week_in(tmp_path / "home")
+    return copy_week(tmp_path / "home")
 
 
 @pytest.fixture

@@ -7,11 +7,11 @@ import zipfile
 from pathlib import Path
 
 from familiar_connect.identity import Author
-from familiar_connect.memory.tending.erase import Order
-from familiar_connect.memory.tending.persons import Person
-from familiar_connect.support.plain import to_plain
+from familiar_connect.memory.maintenance.forget_person import Order
+from familiar_connect.memory.maintenance.person_lookup import Person
+from familiar_connect.support.serialize import to_plain
 from tests.commands.memory.conftest import Run
-from tests.fakes.week import ALICE_FILE, history_of
+from tests.fakes.sample_week import ALICE_FILE, history_of
 
 
 def test_forgetting_lists_and_asks_for_the_name(run: Run, root: Path) -> None:

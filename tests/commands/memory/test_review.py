@@ -8,12 +8,12 @@ import click
 import pytest
 
 from familiar_connect.cli import cli
-from familiar_connect.commands.memory.opened import opened
-from familiar_connect.commands.memory.review import walk
-from familiar_connect.memory.tending.review import Review
+from familiar_connect.commands.memory.review import review_one_by_one
+from familiar_connect.commands.memory.session import open_session
+from familiar_connect.memory.maintenance.review import Review
 from familiar_connect.memory.writing.plan import Plan, PlannedWrite
 from tests.commands.memory.conftest import Run
-from tests.fakes.week import memory_of
+from tests.fakes.sample_week import memory_of
 
 
 @pytest.fixture(autouse=True)
@@ -34,8 +34,10 @@ def topics(root: Path) -> list[str]:
 def walked(root: Path, answers: list[str], edited: str = "") -> int:
     """The walk of an owner who types *answers*."""
     typed = iter(answers)
-    with click.Context(cli, obj={"home": root.parent.parent}) as ctx, opened(ctx, None) as memory:
-        return walk(memory, Review(memory.store), ask=lambda question: next(typed), edit=lambda text: text + edited)
+    with click.Context(cli, obj={"home": root.parent.parent}) as ctx, open_session(ctx, None) as memory:
+        return review_one_by_one(
+            memory, Review(memory.store), ask=lambda question: next(typed), edit=lambda text: text + edited
+        )
 
 
 def test_what_waits_is_listed_in_a_pipe(run: Run) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.commands.memory.conftest import Run
-from tests.fakes.week import ALICE_FILE
+from tests.fakes.sample_week import ALICE_FILE
 
 
 def test_the_log_answers_when_a_belief_changed(run: Run) -> None:

@@ -20,7 +20,7 @@ from familiar_connect.errors import ModelError
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.llm.types import Capabilities, Message
-from familiar_connect.support.clock import HandClock
+from familiar_connect.support.clock import ManualClock
 from tests.fakes.context import ADA, BO, a_piece, a_request
 
 
@@ -110,7 +110,7 @@ async def test_a_failure_is_logged_without_what_was_said(caplog: pytest.LogCaptu
 
 async def test_it_is_told_what_was_said_before_and_what_is_new() -> None:
     """The familiar's own words too; each new message once, with its speaker."""
-    store = HistoryStore(":memory:", clock=HandClock(datetime(2026, 3, 1, tzinfo=UTC)))
+    store = HistoryStore(":memory:", clock=ManualClock(datetime(2026, 3, 1, tzinfo=UTC)))
     store.append_turn(familiar_id="wren", channel_id=7, role="user", content="old question", author=ADA)
     store.append_turn(familiar_id="wren", channel_id=7, role="assistant", content="my own words")
     store.append_turn(familiar_id="wren", channel_id=9, role="user", content="other room", author=ADA)

@@ -17,7 +17,7 @@ from familiar_connect.context.types import ContextRequest, Contribution, ItemTag
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.presets.types import ActivePreset, Preset, PresetFidelity
 from tests.fakes.context import ADA, BO, a_request
-from tests.fakes.scene import AT, by, in_place
+from tests.fakes.scene import AT, entry_by, request_in_place
 
 
 @pytest.fixture
@@ -29,13 +29,13 @@ def store(tmp_path: Path) -> MemoryStore:
 
 
 async def given_by(store: MemoryStore, request: ContextRequest | None = None, **settings: Any) -> list[Contribution]:
-    request = request or in_place(by(ADA), settings=PlaceSettings(**settings))
+    request = request or request_in_place(entry_by(ADA), settings=PlaceSettings(**settings))
     return await ChannelNotesProvider(store).contribute(request)
 
 
 async def instructions(store: MemoryStore, **settings: Any) -> list[tuple[ItemTag | None, str]]:
     """What character and channel together say on top."""
-    request = in_place(by(ADA), settings=PlaceSettings(**settings))
+    request = request_in_place(entry_by(ADA), settings=PlaceSettings(**settings))
     found = [*await CharacterProvider(store).contribute(request), *await given_by(store, request)]
     return [(each.tag, each.text) for each in in_prompt_order(found)]
 
@@ -74,7 +74,7 @@ async def test_without_any_rules_a_line_of_ours_stands_in(store: MemoryStore) ->
     [rules] = await given_by(store)
 
     assert (rules.tag, rules.text[:13]) == (ItemTag.RULES, "You are Wren.")
-    assert await given_by(store, in_place(by(ADA), preset=preset)) == []
+    assert await given_by(store, request_in_place(entry_by(ADA), preset=preset)) == []
     assert await given_by(store, small) == []
 
 
@@ -88,9 +88,9 @@ async def test_the_channels_prompt_is_paid_by_the_core(store: MemoryStore) -> No
 async def test_an_imitation_has_its_own_style_and_nothing_else(store: MemoryStore) -> None:
     """B24: the only instruction, with the imitated name for the user; without one, none."""
     settings = PlaceSettings(channel_prompt="Whisper.", channel_prompt_mode="replace")
-    request = in_place(by(ADA), imitated=BO, settings=settings)
+    request = request_in_place(entry_by(ADA), imitated=BO, settings=settings)
     assert request.turn is not None
-    styled = in_place(by(ADA), settings=settings)
+    styled = request_in_place(entry_by(ADA), settings=settings)
     assert styled.turn is not None
     object.__setattr__(styled.turn, "imitated", Imitated(author=BO, name="Bo", style="{user} never shouts."))
     [style] = await given_by(store, styled)
@@ -121,11 +121,14 @@ async def test_the_global_note_gives_way(store: MemoryStore) -> None:
 
 async def test_after_days_of_silence_it_is_told(store: MemoryStore) -> None:
     """B103: three turns before the end, where the familiar is aware of time."""
-    said = (by(ADA, "bye", created_at=AT - timedelta(days=3)), by(ADA, "back", in_exchange=True))
+    said = (entry_by(ADA, "bye", created_at=AT - timedelta(days=3)), entry_by(ADA, "back", in_exchange=True))
     aware = PlaceSettings(time_awareness=True)
-    [note] = await given_by(store, in_place(*said, settings=aware))
+    [note] = await given_by(store, request_in_place(*said, settings=aware))
 
     assert (note.text, note.depth) == ("[System: Before this, nobody had spoken here for 3 days.]", 3)
-    assert await given_by(store, in_place(*said)) == []
-    assert await given_by(store, in_place(*said[1:], settings=aware)) == []
-    assert await given_by(store, in_place(by(ADA), by(ADA, "x", in_exchange=True), settings=aware)) == []
+    assert await given_by(store, request_in_place(*said)) == []
+    assert await given_by(store, request_in_place(*said[1:], settings=aware)) == []
+    assert (
+        await given_by(store, request_in_place(entry_by(ADA), entry_by(ADA, "x", in_exchange=True), settings=aware))
+        == []
+    )

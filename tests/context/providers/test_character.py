@@ -15,7 +15,7 @@ from familiar_connect.memory.store import MemoryStore
 from familiar_connect.presets.types import CardFields
 from familiar_connect.support.tokens import estimate_tokens
 from tests.fakes.context import ADA, BO, a_request
-from tests.fakes.scene import by, in_place
+from tests.fakes.scene import entry_by, request_in_place
 
 
 @pytest.fixture
@@ -191,7 +191,7 @@ async def test_speaking_for_somebody_the_character_is_silent(store: MemoryStore)
     for stem in ("system_prompt", "description", "personality", "post_history_instructions", "hobbies"):
         store.write_file(f"self/{stem}.md", "x")
 
-    assert await CharacterProvider(store).contribute(in_place(by(ADA), imitated=BO)) == []
+    assert await CharacterProvider(store).contribute(request_in_place(entry_by(ADA), imitated=BO)) == []
 
 
 async def test_a_channel_may_have_its_own_rules(store: MemoryStore) -> None:
@@ -199,6 +199,6 @@ async def test_a_channel_may_have_its_own_rules(store: MemoryStore) -> None:
     store.write_file("self/system_prompt.md", "Rules.")
     store.write_file("self/personality.md", "Wry.")
     settings = PlaceSettings(channel_prompt="Whisper.", channel_prompt_mode="replace")
-    found = await CharacterProvider(store).contribute(in_place(by(ADA), settings=settings))
+    found = await CharacterProvider(store).contribute(request_in_place(entry_by(ADA), settings=settings))
 
     assert [c.source for c in found] == ["character:personality"]

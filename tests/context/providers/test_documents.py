@@ -10,8 +10,8 @@ import pytest
 from familiar_connect.chat.scene import ChannelContext, ChannelKind, Scene
 from familiar_connect.config.types import PlaceSettings
 from familiar_connect.context.providers.content_search import ContentSearchProvider
-from familiar_connect.context.providers.documents import DocumentsProvider, by_document, query_of
-from familiar_connect.context.slots import shown_text
+from familiar_connect.context.providers.documents import DocumentsProvider, group_by_document, search_query
+from familiar_connect.context.slots import prompt_text
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer
 from familiar_connect.memory.index.embeddings import EmbeddingIndex
 from familiar_connect.memory.index.hashing import HashingModel
@@ -19,8 +19,8 @@ from familiar_connect.memory.index.protocols import NumberedChunk
 from familiar_connect.memory.index.retriever import MemoryRetriever
 from familiar_connect.memory.store import MemoryStore
 from tests.fakes.context import a_request
-from tests.fakes.embedding import BrokenModel
-from tests.fakes.notes import an_entry, answered, our_entry
+from tests.fakes.embedding import BrokenEmbedder
+from tests.fakes.short_term import an_entry, finished_turn, our_entry
 
 HANDBOOK = "# Handbook\n\n> Imported from `hb.pdf` on 2026-03-01: PDF (0)\n\n" + "\n\n".join(
     f"## Page {n}\n\n" + f"{words} " * 35
@@ -75,7 +75,7 @@ async def test_pieces_are_grouped_by_document_with_number_and_score(store: Memor
         True,
         60,
     )
-    assert shown_text(piece).startswith("<memory: from documents you were given;")
+    assert prompt_text(piece).startswith("<memory: from documents you were given;")
 
 
 async def test_what_fits_badly_is_left_out(store: MemoryStore) -> None:
@@ -102,7 +102,7 @@ async def test_a_document_for_other_channels_is_left_out_where_that_is_set(store
 async def test_without_index_embedder_or_documents_there_is_nothing(store: MemoryStore, tmp_path: Path) -> None:
     """B72: no search yet, an embedder that does not work, no document at all."""
     empty = MemoryStore(tmp_path / "other")
-    broken = DocumentsProvider(store=store, search=searching(store, BrokenModel()), least_cosine=0.0)
+    broken = DocumentsProvider(store=store, search=searching(store, BrokenEmbedder()), least_cosine=0.0)
 
     assert await DocumentsProvider(store=store).contribute(asked()) == []
     assert await broken.contribute(asked()) == []
@@ -116,7 +116,7 @@ async def test_too_short_a_question_finds_nothing(store: MemoryStore) -> None:
 
 def test_the_question_is_the_newest_thing_a_person_wrote() -> None:
     """B70: neither ours nor System lines, and no more than a thousand characters."""
-    turn = answered(
+    turn = finished_turn(
         an_entry("older"),
         an_entry("[System: Ada replies]\nwhat about tea? " + "x" * 2000),
         our_entry("mine"),
@@ -124,11 +124,11 @@ def test_the_question_is_the_newest_thing_a_person_wrote() -> None:
         an_entry("notice", author_kind="system"),
     )
 
-    query = query_of(a_request(turn=turn))
+    query = search_query(a_request(turn=turn))
 
     assert query.startswith("what about tea?")
     assert len(query) == 1000
-    assert query_of(a_request(utterance="plain")) == "plain"
+    assert search_query(a_request(utterance="plain")) == "plain"
 
 
 async def test_a_file_that_went_meanwhile_is_left_out(store: MemoryStore) -> None:
@@ -146,7 +146,7 @@ def test_the_block_keeps_to_its_room() -> None:
     chunks = [NumberedChunk(f"documents/{n}.md", "", "tea " * 200, 0.9 - n / 100, 1, 1) for n in range(6)]
     heads = {chunk.rel_path: f"# Doc {n}\n" for n, chunk in enumerate(chunks)}
 
-    text = by_document(chunks, heads, 500)
+    text = group_by_document(chunks, heads, 500)
 
     assert "Doc 0" in text
     assert "Doc 1" in text

@@ -12,10 +12,10 @@ from familiar_connect.context.providers.character import CharacterProvider
 from familiar_connect.context.providers.sample_dialogues import NEW_SCENE, SampleDialoguesProvider
 from familiar_connect.context.types import ContextRequest, ItemTag, Layer
 from familiar_connect.memory.store import MemoryStore
-from familiar_connect.presets.turn.values import read_authored
+from familiar_connect.presets.macro_context import expand_authored
 from familiar_connect.presets.types import ActivePreset, CardFields, Preset, PresetFidelity
 from tests.fakes.context import ADA, BO, a_request
-from tests.fakes.scene import by, by_us, in_place
+from tests.fakes.scene import entry_by, our_entry, request_in_place
 
 
 @pytest.fixture
@@ -25,12 +25,12 @@ def store(tmp_path: Path) -> MemoryStore:
 
 async def turns(store: MemoryStore, text: str, request: ContextRequest | None = None) -> list[tuple[str, str]]:
     store.write_file("self/mes_example.md", text)
-    found = await SampleDialoguesProvider(store).contribute(request or in_place(by(ADA), by_us()))
+    found = await SampleDialoguesProvider(store).contribute(request or request_in_place(entry_by(ADA), our_entry()))
     return [(item.role, item.text) for each in found for item in each.items]
 
 
 def named(*, own_names: bool) -> ContextRequest:
-    request = in_place(by(ADA))
+    request = request_in_place(entry_by(ADA))
     assert request.turn is not None
     return replace(request, turn=replace(request.turn, showing=Showing(own_names=own_names)))
 
@@ -47,7 +47,7 @@ async def test_a_name_brings_no_macro_along(store: MemoryStore) -> None:
     """Samples are read for macros; what somebody calls themselves is not."""
     odd = replace(ADA, display_name="{{newline}}")
 
-    assert await turns(store, "{{user}}: hi\n{{char}}: {{user}}.", in_place(by(odd), author=odd)) == [
+    assert await turns(store, "{{user}}: hi\n{{char}}: {{user}}.", request_in_place(entry_by(odd), author=odd)) == [
         ("user", "((newline)): hi"),
         ("assistant", "((newline))."),
     ]
@@ -57,7 +57,7 @@ async def test_the_macros_of_samples_are_read(store: MemoryStore) -> None:
     """B4, B92: names before the familiar's words and the separator stay as they are."""
     store.write_file("self/mes_example.md", "{{user}}: hi\n{{char}}: {{reverse:abc}}\n{{char}}: {{newline}}x")
     request = replace(named(own_names=True), card=CardFields(name="Wren"))
-    [block] = read_authored(await SampleDialoguesProvider(store).contribute(request), request)
+    [block] = expand_authored(await SampleDialoguesProvider(store).contribute(request), request)
 
     assert [item.text for item in block.items][::3] == ["Ada: hi", f"[System: {NEW_SCENE}]"]
     assert all(item.text.startswith("Wren: ") for item in block.items[1:3])
@@ -67,11 +67,11 @@ async def test_the_macros_of_samples_are_read(store: MemoryStore) -> None:
 async def test_in_company_nobody_is_named(store: MemoryStore) -> None:
     """So that the samples stay the same whoever speaks."""
     text = "{{user}}: hi\n{{char}}: {{user}}?"
-    first = await turns(store, text, in_place(by(ADA), by(BO), author=ADA))
+    first = await turns(store, text, request_in_place(entry_by(ADA), entry_by(BO), author=ADA))
 
     assert (
         first
-        == await turns(store, text, in_place(by(BO), by(ADA), author=BO))
+        == await turns(store, text, request_in_place(entry_by(BO), entry_by(ADA), author=BO))
         == [
             ("user", "User: hi"),
             ("assistant", "User?"),
@@ -103,19 +103,21 @@ async def test_own_names_where_they_are_shown(store: MemoryStore) -> None:
 
 async def test_nothing_to_show(store: MemoryStore) -> None:
     """No file, no labels, only the user's side, or speaking for somebody."""
-    assert await SampleDialoguesProvider(store).contribute(in_place(by(ADA))) == []
+    assert await SampleDialoguesProvider(store).contribute(request_in_place(entry_by(ADA))) == []
     assert await turns(store, "prose") == []
     assert await turns(store, "{{user}}: hi") == []
-    assert await turns(store, "{{user}}: hi\n{{char}}: hm", in_place(by(ADA), imitated=BO)) == []
+    assert await turns(store, "{{user}}: hi\n{{char}}: hm", request_in_place(entry_by(ADA), imitated=BO)) == []
 
 
 async def test_they_stand_instead_of_the_plain_text(store: MemoryStore) -> None:
     """B25: the character leaves them to this contributor, but for a prompt made as in SillyTavern."""
     await turns(store, "{{user}}: hi\n{{char}}: hm")
-    [block] = await SampleDialoguesProvider(store).contribute(in_place(by(ADA)))
+    [block] = await SampleDialoguesProvider(store).contribute(request_in_place(entry_by(ADA)))
     preset = ActivePreset(preset=Preset(name="p"), fidelity=PresetFidelity.sillytavern)
     character = CharacterProvider(store, samples=False)
 
     assert (block.layer, block.tag, block.priority) == (Layer.examples, ItemTag.SAMPLE, 40)
-    assert await character.contribute(in_place(by(ADA))) == []
-    assert [c.tag for c in await character.contribute(in_place(by(ADA), preset=preset))] == [ItemTag.SAMPLE]
+    assert await character.contribute(request_in_place(entry_by(ADA))) == []
+    assert [c.tag for c in await character.contribute(request_in_place(entry_by(ADA), preset=preset))] == [
+        ItemTag.SAMPLE
+    ]

@@ -12,20 +12,20 @@ from familiar_connect.config.types import PlaceSettings
 from familiar_connect.context.providers.short_term_memory import ShortTermMemoryProvider
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Modality
 from tests.fakes.context import BO, a_request
-from tests.fakes.notes import GARDEN, NOON, SERVER, Kept, an_entry, answered
+from tests.fakes.short_term import GARDEN, NOON, SERVER, NotesSetup, an_entry, finished_turn
 
 
 def asked(**more: Any) -> ContextRequest:
-    return a_request(**{"guild_id": SERVER, "turn": answered()} | more)
+    return a_request(**{"guild_id": SERVER, "turn": finished_turn()} | more)
 
 
-async def told(kept: Kept, request: ContextRequest, *, tools: bool = True) -> list[Contribution]:
+async def told(kept: NotesSetup, request: ContextRequest, *, tools: bool = True) -> list[Contribution]:
     return await ShortTermMemoryProvider(kept.notes, tools_on=lambda _: tools).contribute(request)
 
 
-def talked(messages: int) -> Kept:
-    kept = Kept()
-    kept.notes.capture(answered(*(an_entry(f"line {n}") for n in range(messages - 1))), "Hm.")
+def talked(messages: int) -> NotesSetup:
+    kept = NotesSetup()
+    kept.notes.capture(finished_turn(*(an_entry(f"line {n}") for n in range(messages - 1))), "Hm.")
     return kept
 
 
@@ -71,9 +71,9 @@ async def test_a_summary_that_is_there_may_be_refreshed() -> None:
 @pytest.mark.parametrize(
     "request_",
     [
-        asked(turn=answered(flags=TurnFlags(explicit_long_term_memory_intent=True))),
-        asked(turn=answered(flags=TurnFlags(disable_all_tools=True))),
-        asked(turn=answered(flags=TurnFlags(disable_short_term_memory_update=True))),
+        asked(turn=finished_turn(flags=TurnFlags(explicit_long_term_memory_intent=True))),
+        asked(turn=finished_turn(flags=TurnFlags(disable_all_tools=True))),
+        asked(turn=finished_turn(flags=TurnFlags(disable_short_term_memory_update=True))),
         asked(settings=PlaceSettings(short_term_memory_enabled=False)),
         asked(modality=Modality.voice),
     ],
@@ -92,7 +92,7 @@ async def test_the_note_of_another_place_is_not_this_ones() -> None:
 
     assert await told(kept, asked(channel_id=GARDEN)) == []
     assert await told(kept, asked(author=None)) == []
-    assert await told(kept, asked(turn=answered(reset_at=NOON + timedelta(seconds=1)))) == []
+    assert await told(kept, asked(turn=finished_turn(reset_at=NOON + timedelta(seconds=1)))) == []
 
 
 async def test_a_summary_cannot_close_its_line() -> None:

@@ -227,11 +227,11 @@ async def test_work_ahead_gives_way_to_a_real_call(tmp_path: Path) -> None:
         begun.set()
         await asyncio.Event().wait()
 
-    ahead = asyncio.create_task(server.work_ahead(work()))
+    ahead = asyncio.create_task(server.run_when_idle(work()))
     await begun.wait()
     with server.call():
-        await server.stop_working_ahead()
-        refused = await server.work_ahead(work())
+        await server.cancel_idle_work()
+        refused = await server.run_when_idle(work())
 
     assert (await ahead, refused) == (False, False)
 
@@ -243,7 +243,7 @@ async def test_work_ahead_that_nobody_disturbs_is_done(tmp_path: Path) -> None:
     async def work() -> None:
         done.append(True)
 
-    assert await served(READY, tmp_path).work_ahead(work())
+    assert await served(READY, tmp_path).run_when_idle(work())
     assert done == [True]
 
 

@@ -20,7 +20,7 @@ from familiar_connect.memory.index.fastembed import (
 )
 from familiar_connect.memory.index.hashing import HashingModel
 from familiar_connect.memory.index.indexing_store import choose_embedder
-from familiar_connect.memory.index.reading.wordpiece import WordPiece, words
+from familiar_connect.memory.index.wordpiece import WordPiece, split_words
 
 needs_minilm = pytest.mark.skipif(minilm.why_unavailable() is not None, reason="MiniLM cannot run here")
 
@@ -81,8 +81,8 @@ def test_an_embedder_that_is_not_there_is_replaced_with_a_word_of_explanation() 
 
 def test_words_are_taken_apart_as_the_model_learnt_them() -> None:
     """Lower case, no accents, marks and ideographs alone, long words in pieces."""
-    assert words("Héllo, wörld! 寿司\x00") == ["hello", ",", "world", "!", "寿", "司"]
-    pieces = WordPiece.bundled()
+    assert split_words("Héllo, wörld! 寿司\x00") == ["hello", ",", "world", "!", "寿", "司"]
+    pieces = WordPiece.load_bundled()
 
     assert pieces.encode("Hello, world!", 256) == [101, 7592, 1010, 2088, 999, 102]
     assert pieces.encode("unaffable", 256) == [101, 14477, 20961, 3468, 102]
@@ -93,7 +93,7 @@ def test_words_are_taken_apart_as_the_model_learnt_them() -> None:
 @given(st.text())
 def test_any_text_can_be_taken_apart(text: str) -> None:
     """Never more than was asked for, always between the two marks."""
-    found = WordPiece.bundled().encode(text, 20)
+    found = WordPiece.load_bundled().encode(text, 20)
 
     assert found[0] == 101
     assert found[-1] == 102

@@ -14,9 +14,9 @@ import pytest
 
 from familiar_connect.memory.index.embeddings import BuildStats, EmbeddingIndex
 from familiar_connect.memory.index.hashing import HashingModel
-from familiar_connect.memory.index.rows import IndexTrouble
+from familiar_connect.memory.index.storage import IndexUnavailable
 from familiar_connect.memory.store import MemoryStore, MemoryStoreLimits
-from tests.fakes.embedding import CountingModel
+from tests.fakes.embedding import CountingEmbedder
 
 NOTES = {
     "people/ada.md": "# Ada\n\nAda keeps bees on the roof.",
@@ -34,15 +34,15 @@ def store(tmp_path: Path) -> MemoryStore:
 
 
 @pytest.fixture
-def model() -> CountingModel:
-    return CountingModel()
+def model() -> CountingEmbedder:
+    return CountingEmbedder()
 
 
 def opened(store: MemoryStore, *, dim: int = 512, model_name: str = "counting") -> EmbeddingIndex:
     return EmbeddingIndex(store.root / ".index" / "embeddings.sqlite", dim=dim, model_name=model_name)
 
 
-def found(index: EmbeddingIndex, model: CountingModel, text: str, top_k: int = 3) -> list[str]:
+def found(index: EmbeddingIndex, model: CountingEmbedder, text: str, top_k: int = 3) -> list[str]:
     return [hit.rel_path for hit in index.query(model.embed([text])[0], top_k)]
 
 
@@ -51,7 +51,7 @@ def touch(store: MemoryStore, path: str, seconds: float) -> None:
     os.utime(store.root / path, (facts.st_atime + seconds, facts.st_mtime + seconds))
 
 
-def test_a_first_build_takes_in_every_file(store: MemoryStore, model: CountingModel) -> None:
+def test_a_first_build_takes_in_every_file(store: MemoryStore, model: CountingEmbedder) -> None:
     """And says which."""
     with opened(store) as index:
         stats = index.build_if_stale(store, model)
@@ -60,7 +60,7 @@ def test_a_first_build_takes_in_every_file(store: MemoryStore, model: CountingMo
         assert found(index, model, "who keeps bees on the roof?")[0] == "people/ada.md"
 
 
-def test_an_unchanged_home_costs_no_embedding(store: MemoryStore, model: CountingModel) -> None:
+def test_an_unchanged_home_costs_no_embedding(store: MemoryStore, model: CountingEmbedder) -> None:
     """A second build has nothing to do."""
     with opened(store) as index:
         index.build_if_stale(store, model)
@@ -70,7 +70,7 @@ def test_an_unchanged_home_costs_no_embedding(store: MemoryStore, model: Countin
         assert model.batches == []
 
 
-def test_a_changed_file_is_embedded_again_by_itself(store: MemoryStore, model: CountingModel) -> None:
+def test_a_changed_file_is_embedded_again_by_itself(store: MemoryStore, model: CountingEmbedder) -> None:
     """Whatever editor changed it."""
     with opened(store) as index:
         index.build_if_stale(store, model)
@@ -83,7 +83,7 @@ def test_a_changed_file_is_embedded_again_by_itself(store: MemoryStore, model: C
         assert found(index, model, "who grows melons?")[0] == "people/ada.md"
 
 
-def test_a_change_that_the_modification_time_hides_is_found(store: MemoryStore, model: CountingModel) -> None:
+def test_a_change_that_the_modification_time_hides_is_found(store: MemoryStore, model: CountingEmbedder) -> None:
     """Same size, same time, other words."""
     with opened(store) as index:
         index.build_if_stale(store, model)
@@ -96,7 +96,7 @@ def test_a_change_that_the_modification_time_hides_is_found(store: MemoryStore, 
         assert "goats" in index.query(model.embed(["goats"])[0], 1)[0].text
 
 
-def test_a_file_whose_rights_alone_changed_is_left_as_it_is(store: MemoryStore, model: CountingModel) -> None:
+def test_a_file_whose_rights_alone_changed_is_left_as_it_is(store: MemoryStore, model: CountingEmbedder) -> None:
     """Its text is the same, so there is nothing to rebuild."""
     with opened(store) as index:
         index.build_if_stale(store, model)
@@ -105,7 +105,7 @@ def test_a_file_whose_rights_alone_changed_is_left_as_it_is(store: MemoryStore, 
         assert index.build_if_stale(store, model) == BuildStats([], [], 0)
 
 
-def test_a_vanished_file_is_forgotten(store: MemoryStore, model: CountingModel) -> None:
+def test_a_vanished_file_is_forgotten(store: MemoryStore, model: CountingEmbedder) -> None:
     """It is named, and found no more."""
     with opened(store) as index:
         index.build_if_stale(store, model)
@@ -115,7 +115,7 @@ def test_a_vanished_file_is_forgotten(store: MemoryStore, model: CountingModel) 
         assert "topics/tea.md" not in found(index, model, "smoked tea when it rains", 9)
 
 
-def test_one_file_can_be_refreshed_alone(store: MemoryStore, model: CountingModel) -> None:
+def test_one_file_can_be_refreshed_alone(store: MemoryStore, model: CountingEmbedder) -> None:
     """Nothing else is read or embedded, and texts that did not change keep their vectors."""
     long = "# Log\n\n" + "\n".join(
         f"- entry {n}: the lantern number {n} was lit by somebody at dusk" for n in range(40)
@@ -133,7 +133,7 @@ def test_one_file_can_be_refreshed_alone(store: MemoryStore, model: CountingMode
         assert len(model.texts) == stats.chunks_written + 1 == 2
 
 
-def test_refreshing_what_is_gone_or_not_ours_takes_it_out(store: MemoryStore, model: CountingModel) -> None:
+def test_refreshing_what_is_gone_or_not_ours_takes_it_out(store: MemoryStore, model: CountingEmbedder) -> None:
     """A deleted file leaves; dot folders, other kinds of files and paths outside are never in."""
     with opened(store) as index:
         index.build_if_stale(store, model)
@@ -146,14 +146,14 @@ def test_refreshing_what_is_gone_or_not_ours_takes_it_out(store: MemoryStore, mo
             assert index.refresh(store, path, model) == BuildStats([], [], 0)
 
 
-def test_what_lies_in_dot_folders_is_not_indexed(store: MemoryStore, model: CountingModel) -> None:
+def test_what_lies_in_dot_folders_is_not_indexed(store: MemoryStore, model: CountingEmbedder) -> None:
     """Proposals of the writer are not memory yet."""
     store.write_file("sessions/.pending/x.md", "proposal about bees")
     with opened(store) as index:
         assert index.build_if_stale(store, model).rebuilt_paths == sorted(NOTES)
 
 
-def test_more_files_than_the_store_lists_at_once_are_indexed(tmp_path: Path, model: CountingModel) -> None:
+def test_more_files_than_the_store_lists_at_once_are_indexed(tmp_path: Path, model: CountingEmbedder) -> None:
     """The cap of a search is no cap of the index."""
     store = MemoryStore(tmp_path / "memory", limits=MemoryStoreLimits(max_results_per_op=3))
     for number in range(9):
@@ -163,7 +163,7 @@ def test_more_files_than_the_store_lists_at_once_are_indexed(tmp_path: Path, mod
 
 
 def test_unreadable_files_are_passed_by_with_a_line(
-    store: MemoryStore, model: CountingModel, caplog: pytest.LogCaptureFixture
+    store: MemoryStore, model: CountingEmbedder, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Bad bytes, a file over the cap, a loop of links: the rest goes on, and each is named once."""
     (store.root / "bad.md").write_bytes(b"\xff\xfe\x00 not text")
@@ -177,7 +177,7 @@ def test_unreadable_files_are_passed_by_with_a_line(
         assert found(index, model, "Ada keeps bees")[0] == "people/ada.md"
 
 
-def test_a_file_that_vanishes_while_it_is_read_is_no_error(store: MemoryStore, model: CountingModel) -> None:
+def test_a_file_that_vanishes_while_it_is_read_is_no_error(store: MemoryStore, model: CountingEmbedder) -> None:
     """Gone is gone."""
 
     class Vanishing:
@@ -191,7 +191,7 @@ def test_a_file_that_vanishes_while_it_is_read_is_no_error(store: MemoryStore, m
         assert index.build_if_stale(Vanishing(), model).rebuilt_paths == ["people/ada.md", "topics/tea.md"]
 
 
-def test_texts_are_embedded_in_batches_of_at_most_32(tmp_path: Path, model: CountingModel) -> None:
+def test_texts_are_embedded_in_batches_of_at_most_32(tmp_path: Path, model: CountingEmbedder) -> None:
     """However many files there are."""
     store = MemoryStore(tmp_path / "memory")
     for number in range(100):
@@ -203,7 +203,7 @@ def test_texts_are_embedded_in_batches_of_at_most_32(tmp_path: Path, model: Coun
         assert len(model.batches) <= 5
 
 
-def test_a_query_is_checked(store: MemoryStore, model: CountingModel) -> None:
+def test_a_query_is_checked(store: MemoryStore, model: CountingEmbedder) -> None:
     """Nothing wanted or nothing there gives nothing; a vector of another size is an error."""
     with opened(store) as index:
         vector = model.embed(["bees"])[0]
@@ -218,7 +218,7 @@ def test_a_query_is_checked(store: MemoryStore, model: CountingModel) -> None:
             index.query(np.zeros(3, dtype=np.float32), 1)
 
 
-def test_vectors_survive_closing(store: MemoryStore, model: CountingModel) -> None:
+def test_vectors_survive_closing(store: MemoryStore, model: CountingEmbedder) -> None:
     """Opened again, a chunk is still the nearest to itself, and nothing is embedded anew."""
     with opened(store) as index:
         index.build_if_stale(store, model)
@@ -230,7 +230,7 @@ def test_vectors_survive_closing(store: MemoryStore, model: CountingModel) -> No
         assert index.build_if_stale(store, model) == BuildStats([], [], 0)
 
 
-def test_the_file_is_the_promised_one(store: MemoryStore, model: CountingModel) -> None:
+def test_the_file_is_the_promised_one(store: MemoryStore, model: CountingEmbedder) -> None:
     """Model and dimension stand in `meta`, vectors are little-endian float32 of length one."""
     with opened(store) as index:
         index.build_if_stale(store, model)
@@ -248,12 +248,12 @@ def test_the_file_is_the_promised_one(store: MemoryStore, model: CountingModel) 
 
 
 def test_another_model_empties_the_index_with_one_line(
-    store: MemoryStore, model: CountingModel, caplog: pytest.LogCaptureFixture
+    store: MemoryStore, model: CountingEmbedder, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Nothing of the old one is mixed with the new."""
     with opened(store) as index:
         index.build_if_stale(store, model)
-    other = CountingModel(32, "another")
+    other = CountingEmbedder(32, "another")
     with caplog.at_level(logging.INFO), opened(store, dim=32, model_name="another") as index:
         assert index.query(other.embed(["bees"])[0], 3) == []
         assert len(index.build_if_stale(store, other).rebuilt_paths) == 3
@@ -263,7 +263,7 @@ def test_another_model_empties_the_index_with_one_line(
 
 @pytest.mark.parametrize("damage", ["garbage", "truncated", "empty", "newer", "tables gone"])
 def test_a_broken_index_is_made_again(
-    store: MemoryStore, model: CountingModel, damage: str, caplog: pytest.LogCaptureFixture
+    store: MemoryStore, model: CountingEmbedder, damage: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Whatever happened to the file, a build later everything is found."""
     path = store.root / ".index/embeddings.sqlite"
@@ -281,14 +281,14 @@ def test_a_broken_index_is_made_again(
         for _ in range(2):  # damage may show in the middle of a build: the next one mends it
             try:
                 index.build_if_stale(store, model)
-            except IndexTrouble:
+            except IndexUnavailable:
                 continue
 
         assert found(index, model, "Ada keeps bees")[0] == "people/ada.md"
         assert all(record.message == "memory index is made anew" for record in caplog.records)
 
 
-def test_an_index_deleted_while_open_is_made_again(store: MemoryStore, model: CountingModel) -> None:
+def test_an_index_deleted_while_open_is_made_again(store: MemoryStore, model: CountingEmbedder) -> None:
     """Between two builds somebody removed the folder."""
     with opened(store) as index:
         index.build_if_stale(store, model)
@@ -299,7 +299,7 @@ def test_an_index_deleted_while_open_is_made_again(store: MemoryStore, model: Co
         assert found(index, model, "Ada keeps bees")[0] == "people/ada.md"
 
 
-def test_a_locked_index_is_left_alone(store: MemoryStore, model: CountingModel) -> None:
+def test_a_locked_index_is_left_alone(store: MemoryStore, model: CountingEmbedder) -> None:
     """Another program holds it: an error for the builder, kept whole, and sound again afterwards."""
     with opened(store) as index:
         index.build_if_stale(store, model)
@@ -307,7 +307,7 @@ def test_a_locked_index_is_left_alone(store: MemoryStore, model: CountingModel) 
         other = sqlite3.connect(store.root / ".index/embeddings.sqlite", isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
 
-        with pytest.raises(IndexTrouble, match="in use"):
+        with pytest.raises(IndexUnavailable, match="in use"):
             index.build_if_stale(store, model)
         assert found(index, model, "Ada keeps bees")[0] == "people/ada.md"
         other.execute("ROLLBACK")
@@ -315,7 +315,7 @@ def test_a_locked_index_is_left_alone(store: MemoryStore, model: CountingModel) 
         assert index.build_if_stale(store, model).rebuilt_paths == ["people/bo.md"]
 
 
-def test_what_another_process_indexed_is_found_here(store: MemoryStore, model: CountingModel) -> None:
+def test_what_another_process_indexed_is_found_here(store: MemoryStore, model: CountingEmbedder) -> None:
     """Two indexes on one file stay level without loading everything again."""
     with opened(store) as ours, opened(store) as theirs:
         ours.build_if_stale(store, model)
@@ -326,7 +326,7 @@ def test_what_another_process_indexed_is_found_here(store: MemoryStore, model: C
         assert found(ours, model, "geese bite")[0] == "topics/geese.md"
 
 
-def test_the_index_folder_is_kept_out_of_version_control(store: MemoryStore, model: CountingModel) -> None:
+def test_the_index_folder_is_kept_out_of_version_control(store: MemoryStore, model: CountingEmbedder) -> None:
     """One line is added once; lines that were there stay."""
     ignore = store.root / ".gitignore"
     ignore.write_bytes(b"*.tmp")
@@ -338,7 +338,7 @@ def test_the_index_folder_is_kept_out_of_version_control(store: MemoryStore, mod
     assert ignore.read_bytes() == b"*.tmp\n.index/\n"
 
 
-def test_a_build_tells_how_far_it_is_and_stops_when_told(tmp_path: Path, model: CountingModel) -> None:
+def test_a_build_tells_how_far_it_is_and_stops_when_told(tmp_path: Path, model: CountingEmbedder) -> None:
     """What was done by then is kept."""
     store = MemoryStore(tmp_path / "memory")
     for number in range(100):

@@ -14,7 +14,7 @@ from familiar_connect.memory.index.embeddings import EmbeddingIndex
 from familiar_connect.memory.index.indexing_store import Indexer, IndexingMemoryStore
 from familiar_connect.memory.index.retriever import MemoryRetriever
 from familiar_connect.memory.store import MemoryStore, MemoryStorePathError
-from tests.fakes.embedding import BrokenModel, CountingModel
+from tests.fakes.embedding import BrokenEmbedder, CountingEmbedder
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ async def test_the_index_holds_still_while_a_reply_is_made(store: IndexingMemory
     model = Watched()
     index = an_index(store)
     indexer = Indexer(store=store, model=model, files=index)
-    with indexer.replying():
+    with indexer.pause_while_replying():
         building = asyncio.create_task(indexer.build())
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(asyncio.shield(building), 0.2)
@@ -125,7 +125,7 @@ async def test_a_failing_embedder_never_ends_the_worker(
     """One line in the log, nothing else."""
     store.write_file("a.md", "Geese bite.")
     index = an_index(store)
-    indexer = Indexer(store=store, model=BrokenModel(), files=index)
+    indexer = Indexer(store=store, model=BrokenEmbedder(), files=index)
 
     assert await indexer.build() is None
     assert [record.message for record in caplog.records] == ["memory index could not be brought level"]
@@ -137,13 +137,13 @@ async def test_progress_can_be_watched(store: IndexingMemoryStore) -> None:
     store.write_file("a.md", "Geese bite.")
     index = an_index(store)
     told: list[tuple[int, int]] = []
-    await Indexer(store=store, model=CountingModel(), files=index).build(lambda done, of: told.append((done, of)))
+    await Indexer(store=store, model=CountingEmbedder(), files=index).build(lambda done, of: told.append((done, of)))
 
     assert told == [(1, 1)]
     index.close()
 
 
-class Watched(CountingModel):
+class Watched(CountingEmbedder):
     """A counting embedder that can be waited for."""
 
     def __init__(self) -> None:

@@ -9,30 +9,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from familiar_connect.memory.index.query import parse_query
 from familiar_connect.memory.index.ranking import (
-    Facts,
+    UnitFacts,
     candidates,
-    score,
+    rank_units,
+    score_words,
     stretch_of,
     unit_number,
-    weigh_words,
 )
-from familiar_connect.memory.index.reading.question import understand
 
 NOW = datetime(2026, 11, 18, tzinfo=UTC)
 A, B, C = (unit_number(1, place) for place in (1, 2, 3))
 FAR = unit_number(7, 1)
 
 
-def plain(**changes: object) -> Facts:
+def plain(**changes: object) -> UnitFacts:
     facts = {"concerns": False, "said_at": NOW.timestamp(), "word_count": 5, "asks": False}
-    return Facts(**facts | changes)  # type: ignore[arg-type]
+    return UnitFacts(**facts | changes)  # type: ignore[arg-type]
 
 
-def ranked(question: str = "what about bees", *, facts: dict[int, Facts], **words: list[int]) -> list[int]:
-    asked = understand(question, names=["ada"], now=NOW)
-    lexical = weigh_words(words, total=100, stretches=10)
-    return [unit for unit, _ in score(facts, lexical, {}, asked, now=NOW, limit=9)]
+def ranked(question: str = "what about bees", *, facts: dict[int, UnitFacts], **words: list[int]) -> list[int]:
+    asked = parse_query(question, names=["ada"], now=NOW)
+    lexical = score_words(words, total=100, stretches=10)
+    return [unit for unit, _ in rank_units(facts, lexical, {}, asked, now=NOW, limit=9)]
 
 
 @given(st.integers(0, 2**40), st.integers(0, 2**20 - 1))
@@ -76,13 +76,13 @@ def test_a_question_is_a_lesser_answer() -> None:
 
 def test_of_two_alike_the_later_and_nearer_comes_first() -> None:
     """Recency and the same channel only break ties."""
-    asked = understand("bees", names=[], now=NOW)
-    lexical = weigh_words({"bees": [A, FAR]}, total=9, stretches=2)
+    asked = parse_query("bees", names=[], now=NOW)
+    lexical = score_words({"bees": [A, FAR]}, total=9, stretches=2)
     facts = {A: plain(channel_id=1), FAR: plain(channel_id=2)}
 
-    assert score(facts, lexical, {}, asked, now=NOW, limit=2, channel_id=1)[0][0] == A
+    assert rank_units(facts, lexical, {}, asked, now=NOW, limit=2, channel_id=1)[0][0] == A
     facts = {A: plain(said_at=0.0), FAR: plain()}
-    assert score(facts, lexical, {}, asked, now=NOW, limit=2)[0][0] == FAR
+    assert rank_units(facts, lexical, {}, asked, now=NOW, limit=2)[0][0] == FAR
 
 
 @given(
@@ -91,11 +91,11 @@ def test_of_two_alike_the_later_and_nearer_comes_first() -> None:
 )
 def test_the_shares_add_up_to_the_score(met: list[int], cosines: dict[int, float]) -> None:
     """Nothing counts that is not shown, and order follows the scores."""
-    asked = understand("what did ada say about bees last week", names=["ada"], now=NOW)
-    lexical = weigh_words({"bees": met}, total=9, stretches=2)
+    asked = parse_query("what did ada say about bees last week", names=["ada"], now=NOW)
+    lexical = score_words({"bees": met}, total=9, stretches=2)
     facts = {unit: plain(concerns=True) for unit in (A, B, C, FAR)}
 
-    found = score(facts, lexical, cosines, asked, now=NOW, limit=9)
+    found = rank_units(facts, lexical, cosines, asked, now=NOW, limit=9)
 
     assert {unit for unit, _ in found} == set(facts)
     assert all(e.score == pytest.approx(sum(e.signals.values())) for _, e in found)
@@ -105,7 +105,7 @@ def test_the_shares_add_up_to_the_score(met: list[int], cosines: dict[int, float
 @given(st.dictionaries(st.text(min_size=1), st.lists(st.integers(0, 2**30), unique=True), max_size=6))
 def test_shares_of_words_lie_between_nothing_and_all(postings: dict[str, list[int]]) -> None:
     """Whatever words and units there are."""
-    lexical = weigh_words(postings, total=1000, stretches=50)
+    lexical = score_words(postings, total=1000, stretches=50)
 
     for share in (lexical.own, lexical.around, lexical.stretch):
         assert np.all((share >= 0) & (share <= 1 + 1e-9))
@@ -113,6 +113,6 @@ def test_shares_of_words_lie_between_nothing_and_all(postings: dict[str, list[in
 
 def test_candidates_are_bounded_by_words_and_include_what_else_was_brought_up() -> None:
     """However common a word is."""
-    lexical = weigh_words({"bees": [unit_number(n, 5) for n in range(500)]}, total=5000, stretches=500)
+    lexical = score_words({"bees": [unit_number(n, 5) for n in range(500)]}, total=5000, stretches=500)
 
     assert len(candidates(lexical, [FAR], limit=20)) == 21

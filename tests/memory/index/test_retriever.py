@@ -18,8 +18,8 @@ from familiar_connect.memory.index.protocols import EmbeddingModel, RecallScope,
 from familiar_connect.memory.index.retriever import EmbeddingRetriever, MemoryRetriever
 from familiar_connect.memory.index.turns import TurnIndex
 from familiar_connect.memory.store import MemoryStore
-from familiar_connect.support.clock import HandClock
-from tests.fakes.embedding import BrokenModel, CountingModel
+from familiar_connect.support.clock import ManualClock
+from tests.fakes.embedding import BrokenEmbedder, CountingEmbedder
 
 NOW = datetime(2026, 11, 18, 12, tzinfo=UTC)
 ADA = Author("discord", "1", "ada_l", "Ada")
@@ -35,7 +35,7 @@ class Home:
     """A familiar's memory with a retriever over it."""
 
     def __init__(self, root: Path, model: EmbeddingModel | None = None) -> None:
-        self.model = model or CountingModel()
+        self.model = model or CountingEmbedder()
         self.history = HistoryStore(root / "history.db")
         self.store = MemoryStore(root / "memory")
         folder = self.store.root / ".index"
@@ -43,7 +43,7 @@ class Home:
         self.turns = TurnIndex(
             folder / "turns.sqlite", history=self.history, familiar_id="wren", dim=512, model_name="counting"
         )
-        self.retriever = MemoryRetriever(model=self.model, files=self.files, turns=self.turns, clock=HandClock(NOW))
+        self.retriever = MemoryRetriever(model=self.model, files=self.files, turns=self.turns, clock=ManualClock(NOW))
 
     def say(self, text: str, who: Author = ADA, *, days_ago: float = 0, channel: int = 1) -> int:
         when = NOW - timedelta(days=days_ago)
@@ -52,7 +52,7 @@ class Home:
         ).id
 
     def learn(self) -> None:
-        model = CountingModel()
+        model = CountingEmbedder()
         self.files.build_if_stale(self.store, model)
         self.turns.sync(model)
         self.retriever.warm()
@@ -95,7 +95,7 @@ async def test_embedding_a_question_leaves_the_loop_free(home: Home) -> None:
     """Other work goes on while the model thinks."""
     entered, leave = threading.Event(), threading.Event()
 
-    class Slow(CountingModel):
+    class Slow(CountingEmbedder):
         def embed(self, texts: list[str]) -> NDArray[np.float32]:
             entered.set()
             assert leave.wait(30)
@@ -178,7 +178,7 @@ async def test_every_hit_says_why(home: Home) -> None:
 
 async def test_without_an_embedder_words_remain(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """With one line in the log."""
-    home = Home(tmp_path, BrokenModel())
+    home = Home(tmp_path, BrokenEmbedder())
     home.say("I keep bees")
     home.learn()
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from familiar_connect.history.beside.revisions import Revisions
+from familiar_connect.history.message_edits import MessageEdits
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import Author
-from familiar_connect.memory.index.protocols import Explained, RecallScope, Recollection
+from familiar_connect.memory.index.protocols import ExplainedScore, RecallScope, Recollection
 from familiar_connect.memory.index.turns import MAX_STRETCH, TurnIndex
-from tests.fakes.embedding import CountingModel
+from tests.fakes.embedding import CountingEmbedder
 
 ADA = Author("discord", "1", "ada_l", "Ada Lovelace")
 BO = Author("discord", "2", "bo", "Bo")
@@ -27,8 +27,8 @@ def history(tmp_path: Path) -> HistoryStore:
 
 
 @pytest.fixture
-def model() -> CountingModel:
-    return CountingModel()
+def model() -> CountingEmbedder:
+    return CountingEmbedder()
 
 
 def an_index(tmp_path: Path, history: HistoryStore, **changes: object) -> TurnIndex:
@@ -57,10 +57,10 @@ def say(
 
 def look_for(index: TurnIndex, word: str, scope: RecallScope = ANYWHERE) -> list[Recollection]:
     units = list(index.facts(index.postings(word), scope, frozenset()))
-    return index.show([(unit, Explained(1.0, {})) for unit in units], scope)
+    return index.show([(unit, ExplainedScore(1.0, {})) for unit in units], scope)
 
 
-def test_what_was_said_is_found_by_its_words(tmp_path: Path, history: HistoryStore, model: CountingModel) -> None:
+def test_what_was_said_is_found_by_its_words(tmp_path: Path, history: HistoryStore, model: CountingEmbedder) -> None:
     """In whatever form of the word, with who said it, when, and what stood around it."""
     say(history, "What do you keep on the roof?", BO)
     said = say(history, "I keep bees there.", minutes=1)
@@ -78,7 +78,7 @@ def test_what_was_said_is_found_by_its_words(tmp_path: Path, history: HistorySto
     ]
 
 
-def test_only_new_turns_are_read_and_embedded(tmp_path: Path, history: HistoryStore, model: CountingModel) -> None:
+def test_only_new_turns_are_read_and_embedded(tmp_path: Path, history: HistoryStore, model: CountingEmbedder) -> None:
     """Also after a restart."""
     say(history, "first thing")
     index = an_index(tmp_path, history)
@@ -94,7 +94,7 @@ def test_only_new_turns_are_read_and_embedded(tmp_path: Path, history: HistorySt
     assert index.sync(model) == 0
 
 
-def test_other_familiars_are_other_people(tmp_path: Path, history: HistoryStore, model: CountingModel) -> None:
+def test_other_familiars_are_other_people(tmp_path: Path, history: HistoryStore, model: CountingEmbedder) -> None:
     """Nothing said to another familiar is in the index."""
     say(history, "secret bees", me="rook")
     index = an_index(tmp_path, history)
@@ -104,7 +104,7 @@ def test_other_familiars_are_other_people(tmp_path: Path, history: HistoryStore,
 
 
 def test_old_turns_are_found_by_words_and_the_newest_by_meaning_too(
-    tmp_path: Path, history: HistoryStore, model: CountingModel
+    tmp_path: Path, history: HistoryStore, model: CountingEmbedder
 ) -> None:
     """Vectors are kept for so many, and go as newer ones come."""
     for number in range(10):
@@ -120,7 +120,7 @@ def test_old_turns_are_found_by_words_and_the_newest_by_meaning_too(
     assert newest[1] > 0.99
 
 
-def test_deleted_turns_leave_the_index(tmp_path: Path, history: HistoryStore, model: CountingModel) -> None:
+def test_deleted_turns_leave_the_index(tmp_path: Path, history: HistoryStore, model: CountingEmbedder) -> None:
     """At once from what is shown, with the next look from the file."""
     gone = say(history, "embarrassing bees")
     say(history, "harmless bees", minutes=1)
@@ -134,7 +134,9 @@ def test_deleted_turns_leave_the_index(tmp_path: Path, history: HistoryStore, mo
     assert (index.counts()[0], len(index.vectors)) == (1, 1)
 
 
-def test_whoever_no_longer_allows_it_is_not_shown(tmp_path: Path, history: HistoryStore, model: CountingModel) -> None:
+def test_whoever_no_longer_allows_it_is_not_shown(
+    tmp_path: Path, history: HistoryStore, model: CountingEmbedder
+) -> None:
     """Neither what was indexed before nor what comes."""
     hidden: set[str] = set()
     say(history, "bees, says Ada")
@@ -150,7 +152,9 @@ def test_whoever_no_longer_allows_it_is_not_shown(tmp_path: Path, history: Histo
     assert len(index.postings("more")) == 0
 
 
-def test_what_the_prompt_holds_already_is_left_out(tmp_path: Path, history: HistoryStore, model: CountingModel) -> None:
+def test_what_the_prompt_holds_already_is_left_out(
+    tmp_path: Path, history: HistoryStore, model: CountingEmbedder
+) -> None:
     """By id, or from some turn of the same channel on."""
     ids = [say(history, f"bees {n}", minutes=n) for n in range(4)]
     elsewhere = say(history, "bees elsewhere", minutes=5, channel=2)
@@ -165,7 +169,7 @@ def test_what_the_prompt_holds_already_is_left_out(tmp_path: Path, history: Hist
 
 
 def test_conversations_end_after_a_silence_and_belong_to_one_channel(
-    tmp_path: Path, history: HistoryStore, model: CountingModel
+    tmp_path: Path, history: HistoryStore, model: CountingEmbedder
 ) -> None:
     """What was said hours later or elsewhere is no neighbour."""
     say(history, "one")
@@ -180,7 +184,9 @@ def test_conversations_end_after_a_silence_and_belong_to_one_channel(
     assert look_for(index, "later")[0].before == ()
 
 
-def test_a_long_conversation_is_several_stretches(tmp_path: Path, history: HistoryStore, model: CountingModel) -> None:
+def test_a_long_conversation_is_several_stretches(
+    tmp_path: Path, history: HistoryStore, model: CountingEmbedder
+) -> None:
     """A channel that never sleeps does not become one endless unit."""
     with history.database.transaction():
         for number in range(MAX_STRETCH + 5):
@@ -191,7 +197,7 @@ def test_a_long_conversation_is_several_stretches(tmp_path: Path, history: Histo
     assert index.counts()[1] == 2
 
 
-def test_a_page_long_turn_is_found_by_its_end(tmp_path: Path, history: HistoryStore, model: CountingModel) -> None:
+def test_a_page_long_turn_is_found_by_its_end(tmp_path: Path, history: HistoryStore, model: CountingEmbedder) -> None:
     """And shown by the piece."""
     said = say(history, "Once there was a hill. " * 200 + "On it stood a lantern.")
     index = an_index(tmp_path, history)
@@ -203,7 +209,7 @@ def test_a_page_long_turn_is_found_by_its_end(tmp_path: Path, history: HistorySt
     assert len(hit.text) <= 1201
 
 
-def test_the_index_may_be_deleted_at_any_time(tmp_path: Path, history: HistoryStore, model: CountingModel) -> None:
+def test_the_index_may_be_deleted_at_any_time(tmp_path: Path, history: HistoryStore, model: CountingEmbedder) -> None:
     """The next look makes it again."""
     say(history, "bees")
     index = an_index(tmp_path, history)
@@ -216,7 +222,7 @@ def test_the_index_may_be_deleted_at_any_time(tmp_path: Path, history: HistorySt
     assert index.postings("bees") == []
 
 
-def test_names_are_those_people_spoke_under(tmp_path: Path, history: HistoryStore, model: CountingModel) -> None:
+def test_names_are_those_people_spoke_under(tmp_path: Path, history: HistoryStore, model: CountingEmbedder) -> None:
     """Whole, and by the words of a longer one."""
     say(history, "hi", ADA)
     index = an_index(tmp_path, history)
@@ -226,7 +232,7 @@ def test_names_are_those_people_spoke_under(tmp_path: Path, history: HistoryStor
 
 
 @pytest.mark.parametrize("word", ['"', "a b", "NEAR(", "*", "寿司", "\0", "OR", "'; DROP TABLE units; --"])
-def test_no_word_is_syntax(tmp_path: Path, history: HistoryStore, model: CountingModel, word: str) -> None:
+def test_no_word_is_syntax(tmp_path: Path, history: HistoryStore, model: CountingEmbedder, word: str) -> None:
     """Whatever people type is looked for, never obeyed."""
     say(history, f"say {word} twice")
     index = an_index(tmp_path, history)
@@ -235,7 +241,7 @@ def test_no_word_is_syntax(tmp_path: Path, history: HistoryStore, model: Countin
     assert isinstance(index.postings(word), list)
 
 
-def test_blank_turns_are_passed_by(tmp_path: Path, history: HistoryStore, model: CountingModel) -> None:
+def test_blank_turns_are_passed_by(tmp_path: Path, history: HistoryStore, model: CountingEmbedder) -> None:
     """There is nothing in them to find."""
     say(history, "  ")
     index = an_index(tmp_path, history)
@@ -258,7 +264,7 @@ def a_message(history: HistoryStore, text: str, message_id: str) -> int:
 
 
 def test_an_edited_turn_is_found_by_its_new_words_alone(
-    tmp_path: Path, history: HistoryStore, model: CountingModel
+    tmp_path: Path, history: HistoryStore, model: CountingEmbedder
 ) -> None:
     """By words and by meaning, in the place it had; even before the index has followed, no old words are shown."""
     a_message(history, "I keep bees on the roof", "m1")
@@ -266,7 +272,7 @@ def test_an_edited_turn_is_found_by_its_new_words_alone(
     index = an_index(tmp_path, history)
     index.sync(model)
     units = index.postings("bees")
-    Revisions(history, "wren").revise(channel_id=1, message_id="m1", text="I keep ducks on the roof")
+    MessageEdits(history, "wren").record_edit(channel_id=1, message_id="m1", text="I keep ducks on the roof")
 
     assert look_for(index, "bees") == []
     index.sync(model)
@@ -277,13 +283,13 @@ def test_an_edited_turn_is_found_by_its_new_words_alone(
     assert index.counts()[0] == 2
 
 
-def test_a_turn_taken_back_is_found_no_more(tmp_path: Path, history: HistoryStore, model: CountingModel) -> None:
+def test_a_turn_taken_back_is_found_no_more(tmp_path: Path, history: HistoryStore, model: CountingEmbedder) -> None:
     """Whether the index knew it before or not; that it was deleted is nothing to find either."""
     a_message(history, "I keep bees on the roof", "m1")
     index = an_index(tmp_path, history)
     index.sync(model)
     a_message(history, "I keep bees in the cellar", "m2")
-    Revisions(history, "wren").retract(channel_id=1, message_ids=["m1", "m2"])
+    MessageEdits(history, "wren").record_deletions(channel_id=1, message_ids=["m1", "m2"])
     index.sync(model)
 
     assert (index.postings("bees"), index.postings("deleted"), index.counts()[0]) == ([], [], 0)
@@ -291,17 +297,17 @@ def test_a_turn_taken_back_is_found_no_more(tmp_path: Path, history: HistoryStor
 
 
 def test_a_turn_edited_to_another_length_is_taken_in_whole(
-    tmp_path: Path, history: HistoryStore, model: CountingModel
+    tmp_path: Path, history: HistoryStore, model: CountingEmbedder
 ) -> None:
     """Longer or shorter than it was, empty before or after, and as often as it is changed."""
-    revisions = Revisions(history, "wren")
+    revisions = MessageEdits(history, "wren")
     pages = "\n".join(f"Sentence {number} speaks of honey and of nothing else at all." for number in range(100))
     a_message(history, "bees", "m1")
     index = an_index(tmp_path, history)
     index.sync(model)
     found = []
     for text in (f"{pages} The end is wax.", "wax", "", f"ducks {pages}"):
-        revisions.revise(channel_id=1, message_id="m1", text=text)
+        revisions.record_edit(channel_id=1, message_id="m1", text=text)
         index.sync(model)
         found.append([bool(index.postings(word)) for word in ("bees", "honey", "wax", "ducks")])
 

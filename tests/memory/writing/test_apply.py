@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from familiar_connect.memory.store import MemoryStore, MemoryStoreError, MemoryStoreLimits
-from familiar_connect.memory.writing.apply import Applied, apply_plan, text_hash
+from familiar_connect.memory.versioning.provenance import Provenance, part_hash
+from familiar_connect.memory.writing.apply import ApplyResult, apply_plan, text_hash
 from familiar_connect.memory.writing.plan import PartSource, Plan, PlannedWrite
-from familiar_connect.memory.writing.provenance import Provenance, part_hash
 
 OLD = "# Alice\n- Lives in Rome.\n"
 NEW = "# Alice\n- Lives in Rome.\n- Sings.\n"
@@ -38,7 +38,7 @@ def test_a_file_as_decided_on_is_replaced(store: MemoryStore, provenance: Proven
     """Under the writer's name, with run and turns, and with its sources."""
     store.write_file(PATH, OLD)
 
-    assert apply_plan(store, plan(), provenance=provenance) == Applied(written=(PATH,))
+    assert apply_plan(store, plan(), provenance=provenance) == ApplyResult(written=(PATH,))
     entry = store.audit_entries[-1]
     assert (entry.source, entry.run_id, entry.turn_range) == ("memory_writer", "r1", (1, 9))
     assert store.read_file(PATH) == NEW
@@ -51,7 +51,7 @@ def test_a_second_time_changes_nothing(store: MemoryStore) -> None:
     apply_plan(store, plan())
     entries = len(store.audit_entries)
 
-    assert apply_plan(store, plan()) == Applied(unchanged=(PATH,))
+    assert apply_plan(store, plan()) == ApplyResult(unchanged=(PATH,))
     assert len(store.audit_entries) == entries
 
 
@@ -61,8 +61,8 @@ def test_the_owners_edit_stays_and_what_is_new_is_added(store: MemoryStore) -> N
     first = apply_plan(store, plan())
     second = apply_plan(store, plan())
 
-    assert first == Applied(written=(PATH,))
-    assert second == Applied(unchanged=(PATH,))
+    assert first == ApplyResult(written=(PATH,))
+    assert second == ApplyResult(unchanged=(PATH,))
     assert store.read_file(PATH) == "# Alice\n- Lives in Paris, really.\n\n## Added 2026-04-07\n- Sings.\n"
 
 

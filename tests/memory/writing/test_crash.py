@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.writer_crash import steps_of_a_pass, verdict, what_a_pass_leaves
+from benchmarks.writer_crash import expected_memory, steps_of_a_pass, verdict
 from familiar_connect.errors import MemoryStoreError
 from familiar_connect.memory.writing.journal import Entry, Journal
 from familiar_connect.memory.writing.plan import Plan
-from tests.fakes.talk import ALICE, TALK, Table, answer
+from tests.fakes.writer_setup import ALICE, CONVERSATION, WriterSetup, writer_answer
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no kill -9")
 
 
 def test_a_kill_at_every_step_leaves_one_state() -> None:
     """A real process is killed at each; the next start leaves the very files of a pass without faults."""
-    expected = what_a_pass_leaves()
+    expected = expected_memory()
     steps = steps_of_a_pass()
     with ThreadPoolExecutor(2) as pool:
         wrong = [why for why in pool.map(lambda step: verdict(step, "kill", expected), steps) if why]
@@ -30,7 +30,7 @@ def test_a_kill_at_every_step_leaves_one_state() -> None:
 
 def test_a_full_disk_leaves_one_state() -> None:
     """Before the journal, between two files, and before the watermark."""
-    expected = what_a_pass_leaves()
+    expected = expected_memory()
     steps = ("journal: before", "file 2: before", "aliases rebuilt")
 
     assert [verdict(step, "full", expected) for step in steps] == ["", "", ""]
@@ -38,17 +38,17 @@ def test_a_full_disk_leaves_one_state() -> None:
 
 async def test_a_pass_that_fails_half_way_is_taken_up_again(tmp_path: Path) -> None:
     """By the next pass of the same process, without asking the model again."""
-    table = Table(tmp_path)
-    table.say(*TALK)
+    table = WriterSetup(tmp_path)
+    table.say(*CONVERSATION)
 
     def fail(step: str) -> None:
         if step == "file 2: before":
             raise MemoryStoreError("the disk is full")
 
     with pytest.raises(MemoryStoreError):
-        await table.scripted(answer("s", {"discord-1.md": "x"}), step=fail).run()
+        await table.scripted_writer(writer_answer("s", {"discord-1.md": "x"}), step=fail).run()
     half = (table.watermark, table.files())
-    result = await table.scripted().run()
+    result = await table.scripted_writer().run()
 
     assert half == (0, ["sessions/2026-04-07-evening.md"])
     assert (result.state, result.turns_summarized, table.watermark) == ("written", 4, 4)
@@ -57,16 +57,16 @@ async def test_a_pass_that_fails_half_way_is_taken_up_again(tmp_path: Path) -> N
 
 async def test_the_same_without_an_audit(tmp_path: Path) -> None:
     """The journal then stands in a dot folder of the memory, and goes with it."""
-    table = Table(tmp_path, audited=False)
-    table.say(*TALK)
+    table = WriterSetup(tmp_path, audited=False)
+    table.say(*CONVERSATION)
 
     def fail(step: str) -> None:
         if step == "file 2: before":
             raise MemoryStoreError("the disk is full")
 
     with pytest.raises(MemoryStoreError):
-        await table.scripted(answer("s", {"discord-1.md": "x"}), step=fail).run()
-    await table.scripted().run()
+        await table.scripted_writer(writer_answer("s", {"discord-1.md": "x"}), step=fail).run()
+    await table.scripted_writer().run()
 
     assert table.watermark == 4
     assert [entry.name for entry in table.memory.list_dir()] == ["people", "sessions"]
@@ -74,16 +74,16 @@ async def test_the_same_without_an_audit(tmp_path: Path) -> None:
 
 async def test_recovery_at_the_start_finishes_and_says_so(tmp_path: Path) -> None:
     """And has nothing to say when nothing was left."""
-    table = Table(tmp_path)
-    table.say(*TALK)
+    table = WriterSetup(tmp_path)
+    table.say(*CONVERSATION)
 
     def fail(step: str) -> None:
         if step == "watermark moved":
             raise MemoryStoreError("struck")
 
     with pytest.raises(MemoryStoreError):
-        await table.scripted(answer("s"), step=fail).run()
-    writer = table.scripted()
+        await table.scripted_writer(writer_answer("s"), step=fail).run()
+    writer = table.scripted_writer()
     recovered = await writer.recover()
 
     assert recovered is not None
@@ -93,8 +93,8 @@ async def test_recovery_at_the_start_finishes_and_says_so(tmp_path: Path) -> Non
 
 async def test_an_edit_by_the_owner_before_recovery_stays(tmp_path: Path) -> None:
     """What is new is added beside it; what was finished is not touched again."""
-    table = Table(tmp_path)
-    table.say(*TALK)
+    table = WriterSetup(tmp_path)
+    table.say(*CONVERSATION)
     table.memory.write_file("people/discord-1.md", "# Alice\nOld.\n")
 
     def fail(step: str) -> None:
@@ -102,9 +102,11 @@ async def test_an_edit_by_the_owner_before_recovery_stays(tmp_path: Path) -> Non
             raise MemoryStoreError("struck")
 
     with pytest.raises(MemoryStoreError):
-        await table.scripted(answer("s", {"discord-1.md": "# Alice\nOld.\nMoved to Lyon."}), step=fail).run()
+        await table.scripted_writer(
+            writer_answer("s", {"discord-1.md": "# Alice\nOld.\nMoved to Lyon."}), step=fail
+        ).run()
     (table.memory.root / "people" / "discord-1.md").write_text("# Alice\nCorrected by hand.\n")
-    await table.scripted().run()
+    await table.scripted_writer().run()
     text = table.read("people/discord-1.md")
 
     assert text.startswith("# Alice\nCorrected by hand.\n")
@@ -134,7 +136,7 @@ def test_a_journal_keeps_a_plan_as_it_is(tmp_path: Path) -> None:
 
 async def test_quarantine_is_finished_after_a_crash_too(tmp_path: Path) -> None:
     """The batch is put aside once, and the watermark passes it."""
-    table = Table(tmp_path)
+    table = WriterSetup(tmp_path)
     table.say((ALICE, "hi"))
 
     def fail(step: str) -> None:
@@ -142,10 +144,10 @@ async def test_quarantine_is_finished_after_a_crash_too(tmp_path: Path) -> None:
             raise MemoryStoreError("struck")
 
     for _ in range(2):
-        await table.scripted("nonsense").run()
+        await table.scripted_writer("nonsense").run()
     with pytest.raises(MemoryStoreError):
-        await table.scripted("nonsense", step=fail).run()
-    result = await table.scripted().run()
+        await table.scripted_writer("nonsense", step=fail).run()
+    result = await table.scripted_writer().run()
 
     assert (result.state, table.watermark) == ("quarantined", 1)
     assert len([path for path in table.files() if ".pending" in path]) == 2

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from familiar_connect.chat.types import InboundMessage
-from familiar_connect.demo.discord_server.world import MEMBER_JOIN, VOICE_MESSAGE_FLAG
-from familiar_connect.history.beside.revisions import DELETED, Revisions
+from familiar_connect.history.message_edits import DELETED, MessageEdits
 from familiar_connect.identity import PrivacyLevel
-from tests.fakes.discord_den import Den, a_den
+from familiar_connect.testing.discord_server.world import MEMBER_JOIN, VOICE_MESSAGE_FLAG
+from tests.fakes.familiar_on_discord import FamiliarOnDiscord, familiar_on_discord
 from tests.fakes.waiting import until
 
 PICTURE = {
@@ -22,9 +22,9 @@ PICTURE = {
 }
 
 
-async def seen(den: Den, text: str) -> InboundMessage:
+async def seen(den: FamiliarOnDiscord, text: str) -> InboundMessage:
     """The message as a reply would be shown it."""
-    await den.stored(text)
+    await den.wait_stored(text)
     assert den.platform is not None
     place = den.platform._places[den.room.id]
     return next(message for message in await place.recent(50) if text in message.text)
@@ -32,7 +32,7 @@ async def seen(den: Den, text: str) -> InboundMessage:
 
 async def test_pictures_and_stickers_come_along(tmp_path: Path) -> None:
     """With name, kind and address."""
-    async with a_den(tmp_path) as den:
+    async with familiar_on_discord(tmp_path) as den:
         sticker = {"id": "5", "name": "wave", "format_type": 1}
         await den.server.post(den.room, den.ada, "look", attachments=[PICTURE], sticker_items=[sticker])
         message = await seen(den, "look")
@@ -52,7 +52,7 @@ async def test_a_voice_message_is_marked_as_one(tmp_path: Path) -> None:
         "waveform": "AAAA",
     }
 
-    async with a_den(tmp_path) as den:
+    async with familiar_on_discord(tmp_path) as den:
         await den.server.post(den.room, den.ada, "", attachments=[spoken], flags=VOICE_MESSAGE_FLAG)
         await until(lambda: len(den.history()) == 1)
         assert den.platform is not None
@@ -63,7 +63,7 @@ async def test_a_voice_message_is_marked_as_one(tmp_path: Path) -> None:
 
 async def test_a_reply_says_what_it_answers(tmp_path: Path) -> None:
     """Its words and who said them."""
-    async with a_den(tmp_path) as den:
+    async with familiar_on_discord(tmp_path) as den:
         first = await den.server.post(den.room, den.ben, "I dig badgers")
         await den.server.reply(den.room, den.ada, "me too", to=first)
         message = await seen(den, "me too")
@@ -77,7 +77,7 @@ async def test_a_reply_says_what_it_answers(tmp_path: Path) -> None:
 
 async def test_a_reply_to_something_deleted_keeps_its_id(tmp_path: Path) -> None:
     """And nothing else."""
-    async with a_den(tmp_path) as den:
+    async with familiar_on_discord(tmp_path) as den:
         reference = {"message_id": "12345", "channel_id": str(den.room.id)}
         more: dict[str, Any] = {"type": 19, "message_reference": reference, "referenced_message": None}
         await den.server.post(den.room, den.ada, "what?", **more)
@@ -90,7 +90,7 @@ async def test_a_reply_to_something_deleted_keeps_its_id(tmp_path: Path) -> None
 
 async def test_a_forward_carries_what_was_passed_on(tmp_path: Path) -> None:
     """As the snapshot has it."""
-    async with a_den(tmp_path) as den:
+    async with familiar_on_discord(tmp_path) as den:
         snapshot = {
             "content": "a tale of badgers",
             "embeds": [],
@@ -117,7 +117,7 @@ async def test_a_link_preview_is_an_embed(tmp_path: Path) -> None:
     """Somebody else's, not a notice of ours."""
     embed = {"type": "rich", "title": "Badgers", "description": "All of them", "fields": [{"name": "n", "value": "v"}]}
 
-    async with a_den(tmp_path) as den:
+    async with familiar_on_discord(tmp_path) as den:
         await den.server.post(den.room, den.ada, "read this", embeds=[embed])
         message = await seen(den, "read this")
 
@@ -128,9 +128,9 @@ async def test_a_link_preview_is_an_embed(tmp_path: Path) -> None:
 
 async def test_reactions_show_as_they_are_now(tmp_path: Path) -> None:
     """Who gave them can be asked."""
-    async with a_den(tmp_path) as den:
+    async with familiar_on_discord(tmp_path) as den:
         said = await den.server.post(den.room, den.ada, "a joke")
-        await den.stored("a joke")
+        await den.wait_stored("a joke")
         await den.server.react(den.room, said, den.ben, "😂")
         assert den.platform is not None
         place = den.platform._places[den.room.id]
@@ -143,7 +143,7 @@ async def test_reactions_show_as_they_are_now(tmp_path: Path) -> None:
 
 async def test_someone_joining_is_no_message_but_is_told(tmp_path: Path) -> None:
     """A join is heard as one; a pin is nobody speaking."""
-    async with a_den(tmp_path) as den:
+    async with familiar_on_discord(tmp_path) as den:
         await den.server.post(den.room, den.ben, "", type=6)
         await den.server.post(den.room, den.ben, "", type=MEMBER_JOIN)
         await until(lambda: len(den.history()) == 1)
@@ -155,12 +155,12 @@ async def test_someone_joining_is_no_message_but_is_told(tmp_path: Path) -> None
 
 async def test_an_edited_message_reads_as_it_does_now(tmp_path: Path) -> None:
     """What it read before is kept for the owner, and no prompt shows it."""
-    async with a_den(tmp_path) as den:
+    async with familiar_on_discord(tmp_path) as den:
         said = await den.server.post(den.room, den.ada, "I love ska")
-        before = await den.stored("I love ska")
+        before = await den.wait_stored("I love ska")
         await den.server.edit(den.room, said, "I love jazz")
-        after = await den.stored("I love jazz")
-        kept = Revisions(den.familiar.history_store, den.familiar.id).of_turn(before.id)
+        after = await den.wait_stored("I love jazz")
+        kept = MessageEdits(den.familiar.history_store, den.familiar.id).edits_of_turn(before.id)
 
         assert after.id == before.id
         assert [(each.said_before, each.was_deleted) for each in kept] == [("I love ska", False)]
@@ -168,58 +168,58 @@ async def test_an_edited_message_reads_as_it_does_now(tmp_path: Path) -> None:
 
 async def test_a_preview_added_by_discord_is_no_edit(tmp_path: Path) -> None:
     """The same words leave no trace."""
-    async with a_den(tmp_path) as den:
+    async with familiar_on_discord(tmp_path) as den:
         said = await den.server.post(den.room, den.ada, "see https://example.invalid")
-        stored = await den.stored("see https")
+        stored = await den.wait_stored("see https")
         await den.server.edit(den.room, said, said["content"])
         await den.server.post(den.room, den.ada, "afterwards")
-        await den.stored("afterwards")
+        await den.wait_stored("afterwards")
 
-        assert Revisions(den.familiar.history_store, den.familiar.id).of_turn(stored.id) == []
+        assert MessageEdits(den.familiar.history_store, den.familiar.id).edits_of_turn(stored.id) == []
 
 
 async def test_deleted_messages_are_shown_to_nobody(tmp_path: Path) -> None:
     """One alone and several at once; only the fact remains."""
-    async with a_den(tmp_path) as den:
+    async with familiar_on_discord(tmp_path) as den:
         said = [await den.server.post(den.room, den.ada, f"secret {number}") for number in range(3)]
-        await den.stored("secret 2")
+        await den.wait_stored("secret 2")
         await den.server.delete(den.room, said[0])
         await den.server.delete(den.room, said[1], said[2])
-        await until(lambda: [words for _, words in den.told()] == [DELETED] * 3)
-        kept = Revisions(den.familiar.history_store, den.familiar.id).of_turn(den.history()[0].id)
+        await until(lambda: [words for _, words in den.roles_and_texts()] == [DELETED] * 3)
+        kept = MessageEdits(den.familiar.history_store, den.familiar.id).edits_of_turn(den.history()[0].id)
 
         assert [(each.said_before, each.was_deleted) for each in kept] == [("secret 0", True)]
 
 
 async def test_new_words_of_a_private_person_are_not_kept(tmp_path: Path) -> None:
     """Who became private and edits an old message is forgotten in it, not quoted."""
-    async with a_den(tmp_path) as den:
+    async with familiar_on_discord(tmp_path) as den:
         said = await den.server.post(den.room, den.ada, "old words")
-        turn = await den.stored("old words")
+        turn = await den.wait_stored("old words")
         assert turn.author is not None
         den.familiar.stores.privacy.set(turn.author, PrivacyLevel.FULL)
         await den.server.edit(den.room, said, "new words")
-        await den.stored(DELETED)
+        await den.wait_stored(DELETED)
 
-        assert "new words" not in str(den.told())
+        assert "new words" not in str(den.roles_and_texts())
 
 
 async def test_the_scene_is_what_the_server_looks_like(tmp_path: Path) -> None:
     """Server, channel, topic, people, roles, emojis and stickers; looked at anew when it changes."""
-    async with a_den(tmp_path, arrive=False) as den:
+    async with familiar_on_discord(tmp_path, arrive=False) as den:
         den.guild.roles[900] = "Digger"
         den.ada.roles = (900,)
         den.ada.nick = "Addie"
         den.guild.emojis[901] = "badger"
         den.guild.stickers[902] = "wave"
-        await den.arrive()
-        await den.ask("hello")
-        await den.server.until_said(den.room)
+        await den.connect()
+        await den.mention("hello")
+        await den.server.until_replied(den.room)
         assert den.platform is not None
         place = den.platform._places[den.room.id]
         scene = await place.scene()
         den.room.topic = "Badgers only"
-        await den.server.gateway.tell("CHANNEL_UPDATE", den.room.payload())
+        await den.server.gateway.dispatch("CHANNEL_UPDATE", den.room.payload())
         await until(lambda: den.platform is not None and den.platform._scenes.get(den.room.id) is None)
         later = await place.scene()
 

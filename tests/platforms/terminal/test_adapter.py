@@ -18,11 +18,11 @@ from familiar_connect.identity import Author, PrivacyLevel
 from familiar_connect.llm.scripted import Answer, ScriptedModel
 from familiar_connect.llm.types import Message
 from familiar_connect.platforms.terminal.adapter import TerminalPlatform
+from familiar_connect.platforms.terminal.line_input import Interrupted
 from familiar_connect.platforms.terminal.place import CHANNEL_ID
-from familiar_connect.platforms.terminal.reading import Interrupted
 from familiar_connect.platforms.terminal.screen import Screen
-from familiar_connect.platforms.terminal.welcome import greet, model_line, warm_up
-from tests.fakes.house import slots
+from familiar_connect.platforms.terminal.welcome import describe_model, greet, warm_up
+from tests.fakes.scripted_familiar import model_slots
 
 SAM = Author("terminal", "sam", "sam", "Sam")
 
@@ -49,7 +49,7 @@ class Chat:
         root = home / "familiars" / "ember"
         self.model = ScriptedModel(replies)
         self.familiar = Familiar.load_from_disk(
-            root if root.exists() else make_starter(home, "ember"), llm_clients=slots(self.model)
+            root if root.exists() else make_starter(home, "ember"), llm_clients=model_slots(self.model)
         )
         self.out, self.aside = io.StringIO(), io.StringIO()
         self.screen = Screen(self.out, self.aside, plain=plain)
@@ -215,6 +215,6 @@ async def test_the_first_line_is_honest_about_the_model(tmp_path: Path) -> None:
     """What it is, and how to get a better one."""
     chat = Chat(tmp_path)
 
-    assert "familiar connect" in model_line(chat.familiar)
-    assert "offline" in model_line(chat.familiar)
+    assert "familiar connect" in describe_model(chat.familiar)
+    assert "offline" in describe_model(chat.familiar)
     await chat.familiar.aclose()

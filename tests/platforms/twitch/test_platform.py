@@ -20,7 +20,7 @@ from familiar_connect.platforms.twitch.account import Credentials
 from familiar_connect.platforms.twitch.adapter import TwitchPlatform
 from familiar_connect.platforms.twitch.rewards import HOLD_S, Rewards
 from familiar_connect.support.aio import cancel_and_wait
-from tests.fakes.house import AT_ONCE, House, a_house
+from tests.fakes.scripted_familiar import NO_TYPING_DELAY, ScriptedFamiliar, scripted_familiar
 from tests.fakes.twitch_server import CLIENT_ID, Token, TwitchServer
 from tests.fakes.waiting import until
 
@@ -34,7 +34,7 @@ STREAMER = Credentials(client_id=CLIENT_ID, token="ada-token", name="TWITCH_BROA
 class Stage:
     """A familiar on a channel of our Twitch."""
 
-    house: House
+    house: ScriptedFamiliar
     server: TwitchServer
     platform: TwitchPlatform
     task: asyncio.Task[None]
@@ -57,7 +57,7 @@ def settings(home: Path, text: str = "") -> None:
     """Ember's settings: on Ada's channel, typing at once."""
     root = make_starter(home, "ember")
     (root / "channels").mkdir()
-    (root / "channels" / f"{CHANNEL_ID}.toml").write_text(AT_ONCE, encoding="utf-8")
+    (root / "channels" / f"{CHANNEL_ID}.toml").write_text(NO_TYPING_DELAY, encoding="utf-8")
     (root / "character.toml").write_text(f'[twitch]\nchannel = "Ada_Live"\n{text}', encoding="utf-8")
 
 
@@ -79,7 +79,7 @@ async def on_stage(
     async def sleep(seconds: float) -> None:
         waits.append(seconds)
 
-    async with server, a_house(home, replies, subscribed=False) as house:
+    async with server, scripted_familiar(home, replies, subscribed=False) as house:
         platform = TwitchPlatform(
             house.familiar,
             speaker=SPEAKER,
@@ -115,7 +115,7 @@ async def tell(stage: Stage, kind: str, event: dict[str, Any], **more: Any) -> N
     """Tell an event over the streamer's session."""
     session = stage.server.subscriptions[kind]["transport"]["session_id"]
     number = int(session.removeprefix("session-")) - 1
-    await stage.server.happens(kind, event, socket=stage.server.sessions[number], **more)
+    await stage.server.notify(kind, event, socket=stage.server.sessions[number], **more)
 
 
 async def test_a_message_to_the_familiar_is_answered_in_the_chat(tmp_path: Path) -> None:
@@ -262,7 +262,7 @@ async def test_a_line_waits_for_its_redemption(tmp_path: Path) -> None:
         await up.wait()
 
     rewards = Rewards(sleep)
-    listed, unlisted = (asyncio.create_task(rewards.is_told(reward)) for reward in ("r1", "r2"))
+    listed, unlisted = (asyncio.create_task(rewards.lookup_or_wait(reward)) for reward in ("r1", "r2"))
     waits = [await asked.get(), await asked.get()]
     rewards.learn("r1", is_told=True)
     first = await listed
@@ -270,7 +270,7 @@ async def test_a_line_waits_for_its_redemption(tmp_path: Path) -> None:
     up.set()
 
     assert (waits, first, still_waiting, await unlisted) == ([HOLD_S, HOLD_S], True, True, False)
-    assert (rewards.known("r1"), rewards.known("r2")) == (True, False)
+    assert (rewards.lookup("r1"), rewards.lookup("r2")) == (True, False)
 
 
 async def test_what_a_bots_account_may_not_see_is_said_to_the_owner(tmp_path: Path) -> None:
@@ -328,7 +328,7 @@ async def test_nonsense_silences_nothing(tmp_path: Path) -> None:
         socket = stage.server.sessions[-1]
         for nonsense in ("", "[]", "{}", '{"metadata": 3}', "null", '{"metadata": {"message_type": "notification"}}'):
             await socket.send_str(nonsense)
-        await stage.server.happens("channel.follow", {})
+        await stage.server.notify("channel.follow", {})
         await stage.server.raw("notification", {"subscription": {"type": "channel.cheer"}, "event": {"bits": "many"}})
         await stage.server.chat("still here")
         await stage.until_heard(1)
@@ -407,7 +407,7 @@ async def test_a_line_twitch_does_not_show_is_not_recorded_as_said(tmp_path: Pat
     server = TwitchServer(drop_reason="automod_held")
     async with on_stage(tmp_path, server, broadcaster=None) as stage:
         told = asyncio.Queue[str]()
-        stage.house.familiar.path.runner.report = told.put
+        stage.house.familiar.reply_path.runner.report = told.put
         await server.chat("Ember, hello!")
 
         assert "automod_held" in await asyncio.wait_for(told.get(), 20)

@@ -147,7 +147,7 @@ def test_content_that_came_out_is_told() -> None:
 
     found = expand("{{if description}}x{{/if}}{{Personality}}{{scenario}}", ctx)
 
-    assert {"personality"} == found.told
+    assert {"personality"} == found.content_macros
 
 
 def test_the_nodes_of_a_preset_share_their_variables_forward() -> None:
@@ -164,7 +164,7 @@ def test_the_nodes_of_a_preset_share_their_variables_forward() -> None:
     found = [expand(node, ctx) for node in nodes]
 
     assert [each.text for each in found] == ["Tone: .", "", "  Keep wry.", "Tone: dry, brief.", ""]
-    assert {"personality"} == set().union(*(each.told for each in found))
+    assert {"personality"} == set().union(*(each.content_macros for each in found))
 
 
 def test_sillytavern_alone_reads_none_of_ours() -> None:

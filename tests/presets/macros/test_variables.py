@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from familiar_connect.presets.macros.engine import expand, substitute
-from familiar_connect.presets.macros.run import MAX_OUTPUT
+from familiar_connect.presets.macros.evaluation import MAX_OUTPUT
 from familiar_connect.presets.macros.types import MacroContext, Variables
-from familiar_connect.presets.macros.variables import number_of, written
+from familiar_connect.presets.macros.variables import format_number, number_of
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_what_earlier_texts_kept_counts() -> None:
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_a_number_survives_being_written(number: float) -> None:
     """Whatever is printed reads back as the same number."""
-    assert number == number_of(written(number))
+    assert number == number_of(format_number(number))
 
 
 @pytest.mark.parametrize(
@@ -91,4 +91,4 @@ def test_numbers_are_written_as_a_browser_writes_them(text: str, expected: str) 
     number = number_of(text)
 
     assert number is not None
-    assert expected == written(number)
+    assert expected == format_number(number)

@@ -17,6 +17,6 @@ MAX_WRAPPINGS = 4
 """Base64 or strings around the JSON, one in another."""
 
 
-def mb(size: int) -> str:
+def megabytes(size: int) -> str:
     """*size* in megabytes, for a sentence."""
     return f"{size / (1024 * 1024):.0f} MB"

@@ -10,7 +10,7 @@ import struct
 import zlib
 from collections.abc import Collection, Iterator
 
-from familiar_connect.bootstrap.card_files.limits import MAX_CHUNKS, MAX_TEXT_BYTES, mb
+from familiar_connect.bootstrap.card_files.limits import MAX_CHUNKS, MAX_TEXT_BYTES, megabytes
 from familiar_connect.errors import CharacterCardError
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
@@ -42,7 +42,7 @@ def chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:
 
 def card_texts(data: bytes) -> list[bytes]:
     """What the card chunks of a picture hold, the one to believe first."""
-    found = texts(data, CARD_KEYWORDS)
+    found = text_chunks(data, CARD_KEYWORDS)
     if not any(found.values()):
         kinds = [kind for kind, _, _ in chunks(data)]
         if len(kinds) == MAX_CHUNKS:
@@ -55,7 +55,7 @@ def card_texts(data: bytes) -> list[bytes]:
     return [text for keyword in CARD_KEYWORDS for text in found[keyword]]
 
 
-def texts(data: bytes, keywords: Collection[str]) -> dict[str, list[bytes]]:
+def text_chunks(data: bytes, keywords: Collection[str]) -> dict[str, list[bytes]]:
     """The text chunks of *keywords* (in lower case), in the order of the file; one that cannot be unpacked is empty."""
     found: dict[str, list[bytes]] = {keyword: [] for keyword in keywords}
     for kind, start, end in chunks(data):
@@ -70,7 +70,7 @@ def texts(data: bytes, keywords: Collection[str]) -> dict[str, list[bytes]]:
     return found
 
 
-def unpacked(data: bytes) -> bytes:
+def inflate(data: bytes) -> bytes:
     """*data* inflated, as far as it goes; far too much of it is refused."""
     inflater = zlib.decompressobj()
     try:
@@ -79,7 +79,7 @@ def unpacked(data: bytes) -> bytes:
         return b""
     if len(text) > MAX_TEXT_BYTES:
         raise CharacterCardError(
-            f"the card's text unpacks to more than {mb(MAX_TEXT_BYTES)}, more than a card may have"
+            f"the card's text unpacks to more than {megabytes(MAX_TEXT_BYTES)}, more than a card may have"
         )
     return text
 
@@ -88,8 +88,8 @@ def _text(kind: bytes, body: bytes) -> bytes:
     if kind == b"tEXt":
         return body
     if kind == b"zTXt":
-        return unpacked(body[1:])
+        return inflate(body[1:])
     compressed = body[:1] == b"\1"
     _language, _, rest = body[2:].partition(b"\0")
     text = rest.partition(b"\0")[2]
-    return unpacked(text) if compressed else text
+    return inflate(text) if compressed else text

@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from familiar_connect.bootstrap.lorebook_files.foreign import (
+from familiar_connect.bootstrap.lorebook_files.formats import (
     AGNAI,
     CHARACTER_BOOK,
     NATIVE,
     NOVELAI,
     RISU,
     Entry,
-    Format,
+    LorebookFormat,
 )
-from familiar_connect.bootstrap.lorebook_files.reading import Source, read_object
+from familiar_connect.bootstrap.lorebook_files.json_source import LorebookSource, read_lorebook_json
 from familiar_connect.errors import LorebookImportError
 
 _TOP_OF_ALL = ("name", "description", "extensions")
@@ -30,7 +30,7 @@ _TOP_OF_ALL = ("name", "description", "extensions")
 class Book:
     """A lorebook: its entries as they came, under their keys, and all that stands beside them."""
 
-    format: Format
+    format: LorebookFormat
     name: str
     top: dict[str, Any]
     """The fields of a world-info file beside `entries`."""
@@ -39,17 +39,17 @@ class Book:
     shown: str
     """What to call it in a sentence."""
 
-    def format_of(self, raw: Entry) -> Format:
+    def format_of(self, raw: Entry) -> LorebookFormat:
         """The format of one entry: books that were put together by hand mix the two that look alike."""
         if self.format in (NATIVE, CHARACTER_BOOK):
             return CHARACTER_BOOK if "keys" in raw and "key" not in raw else NATIVE
         return self.format
 
 
-def read_book(source: Source) -> Book:
+def read_book(source: LorebookSource) -> Book:
     """The lorebook in *source*."""
-    top, shown = read_object(source)
-    top = _opened(top)
+    top, shown = read_lorebook_json(source)
+    top = _unwrap(top)
     stem = Path(shown).stem if shown != "the lorebook" else ""
     field = "data" if top.get("type") == "risu" and "entries" not in top else "entries"
     if field not in top:
@@ -73,7 +73,7 @@ def read_book(source: Source) -> Book:
     )
 
 
-def normalised(source: Source) -> list[dict[str, Any]]:
+def sillytavern_entries(source: LorebookSource) -> list[dict[str, Any]]:
     """The entries of *source* as SillyTavern has them after importing it, in its order: number keys first."""
     book = read_book(source)
     numbered = [(index, key, raw) for index, (key, raw) in enumerate(book.entries) if isinstance(raw, dict)]
@@ -85,7 +85,7 @@ def _is_number(key: str) -> bool:
     return key.isascii() and key.isdigit() and len(key) < 10 and str(int(key)) == key
 
 
-def _opened(top: dict[str, Any]) -> dict[str, Any]:
+def _unwrap(top: dict[str, Any]) -> dict[str, Any]:
     """The book itself, out of the envelope or the card it may be in."""
     data = top.get("data")
     if "entries" in top or not isinstance(data, dict):
@@ -96,7 +96,7 @@ def _opened(top: dict[str, Any]) -> dict[str, Any]:
     return book if isinstance(book, dict) and "entries" in book else top
 
 
-def _format(top: dict[str, Any], entries: tuple[tuple[str, Any], ...]) -> Format:
+def _format(top: dict[str, Any], entries: tuple[tuple[str, Any], ...]) -> LorebookFormat:
     if "lorebookVersion" in top:
         return NOVELAI
     if top.get("kind") == "memory":
@@ -107,7 +107,7 @@ def _format(top: dict[str, Any], entries: tuple[tuple[str, Any], ...]) -> Format
     return CHARACTER_BOOK if known and all("keys" in raw and "key" not in raw for raw in known) else NATIVE
 
 
-def _beside(top: dict[str, Any], field: str, format: Format) -> dict[str, Any]:
+def _beside(top: dict[str, Any], field: str, format: LorebookFormat) -> dict[str, Any]:
     """What stands beside the entries, where a world-info file has it; the rest under `extensions`."""
     rest = {name: value for name, value in top.items() if name != field}
     if format is NATIVE:

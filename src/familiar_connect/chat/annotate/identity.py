@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from familiar_connect.chat.parts import WebhookIdentity
+from familiar_connect.chat.message_parts import WebhookIdentity
 from familiar_connect.chat.scene import Member, Scene
 from familiar_connect.chat.types import AuthorKind
 from familiar_connect.identity import Author
-from familiar_connect.support.system_line import speaker_name
+from familiar_connect.support.system_notes import speaker_name
 
 IsPrivate = Callable[[Author], bool]
 """Whether a person is not to be heard at all."""
@@ -34,7 +34,7 @@ class Identity:
     """The human behind it, where there is one we could name."""
 
 
-def preferred_name(author: Author, member: Member | None = None, *, is_private: bool = False) -> str:
+def display_name_of(author: Author, member: Member | None = None, *, is_private: bool = False) -> str:
     """What *author* is called here: by their own wish where that may be shown, else as the server shows them."""
     saved = None
     if member is not None and member.is_personalised and not member.is_blacklisted and not is_private:
@@ -46,12 +46,12 @@ def preferred_name(author: Author, member: Member | None = None, *, is_private: 
     return speaker_name(author.user_id)
 
 
-def _alike(name: str) -> str:
+def _fold(name: str) -> str:
     """*name* as it is read at a glance."""
     return unicodedata.normalize("NFKC", name).casefold()
 
 
-def _told_apart(name: str, author: Author) -> str:
+def _with_username(name: str, author: Author) -> str:
     """A name that somebody else here has, too, with one behind it that nobody shares."""
     own = speaker_name(author.username, "") if author.username else ""
     return f"{name} ({own if own and own != name else 'a user'})"
@@ -95,18 +95,18 @@ class People:
         known = self._names.get(id(author))
         if known is not None:
             return known[1]
-        found = preferred_name(author, self.member(author), is_private=self.is_private(author))
-        if author.canonical_key in self._shared.get(_alike(found), ()):
-            found = _told_apart(found, author)
+        found = display_name_of(author, self.member(author), is_private=self.is_private(author))
+        if author.canonical_key in self._shared.get(_fold(found), ()):
+            found = _with_username(found, author)
         self._names[id(author)] = author, found
         return found
 
     def _names_of_several(self, speakers: Iterable[Author]) -> dict[str, set[str]]:
         owners: dict[str, set[str]] = {}
         for author in speakers:
-            owners.setdefault(_alike(self.name_of(author)), set()).add(author.canonical_key)
+            owners.setdefault(_fold(self.name_of(author)), set()).add(author.canonical_key)
         self._names.clear()
-        ours = {_alike(name) for name in (self.persona, *self._personas.values())}
+        ours = {_fold(name) for name in (self.persona, *self._personas.values())}
         return {name: keys for name, keys in owners.items() if len(keys) > 1 or name in ours}
 
     def name_for_id(self, user_id: str) -> str | None:

@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from familiar_connect.chat.annotate.context import AnnotationContext
 from familiar_connect.chat.annotate.mentions import emoji_uses
-from familiar_connect.chat.annotate.reading import Reading
-from familiar_connect.chat.parts import (
+from familiar_connect.chat.message_parts import (
     Attachment,
     Embed,
     ImageAttachment,
@@ -16,7 +16,7 @@ from familiar_connect.chat.parts import (
     Sticker,
     VideoAttachment,
 )
-from familiar_connect.support.system_line import note, quoted, speaker_name
+from familiar_connect.support.system_notes import note, quote_inline, speaker_name
 
 IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/webp", "image/gif"})
 VIDEO_TYPES = frozenset({"video/mp4", "video/webm", "video/quicktime", "video/mpeg"})
@@ -51,7 +51,7 @@ _YOUTUBE = re.compile(
 )
 
 
-class Holding(Protocol):
+class MessageContent(Protocol):
     """A message, or what is known of one."""
 
     @property
@@ -93,7 +93,7 @@ def image_type_of(url: str) -> str | None:
     return suggested if suggested in IMAGE_TYPES else None
 
 
-def media_of(holding: Holding, reading: Reading, *, source: str, origin: MediaOrigin = "own") -> Media:
+def media_of(holding: MessageContent, reading: AnnotationContext, *, source: str, origin: MediaOrigin = "own") -> Media:
     """Everything of *holding* that can be shown. Its handle leads to the message *source*."""
     media = Media()
     for attachment in holding.attachments[:MOST_ATTACHMENTS]:
@@ -107,10 +107,10 @@ def media_of(holding: Holding, reading: Reading, *, source: str, origin: MediaOr
         media += _emojis(holding.text, reading)
     if (video := _YOUTUBE.search(holding.text)) is not None:
         media += Media(videos=(VideoAttachment(url=f"https://www.youtube.com/watch?v={video[1]}", is_youtube=True),))
-    return placed(media, reading, source=source, origin=origin)
+    return with_media_ids(media, reading, source=source, origin=origin)
 
 
-def placed(media: Media, reading: Reading, *, source: str, origin: MediaOrigin) -> Media:
+def with_media_ids(media: Media, reading: AnnotationContext, *, source: str, origin: MediaOrigin) -> Media:
     """*media* with the message it belongs to and the handle it goes by; emojis have none."""
     seen = any(not image.is_emoji for image in media.images) or media.videos
     if not seen:
@@ -140,7 +140,7 @@ def _shown(attachment: Attachment) -> Media:
     return Media()
 
 
-def _emojis(text: str, reading: Reading) -> Media:
+def _emojis(text: str, reading: AnnotationContext) -> Media:
     used = emoji_uses(text)[:MOST_EMOJIS]
     if not used:
         return Media()
@@ -148,7 +148,7 @@ def _emojis(text: str, reading: Reading) -> Media:
     return Media(images=tuple(ImageAttachment(url=known[n], filename=n, is_emoji=True) for n in used if n in known))
 
 
-def attachment_notes(message_id: str, author: str, holding: Holding, reading: Reading) -> list[str]:
+def attachment_notes(message_id: str, author: str, holding: MessageContent, reading: AnnotationContext) -> list[str]:
     """A line for everything that cannot be shown: voice messages, files, stickers by name."""
     lines: list[str] = []
     for attachment in holding.attachments[:MOST_ATTACHMENTS]:
@@ -162,21 +162,21 @@ def attachment_notes(message_id: str, author: str, holding: Holding, reading: Re
     if (more := len(holding.attachments) - MOST_ATTACHMENTS) > 0:
         lines.append(note(f"{author} sent {more} more files"))
     lines += [
-        note(f"{author} sent the sticker {quoted(speaker_name(sticker.name, 'sticker'))}")
+        note(f"{author} sent the sticker {quote_inline(speaker_name(sticker.name, 'sticker'))}")
         for sticker in holding.stickers[:MOST_STICKERS]
     ]
     return lines
 
 
-def _voice(author: str, attachment: Attachment, reading: Reading) -> list[str]:
+def _voice(author: str, attachment: Attachment, reading: AnnotationContext) -> list[str]:
     if reading.settings.chat_only:
         return []
     if attachment.transcript and attachment.transcript.strip():
-        return [note(f"this was a voice message of {author}: {quoted(attachment.transcript)}")]
+        return [note(f"this was a voice message of {author}: {quote_inline(attachment.transcript)}")]
     return [note(f"{author} sent a voice message that was not transcribed")]
 
 
-def counts(media: Media) -> str:
+def media_counts(media: Media) -> str:
     """How many pictures and films: "2 images and 1 video"; empty for none."""
     images = sum(1 for image in media.images if not image.is_emoji and not image.is_sticker)
     stickers = sum(1 for image in media.images if image.is_sticker)

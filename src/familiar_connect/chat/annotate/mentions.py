@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from familiar_connect.chat.annotate.identity import People
 from familiar_connect.chat.scene import Scene
-from familiar_connect.support.system_line import speaker_name
+from familiar_connect.support.system_notes import speaker_name
 
 logger = logging.getLogger(__name__)
 
@@ -23,7 +23,7 @@ _EMOJI = re.compile(r"<a?:(\w{1,64}):\d{1,20}>")
 _CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 
 
-class Marks:
+class MentionResolver:
     """Turns platform marks into names, for one turn."""
 
     def __init__(self, scene: Scene, people: People) -> None:

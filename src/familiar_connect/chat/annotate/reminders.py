@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from familiar_connect.chat.annotate.context import AnnotationContext
 from familiar_connect.chat.annotate.embeds import SYSTEM
-from familiar_connect.chat.annotate.reading import Reading
 from familiar_connect.chat.types import Reminder, SimplifiedMessage
-from familiar_connect.support.system_line import note, quoted
+from familiar_connect.support.system_notes import note, quote_inline
 
 LATE_AFTER = timedelta(minutes=5)
 REMINDER_ID = "system-reminder"
 
 
-def reminder_entry(reminder: Reminder, reading: Reading, now: datetime | None) -> SimplifiedMessage:
+def reminder_entry(reminder: Reminder, reading: AnnotationContext, now: datetime | None) -> SimplifiedMessage:
     """Author "System": what is due, for whom, and how late it is."""
     lines = [note(_what(reminder, reading))]
     if reminder.due_at is not None and now is not None and now - reminder.due_at >= LATE_AFTER:
@@ -31,8 +31,8 @@ def reminder_entry(reminder: Reminder, reading: Reading, now: datetime | None) -
     )
 
 
-def _what(reminder: Reminder, reading: Reading) -> str:
-    purpose = quoted(reminder.purpose)
+def _what(reminder: Reminder, reading: AnnotationContext) -> str:
+    purpose = quote_inline(reminder.purpose)
     if reminder.recipient is None:
         return f"a task of your own is due now: {purpose}"
     name = reading.people.name_of(reminder.recipient)

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
 from familiar_connect.chat.annotate.media import mime_of
-from familiar_connect.chat.parts import Attachment
+from familiar_connect.chat.message_parts import Attachment
 from familiar_connect.chat.types import InboundMessage
 
 logger = logging.getLogger(__name__)

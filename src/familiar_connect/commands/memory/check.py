@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import click
 
 from familiar_connect.commands.common import familiar_option, json_option, say, say_json
-from familiar_connect.commands.memory.opened import opened
+from familiar_connect.commands.memory.session import open_session
 
 EPILOG = """\b
 Examples:
@@ -28,13 +28,13 @@ def check(ctx: click.Context, propose: bool, familiar_id: str | None, as_json: b
 
     Nothing is changed: suggested edits wait in review until you approve them.
     """
-    from familiar_connect.memory.tending.housekeeping import examine, proposal
-    from familiar_connect.memory.tending.review import Review
+    from familiar_connect.memory.maintenance.housekeeping import examine_memory, proposal
+    from familiar_connect.memory.maintenance.review import Review
 
-    with opened(ctx, familiar_id) as memory:
+    with open_session(ctx, familiar_id) as memory:
         now = datetime.now(UTC)
         memory.notice_hand_edits()
-        findings = examine(memory.store, now=now)
+        findings = examine_memory(memory.store, now=now)
         plan = proposal(findings, familiar_id=memory.familiar_id, now=now)
         waiting = Review(memory.store)
         run_id = waiting.propose(plan) if plan is not None and propose else None

@@ -5,12 +5,12 @@ from __future__ import annotations
 import click
 
 from familiar_connect.commands.common import say
-from familiar_connect.commands.lazy import LazyGroup, Table
+from familiar_connect.commands.lazy_group import CommandTable, LazyGroup
 
-VERBS: Table = {
-    "list": ("memory.reading:list_", "List the memory files."),
-    "show": ("memory.reading:show", "Print a file, or an earlier version of it."),
-    "grep": ("memory.reading:grep", "Search the files for a pattern."),
+VERBS: CommandTable = {
+    "list": ("memory.browse:list_", "List the memory files."),
+    "show": ("memory.browse:show", "Print a file, or an earlier version of it."),
+    "grep": ("memory.browse:grep", "Search the files for a pattern."),
     "search": ("memory.search:search", "Find what bears on a question, in the files and in everything said."),
     "reindex": ("memory.search:reindex", "Bring the search index level, or make it anew."),
     "stats": ("memory.search:stats", "Count what memory and its index hold."),

@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from familiar_connect.commands.common import familiar_option, home_of, json_option, say, say_json
-from familiar_connect.commands.memory.opened import Opened, opened
-from familiar_connect.memory.tending.persons import Person, find_person
+from familiar_connect.commands.memory.session import MemorySession, open_session
+from familiar_connect.memory.maintenance.person_lookup import Person, find_person
 from familiar_connect.support.text import printable
 
 FORGET_EPILOG = """\b
@@ -47,19 +47,19 @@ def forget(
 
     PERSON is a name, an alias, a slug (discord-123) or platform:id. It cannot be undone.
     """
-    from familiar_connect.memory.tending.erase import Forgetting
+    from familiar_connect.memory.maintenance.forget_person import PersonEraser
 
-    with opened(ctx, familiar_id) as memory:
+    with open_session(ctx, familiar_id) as memory:
         cache = home_of(ctx) / "cache"
         tell = _quiet if as_json else _progress
-        forgetting = Forgetting(
+        forgetting = PersonEraser(
             memory.root,
             store=memory.store,
             history=memory.history,
             caches=lambda who: (cache / "embedded", *_typed_lines(cache, who)),
             progress=tell,
         )
-        cut = forgetting.unfinished()
+        cut = forgetting.pending_order()
         if cut is not None and not dry_run:
             tell(f"finishing an earlier run that was cut: {cut.person.author.canonical_key}")
             forgetting.forget(cut.person, also_mentions=cut.also_mentions)
@@ -94,9 +94,9 @@ def forget(
 @click.pass_context
 def export(ctx: click.Context, person: str, target: Path, familiar_id: str | None, as_json: bool) -> None:
     """Write everything kept of PERSON to a zip: their turns, their file, its versions, mentions elsewhere."""
-    from familiar_connect.memory.tending.export import export_person
+    from familiar_connect.memory.maintenance.export_person import export_person
 
-    with opened(ctx, familiar_id) as memory:
+    with open_session(ctx, familiar_id) as memory:
         done = export_person(
             _person(memory, person),
             target,
@@ -113,7 +113,7 @@ def export(ctx: click.Context, person: str, target: Path, familiar_id: str | Non
         say(f"{done.path}: {done.turns:,} turns, {done.versions} versions, {done.mentions} mentions elsewhere")
 
 
-def _person(memory: Opened, words: str) -> Person:
+def _person(memory: MemorySession, words: str) -> Person:
     return find_person(words, familiar_id=memory.familiar_id, history=memory.history, store=memory.store)
 
 
@@ -152,7 +152,7 @@ def _facts(found: Any) -> dict[str, Any]:
         "pending": found.pending,
         "pages": found.pages,
         "summaries": found.summaries,
-        "mentioned_in": found.mentioned_in,
+        "mentioned_in": found.mention_paths,
     }
 
 
@@ -172,6 +172,6 @@ def _listing(found: Any) -> str:
             f"  traces         those of {found.replays:,} kept turns that speak of them",
             f"  summaries      {found.summaries}, made anew from what is left",
             f"  caches         {names(found.caches)}",
-            f"  speak of them  {names(found.mentioned_in)} ({len(found.mentions)} parts; stay unless --also-mentions)",
+            f"  speak of them  {names(found.mention_paths)} ({len(found.mentions)} parts; stay unless --also-mentions)",
         )
     )

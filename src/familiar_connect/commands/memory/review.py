@@ -9,11 +9,11 @@ from typing import Any
 import click
 
 from familiar_connect.commands.common import familiar_option, json_option, say, say_json
-from familiar_connect.commands.memory.opened import Opened, opened
+from familiar_connect.commands.memory.session import MemorySession, open_session
 from familiar_connect.commands.memory.versions import say_changes
 from familiar_connect.errors import FamiliarError
 from familiar_connect.identity import Author
-from familiar_connect.memory.tending.review import Pending, Review
+from familiar_connect.memory.maintenance.review import PendingItem, Review
 
 EPILOG = """\b
 Examples:
@@ -55,11 +55,11 @@ def review(
     as_json: bool,
 ) -> int:
     """Go through what waits: approve, edit or reject. In a pipe it only lists."""
-    with opened(ctx, familiar_id) as memory:
+    with open_session(ctx, familiar_id) as memory:
         memory.notice_hand_edits()
         waiting = Review(memory.store)
         if approve:
-            return _told([_approve(memory, waiting, waiting.show(approve), files)], as_json)
+            return _report_results([_approve(memory, waiting, waiting.show(approve), files)], as_json)
         if reject:
             waiting.reject(reject, reason, files=files or None)
             if as_json:
@@ -69,17 +69,17 @@ def review(
             return 0
         if approve_all:
             chosen = [pending for pending in waiting.list() if pending.kind == "proposal"]
-            return _told([_approve(memory, waiting, pending, ()) for pending in chosen], as_json)
+            return _report_results([_approve(memory, waiting, pending, ()) for pending in chosen], as_json)
         if shown:
             _show(waiting, waiting.show(shown), as_json)
         elif list_all or as_json or not sys.stdin.isatty():
             _list(waiting, as_json)
         else:
-            return walk(memory, waiting, ask=_ask, edit=lambda text: click.edit(text, extension=".md"))
+            return review_one_by_one(memory, waiting, ask=_ask, edit=lambda text: click.edit(text, extension=".md"))
     return 0
 
 
-def walk(memory: Opened, waiting: Review, *, ask: Ask, edit: Edit) -> int:
+def review_one_by_one(memory: MemorySession, waiting: Review, *, ask: Ask, edit: Edit) -> int:
     """Every file of every proposal, with a question each; what the owner does not decide goes on waiting."""
     todo = waiting.list()
     say(f"{len(todo)} wait." if todo else "Nothing waits.")
@@ -92,17 +92,17 @@ def walk(memory: Opened, waiting: Review, *, ask: Ask, edit: Edit) -> int:
                 return 1 if troubles else 0
             if answer == "A":
                 left = tuple(file for file in waiting.show(pending.id).files)
-                troubles += _told([_approve(memory, waiting, pending, left)], False)
+                troubles += _report_results([_approve(memory, waiting, pending, left)], False)
                 break
             if answer == "a":
-                troubles += _told([_approve(memory, waiting, pending, (path,))], False)
+                troubles += _report_results([_approve(memory, waiting, pending, (path,))], False)
         if pending.kind != "proposal" and ask(f"{pending.reason}\n[r]eject  [s]kip") == "r":
             waiting.reject(pending.id)
             say("rejected")
     return 1 if troubles else 0
 
 
-def _decide(memory: Opened, waiting: Review, pending: Pending, path: str, ask: Ask, edit: Edit) -> str:
+def _decide(memory: MemorySession, waiting: Review, pending: PendingItem, path: str, ask: Ask, edit: Edit) -> str:
     """Ask until the owner has decided about one file; rejecting and editing are done here."""
     assert pending.plan is not None
     text = next(write.content for write in pending.plan.writes if write.rel_path == path)
@@ -127,7 +127,7 @@ def _ask(question: str) -> str:
     return answer.strip()[:1] or "s"
 
 
-def _approve(memory: Opened, waiting: Review, pending: Pending, files: tuple[str, ...]) -> dict[str, Any]:
+def _approve(memory: MemorySession, waiting: Review, pending: PendingItem, files: tuple[str, ...]) -> dict[str, Any]:
     """One proposal carried out, as facts; what is wrong with one does not stop the others."""
     try:
         applied = waiting.approve(pending.id, files or None, roster=_roster(memory, pending))
@@ -141,7 +141,7 @@ def _approve(memory: Opened, waiting: Review, pending: Pending, files: tuple[str
     }
 
 
-def _roster(memory: Opened, pending: Pending) -> tuple[Author, ...]:
+def _roster(memory: MemorySession, pending: PendingItem) -> tuple[Author, ...]:
     """Those who took part in the turns a proposal was made of, most recently heard first."""
     first, last = pending.turn_range
     if not last:
@@ -156,7 +156,7 @@ def _roster(memory: Opened, pending: Pending) -> tuple[Author, ...]:
     return tuple(found.values())
 
 
-def _told(results: list[dict[str, Any]], as_json: bool) -> int:
+def _report_results(results: list[dict[str, Any]], as_json: bool) -> int:
     if as_json:
         say_json(results)
     for result in () if as_json else results:
@@ -184,7 +184,7 @@ def _list(waiting: Review, as_json: bool) -> None:
         say("Nothing waits.")
 
 
-def _show(waiting: Review, pending: Pending, as_json: bool) -> None:
+def _show(waiting: Review, pending: PendingItem, as_json: bool) -> None:
     diffs = {path: waiting.diff(pending.id, path) for path in pending.files}
     if as_json:
         say_json({**_facts(pending), "diffs": diffs})
@@ -194,7 +194,7 @@ def _show(waiting: Review, pending: Pending, as_json: bool) -> None:
         say_changes(changes)
 
 
-def _line(pending: Pending) -> str:
+def _line(pending: PendingItem) -> str:
     first, last = pending.turn_range
     turns = f", turns {first}–{last}" if last else ""
     told = {"proposal": f"{len(pending.files)} files by {pending.source}{turns}"}
@@ -202,7 +202,7 @@ def _line(pending: Pending) -> str:
     return f"{pending.id}  {pending.created_at[:16]}  {says}"
 
 
-def _facts(pending: Pending) -> dict[str, Any]:
+def _facts(pending: PendingItem) -> dict[str, Any]:
     return {
         "id": pending.id,
         "kind": pending.kind,

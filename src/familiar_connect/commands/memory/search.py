@@ -59,7 +59,7 @@ Examples:
 
 
 @dataclass(frozen=True)
-class Opened:
+class SearchSession:
     """The memory of one familiar as search sees it."""
 
     root: Path
@@ -98,8 +98,8 @@ def search(
     """Show what the familiar would recall for a QUESTION, best first."""
     from familiar_connect.memory.index.protocols import RecallScope
 
-    with _opened(ctx, familiar_id) as memory:
-        _bring_level(memory, quiet=as_json)
+    with _open_search(ctx, familiar_id) as memory:
+        _sync_index(memory, quiet=as_json)
         memory.retriever.warm()
         scope = RecallScope(channel_id=channel, files=only != "turns", turns=only != "files")
         hits = memory.retriever.recall_now(" ".join(question), limit=limit, scope=scope)
@@ -121,13 +121,13 @@ def search(
 @click.pass_context
 def reindex(ctx: click.Context, familiar_id: str | None, anew: bool, as_json: bool) -> None:
     """Bring the index level with the memory files and with everything said."""
-    with _opened(ctx, familiar_id) as memory:
+    with _open_search(ctx, familiar_id) as memory:
         began = time.monotonic()
         if anew:
             memory.files.forget()
             if memory.turns is not None:
                 memory.turns.forget()
-        built, taken = _bring_level(memory, quiet=as_json, strict=True)
+        built, taken = _sync_index(memory, quiet=as_json, strict=True)
         facts = {
             "embedder": memory.model_name,
             "files_taken_in": len(built.rebuilt_paths),
@@ -152,7 +152,7 @@ def reindex(ctx: click.Context, familiar_id: str | None, anew: bool, as_json: bo
 @click.pass_context
 def stats(ctx: click.Context, familiar_id: str | None, as_json: bool) -> None:
     """Tell how large memory is and what of it the index holds."""
-    with _opened(ctx, familiar_id) as memory:
+    with _open_search(ctx, familiar_id) as memory:
         folders: dict[str, int] = {}
         total = 0
         for path in _markdown(memory.root / "memory"):
@@ -174,9 +174,9 @@ def stats(ctx: click.Context, familiar_id: str | None, as_json: bool) -> None:
 
 
 @contextmanager
-def _opened(ctx: click.Context, familiar_id: str | None) -> Iterator[Opened]:
+def _open_search(ctx: click.Context, familiar_id: str | None) -> Iterator[SearchSession]:
     from familiar_connect.context.providers.character import persona_name
-    from familiar_connect.context.providers.content_search.mentions import known_names
+    from familiar_connect.context.providers.content_search.mentions import load_aliases
     from familiar_connect.history.store import HistoryStore
     from familiar_connect.identity import PrivacyLevel
     from familiar_connect.memory.index.embeddings import INDEX_FILE, EmbeddingIndex
@@ -206,8 +206,8 @@ def _opened(ctx: click.Context, familiar_id: str | None) -> Iterator[Opened]:
                 allows=lambda author: privacy.get(author) is not PrivacyLevel.FULL,
             )
             stack.callback(turns.close)
-        retriever = MemoryRetriever(model=model, files=files, turns=turns, names=lambda: known_names(store))
-        yield Opened(root, store, model, files, turns, retriever)
+        retriever = MemoryRetriever(model=model, files=files, turns=turns, names=lambda: load_aliases(store))
+        yield SearchSession(root, store, model, files, turns, retriever)
 
 
 def _embedder() -> EmbeddingModel:
@@ -216,7 +216,7 @@ def _embedder() -> EmbeddingModel:
     return choose_embedder()[0]
 
 
-def _bring_level(memory: Opened, *, quiet: bool, strict: bool = False) -> tuple[BuildStats, int]:
+def _sync_index(memory: SearchSession, *, quiet: bool, strict: bool = False) -> tuple[BuildStats, int]:
     """Take in what changed, with a bar where somebody watches. An index that another program holds is used as it is."""
     from familiar_connect.memory.index.embeddings import BuildStats
 
@@ -293,7 +293,7 @@ def _as_json(hit: Recollection) -> dict[str, Any]:
     }
 
 
-def _sizes(memory: Opened) -> dict[str, Any]:
+def _sizes(memory: SearchSession) -> dict[str, Any]:
     """What the index holds and takes."""
     counts = memory.files.counts()
     units, conversations = memory.turns.counts() if memory.turns is not None else (0, 0)

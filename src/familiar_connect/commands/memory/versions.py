@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from familiar_connect.commands.common import familiar_option, json_option, say, say_json
-from familiar_connect.commands.memory.opened import Opened, moment, opened, told_by
-from familiar_connect.commands.memory.reading import version_named
+from familiar_connect.commands.memory.browse import parse_version
+from familiar_connect.commands.memory.session import MemorySession, minute_stamp, open_session, version_label
 from familiar_connect.errors import MemoryStoreError
 from familiar_connect.memory.types import Version
 from familiar_connect.support.text import one_line, truncate_chars
@@ -45,8 +45,8 @@ Examples:
 @click.pass_context
 def log(ctx: click.Context, file: str | None, last: int, familiar_id: str | None, as_json: bool) -> None:
     """Tell when FILE, or every file, changed: version, time, lines added and removed, who did it."""
-    with opened(ctx, familiar_id) as memory:
-        path = memory.file(file) if file else None
+    with open_session(ctx, familiar_id) as memory:
+        path = memory.find_file(file) if file else None
         memory.notice_hand_edits(path)
         found = memory.versions.log(path, last=last)
         if as_json:
@@ -70,14 +70,14 @@ def diff(
     ctx: click.Context, file: str, older: str | None, newer: str | None, familiar_id: str | None, as_json: bool
 ) -> None:
     """Compare two versions of FILE: the last two, OLDER with the newest, or OLDER with NEWER."""
-    with opened(ctx, familiar_id) as memory:
-        path = memory.file(file)
+    with open_session(ctx, familiar_id) as memory:
+        path = memory.find_file(file)
         memory.notice_hand_edits(path)
         newest = memory.versions.log(path, last=1)
         if not newest:
             raise MemoryStoreError(f"{path} has no versions yet: it was never changed by the program")
-        last = version_named(newer) if newer else newest[0].number
-        first = version_named(older) if older else newest[0].number - 1
+        last = parse_version(newer) if newer else newest[0].number
+        first = parse_version(older) if older else newest[0].number - 1
         if first == 0:
             text = memory.versions.show(path, last)
             changes = "\n".join(f"+{line}" for line in text.splitlines())
@@ -96,19 +96,19 @@ def diff(
 @click.pass_context
 def blame(ctx: click.Context, file: str, familiar_id: str | None, as_json: bool) -> None:
     """Tell for each line of FILE which version brought it, when, and who made that."""
-    from familiar_connect.memory.tending.blame import blame as blame_lines
+    from familiar_connect.memory.versioning.blame import blame_lines as blame_lines
 
-    with opened(ctx, familiar_id) as memory:
-        path = memory.file(file)
+    with open_session(ctx, familiar_id) as memory:
+        path = memory.find_file(file)
         memory.notice_hand_edits(path)
         lines = blame_lines(memory.versions, path, memory.store.read_file(path))
         if as_json:
             rows = [{"line": line.number, "text": line.text, **_origin(line.version)} for line in lines]
             say_json(rows)
             return
-        width = max((len(told_by(line.version)) for line in lines), default=0)
+        width = max((len(version_label(line.version)) for line in lines), default=0)
         for line in lines:
-            say(f"{told_by(line.version):<{width}}  {line.number:>4}  {line.text}")
+            say(f"{version_label(line.version):<{width}}  {line.number:>4}  {line.text}")
 
 
 @click.command(epilog=WHY_EPILOG)
@@ -118,10 +118,10 @@ def blame(ctx: click.Context, file: str, familiar_id: str | None, as_json: bool)
 @click.pass_context
 def why(ctx: click.Context, file: str, familiar_id: str | None, as_json: bool) -> None:
     """Show each part of FILE with the words it came from; parts without are told by who wrote them."""
-    from familiar_connect.memory.tending.why import why as reasons_of
+    from familiar_connect.memory.versioning.explain import explain_parts as reasons_of
 
-    with opened(ctx, familiar_id) as memory:
-        path = memory.file(file)
+    with open_session(ctx, familiar_id) as memory:
+        path = memory.find_file(file)
         memory.notice_hand_edits(path)
         reasons = reasons_of(
             memory.store.read_file(path),
@@ -142,11 +142,11 @@ def why(ctx: click.Context, file: str, familiar_id: str | None, as_json: bool) -
             say(f"  {one_line(reason.part.text)}")
             for quote in reason.quotes:
                 said = truncate_chars(one_line(quote.text), QUOTE_CHARS)
-                say(f"      ← {moment(quote.when)} {quote.who}: “{said}” (turn {quote.turn_id})")
+                say(f"      ← {minute_stamp(quote.when)} {quote.who}: “{said}” (turn {quote.turn_id})")
             if len(reason.turns) > len(reason.quotes):
                 say(f"      ← {len(reason.turns) - len(reason.quotes)} more turns")
             if not reason.turns:
-                say(f"      ← {told_by(reason.version)}")
+                say(f"      ← {version_label(reason.version)}")
 
 
 @click.command(epilog=RESTORE_EPILOG)
@@ -157,10 +157,10 @@ def why(ctx: click.Context, file: str, familiar_id: str | None, as_json: bool) -
 @click.pass_context
 def restore(ctx: click.Context, file: str, version: str, familiar_id: str | None, as_json: bool) -> None:
     """Put a VERSION of FILE back. Nothing is lost: what stands there now becomes a version too."""
-    with opened(ctx, familiar_id) as memory:
-        path = memory.file(file)
+    with open_session(ctx, familiar_id) as memory:
+        path = memory.find_file(file)
         memory.notice_hand_edits(path)
-        chosen = memory.versions.restore(memory.store, path, version_named(version))
+        chosen = memory.versions.restore(memory.store, path, parse_version(version))
         now = memory.versions.log(path, last=1)[0]
         if as_json:
             say_json({"file": path, "restored": chosen.number, "version": now.number})
@@ -175,15 +175,15 @@ def say_changes(changes: str) -> None:
         say(line, fg=colours.get(line[:1]))
 
 
-def _line(memory: Opened, version: Version) -> str:
+def _line(memory: MemorySession, version: Version) -> str:
     entry = version.entry
     change = "deleted" if version.content_hash is None else str(memory.versions.change_of(version))
     run = f"  run {entry.run_id}" if entry.run_id else ""
     turns = f"  turns {entry.turn_range[0]}–{entry.turn_range[1]}" if entry.turn_range and entry.turn_range[1] else ""
-    return f"v{version.number:<4} {moment(entry.timestamp)}  {change:>9} lines  {entry.source}{run}{turns}"
+    return f"v{version.number:<4} {minute_stamp(entry.timestamp)}  {change:>9} lines  {entry.source}{run}{turns}"
 
 
-def _facts(memory: Opened, version: Version) -> dict[str, Any]:
+def _facts(memory: MemorySession, version: Version) -> dict[str, Any]:
     entry = version.entry
     change = memory.versions.change_of(version)
     return {

@@ -37,7 +37,7 @@ def write_now(ctx: click.Context, retry: str | None, familiar_id: str | None, as
 
 async def _write(root: Path, home: Path, retry: str | None, *, quiet: bool) -> list[Any]:
     from familiar_connect.bot import load_familiar
-    from familiar_connect.wiring.remembering import build_memory_writer
+    from familiar_connect.wiring.build_memory import build_memory_writer
 
     familiar, _ = load_familiar(root, home=home, defaults_path=profile_of(home), wake=False)
     try:

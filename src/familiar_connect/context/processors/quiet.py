@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from familiar_connect.chat.silence import SilenceFilter
-from familiar_connect.context.processors.tidy import Tidy
+from familiar_connect.context.processors.output_filter import OutputFilter
 
 
-class QuietTidy(Tidy):
+class SilenceAwareOutputFilter(OutputFilter):
     """As Tidy, and without the mark of silence wherever it stands."""
 
     def __init__(self, own_names: Iterable[str], other_names: Iterable[str]) -> None:
         super().__init__(own_names, other_names)
         self._silence = SilenceFilter()
 
-    def fresh(self) -> QuietTidy:
-        return QuietTidy(self._own, self._others)
+    def fresh(self) -> SilenceAwareOutputFilter:
+        return SilenceAwareOutputFilter(self._own, self._others)
 
     def feed(self, piece: str) -> str:
         shown = self._silence.feed(super().feed(piece))

@@ -12,7 +12,7 @@ from typing import Any
 
 from familiar_connect.context.generate import capabilities_of
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
-from familiar_connect.history.heard import IsPrivate, heard
+from familiar_connect.history.privacy_filter import IsPrivate, without_private_turns
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import format_turn_for_transcript
 from familiar_connect.llm.types import Message
@@ -86,7 +86,7 @@ class SteppedThinkingPreProcessor:
         )
         return [
             format_turn_for_transcript(t.role, t.author, shorten_middle(t.content, MAX_MESSAGE_CHARS))
-            for t in heard(turns, self._is_private)
+            for t in without_private_turns(turns, self._is_private)
         ]
 
 
@@ -100,7 +100,7 @@ def thinking_prompt(request: ContextRequest, earlier: list[str]) -> str:
     """Asks for short reasoning about what is really being asked."""
     new = "\n".join(
         f"{turn.author.label if turn.author else 'unknown speaker'}: {shorten_middle(turn.text, MAX_MESSAGE_CHARS)}"
-        for turn in request.speakers_turns
+        for turn in request.turns_to_answer
     )
     before = "\n".join(earlier)
     context = f"Conversation so far:\n<transcript>\n{before}\n</transcript>\n\n" if before else ""

@@ -10,11 +10,11 @@ import logging
 from datetime import timedelta
 
 from familiar_connect.chat.types import Turn
-from familiar_connect.context.providers.scene.words import is_for_small_model, readable
+from familiar_connect.context.providers.scene.text import is_for_small_model, readable
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
 from familiar_connect.memory.store import MemoryStore, MemoryStoreError
 from familiar_connect.support.aio import off_loop
-from familiar_connect.support.system_line import unwrap, wrap
+from familiar_connect.support.system_notes import unwrap_note, wrap_note
 from familiar_connect.support.tokens import estimate_tokens
 
 logger = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ class ChannelNotesProvider:
             found.append(_note(request, note, settings.channel_note_depth, "channel_notes:note"))
         elif (note := (settings.global_note or "").strip()) and not await off_loop(self._has, PERSONA_NOTE):
             found.append(_note(request, note, settings.global_note_depth, "channel_notes:global"))
-        if turn is not None and settings.time_awareness and (words := reunion(turn)):
+        if turn is not None and settings.time_awareness and (words := long_silence_note(turn)):
             found.append(_note(request, words, REUNION_DEPTH, "channel_notes:reunion", volatile=True))
         return found
 
@@ -86,7 +86,7 @@ def _instructions(
 
 
 def _note(request: ContextRequest, text: str, depth: int, source: str, *, volatile: bool = False) -> Contribution:
-    shown = wrap(unwrap(readable(request, text)))
+    shown = wrap_note(unwrap_note(readable(request, text)))
     return Contribution(
         Layer.author_note,
         int(Priority.NOTE_AT_DEPTH),
@@ -102,7 +102,7 @@ def _note(request: ContextRequest, text: str, depth: int, source: str, *, volati
     )
 
 
-def reunion(turn: Turn) -> str:
+def long_silence_note(turn: Turn) -> str:
     """How long nobody had spoken when this exchange began; nothing if less than a day."""
     before = [each.created_at for each in turn.messages if not each.in_exchange and each.created_at is not None]
     first = next((each.created_at for each in turn.messages if each.in_exchange and each.created_at is not None), None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from pathlib import PurePosixPath
 
-from familiar_connect.context.providers.samples import sample_items
+from familiar_connect.context.providers.mes_example import sample_items
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
 from familiar_connect.memory.store import MemoryStore, MemoryStoreError
 from familiar_connect.presets.types import CardFields, PresetFidelity
@@ -69,7 +69,7 @@ class CharacterProvider:
     def _read(self) -> list[tuple[str, str]]:
         found = []
         paths = self._store.glob("self/*.md")
-        for reason in self._store.unreadable("self") if not paths else ():
+        for reason in self._store.unreadable_folders("self") if not paths else ():
             logger.warning("the character is left out: %s", reason)
         for path in paths:
             stem = PurePosixPath(path).stem

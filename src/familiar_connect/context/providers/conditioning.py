@@ -10,25 +10,19 @@ from collections.abc import Sequence
 
 from familiar_connect.chat.annotate.identity import People
 from familiar_connect.chat.scene import Scene
-from familiar_connect.context.providers.scene.words import is_dm, persona_of, readable, told
+from familiar_connect.context.providers.scene.text import inline_safe, is_dm, persona_of, readable
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
 from familiar_connect.identity import Author
-from familiar_connect.memory.notes.conditioning import (
-    ACTIONS,
-    MAX_REASON,
-    Conditioning,
-    ConditioningGroup,
-    Kind,
-)
+from familiar_connect.memory.conditioning import ACTIONS, MAX_REASON, Conditioning, ConditioningGroup, FeedbackKind
 from familiar_connect.support.aio import off_loop
-from familiar_connect.support.system_line import speaker_name
+from familiar_connect.support.system_notes import speaker_name
 from familiar_connect.support.tokens import estimate_tokens
 
 DEADLINE_S = 0.5
 MOST_NAMED = 5
 SOURCE = "conditioning"
 LABEL = "what people here liked and did not like"
-HEADINGS: dict[Kind, str] = {"reward": "Rewarded", "punish": "Punished"}
+HEADINGS: dict[FeedbackKind, str] = {"reward": "Rewarded", "punish": "Punished"}
 
 
 class ConditioningProvider:
@@ -41,7 +35,7 @@ class ConditioningProvider:
         self._conditioning = conditioning
 
     async def contribute(self, request: ContextRequest) -> list[Contribution]:
-        kinds: list[Kind] = []
+        kinds: list[FeedbackKind] = []
         if request.settings.rewards_enabled:
             kinds.append("reward")
         if request.settings.punishments_enabled:
@@ -49,7 +43,7 @@ class ConditioningProvider:
         imitating = request.turn is not None and request.turn.imitated is not None
         if request.guild_id is None or is_dm(request) or imitating or not kinds:
             return []
-        text = await off_loop(self._told, request, kinds, request.guild_id)
+        text = await off_loop(self._text, request, kinds, request.guild_id)
         if not text:
             return []
         return [
@@ -64,7 +58,7 @@ class ConditioningProvider:
             )
         ]
 
-    def _told(self, request: ContextRequest, kinds: Sequence[Kind], guild_id: int) -> str:
+    def _text(self, request: ContextRequest, kinds: Sequence[FeedbackKind], guild_id: int) -> str:
         persona = request.turn.persona if request.turn is not None else ""
         sections = []
         for kind in kinds:
@@ -82,7 +76,7 @@ def _line(group: ConditioningGroup, persona: str, request: ContextRequest) -> st
     if len(group.people) > MOST_NAMED:
         names.append(f"{len(group.people) - MOST_NAMED} more")
     often = f" ×{group.times}" if group.times > 1 else ""
-    reason = told(readable(request, group.reason), MAX_REASON)
+    reason = inline_safe(readable(request, group.reason), MAX_REASON)
     return f"- {persona} was {done} by {', '.join(names)} for: {reason}{often}"
 
 

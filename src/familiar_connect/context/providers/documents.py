@@ -10,13 +10,13 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from familiar_connect.context.providers.content_search.direct import content_room
-from familiar_connect.context.providers.scene.words import block, told
+from familiar_connect.context.providers.content_search.unfiltered import content_budget
+from familiar_connect.context.providers.scene.text import block_safe, inline_safe
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
 from familiar_connect.memory.index.protocols import NumberedChunk
 from familiar_connect.memory.store import MemoryStore, MemoryStoreError
 from familiar_connect.support.aio import off_loop
-from familiar_connect.support.system_line import without_notes
+from familiar_connect.support.system_notes import extract_notes
 from familiar_connect.support.text import truncate
 from familiar_connect.support.tokens import estimate_tokens
 
@@ -69,8 +69,8 @@ class DocumentsProvider:
         self._least = least_cosine
 
     async def contribute(self, request: ContextRequest) -> list[Contribution]:
-        room = min(MAX_TOKENS, content_room(request) // 2)
-        query = query_of(request)
+        room = min(MAX_TOKENS, content_budget(request) // 2)
+        query = search_query(request)
         if self.search is None or len(query) < LEAST_QUERY_CHARS or room < LEAST_TOKENS:
             return []
         found = await self.search.query_folder(query, self._top_k, folder=FOLDER, least=self._least)
@@ -79,8 +79,8 @@ class DocumentsProvider:
             return []
         heads = await off_loop(self._heads, [chunk.rel_path for chunk in found])
         if request.settings.channel_memory_enabled:
-            found = [chunk for chunk in found if _is_told_in(heads.get(chunk.rel_path, ""), request)]
-        text = by_document(found, heads, room)
+            found = [chunk for chunk in found if _is_for_channel(heads.get(chunk.rel_path, ""), request)]
+        text = group_by_document(found, heads, room)
         if not text:
             return []
         return [
@@ -108,17 +108,17 @@ class DocumentsProvider:
         return heads
 
 
-def query_of(request: ContextRequest) -> str:
+def search_query(request: ContextRequest) -> str:
     """The newest thing a person wrote, without notes of ours."""
     written = [request.utterance]
     if request.turn is not None and request.turn.messages:
         people = [each for each in request.turn.messages if each.author_type == "user" and each.author_kind != "system"]
         written = [each.content or "" for each in reversed(people)]
-    words = (without_notes(text)[1].strip() for text in written)
+    words = (extract_notes(text)[1].strip() for text in written)
     return next((text for text in words if text), "")[:QUERY_CHARS]
 
 
-def by_document(chunks: Sequence[NumberedChunk], heads: dict[str, str], room: int) -> str:
+def group_by_document(chunks: Sequence[NumberedChunk], heads: dict[str, str], room: int) -> str:
     """*chunks*, best first, grouped by document in at most *room* tokens; the best document first."""
     groups: dict[str, list[NumberedChunk]] = {}
     left = room
@@ -131,17 +131,17 @@ def by_document(chunks: Sequence[NumberedChunk], heads: dict[str, str], room: in
             break
         groups.setdefault(chunk.rel_path, []).append(chunk)
         left -= cost
-    return "\n\n".join(_told(path, heads[path], found, room) for path, found in groups.items())
+    return "\n\n".join(_document_text(path, heads[path], found, room) for path, found in groups.items())
 
 
-def _told(path: str, head: str, chunks: Sequence[NumberedChunk], room: int) -> str:
+def _document_text(path: str, head: str, chunks: Sequence[NumberedChunk], room: int) -> str:
     title = _TITLE.search(head)
     pieces = []
     for chunk in sorted(chunks, key=lambda each: each.number):
-        under = told(chunk.heading_path, 200)
+        under = inline_safe(chunk.heading_path, 200)
         place = f"part {chunk.number} of {chunk.count}, fits {chunk.score:.2f}{f', {under}' if under else ''}"
-        pieces.append(f"({place})\n{block(truncate(_words(chunk), room))}")
-    name = told(title[1], 200) if title is not None else path
+        pieces.append(f"({place})\n{block_safe(truncate(_words(chunk), room))}")
+    name = inline_safe(title[1], 200) if title is not None else path
     return "\n\n".join([f"Document: {name}", *pieces])
 
 
@@ -153,7 +153,7 @@ def _words(chunk: NumberedChunk) -> str:
     return "\n".join(lines).strip()
 
 
-def _is_told_in(head: str, request: ContextRequest) -> bool:
+def _is_for_channel(head: str, request: ContextRequest) -> bool:
     """Whether a document is for this channel; one that names no channel is for all."""
     named = _CHANNELS.search(head)
     if named is None:

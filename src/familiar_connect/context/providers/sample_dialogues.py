@@ -11,13 +11,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from familiar_connect.context.providers.samples import sample_items
-from familiar_connect.context.providers.scene.words import ANYONE, persona_of, readable
+from familiar_connect.context.providers.mes_example import sample_items
+from familiar_connect.context.providers.scene.text import ANYONE, persona_of, readable
 from familiar_connect.context.types import ContextItem, ContextRequest, Contribution, ItemTag, Layer, Priority
 from familiar_connect.llm.types import TextPart
 from familiar_connect.memory.store import MemoryStore, MemoryStoreError
 from familiar_connect.support.aio import off_loop
-from familiar_connect.support.system_line import speaker_name, wrap
+from familiar_connect.support.system_notes import speaker_name, wrap_note
 from familiar_connect.support.tokens import estimate_tokens
 
 logger = logging.getLogger(__name__)
@@ -73,7 +73,7 @@ def partner_of(request: ContextRequest) -> str:
     shown = request.turn.messages if request.turn is not None else ()
     people = {each.author_name for each in shown if each.author_type == "user" and each.author_kind != "system"}
     if not shown:
-        people = {speaker_name(each.author.label) for each in request.speakers_turns if each.author is not None}
+        people = {speaker_name(each.author.label) for each in request.turns_to_answer if each.author is not None}
     return people.pop().translate(_BRACES) if len(people) == 1 else ANYONE
 
 
@@ -96,7 +96,7 @@ def _shown(request: ContextRequest, turns: Sequence[ContextItem]) -> list[Contex
         items.append(replace(item, parts=(TextPart(shown),), words=words))
     unpaired |= role == "user"
     if unpaired:
-        items.append(ContextItem.of("user", wrap(NEW_SCENE), tag=ItemTag.SAMPLE, source="sample_dialogues"))
+        items.append(ContextItem.of("user", wrap_note(NEW_SCENE), tag=ItemTag.SAMPLE, source="sample_dialogues"))
     return items
 
 

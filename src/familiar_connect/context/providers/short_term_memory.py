@@ -11,12 +11,12 @@ from collections.abc import Callable
 from familiar_connect.chat.types import Directives
 from familiar_connect.config.modes import channel_config_for_mode
 from familiar_connect.config.types import ChannelMode
-from familiar_connect.context.providers.scene.words import persona_of, readable, told
+from familiar_connect.context.providers.scene.text import inline_safe, persona_of, readable
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Modality, Priority
 from familiar_connect.identity import Author
-from familiar_connect.memory.notes.short_term import MAX_SUMMARY_CHARS, ShortTermNote, ShortTermNotes
+from familiar_connect.memory.short_term import MAX_SUMMARY_CHARS, ShortTermNote, ShortTermNotes
 from familiar_connect.support.aio import off_loop
-from familiar_connect.support.system_line import speaker_name, wrap
+from familiar_connect.support.system_notes import speaker_name, wrap_note
 from familiar_connect.support.tokens import CHARS_PER_TOKEN, estimate_tokens
 
 DEADLINE_S = 0.5
@@ -46,7 +46,7 @@ class ShortTermMemoryProvider:
         if request.author is None or not request.settings.short_term_memory_enabled:
             return []
         note = await off_loop(self._note, request, request.author)
-        has_tool = tool_available(request, self.tools_on)
+        has_tool = is_tool_available(request, self.tools_on)
         if note is not None and note.summary:
             return [_summary(note.summary, request), *([self._refresh()] if has_tool else [])]
         if has_tool and note is not None and len(note.lines) >= LEAST_MESSAGES:
@@ -55,7 +55,7 @@ class ShortTermMemoryProvider:
 
     def _note(self, request: ContextRequest, author: Author) -> ShortTermNote | None:
         persona = request.turn.persona if request.turn is not None else ""
-        note = self._notes.here(
+        note = self._notes.channel_note(
             familiar_id=request.familiar_id,
             persona=persona,
             channel_id=request.channel_id,
@@ -80,11 +80,11 @@ class ShortTermMemoryProvider:
         )
 
     def _refresh(self) -> Contribution:
-        text = wrap(f"When that no longer fits, call `{self._tool}` with a new summary.")
+        text = wrap_note(f"When that no longer fits, call `{self._tool}` with a new summary.")
         return _block(text, f"{SOURCE}:hint", order=101)
 
 
-def tool_available(request: ContextRequest, tools_on: ToolsOn) -> bool:
+def is_tool_available(request: ContextRequest, tools_on: ToolsOn) -> bool:
     """Whether the model may write a short-term note now."""
     flags = request.turn.flags if request.turn is not None else None
     withheld = flags is not None and (
@@ -96,10 +96,10 @@ def tool_available(request: ContextRequest, tools_on: ToolsOn) -> bool:
 
 def _summary(summary: str, request: ContextRequest) -> Contribution:
     user = speaker_name(request.author.label) if request.author is not None else "User"
-    words = readable(request, told(summary, _room(request)), user=user)
+    words = readable(request, inline_safe(summary, _room(request)), user=user)
     imitating = request.turn is not None and request.turn.imitated is not None
     opening = "Of this conversation so far" if imitating else f"What {persona_of(request)} keeps in mind here"
-    return _block(wrap(f"{opening}: {words}"), SOURCE)
+    return _block(wrap_note(f"{opening}: {words}"), SOURCE)
 
 
 def _room(request: ContextRequest) -> int:

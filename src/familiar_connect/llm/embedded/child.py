@@ -19,7 +19,7 @@ REUSE_TOKENS = 32
 HTTP_THREADS = 4
 
 
-def main() -> int:
+def run_llama_server() -> int:
     # Ctrl-C in a terminal reaches every process there; the parent decides when we end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.umask(0o077)
@@ -69,4 +69,4 @@ def _say(answers: Any, fact: dict[str, str]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_llama_server())

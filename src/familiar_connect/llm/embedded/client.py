@@ -91,7 +91,7 @@ class EmbeddedModel(LLMClient):
     async def prime(self, messages: Sequence[Message]) -> bool:
         """Work a prompt's beginning before it is needed. False when a real call was there or came first."""
         try:
-            return await self.server.work_ahead(self._work_ahead(messages))
+            return await self.server.run_when_idle(self._work_ahead(messages))
         except ModelError as error:
             logger.debug("Working ahead failed", extra={"error": str(error)})
             return False
@@ -122,7 +122,7 @@ class EmbeddedModel(LLMClient):
         self, endpoint: Endpoint, messages: Sequence[Message], payload: dict[str, Any]
     ) -> AsyncIterator[httpx2.Response]:
         with self.server.call():
-            await self.server.stop_working_ahead()
+            await self.server.cancel_idle_work()
             async with super()._post(endpoint, messages, payload) as response:
                 yield response
 

@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 
 from familiar_connect.errors import ModelError, ModelSetupError
 from familiar_connect.llm.embedded import child
-from familiar_connect.llm.embedded.weights import INSTALL_RUNTIME, how_to_mend
+from familiar_connect.llm.embedded.weights import INSTALL_RUNTIME, repair_advice
 
 COMMAND = (sys.executable, "-P", str(Path(child.__file__)))
 LAST_LINES = 8
@@ -70,7 +70,7 @@ class ChildProcess:
             line = self._answers.get(timeout=timeout_s)
         except Empty:
             raise ModelSetupError(
-                f"The embedded model did not start within {timeout_s:.0f} s; {how_to_mend()}"
+                f"The embedded model did not start within {timeout_s:.0f} s; {repair_advice()}"
             ) from None
         try:
             answer = json.loads(line) if line else {}
@@ -151,11 +151,11 @@ class ChildProcess:
                 "connect another model with `familiar connect`."
             )
         if answer.get("problem") == "library":
-            mend = how_to_mend(INSTALL_RUNTIME)
+            mend = repair_advice(INSTALL_RUNTIME)
             return ModelSetupError(f"The embedded model's library cannot be loaded ({detail[:MAX_LINE_CHARS]}): {mend}")
         ended = f" and ended with code {code}" if code is not None else ""
         told = f" ({detail[:MAX_LINE_CHARS]})" if detail else ""
-        return ModelSetupError(f"The embedded model could not start{ended}{told}: {how_to_mend()}")
+        return ModelSetupError(f"The embedded model could not start{ended}{told}: {repair_advice()}")
 
     @staticmethod
     def _close(pipe: IO[bytes] | None) -> None:

@@ -22,9 +22,9 @@ from typing import Any, Literal
 
 from familiar_connect.errors import ModelError, ModelSetupError
 from familiar_connect.llm.embedded.process import COMMAND, ChildProcess
-from familiar_connect.llm.embedded.weights import Weights, find_weights, how_to_mend
+from familiar_connect.llm.embedded.weights import Weights, find_weights, repair_advice
 from familiar_connect.llm.profiles import EMBEDDED_WINDOW
-from familiar_connect.support.aio import cancel_and_wait, finish, off_loop
+from familiar_connect.support.aio import cancel_and_wait, off_loop, run_to_end
 
 State = Literal["off", "starting", "ready", "failed"]
 
@@ -164,7 +164,7 @@ class EmbeddedServer:
         recent = [at for at in self._deaths if self._clock() - at < DEATHS_WITHIN_S]
         if len(recent) >= MAX_DEATHS:
             often = f"stopped {MAX_DEATHS} times within a minute and is left alone for now"
-            raise ModelSetupError(f"The embedded model {often}: {how_to_mend()}")
+            raise ModelSetupError(f"The embedded model {often}: {repair_advice()}")
 
     def _settings(self, weights: Weights) -> dict[str, Any]:
         if self._cache_dir is not None:
@@ -226,7 +226,7 @@ class EmbeddedServer:
                 self._calls -= 1
                 self._worked = True
 
-    async def work_ahead(self, work: Coroutine[Any, Any, None]) -> bool:
+    async def run_when_idle(self, work: Coroutine[Any, Any, None]) -> bool:
         """Run *work* while nobody needs the model. False when a real call was there or came first."""
         loop = asyncio.get_running_loop()
         with self._lock:
@@ -248,7 +248,7 @@ class EmbeddedServer:
         self._worked = True
         return True
 
-    async def stop_working_ahead(self) -> None:
+    async def cancel_idle_work(self) -> None:
         """Give way to a real call: end work done ahead, if there is any."""
         with self._lock:
             ahead = self._ahead
@@ -288,8 +288,8 @@ class EmbeddedServer:
 
     async def aclose(self) -> None:
         """Save the prompt cache and end the child. A later call starts it again."""
-        await self.stop_working_ahead()
-        await finish(off_loop(self.close))
+        await self.cancel_idle_work()
+        await run_to_end(off_loop(self.close))
 
     def close(self) -> None:
         """The same, blocking, for code outside a loop."""

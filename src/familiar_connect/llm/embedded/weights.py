@@ -44,14 +44,14 @@ def find_weights() -> Weights:
     return Weights(path=files[0], runtime_version=_version(RUNTIME))
 
 
-def how_to_mend(by_hand: str | None = None) -> str:
+def repair_advice(by_hand: str | None = None) -> str:
     """What helps whenever the embedded model cannot run."""
     hand = f", by hand: `{by_hand}`" if by_hand else ""
     return f"`python3 run.py` installs what it needs{hand}; or connect another model: `familiar connect`."
 
 
 def _missing(what: str, by_hand: str) -> str:
-    return f"The embedded model {what}: {how_to_mend(by_hand)}"
+    return f"The embedded model {what}: {repair_advice(by_hand)}"
 
 
 def _version(package: str) -> str:

@@ -25,9 +25,9 @@ from familiar_connect.errors import MemoryStoreError
 from familiar_connect.memory.index.chunking import PreparedChunk, chunk_markdown
 from familiar_connect.memory.index.passages import Passages, PreparedPassage, digest_of, prepare_passages
 from familiar_connect.memory.index.protocols import EmbeddingModel, NumberedChunk, RetrievedChunk
-from familiar_connect.memory.index.rows import DerivedFile, IndexTrouble, Vector, Vectors, from_blobs, to_blob
+from familiar_connect.memory.index.storage import DerivedFile, IndexUnavailable, Vector, Vectors, from_blobs, to_blob
 from familiar_connect.memory.paths import Root, split_path
-from familiar_connect.memory.search import path_of, walk
+from familiar_connect.memory.search import path_of, walk_files
 from familiar_connect.support.sqlite import storable
 
 INDEX_FILE = "embeddings.sqlite"
@@ -96,7 +96,7 @@ class EmbeddingIndex:
         self._building = threading.RLock()
         self._level: tuple[int, int] = (-1, -1)
         self.passages = Passages(self._file, dim)
-        self._file.open_now()
+        self._file.try_open()
 
     def build_if_stale(
         self,
@@ -113,7 +113,7 @@ class EmbeddingIndex:
         """
         stats = BuildStats()
         with self._building:
-            self._file.check_still_there()
+            self._file.reopen_if_replaced()
             self._catch_up()
             known = {
                 row[0]: _Stamp(*row[1:])
@@ -140,7 +140,7 @@ class EmbeddingIndex:
         """Bring one file level, and touch nothing else."""
         stats = BuildStats()
         with self._building:
-            self._file.check_still_there()
+            self._file.reopen_if_replaced()
             self._catch_up()
             place = _locate(store.root, rel_path)
             if place is None:
@@ -200,7 +200,7 @@ class EmbeddingIndex:
     def forget(self) -> None:
         """Throw the index away; the next build makes it again."""
         with self._building:
-            self._file.begin_anew("asked for")
+            self._file.reset("asked for")
 
     def warm(self) -> None:
         """Read the vectors into memory, so that no question waits for it."""
@@ -255,7 +255,7 @@ class EmbeddingIndex:
         for prepared in files:
             rows = self._file.read("SELECT text, vector FROM chunks WHERE rel_path = ?", (prepared.rel_path,))
             kept |= {digest_of(text): vector for text, vector in rows}
-            kept |= self.passages.kept_vectors(prepared.rel_path)
+            kept |= self.passages.vectors_by_digest(prepared.rel_path)
         found = {text: kept[digest] for text in wanted if (digest := digest_of(text)) in kept}
         missing = [text for text in wanted if text not in found]
         for start in range(0, len(missing), EMBED_BATCH):
@@ -280,19 +280,19 @@ class EmbeddingIndex:
         self._chunks.drop(dropped)
         if added:
             self._chunks.put([number for number, _ in added], from_blobs([blob for _, blob in added], self.dim))
-        if self._level == (self._file.times_begun, before):
-            self._level = (self._file.times_begun, before + 1)
-        self.passages.settle(before)
+        if self._level == (self._file.open_count, before):
+            self._level = (self._file.open_count, before + 1)
+        self.passages.commit_vectors(before)
         return len(added)
 
     def _catch_up(self) -> None:
         """Bring the vectors in memory level with the file: at first all of them, later what another process changed."""
         number = self._file.read("SELECT number FROM generation")[0][0]
-        level = (self._file.times_begun, number)
+        level = (self._file.open_count, number)
         if level == self._level:
             return
         with self._building:
-            if self._file.times_begun != self._level[0]:
+            if self._file.open_count != self._level[0]:
                 self._chunks.clear()
             stored = {row[0] for row in self._file.read("SELECT id FROM chunks")}
             held = set(self._chunks.ids())
@@ -324,7 +324,7 @@ def _create(connection: sqlite3.Connection) -> None:
 def _generation(connection: sqlite3.Connection) -> int:
     row = connection.execute("SELECT number FROM generation").fetchone()
     if row is None:
-        raise IndexTrouble("the index of memory files is damaged: it lost count.")
+        raise IndexUnavailable("the index of memory files is damaged: it lost count.")
     return int(row[0])
 
 
@@ -378,7 +378,7 @@ def _prepare(store: ReadableStore, rel_path: str, stamp: _Stamp) -> _Prepared | 
 
 def _stamps(root: Path) -> Iterator[tuple[str, _Stamp]]:
     """Every Markdown file outside dot folders, in path order."""
-    for folder, name in walk(Root(root), ()):
+    for folder, name in walk_files(Root(root), ()):
         if name.endswith(".md"):
             try:
                 facts = folder.lstat(name)
@@ -390,7 +390,7 @@ def _stamps(root: Path) -> Iterator[tuple[str, _Stamp]]:
 def _locate(root: Path, rel_path: str) -> tuple[str, _Stamp] | None:
     """The true path and the stamp of a Markdown file of the index; None when there is none to index."""
     try:
-        with Root(root).place(split_path(rel_path)) as (folder, name):
+        with Root(root).parent_of(split_path(rel_path)) as (folder, name):
             facts, path = folder.lstat(name), path_of(folder, name)
     except (OSError, MemoryStoreError):
         return None

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.types import AuditEntry, GrepHit, MemoryEntry
-from familiar_connect.support.aio import Background, off_loop
-from familiar_connect.support.workers import step_back
+from familiar_connect.support.aio import BackgroundTasks, off_loop
+from familiar_connect.support.thread_pools import lower_thread_priority
 
 if TYPE_CHECKING:  # numpy is loaded with the index, not with the store
     from familiar_connect.memory.index.embeddings import BuildStats, EmbeddingIndex
@@ -157,7 +157,7 @@ class Indexer:
         self._turns = turns
         self._retriever = retriever
         self._rescan_s = rescan_s
-        self._background = Background("index")
+        self._background = BackgroundTasks("index")
         self._replies = 0
         self._counting = threading.Lock()
         self._quiet = threading.Event()
@@ -176,7 +176,7 @@ class Indexer:
 
     def build_now(self, progress: Callable[[int, int], None] | None = None) -> BuildStats | None:
         """`build` for plain synchronous code."""
-        step_back()
+        lower_thread_priority()
         with self._working:
             self._store.drain_pending()
             if self._retriever is not None and not self._retriever.is_warm:
@@ -186,7 +186,7 @@ class Indexer:
         return stats
 
     @contextmanager
-    def replying(self) -> Iterator[None]:
+    def pause_while_replying(self) -> Iterator[None]:
         """While this is open a reply is being made, and the index holds still between its batches."""
         with self._counting:
             self._replies += 1
@@ -233,7 +233,7 @@ class Indexer:
         return stats
 
     def _refresh(self, paths: list[str]) -> None:
-        step_back()
+        lower_thread_priority()
         with self._working:
             for rel_path in dict.fromkeys(paths):
                 if self._files is not None and self._go_on():

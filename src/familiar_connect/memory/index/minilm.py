@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from familiar_connect.errors import FamiliarError
-from familiar_connect.memory.index.reading.wordpiece import WordPiece
+from familiar_connect.memory.index.wordpiece import WordPiece
 
 MINILM_NAME = "all-MiniLM-L6-v2-int8"
 MINILM_DIM = 384
@@ -71,7 +71,7 @@ class MiniLMModel:
         if not texts:
             return found
         session = self._ready()
-        encode = WordPiece.bundled().encode
+        encode = WordPiece.load_bundled().encode
         tokens = [encode(text, MAX_TOKENS) for text in texts]
         for batch in _batches(tokens):
             found[batch] = _run(session, [tokens[place] for place in batch])

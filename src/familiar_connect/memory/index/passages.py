@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from familiar_connect.memory.index.chunking import PreparedChunk, split_passages
-from familiar_connect.memory.index.protocols import Explained, Neighbour, RecallScope, Recollection
-from familiar_connect.memory.index.ranking import MAX_PLACE, Facts, stretch_of, unit_number
-from familiar_connect.memory.index.reading.question import all_words, content_words, label_of, searchable
-from familiar_connect.memory.index.rows import DerivedFile, Vectors, from_blobs
+from familiar_connect.memory.index.protocols import ExplainedScore, Neighbour, RecallScope, Recollection
+from familiar_connect.memory.index.query import all_words, content_words, line_label, to_fts_text
+from familiar_connect.memory.index.ranking import MAX_PLACE, UnitFacts, stretch_of, unit_number
+from familiar_connect.memory.index.storage import DerivedFile, Vectors, from_blobs
 from familiar_connect.support.sqlite import storable
 
 WHOLE_BELOW_WORDS = 60
@@ -88,7 +88,7 @@ class Passages:
         rows = connection.execute("SELECT id, text FROM passages WHERE doc = ?", (doc,)).fetchall()
         connection.executemany(
             "INSERT INTO passage_words (passage_words, rowid, text) VALUES ('delete', ?, ?)",
-            [(unit, searchable(text)) for unit, text in rows],
+            [(unit, to_fts_text(text)) for unit, text in rows],
         )
         connection.executemany("DELETE FROM passage_vectors WHERE id = ?", [(unit,) for unit, _ in rows])
         connection.execute("DELETE FROM passages WHERE doc = ?", (doc,))
@@ -116,7 +116,7 @@ class Passages:
                     passage.heading_path,
                     passage.char_start,
                     passage.char_end,
-                    label_of(passage.text),
+                    line_label(passage.text),
                     said_at,
                     sum(1 for _ in content_words(passage.text)),
                     passage.text.rstrip().endswith("?"),
@@ -126,24 +126,24 @@ class Passages:
             )
             connection.execute("INSERT INTO passage_vectors VALUES (?, ?)", (unit, vectors[passage.embedded]))
             connection.execute(
-                "INSERT INTO passage_words (rowid, text) VALUES (?, ?)", (unit, searchable(passage.text))
+                "INSERT INTO passage_words (rowid, text) VALUES (?, ?)", (unit, to_fts_text(passage.text))
             )
             self._added.append((unit, vectors[passage.embedded]))
 
-    def settle(self, before: int) -> None:
+    def commit_vectors(self, before: int) -> None:
         """After the caller's transaction: the vectors in memory follow, unless they were behind anyway."""
         with self._lock:
             dropped, self._dropped = self._dropped, []
             added, self._added = self._added, []
-            if self._level != (self._file.times_begun, before):
+            if self._level != (self._file.open_count, before):
                 return
             self.vectors.drop(dropped)
             if added:
                 blobs = from_blobs([blob for _, blob in added], self.vectors.dim)
                 self.vectors.put([unit for unit, _ in added], blobs)
-            self._level = (self._file.times_begun, before + 1)
+            self._level = (self._file.open_count, before + 1)
 
-    def kept_vectors(self, rel_path: str) -> dict[bytes, bytes]:
+    def vectors_by_digest(self, rel_path: str) -> dict[bytes, bytes]:
         """Vectors of a file's passages by what was embedded: text that did not change needs no new one."""
         rows = self._file.read(
             "SELECT p.digest, v.vector FROM documents d JOIN passages p ON p.doc = d.doc"
@@ -154,11 +154,11 @@ class Passages:
 
     def catch_up(self) -> None:
         """Bring the vectors in memory level with the file: at first all, later what another process changed."""
-        level = (self._file.times_begun, self._file.read("SELECT number FROM generation")[0][0])
+        level = (self._file.open_count, self._file.read("SELECT number FROM generation")[0][0])
         if level == self._level:
             return
         with self._lock:
-            if self._file.times_begun != self._level[0]:
+            if self._file.open_count != self._level[0]:
                 self.vectors.clear()
             stored = {
                 row[0] for row in self._file.read("SELECT id FROM passages ORDER BY id DESC LIMIT ?", (MAX_VECTORS,))
@@ -186,14 +186,14 @@ class Passages:
 
     def postings(self, word: str) -> list[int]:
         """Passages that hold *word*, newest files first."""
-        phrase = searchable(storable(word)).replace('"', " ").replace("\0", " ")
+        phrase = to_fts_text(storable(word)).replace('"', " ").replace("\0", " ")
         rows = self._file.read(
             "SELECT rowid FROM passage_words WHERE passage_words MATCH ? ORDER BY rowid DESC LIMIT ?",
             (f'"{phrase}"', MAX_POSTINGS),
         )
         return [row[0] for row in rows]
 
-    def during(self, start: float, end: float, limit: int) -> list[int]:
+    def units_between(self, start: float, end: float, limit: int) -> list[int]:
         """Passages of files written, or named after days, in a stretch of time."""
         rows = self._file.read(
             "SELECT id FROM passages WHERE said_at >= ? AND said_at < ? ORDER BY said_at DESC LIMIT ?",
@@ -201,7 +201,7 @@ class Passages:
         )
         return [row[0] for row in rows]
 
-    def facts(self, units: Sequence[int], scope: RecallScope, names: frozenset[str]) -> dict[int, Facts]:
+    def facts(self, units: Sequence[int], scope: RecallScope, names: frozenset[str]) -> dict[int, UnitFacts]:
         """What is known of *units*; those of files that the prompt holds already are left out."""
         rows = self._file.read(
             "SELECT id, rel_path, label, said_at, word_count, asks, heading_path FROM passages"
@@ -209,17 +209,17 @@ class Passages:
             (json.dumps(list(units)),),
         )
         naming = {unit for name in names for unit in self.postings(name)}
-        found: dict[int, Facts] = {}
+        found: dict[int, UnitFacts] = {}
         for unit, rel_path, label, said_at, words, asks, heading in rows:
             if rel_path not in scope.exclude_paths and not rel_path.startswith(scope.exclude_folders or "\0"):
                 if label is not None and label in scope.names:  # a line that opens with somebody's name is theirs
                     concerns = label in names
                 else:
                     concerns = unit in naming or (bool(names) and not names.isdisjoint(all_words(heading)))
-                found[unit] = Facts(concerns, said_at, words, bool(asks))
+                found[unit] = UnitFacts(concerns, said_at, words, bool(asks))
         return found
 
-    def show(self, hits: Sequence[tuple[int, Explained]], scope: RecallScope) -> list[Recollection]:
+    def show(self, hits: Sequence[tuple[int, ExplainedScore]], scope: RecallScope) -> list[Recollection]:
         """*hits* with their text and what stands right before and after."""
         wanted = sorted({unit + step for unit, _ in hits for step in (-1, 0, 1)})
         rows = self._file.read(

@@ -65,7 +65,7 @@ class Recaller(Protocol):
 
 
 @dataclass(frozen=True)
-class Explained:
+class ExplainedScore:
     """A score and what each signal gave to it; the shares add up to the score."""
 
     score: float
@@ -80,7 +80,7 @@ class Recollection:
     key: str
     """`path#place` of a file's passage, the id of a turn: the same thing has the same key."""
     text: str
-    explained: Explained
+    explained: ExplainedScore
     speaker: str | None = None
     when: datetime | None = None
     rel_path: str | None = None

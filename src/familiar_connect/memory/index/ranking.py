@@ -19,9 +19,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from familiar_connect.memory.index.protocols import Explained
-from familiar_connect.memory.index.reading.question import Question
-from familiar_connect.memory.index.reading.times import nearness
+from familiar_connect.memory.index.protocols import ExplainedScore
+from familiar_connect.memory.index.query import SearchQuery
+from familiar_connect.memory.index.time_expressions import nearness
 
 Numbers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -42,7 +42,7 @@ RECENT_DAYS = 90.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Weights:
+class SignalWeights:
     """How much each signal counts."""
 
     words: float = 1.0
@@ -66,7 +66,7 @@ class Weights:
     same_channel: float = 0.15
 
 
-class Facts(NamedTuple):
+class UnitFacts(NamedTuple):
     """What is known of a unit without reading it."""
 
     concerns: bool
@@ -79,7 +79,7 @@ class Facts(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Lexical:
+class LexicalScores:
     """How far the question's words are met by units, by what stands around them and by their stretches."""
 
     units: Numbers
@@ -110,12 +110,12 @@ def stretch_of(unit: int) -> tuple[int, int]:
     return unit >> PLACE_BITS, unit & MAX_PLACE
 
 
-def weigh_words(postings: Mapping[str, Sequence[int]], *, total: int, stretches: int) -> Lexical:
+def score_words(postings: Mapping[str, Sequence[int]], *, total: int, stretches: int) -> LexicalScores:
     """Shares of the question's words, each counted by how rare it is among *total* units and in *stretches*."""
     lists = [np.asarray(sorted(units), dtype=np.int64) for units in postings.values() if len(units)]
     if not lists:
         nothing = np.zeros(0)
-        return Lexical(np.zeros(0, dtype=np.int64), nothing, nothing, nothing)
+        return LexicalScores(np.zeros(0, dtype=np.int64), nothing, nothing, nothing)
     met = np.unique(np.concatenate(lists))
     units = np.unique(np.concatenate([met, met - 1, met + 1]))
     homes, home_of = np.unique(units >> PLACE_BITS, return_inverse=True)
@@ -134,10 +134,10 @@ def weigh_words(postings: Mapping[str, Sequence[int]], *, total: int, stretches:
         home_rarity = _rarity(int((counts > 0).sum()), stretches)
         stretch += home_rarity * counts / (counts + 1.0)
         stretch_sum += home_rarity
-    return Lexical(units, own / weight_sum, around / weight_sum, (stretch / stretch_sum)[home_of])
+    return LexicalScores(units, own / weight_sum, around / weight_sum, (stretch / stretch_sum)[home_of])
 
 
-def candidates(lexical: Lexical, others: Iterable[int], limit: int = MAX_CANDIDATES) -> Numbers:
+def candidates(lexical: LexicalScores, others: Iterable[int], limit: int = MAX_CANDIDATES) -> Numbers:
     """The units worth a closer look: the best by words, and the *others* that meaning or time brought up."""
     brought = np.unique(np.fromiter(others, dtype=np.int64))
     cheap = lexical.own + 2 * lexical.around + 2 * lexical.stretch
@@ -148,21 +148,21 @@ def candidates(lexical: Lexical, others: Iterable[int], limit: int = MAX_CANDIDA
     return np.union1d(kept, brought)
 
 
-def score(
-    facts: Mapping[int, Facts],
-    lexical: Lexical,
+def rank_units(
+    facts: Mapping[int, UnitFacts],
+    lexical: LexicalScores,
     cosines: Mapping[int, float],
-    question: Question,
+    question: SearchQuery,
     *,
     now: datetime,
     limit: int,
     channel_id: int | None = None,
-    weights: Weights | None = None,
-) -> list[tuple[int, Explained]]:
+    weights: SignalWeights | None = None,
+) -> list[tuple[int, ExplainedScore]]:
     """The best *limit* of the units in *facts* with their scores explained, best first; strangers are left out."""
     if not facts:
         return []
-    weights = weights or Weights()
+    weights = weights or SignalWeights()
     units = np.fromiter(facts, dtype=np.int64, count=len(facts))
     known = list(facts.values())
     own, around, stretch = lexical.of(units)
@@ -188,7 +188,7 @@ def score(
     fitting = near | (signals["conversation"] > 0) | (signals["who"] > 0) | (signals["when"] > 0)
     best = [at for at in np.lexsort((-units, -total)).tolist() if fitting[at]][:limit]
     return [
-        (int(units[at]), Explained(float(total[at]), {name: float(v[at]) for name, v in signals.items() if v[at]}))
+        (int(units[at]), ExplainedScore(float(total[at]), {name: float(v[at]) for name, v in signals.items() if v[at]}))
         for at in best
     ]
 

@@ -17,22 +17,22 @@ from typing import Protocol
 from familiar_connect.memory.index.embeddings import EmbeddingIndex
 from familiar_connect.memory.index.protocols import (
     EmbeddingModel,
-    Explained,
+    ExplainedScore,
     NumberedChunk,
     RecallScope,
     Recollection,
     RetrievedChunk,
     Retriever,
 )
-from familiar_connect.memory.index.ranking import Facts, Weights, candidates, score, weigh_words
-from familiar_connect.memory.index.reading.question import Question, understand
-from familiar_connect.memory.index.reading.recalled import as_chunk, recalled_text, without_repeats
-from familiar_connect.memory.index.rows import IndexTrouble, Vector, Vectors
+from familiar_connect.memory.index.query import SearchQuery, parse_query
+from familiar_connect.memory.index.ranking import SignalWeights, UnitFacts, candidates, rank_units, score_words
+from familiar_connect.memory.index.snippets import as_chunk, format_snippets, without_repeats
+from familiar_connect.memory.index.storage import IndexUnavailable, Vector, Vectors
 from familiar_connect.memory.index.turns import TurnIndex
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.clock import Clock, SystemClock
 
-__all__ = ["EmbeddingRetriever", "MemoryRetriever", "RetrievedChunk", "Retriever", "recalled_text"]
+__all__ = ["EmbeddingRetriever", "MemoryRetriever", "RetrievedChunk", "Retriever", "format_snippets"]
 
 DEFAULT_LIMIT = 40
 NEAR_BY_MEANING = 1_000
@@ -67,7 +67,7 @@ class EmbeddingRetriever:
                 if len(kept) >= top_k or len(hits) < wanted:
                     return kept[:top_k]
                 wanted *= 4
-        except IndexTrouble as exc:
+        except IndexUnavailable as exc:
             _log.warning("memory index cannot be used now", extra={"error": str(exc)})
             return []
 
@@ -79,9 +79,9 @@ class UnitSource(Protocol):
 
     def counts(self) -> tuple[int, int]: ...
     def postings(self, word: str) -> list[int]: ...
-    def during(self, start: float, end: float, limit: int) -> list[int]: ...
-    def facts(self, units: Sequence[int], scope: RecallScope, names: frozenset[str]) -> dict[int, Facts]: ...
-    def show(self, hits: Sequence[tuple[int, Explained]], scope: RecallScope) -> list[Recollection]: ...
+    def units_between(self, start: float, end: float, limit: int) -> list[int]: ...
+    def facts(self, units: Sequence[int], scope: RecallScope, names: frozenset[str]) -> dict[int, UnitFacts]: ...
+    def show(self, hits: Sequence[tuple[int, ExplainedScore]], scope: RecallScope) -> list[Recollection]: ...
 
 
 class MemoryRetriever:
@@ -95,14 +95,14 @@ class MemoryRetriever:
         turns: TurnIndex | None = None,
         names: Callable[[], Iterable[str]] | None = None,
         clock: Clock | None = None,
-        weights: Weights | None = None,
+        weights: SignalWeights | None = None,
     ) -> None:
         self._model = model
         self._files = files
         self._turns = turns
         self._names = names or (lambda: ())
         self._clock = clock or SystemClock()
-        self._weights = weights or Weights()
+        self._weights = weights or SignalWeights()
         self._warm = threading.Event()
         self._by_meaning = False
 
@@ -120,7 +120,7 @@ class MemoryRetriever:
         try:
             if self._files is not None:
                 self._files.warm()
-        except IndexTrouble as exc:
+        except IndexUnavailable as exc:
             _log.warning("memory index cannot be used now", extra={"error": str(exc)})
         self._warm.set()
 
@@ -139,14 +139,14 @@ class MemoryRetriever:
         scope = scope or RecallScope()
         now = self._clock.now()
         names = self._known_names(scope)
-        question = understand(utterance, names=names, now=now)
+        question = parse_query(utterance, names=names, now=now)
         vector = self._model.embed([question.meaning])[0] if self._by_meaning else None
         scope = replace(scope, names=names)
         found: list[Recollection] = []
         for source in self._sources(scope):
             try:
                 found += self._search(source, question, vector, scope, now, limit * SHOWN_BEYOND_LIMIT)
-            except IndexTrouble as exc:
+            except IndexUnavailable as exc:
                 _log.warning("memory index cannot be used now", extra={"error": str(exc)})
         found.sort(key=lambda hit: (-hit.score, hit.key))
         return without_repeats(found)[:limit]
@@ -169,7 +169,7 @@ class MemoryRetriever:
     def _query_folder(self, files: EmbeddingIndex, utterance: str, top_k: int, folder: str) -> list[NumberedChunk]:
         try:
             return files.query_folder(self._model.embed([utterance])[0], top_k, folder)
-        except IndexTrouble as exc:
+        except IndexUnavailable as exc:
             _log.warning("memory index cannot be used now", extra={"error": str(exc)})
             return []
 
@@ -177,7 +177,7 @@ class MemoryRetriever:
         names = {name.lower() for name in (*scope.names, *self._names())}
         try:
             return frozenset(names | (self._turns.names() if self._turns is not None else set()))
-        except IndexTrouble:
+        except IndexUnavailable:
             return frozenset(names)
 
     def _sources(self, scope: RecallScope) -> list[UnitSource]:
@@ -188,7 +188,7 @@ class MemoryRetriever:
     def _search(
         self,
         source: UnitSource,
-        question: Question,
+        question: SearchQuery,
         vector: Vector | None,
         scope: RecallScope,
         now: datetime,
@@ -197,15 +197,15 @@ class MemoryRetriever:
         total, stretches = source.counts()
         if not total:
             return []
-        lexical = weigh_words(
+        lexical = score_words(
             {word: source.postings(word) for word in question.words}, total=total, stretches=stretches
         )
         brought = [unit for unit, _ in source.vectors.nearest(vector, NEAR_BY_MEANING)] if vector is not None else []
         for span in question.spans[:MAX_SPANS]:
-            brought += source.during(span.start.timestamp(), span.end.timestamp(), IN_A_SPAN)
+            brought += source.units_between(span.start.timestamp(), span.end.timestamp(), IN_A_SPAN)
         facts = source.facts(candidates(lexical, brought).tolist(), scope, question.names)
         beside = list({unit + step for unit in facts for step in (-1, 0, 1)})
-        hits = score(
+        hits = rank_units(
             facts,
             lexical,
             source.vectors.cosines(vector, beside) if vector is not None else {},

@@ -13,18 +13,18 @@ import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from familiar_connect.history.reading import TURN_COLUMNS, turn
+from familiar_connect.history.rows import TURN_COLUMNS, turn_from_row
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import Author
 from familiar_connect.memory.index.chunking import split_long
-from familiar_connect.memory.index.protocols import EmbeddingModel, Explained, Neighbour, RecallScope, Recollection
-from familiar_connect.memory.index.ranking import Facts, stretch_of
-from familiar_connect.memory.index.reading.question import STOP_WORDS, searchable
-from familiar_connect.memory.index.reading.revised import is_said, newest_revision, revised_turns
-from familiar_connect.memory.index.reading.turn_rows import MAX_STRETCH as MAX_STRETCH
-from familiar_connect.memory.index.reading.turn_rows import create, next_unit, put, take_out
-from familiar_connect.memory.index.rows import DerivedFile, IndexTrouble, Vectors, from_blobs, to_blob
+from familiar_connect.memory.index.edited_turns import has_words, newest_edit_mark, read_edited_turns
+from familiar_connect.memory.index.protocols import EmbeddingModel, ExplainedScore, Neighbour, RecallScope, Recollection
+from familiar_connect.memory.index.query import STOP_WORDS, to_fts_text
+from familiar_connect.memory.index.ranking import UnitFacts, stretch_of
+from familiar_connect.memory.index.storage import DerivedFile, IndexUnavailable, Vectors, from_blobs, to_blob
+from familiar_connect.memory.index.turn_rows import MAX_STRETCH as MAX_STRETCH
+from familiar_connect.memory.index.turn_rows import create_tables, delete_units, insert_unit, next_unit_number
 from familiar_connect.support.sqlite import storable
 
 TURNS_FILE = "turns.sqlite"
@@ -62,7 +62,7 @@ class TurnIndex:
         self._newest = newest_by_meaning
         self._allows = allows or (lambda _author: True)
         identity = {"version": VERSION, "familiar": familiar_id, "model": model_name, "dim": str(dim)}
-        self._file = DerivedFile(Path(path), create=create, identity=identity)
+        self._file = DerivedFile(Path(path), create=create_tables, identity=identity)
         self.vectors = Vectors(dim)
         self._loaded = 0
 
@@ -77,7 +77,7 @@ class TurnIndex:
 
         *go_on* is asked between batches; it may wait, and ends the work by saying no. Returns how many turns came in.
         """
-        self._file.check_still_there()
+        self._file.reopen_if_replaced()
         self._forget_the_deleted()
         self._follow_the_revised()
         taken = 0
@@ -101,20 +101,20 @@ class TurnIndex:
 
     def postings(self, word: str) -> list[int]:
         """Units that hold *word*, newest first."""
-        phrase = searchable(storable(word)).replace('"', " ").replace("\0", " ")
+        phrase = to_fts_text(storable(word)).replace('"', " ").replace("\0", " ")
         rows = self._file.read(
             "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?", (f'"{phrase}"', MAX_POSTINGS)
         )
         return [row[0] for row in rows]
 
-    def during(self, start: float, end: float, limit: int) -> list[int]:
+    def units_between(self, start: float, end: float, limit: int) -> list[int]:
         """Units said in a stretch of time, newest first."""
         rows = self._file.read(
             "SELECT id FROM units WHERE said_at >= ? AND said_at < ? ORDER BY said_at DESC LIMIT ?", (start, end, limit)
         )
         return [row[0] for row in rows]
 
-    def facts(self, units: Sequence[int], scope: RecallScope, names: frozenset[str]) -> dict[int, Facts]:
+    def facts(self, units: Sequence[int], scope: RecallScope, names: frozenset[str]) -> dict[int, UnitFacts]:
         """What is known of *units*, but those that the prompt holds already or that may not be told."""
         rows = self._file.read(
             "SELECT u.id, s.names, u.said_at, u.word_count, u.asks, u.channel_id, u.turn_id FROM units u"
@@ -122,7 +122,7 @@ class TurnIndex:
             (json.dumps(list(units)),),
         )
         return {
-            unit: Facts(
+            unit: UnitFacts(
                 not names.isdisjoint((called or "").split("\n")),
                 said_at,
                 words,
@@ -133,7 +133,7 @@ class TurnIndex:
             if not _is_left_out(turn_id, channel, scope)
         }
 
-    def show(self, hits: Sequence[tuple[int, Explained]], scope: RecallScope) -> list[Recollection]:
+    def show(self, hits: Sequence[tuple[int, ExplainedScore]], scope: RecallScope) -> list[Recollection]:
         """*hits* with their text and neighbours, as the history holds them now."""
         wanted = {unit + step for unit, _ in hits for step in (-1, 0, 1)}
         rows = self._file.read(
@@ -170,7 +170,7 @@ class TurnIndex:
 
     def forget(self) -> None:
         """Throw the index away: it is made again without whatever was erased from the history meanwhile."""
-        self._file.begin_anew("something was erased")
+        self._file.reset("something was erased")
         self.vectors.clear()
 
     def close(self) -> None:
@@ -192,7 +192,7 @@ class TurnIndex:
             f"SELECT {TURN_COLUMNS} FROM turns WHERE familiar_id = ? AND id IN (SELECT value FROM json_each(?))",
             (self._familiar_id, json.dumps(sorted(turn_ids))),
         )
-        found = (turn(row) for row in rows)
+        found = (turn_from_row(row) for row in rows)
         return {said.id: said for said in found if said.author is None or self._allows(said.author)}
 
     def _take_in(self) -> int:
@@ -203,7 +203,7 @@ class TurnIndex:
                 f"SELECT {TURN_COLUMNS} FROM turns WHERE familiar_id = ? AND id > ? ORDER BY id LIMIT ?",
                 (self._familiar_id, last, READ_TURNS),
             )
-            for said in map(turn, rows):
+            for said in map(turn_from_row, rows):
                 if self._may_hold(said):
                     self._add(connection, said)
             if rows:
@@ -219,10 +219,10 @@ class TurnIndex:
             "INSERT INTO speakers VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET names = excluded.names", (key, names)
         )
         for text in split_long(said.content, PIECE_CHARS):
-            put(connection, next_unit(connection, said), said, text)
+            insert_unit(connection, next_unit_number(connection, said), said, text)
 
     def _may_hold(self, said: HistoryTurn) -> bool:
-        return is_said(said) and (said.author is None or self._allows(said.author))
+        return has_words(said) and (said.author is None or self._allows(said.author))
 
     def _embed_newest(
         self, model: EmbeddingModel, go_on: Callable[[], bool], progress: Callable[[int, int], None] | None
@@ -258,9 +258,9 @@ class TurnIndex:
     def _load(self) -> None:
         """Bring the vectors in memory level with the file; another process may have added some."""
         stored = {row[0] for row in self._file.read("SELECT id FROM vectors")}
-        if self._loaded != self._file.times_begun:
+        if self._loaded != self._file.open_count:
             self.vectors.clear()
-            self._loaded = self._file.times_begun
+            self._loaded = self._file.open_count
         held = set(self.vectors.ids())
         self.vectors.drop(held - stored)
         missing = sorted(stored - held)
@@ -286,20 +286,20 @@ class TurnIndex:
         units = self._file.read("SELECT id, turn_id, text FROM units")
         gone = [(unit, text) for unit, turn_id, text in units if turn_id not in there]
         with self._file.transaction() as connection:
-            take_out(connection, gone)
+            delete_units(connection, gone)
             connection.execute("UPDATE totals SET turns_seen = ?", (held,))
         self.vectors.drop(unit for unit, _ in gone)
         _log.info("turns left the index with the history", extra={"units": len(gone)})
 
     def _follow_the_revised(self) -> None:
         """Take in anew what reads differently by now; what was taken back goes."""
-        mark = newest_revision(self._history)
+        mark = newest_edit_mark(self._history)
         if self._file.read("SELECT value FROM meta WHERE key = 'revised'") == [(mark,)] or not mark:
             return
         changed: list[int] = []
         with self._file.transaction() as connection:
             turns = {
-                each.id: each for each in revised_turns(self._history, self._familiar_id, _progress(connection)[0])
+                each.id: each for each in read_edited_turns(self._history, self._familiar_id, _progress(connection)[0])
             }
             held: dict[int, list[tuple[int, str]]] = {turn_id: [] for turn_id in turns}
             for unit, turn_id, text in connection.execute(
@@ -320,10 +320,10 @@ class TurnIndex:
         if not held:
             self._add(connection, said)
             return []
-        take_out(connection, held)
+        delete_units(connection, held)
         texts = [*wanted[: len(held) - 1], "".join(wanted[len(held) - 1 :])]
         for (unit, _), text in zip(held, filter(None, texts), strict=False):
-            put(connection, unit, said, text)
+            insert_unit(connection, unit, said, text)
             connection.execute("UPDATE totals SET units = units + 1")
         return [unit for unit, _ in held]
 
@@ -331,7 +331,7 @@ class TurnIndex:
 def _progress(connection: sqlite3.Connection) -> tuple[int, int]:
     row = connection.execute("SELECT last_turn_id, turns_seen FROM totals").fetchone()
     if row is None:
-        raise IndexTrouble("the index of turns is damaged: it lost count.")
+        raise IndexUnavailable("the index of turns is damaged: it lost count.")
     return int(row[0]), int(row[1])
 
 

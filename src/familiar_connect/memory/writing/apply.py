@@ -18,15 +18,15 @@ from familiar_connect.errors import (
 )
 from familiar_connect.memory.audit import hash_of
 from familiar_connect.memory.store import MemoryStore
+from familiar_connect.memory.versioning.provenance import MarkdownPart, Provenance, parts_of
+from familiar_connect.memory.writing.markdown_sections import document_title, with_bullets
 from familiar_connect.memory.writing.plan import Plan, PlannedWrite, RefusedEdit
-from familiar_connect.memory.writing.provenance import Part, Provenance, parts_of
-from familiar_connect.memory.writing.sections import title_of, with_bullets
 
 _NEVER_FITS = (MemoryStoreSizeLimitError, MemoryStorePathError, MemoryStoreEncodingError)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Applied:
+class ApplyResult:
     """What became of a plan's files."""
 
     written: tuple[str, ...] = ()
@@ -44,7 +44,7 @@ def apply_plan(
     *,
     provenance: Provenance | None = None,
     step: Callable[[str], None] = no_step,
-) -> Applied:
+) -> ApplyResult:
     """Carry *plan* out, file by file; *step* is told before and after each.
 
     What the disk refuses (full, no right) is raised as it is: carry the plan out again once that is mended.
@@ -64,7 +64,7 @@ def apply_plan(
             provenance.record(write.rel_path, write.parts, plan.run_id)
         step(f"file {number}: sources kept")
         (written if changed else unchanged).append(write.rel_path)
-    return Applied(written=tuple(written), unchanged=tuple(unchanged), conflicts=tuple(conflicts))
+    return ApplyResult(written=tuple(written), unchanged=tuple(unchanged), conflicts=tuple(conflicts))
 
 
 def text_hash(text: str | None) -> str | None:
@@ -82,14 +82,14 @@ def _write(store: MemoryStore, plan: Plan, write: PlannedWrite) -> bool:
     if standing != write.before:
         new = {source.part for source in write.parts}
         parts = [part for part in parts_of(write.content) if part.hash in new]
-        content = with_added_parts(current, parts, f"Added {plan.created_at[:10]}", title=title_of(write.content))
+        content = with_added_parts(current, parts, f"Added {plan.created_at[:10]}", title=document_title(write.content))
         if content == (current or ""):
             return False
     store.write_file(write.rel_path, content, source=plan.source, run_id=plan.run_id, turn_range=plan.turn_range)
     return True
 
 
-def with_added_parts(current: str | None, parts: list[Part], heading: str, *, title: str | None = None) -> str:
+def with_added_parts(current: str | None, parts: list[MarkdownPart], heading: str, *, title: str | None = None) -> str:
     """*current* with those of *parts* it lacks, under *heading* at its end; a missing file begins with *title*."""
     known = {part.hash for part in parts_of(current or "")}
     lacking = [part.text for part in parts if part.hash not in known]

@@ -58,7 +58,7 @@ class Bounds:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Slot:
+class SessionSlot:
     """A time of day on a date, in the familiar's time zone."""
 
     day: date
@@ -73,14 +73,14 @@ class Slot:
         return f"sessions/{self.day.isoformat()}-{self.name}.md"
 
 
-def slot_of(moment: datetime, zone: tzinfo) -> Slot:
+def session_slot(moment: datetime, zone: tzinfo) -> SessionSlot:
     here = moment.astimezone(zone)
     name = "night" if here.hour < 6 else "morning" if here.hour < 12 else "afternoon" if here.hour < 18 else "evening"
-    return Slot(day=here.date(), name=name)
+    return SessionSlot(day=here.date(), name=name)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Participant:
+class BatchParticipant:
     """Someone who spoke, under the names they used."""
 
     slug: str
@@ -101,15 +101,15 @@ class Batch:
     turns: tuple[HistoryTurn, ...]
     """Without those of people who asked not to be heard."""
     turn_range: tuple[int, int]
-    slot: Slot
-    roster: tuple[Participant, ...]
+    slot: SessionSlot
+    roster: tuple[BatchParticipant, ...]
     """Everyone who spoke, in order of their first word."""
     authors: tuple[Author, ...]
     """Everyone who spoke, under every name, most recently active first."""
     contexts: tuple[str, ...] = ()
     """Labels of the channels, in order of their first turn."""
 
-    def participant(self, turn: HistoryTurn) -> Participant | None:
+    def participant(self, turn: HistoryTurn) -> BatchParticipant | None:
         """Who said *turn*; None for the familiar itself."""
         if turn.role != "user" or turn.author is None:
             return None
@@ -127,12 +127,12 @@ def cut_batch(
     """The first of *turns* that make one batch; None when there are none."""
     if not turns:
         return None
-    slot = slot_of(turns[0].timestamp, zone)
+    slot = session_slot(turns[0].timestamp, zone)
     taken: list[HistoryTurn] = []
     used = 0
     for turn in turns[: bounds.turns]:
         used += min(len(turn.content), bounds.turn)
-        if taken and (used > bounds.transcript or slot_of(turn.timestamp, zone) != slot):
+        if taken and (used > bounds.transcript or session_slot(turn.timestamp, zone) != slot):
             break
         taken.append(turn)
     heard = tuple(turn for turn in taken if _level(turn, privacy) is not PrivacyLevel.FULL)
@@ -152,14 +152,14 @@ def authors_of(turns: Sequence[HistoryTurn]) -> tuple[Author, ...]:
     return tuple(author for author in dict.fromkeys(said) if author.slug)
 
 
-def transcript(batch: Batch, bounds: Bounds) -> str:
+def format_transcript(batch: Batch, bounds: Bounds) -> str:
     """What was said, one turn a line; further lines of a turn are set in, so that nobody can speak for another."""
     return "\n".join(
-        f"{speaker(batch, turn)}: {_inset(shorten_middle(turn.content, bounds.turn))}" for turn in batch.turns
+        f"{speaker_label(batch, turn)}: {_inset(shorten_middle(turn.content, bounds.turn))}" for turn in batch.turns
     )
 
 
-def speaker(batch: Batch, turn: HistoryTurn) -> str:
+def speaker_label(batch: Batch, turn: HistoryTurn) -> str:
     """`user (Alice)`, with the slug when two people go by one name, or the role of whoever else spoke."""
     person = batch.participant(turn)
     if person is None:
@@ -178,7 +178,9 @@ def _level(turn: HistoryTurn, privacy: Callable[[Author], PrivacyLevel] | None) 
     return privacy(turn.author)
 
 
-def _roster(turns: Sequence[HistoryTurn], privacy: Callable[[Author], PrivacyLevel] | None) -> tuple[Participant, ...]:
+def _roster(
+    turns: Sequence[HistoryTurn], privacy: Callable[[Author], PrivacyLevel] | None
+) -> tuple[BatchParticipant, ...]:
     newest: dict[str, HistoryTurn] = {}
     names: dict[str, dict[str, None]] = {}
     for turn in turns:
@@ -189,7 +191,7 @@ def _roster(turns: Sequence[HistoryTurn], privacy: Callable[[Author], PrivacyLev
         known = (turn.author.display_name, turn.author.username, *sorted(turn.author.aliases))
         names.setdefault(slug, {}).update({short_name(name): None for name in known if name and name.strip()})
     return tuple(
-        Participant(
+        BatchParticipant(
             slug=slug,
             label=short_name(turn.author.label) if turn.author else slug,
             names=tuple(names[slug])[:MAX_NAMES],

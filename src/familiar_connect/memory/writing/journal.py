@@ -21,7 +21,7 @@ from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.writing.batch import Batch
 from familiar_connect.memory.writing.plan import Plan, PlannedWrite, RefusedEdit
 from familiar_connect.support.files import atomic_write, sync_folder
-from familiar_connect.support.plain import PlainDataError, from_plain, to_plain
+from familiar_connect.support.serialize import PlainDataError, from_plain, to_plain
 
 try:
     import fcntl
@@ -127,7 +127,7 @@ class Attempts:
             return None
 
 
-class Runs:
+class RunLog:
     """Every pass that ended, newest last, in `runs.jsonl`; the oldest go when the file grows too large."""
 
     def __init__(self, folder: Path | None) -> None:
@@ -187,7 +187,7 @@ class Runs:
 
 
 @contextlib.contextmanager
-def sole_writer(folder: Path | None) -> Iterator[None]:
+def writer_lock(folder: Path | None) -> Iterator[None]:
     """Held by one process at a time; another that comes meanwhile gets a `MemoryStoreError`."""
     if folder is None or fcntl is None:
         yield
@@ -234,7 +234,7 @@ def quarantine_plan(batch: Batch, failed: FailedBatch, *, run_id: str, familiar_
     )
 
 
-def quarantined(store: MemoryStore) -> list[str]:
+def list_quarantined(store: MemoryStore) -> list[str]:
     """Runs whose batch was put aside, oldest first."""
     try:
         names = [entry.name for entry in store.list_dir(PENDING) if entry.is_dir]

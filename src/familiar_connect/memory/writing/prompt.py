@@ -16,7 +16,7 @@ from familiar_connect.llm.types import Message
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.types import MemoryEntry
 from familiar_connect.memory.writing.apply import text_hash
-from familiar_connect.memory.writing.batch import Batch, Bounds, transcript
+from familiar_connect.memory.writing.batch import Batch, Bounds, format_transcript
 from familiar_connect.presets.macros.engine import substitute
 from familiar_connect.presets.macros.types import MacroContext
 from familiar_connect.support.text import one_line, shorten_middle, truncate_chars
@@ -79,7 +79,7 @@ class ShownFile:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Material:
+class PromptMaterial:
     """Everything of memory that goes into one prompt."""
 
     name: str
@@ -88,7 +88,7 @@ class Material:
     """By path: the session, people, topics."""
 
 
-def gather(store: MemoryStore, batch: Batch, familiar_id: str, bounds: Bounds) -> Material:
+def read_material(store: MemoryStore, batch: Batch, familiar_id: str, bounds: Bounds) -> PromptMaterial:
     """Read what the prompt needs; a file that cannot be read is left out, and so only ever added to."""
     shown: dict[str, ShownFile] = {}
     _show(store, batch.slot.rel_path, bounds.session, shown)
@@ -100,33 +100,33 @@ def gather(store: MemoryStore, batch: Batch, familiar_id: str, bounds: Bounds) -
     for rel_path in _relevant_topics(store, batch, people, bounds.topics):
         _show(store, rel_path, bounds.topic, shown)
     name = _name(store, familiar_id)
-    return Material(name=name, card=_card(store, name, bounds.card), shown=shown)
+    return PromptMaterial(name=name, card=_card(store, name, bounds.card), shown=shown)
 
 
-def messages(batch: Batch, material: Material, bounds: Bounds) -> list[Message]:
+def build_messages(batch: Batch, material: PromptMaterial, bounds: Bounds) -> list[Message]:
     """System and user message of one pass."""
     system = INSTRUCTIONS.replace("{name}", material.name)
     return [Message(role="system", content=system), Message(role="user", content=_user(batch, material, bounds))]
 
 
-def _user(batch: Batch, material: Material, bounds: Bounds) -> str:
+def _user(batch: Batch, material: PromptMaterial, bounds: Bounds) -> str:
     blocks = []
     if material.card:
-        blocks.append(f"<character>\n{unmarked(material.card)}\n</character>")
+        blocks.append(f"<character>\n{without_marks(material.card)}\n</character>")
     if batch.roster:
         lines = [_roster_line(person.label, person.slug, person.names) for person in batch.roster]
         blocks.append("People in the transcript:\n" + "\n".join(lines))
     blocks += [_file_block(file, batch) for file in material.shown.values()]
-    context = "## Context\n" + "\n".join(f"- {unmarked(label)}" for label in batch.contexts) + "\n\n"
+    context = "## Context\n" + "\n".join(f"- {without_marks(label)}" for label in batch.contexts) + "\n\n"
     blocks.append(
         f"New conversation of {batch.slot.title}:\n<transcript>\n"
-        f"{context if batch.contexts else ''}{unmarked(transcript(batch, bounds))}\n</transcript>"
+        f"{context if batch.contexts else ''}{without_marks(format_transcript(batch, bounds))}\n</transcript>"
     )
     return "\n\n".join(blocks)
 
 
 def _roster_line(label: str, slug: str, names: tuple[str, ...]) -> str:
-    return f"- {unmarked(label)} (canonical slug: {slug}; known names: {unmarked(', '.join(names)) or label})"
+    return f"- {without_marks(label)} (canonical slug: {slug}; known names: {without_marks(', '.join(names)) or label})"
 
 
 def _file_block(file: ShownFile, batch: Batch) -> str:
@@ -134,10 +134,10 @@ def _file_block(file: ShownFile, batch: Batch) -> str:
     note = "" if file.whole else ' cut="yes; write only what is new, it will be added"'
     if file.rel_path == batch.slot.rel_path:
         note += ' note="earlier summary of this same session"'
-    return f'<file category="{category}" name="{name}"{note}>\n{unmarked(file.text)}\n</file>'
+    return f'<file category="{category}" name="{name}"{note}>\n{without_marks(file.text)}\n</file>'
 
 
-def unmarked(text: str) -> str:
+def without_marks(text: str) -> str:
     """*text* without anything that reads as a mark of the answer's form or the end of a fence."""
     text = _MARKS.sub(lambda found: " ".join(found[0]), text)
     text = _WORDS_OF_FORM.sub("\\1\u200b", text)
@@ -154,7 +154,7 @@ def _show(store: MemoryStore, rel_path: str, limit: int, shown: dict[str, ShownF
         return 0
     cut = shorten_middle(text, limit)
     shown[rel_path] = ShownFile(
-        rel_path=rel_path, text=cut.strip(), hash=text_hash(text), whole=cut == text and unmarked(text) == text
+        rel_path=rel_path, text=cut.strip(), hash=text_hash(text), whole=cut == text and without_marks(text) == text
     )
     return len(cut)
 

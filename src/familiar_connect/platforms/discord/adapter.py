@@ -14,28 +14,28 @@ from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any
 
-from familiar_connect.conversation.afterthoughts import Afterthoughts
+from familiar_connect.conversation.message_edits import MessageEditHandler
 from familiar_connect.familiar import Familiar
-from familiar_connect.history.beside.revisions import Revisions
+from familiar_connect.history.message_edits import MessageEdits
 from familiar_connect.identity import Author
-from familiar_connect.platforms.discord.backfill import missed_since
-from familiar_connect.platforms.discord.faults import delivery_error, told_plainly
-from familiar_connect.platforms.discord.inbound import to_inbound
-from familiar_connect.platforms.discord.lanes import Lanes
-from familiar_connect.platforms.discord.library import (
+from familiar_connect.platforms.discord.backfill import fetch_missed
+from familiar_connect.platforms.discord.channel_queues import ChannelQueues
+from familiar_connect.platforms.discord.client import (
     GUILD_READY_TIMEOUT_S,
     Application,
+    fetch_application,
     guard_events,
     guard_requests,
-    look_up,
     make_client,
-    spoken_to_at,
+    use_api_url,
 )
+from familiar_connect.platforms.discord.errors import delivery_error, translate_errors
+from familiar_connect.platforms.discord.inbound import to_inbound
 from familiar_connect.platforms.discord.place import DiscordPlace
 from familiar_connect.platforms.discord.scene import SceneCache
-from familiar_connect.platforms.discord.slash import Interactions, make_known
+from familiar_connect.platforms.discord.slash import Interactions, register_commands
 from familiar_connect.subscriptions import SubscriptionKind
-from familiar_connect.support.aio import Background, off_loop
+from familiar_connect.support.aio import BackgroundTasks, off_loop
 
 logger = logging.getLogger(__name__)
 
@@ -82,11 +82,11 @@ class DiscordPlatform:
         self._api_url = api_url
         self._guild_ready_timeout_s = guild_ready_timeout_s
         self._scenes = SceneCache(familiar.clock)
-        self._revisions = Revisions(familiar.history_store, familiar.id, clock=familiar.clock)
-        self._afterthoughts = Afterthoughts(self._revisions, familiar.stores.privacy, familiar.intake.revise)
+        self._revisions = MessageEdits(familiar.history_store, familiar.id, clock=familiar.clock)
+        self._message_edits = MessageEditHandler(self._revisions, familiar.stores.privacy, familiar.intake.revise)
         self._places: OrderedDict[int, DiscordPlace] = OrderedDict()
-        self._lanes = Lanes(look_back=self._catch_up)
-        self._background = Background("discord")
+        self._lanes = ChannelQueues(look_back=self._catch_up)
+        self._background = BackgroundTasks("discord")
         self._client: Any = None
         self._interactions: Interactions | None = None
         self._commands_known = False
@@ -94,8 +94,8 @@ class DiscordPlatform:
 
     async def run(self) -> None:
         """Be on Discord until cancelled. SetupError: the owner has to mend something first."""
-        with spoken_to_at(self._api_url), told_plainly():
-            application = await look_up(self._token)
+        with use_api_url(self._api_url), translate_errors():
+            application = await fetch_application(self._token)
             async with self._on_duty(application) as client:
                 await client.start(self._token)
 
@@ -105,7 +105,7 @@ class DiscordPlatform:
         client = self._client = make_client(application, guild_ready_timeout_s=self._guild_ready_timeout_s)
         self._interactions = Interactions(self._familiar, application.owners)
         self._listen(client)
-        intake, runner = self._familiar.intake, self._familiar.path.runner
+        intake, runner = self._familiar.intake, self._familiar.reply_path.runner
         is_owner, report = intake.is_owner, runner.report
 
         def is_ours(author: Author) -> bool:
@@ -121,7 +121,7 @@ class DiscordPlatform:
         finally:
             with suppress(TimeoutError):
                 async with asyncio.timeout(TAKE_IN_S):
-                    await self._lanes.settled()
+                    await self._lanes.wait_until_idle()
             intake.is_owner, runner.report = is_owner, report
             await client.close()
             await self._background.aclose()
@@ -160,7 +160,7 @@ class DiscordPlatform:
         place = self._places.pop(channel.id, None)
         if place is None:
             place = DiscordPlace(lambda: self._client, channel, self._familiar, self._scenes)
-        place.meet(channel)
+        place.set_channel(channel)
         self._places[channel.id] = place
         if len(self._places) > MAX_PLACES:
             self._places.popitem(last=False)
@@ -173,7 +173,7 @@ class DiscordPlatform:
         message = getattr(payload, "new_message", None) or self._client.get_message(payload.message_id)
         inbound = to_inbound(message, me=self._client.user.id) if message is not None else None
         if inbound is not None and not inbound.is_self:
-            await self._afterthoughts.edited(inbound)
+            await self._message_edits.on_edit(inbound)
 
     async def _on_delete(self, payload: Any) -> None:
         self._lanes.put(payload.channel_id, lambda: self._retract(payload.channel_id, [payload.message_id]))
@@ -182,7 +182,7 @@ class DiscordPlatform:
         self._lanes.put(payload.channel_id, lambda: self._retract(payload.channel_id, sorted(payload.message_ids)))
 
     async def _retract(self, channel_id: int, message_ids: list[int]) -> None:
-        await self._afterthoughts.deleted(channel_id, [str(each) for each in message_ids])
+        await self._message_edits.on_delete(channel_id, [str(each) for each in message_ids])
 
     # Coming, going and looking back
 
@@ -195,7 +195,7 @@ class DiscordPlatform:
 
     async def _make_commands_known(self) -> None:
         try:
-            changed = await make_known(self._client)
+            changed = await register_commands(self._client)
         except Exception as error:  # isolation: without commands people can still be talked with
             self._commands_known = False
             logger.error("slash commands could not be made known", extra={"reason": str(delivery_error(error))})
@@ -205,7 +205,7 @@ class DiscordPlatform:
     def _on_guild_here(self, data: dict[str, Any]) -> None:
         """A server is there, at the start or again: what was missed comes before anything newer."""
         guild_id = int(data["id"])
-        self._scenes.changed(guild_id)
+        self._scenes.invalidate(guild_id)
         here = {int(each["id"]) for kind in ("channels", "threads") for each in data.get(kind) or []}
         for known in self._familiar.subscriptions.all():
             if known.kind is SubscriptionKind.text and (known.guild_id == guild_id or known.channel_id in here):
@@ -217,7 +217,7 @@ class DiscordPlatform:
             return
         try:
             channel = self._client.get_channel(channel_id) or await self._client.fetch_channel(channel_id)
-            missed = await missed_since(channel, int(newest))
+            missed = await fetch_missed(channel, int(newest))
         except Exception as error:  # isolation: a channel that cannot be looked at ends no other
             logger.warning(
                 "a subscribed channel cannot be read",
@@ -228,13 +228,13 @@ class DiscordPlatform:
             await self._hear(message, is_old_news=True)
 
     async def _on_guild_remove(self, guild: Any) -> None:
-        self._scenes.changed(guild.id)
+        self._scenes.invalidate(guild.id)
         logger.warning("the bot is no longer on a server", extra={"guild_id": guild.id})
 
     async def _on_change(self, *changed: Any) -> None:
         about = changed[0]
         guild = getattr(about, "guild", about)
-        self._scenes.changed(getattr(guild, "id", None))
+        self._scenes.invalidate(getattr(guild, "id", None))
 
     # Commands, and what the owner is told
 

@@ -11,7 +11,7 @@ MAX_MISSED = 200
 """Per channel. Of more than that the newest count: what was said before them is old news."""
 
 
-async def missed_since(channel: Any, message_id: int, *, limit: int = MAX_MISSED) -> list[Any]:
+async def fetch_missed(channel: Any, message_id: int, *, limit: int = MAX_MISSED) -> list[Any]:
     """What was said after the message with that id."""
     import discord
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
-from familiar_connect.chat.parts import (
+from familiar_connect.chat.message_parts import (
     Attachment,
     Embed,
     EmbedField,

@@ -16,10 +16,10 @@ _BLANK_LETTERS = {"\u115f", "\u1160", "\u3164", "\uffa0", "\u2800"}
 def author_of(person: Any) -> Author:
     """A user or member, under the names that can be seen."""
     found = Author.from_discord_member(person)
-    return replace(found, username=seen(found.username), display_name=seen(found.display_name))
+    return replace(found, username=visible_name(found.username), display_name=visible_name(found.display_name))
 
 
-def seen(name: str | None) -> str | None:
+def visible_name(name: str | None) -> str | None:
     """*name* if anything of it can be seen, else None."""
     if name is None or all(_shows_nothing(char) for char in name):
         return None

@@ -18,9 +18,9 @@ from familiar_connect.chat.scene import Scene
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.errors import DeliveryError
 from familiar_connect.familiar import Familiar
-from familiar_connect.history.recent import StoredRecent
+from familiar_connect.history.stored_messages import StoredMessages
 from familiar_connect.identity import Author
-from familiar_connect.platforms.discord.faults import delivery_error
+from familiar_connect.platforms.discord.errors import delivery_error
 from familiar_connect.platforms.discord.inbound import NOTICE_FOOTER, to_inbound
 from familiar_connect.platforms.discord.people import author_of
 from familiar_connect.platforms.discord.scene import SceneCache, scene_of
@@ -46,13 +46,13 @@ class DiscordPlace:
 
     def __init__(self, client: Callable[[], Any], channel: Any, familiar: Familiar, scenes: SceneCache) -> None:
         self._connected = client
-        self.meet(channel)
+        self.set_channel(channel)
         self._familiar = familiar
         self._scenes = scenes
         self._unsure: tuple[str, str] | None = None
         """Text and nonce of a message that may or may not have arrived."""
 
-    def meet(self, channel: Any) -> None:
+    def set_channel(self, channel: Any) -> None:
         """Know the channel as it was met last."""
         self._channel, self._met_by = channel, self._client
 
@@ -141,7 +141,7 @@ class DiscordPlace:
                 extra={"channel_id": self._channel.id, "reason": str(delivery_error(error))},
             )
 
-    async def barred(self) -> str | None:
+    async def why_not_writable(self) -> str | None:
         """Why nothing can be written here, as far as the library knows."""
         import discord
 
@@ -168,7 +168,7 @@ class DiscordPlace:
     async def recent(self, limit: int) -> Sequence[InboundMessage]:
         """The stored messages, each with what the platform shows of it now."""
         me = self._client.user
-        stored = StoredRecent(
+        stored = StoredMessages(
             self._familiar.history_store,
             self._familiar.id,
             self._channel.id,

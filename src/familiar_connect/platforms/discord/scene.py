@@ -6,11 +6,11 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Any
 
-from familiar_connect.chat.parts import Emoji
+from familiar_connect.chat.message_parts import Emoji
 from familiar_connect.chat.scene import ChannelContext, ChannelKind, ChannelRef, Member, Role, Scene
 from familiar_connect.identity import Author
 from familiar_connect.platforms.discord.inbound import stickers_of
-from familiar_connect.platforms.discord.people import author_of, seen
+from familiar_connect.platforms.discord.people import author_of, visible_name
 from familiar_connect.support.clock import Clock
 
 KEPT_S = 60.0
@@ -41,7 +41,7 @@ def channel_context(channel: Any, *, other: Author | None = None) -> ChannelCont
         recipient = getattr(channel, "recipient", None)
         person = author_of(recipient) if recipient is not None else other
         return ChannelContext(person.label if person else str(channel.id), kind)
-    name = seen(getattr(channel, "name", None)) or str(channel.id)
+    name = visible_name(getattr(channel, "name", None)) or str(channel.id)
     if kind is not ChannelKind.thread:
         return ChannelContext(name, kind)
     parent = channel.parent
@@ -116,8 +116,8 @@ def _member(guild: Any, author: Author) -> Member:
     activity = found.activity
     return Member(
         author=author_of(found),
-        server_nickname=seen(found.nick),
-        global_name=seen(found.global_name),
+        server_nickname=visible_name(found.nick),
+        global_name=visible_name(found.global_name),
         presence=str(found.status),
         activity=getattr(activity, "name", None),
         roles=tuple(_role(role) for role in found.roles if not role.is_default()),
@@ -146,7 +146,7 @@ class SceneCache:
             self._kept.popitem(last=False)
         return scene
 
-    def changed(self, guild_id: int | None) -> None:
+    def invalidate(self, guild_id: int | None) -> None:
         """Something is different on a server."""
         for channel_id in [key for key, (_, scene) in self._kept.items() if scene.server_id == guild_id]:
             del self._kept[channel_id]

@@ -13,7 +13,7 @@ from familiar_connect.familiar import Familiar
 from familiar_connect.platforms.discord.people import author_of
 from familiar_connect.platforms.discord.scene import channel_context
 from familiar_connect.slash.command import SlashCommand, SlashContext, SlashFile, SlashPlace, SlashReply
-from familiar_connect.slash.registry import COMMANDS, command, refusal, use
+from familiar_connect.slash.registry import COMMANDS, find_command, refusal, run_command
 from familiar_connect.support.text import truncate_chars
 
 logger = logging.getLogger(__name__)
@@ -29,7 +29,7 @@ UNKNOWN = "I do not know that command any more. Discord shows the new ones soon.
 IN_FULL = "The answer is long, so it is in the file."
 
 
-def payloads(commands: Sequence[SlashCommand] = COMMANDS) -> list[dict[str, Any]]:
+def command_payloads(commands: Sequence[SlashCommand] = COMMANDS) -> list[dict[str, Any]]:
     """The commands as Discord wants them told."""
     return [_payload(each) for each in commands]
 
@@ -51,22 +51,22 @@ def _payload(wanted: SlashCommand) -> dict[str, Any]:
         "name": wanted.name,
         "description": wanted.description[:MAX_DESCRIPTION],
         "options": options,
-        "contexts": [IN_SERVERS] if wanted.among_channels else [IN_SERVERS, IN_DIRECT],
+        "contexts": [IN_SERVERS] if wanted.channels_only else [IN_SERVERS, IN_DIRECT],
     }
 
 
-async def make_known(client: Any) -> bool:
+async def register_commands(client: Any) -> bool:
     """Bring the commands Discord shows level with ours; whether anything had to change."""
     app_id = client.application_id
-    wanted = payloads()
+    wanted = command_payloads()
     present = await client.http.get_global_commands(app_id)
-    if _told(present) == _told(wanted):
+    if _comparable(present) == _comparable(wanted):
         return False
     await client.http.bulk_upsert_global_commands(app_id, wanted)
     return True
 
 
-def _told(commands: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _comparable(commands: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """What is said of each command, without what Discord adds."""
     return {
         each["name"]: (
@@ -105,14 +105,14 @@ class Interactions:
 
     async def _command(self, interaction: Any) -> None:
         said = _Answer(interaction)
-        wanted = command(interaction.data["name"])
+        wanted = find_command(interaction.data["name"])
         if wanted is None:
             await said.finish(SlashReply(text=UNKNOWN))
             return
         values = [str(option["value"]) for option in _in_order(wanted, interaction.data.get("options") or [])]
         ctx = self._context(interaction, said, words=" ".join(values))
         if wanted.form is None or refusal(wanted, ctx) is not None:
-            await said.give(use(wanted, ctx, self._familiar))
+            await said.give(run_command(wanted, ctx, self._familiar))
             return
         try:
             await said.open(wanted, await wanted.form(ctx, self._familiar))
@@ -122,15 +122,15 @@ class Interactions:
 
     async def _form(self, interaction: Any) -> None:
         said = _Answer(interaction)
-        wanted = command(interaction.data["custom_id"])
+        wanted = find_command(interaction.data["custom_id"])
         if wanted is None:
             await said.finish(SlashReply(text=UNKNOWN))
             return
         ctx = self._context(interaction, said, words=_filled_in(interaction.data), from_form=True)
-        await said.give(use(wanted, ctx, self._familiar))
+        await said.give(run_command(wanted, ctx, self._familiar))
 
     async def _suggest(self, interaction: Any) -> None:
-        wanted = command(interaction.data["name"])
+        wanted = find_command(interaction.data["name"])
         options = interaction.data.get("options") or []
         focused = next((option for option in options if option.get("focused")), None)
         known = wanted.options if wanted is not None else ()

@@ -14,16 +14,16 @@ from contextlib import contextmanager
 from types import FrameType
 
 from familiar_connect.chat.types import InboundMessage
-from familiar_connect.conversation.intake import Heard
+from familiar_connect.conversation.intake import IntakeResult
 from familiar_connect.familiar import Familiar
-from familiar_connect.history.recent import StoredRecent
+from familiar_connect.history.stored_messages import StoredMessages
 from familiar_connect.identity import Author
+from familiar_connect.platforms.terminal.line_input import Interrupted, LineReader, without_echo
 from familiar_connect.platforms.terminal.place import CHANNEL_ID, TerminalPlace
-from familiar_connect.platforms.terminal.reading import Interrupted, Reader, unechoed
 from familiar_connect.platforms.terminal.screen import Screen
 from familiar_connect.slash.command import SlashContext
-from familiar_connect.slash.registry import COMMANDS, command, use
-from familiar_connect.support.aio import Background, cancel_and_wait
+from familiar_connect.slash.registry import COMMANDS, find_command, run_command
+from familiar_connect.support.aio import BackgroundTasks, cancel_and_wait
 from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.support.text import printable
 
@@ -43,7 +43,7 @@ class TerminalPlatform:
         *,
         user: Author,
         screen: Screen,
-        reader: Reader,
+        reader: LineReader,
         clock: Clock | None = None,
         busy_with: Callable[[], str] = lambda: "thinking…",
     ) -> None:
@@ -52,11 +52,11 @@ class TerminalPlatform:
         self._screen = screen
         self._reader = reader
         self._clock = clock or SystemClock()
-        stored = StoredRecent(familiar.history_store, familiar.id, CHANNEL_ID, platform=self.id)
+        stored = StoredMessages(familiar.history_store, familiar.id, CHANNEL_ID, platform=self.id)
         self._place = TerminalPlace(screen, familiar.name, user, stored, busy_with)
         self._interrupts = 0
         self._leaving = asyncio.Event()
-        self._background = Background("terminal")
+        self._background = BackgroundTasks("terminal")
         self.exit_code = EXIT_OK
 
     async def run(self) -> None:
@@ -70,7 +70,7 @@ class TerminalPlatform:
                     if line.strip():
                         await self._take(line)
         finally:
-            await self._background.settled()
+            await self._background.wait_until_idle()
 
     async def _next_line(self) -> str | None:
         reading = asyncio.create_task(self._reader.line(), name="read-line")
@@ -112,16 +112,16 @@ class TerminalPlatform:
         )
         before = self._place.notices
         heard = await self._familiar.intake.receive(message, self._place)
-        if heard is Heard.answering:
-            with unechoed(sys.stdin):
-                await self._familiar.path.queue.idle(CHANNEL_ID)
-        elif heard is Heard.private:
+        if heard is IntakeResult.answering:
+            with without_echo(sys.stdin):
+                await self._familiar.reply_path.queue.wait_until_channel_idle(CHANNEL_ID)
+        elif heard is IntakeResult.private:
             self._screen.note("Your privacy level is FULL, so that was not heard. `privacy.toml` says so.")
         if self._place.end():
             return
         if self._place.notices > before:
             self.exit_code = EXIT_FAILED
-        elif heard is Heard.answering and not self._interrupts:
+        elif heard is IntakeResult.answering and not self._interrupts:
             self._screen.note(f"({self._familiar.name} said nothing. Try other words.)")
 
     async def _slash(self, line: str) -> None:
@@ -130,15 +130,15 @@ class TerminalPlatform:
             self._leaving.set()
         elif name == "help":
             self._help()
-        elif (found := command(name)) is not None:
+        elif (found := find_command(name)) is not None:
             context = SlashContext(channel_id=CHANNEL_ID, author=self._user, is_operator=True, words=words)
-            reply = await use(found, context, self._familiar)
+            reply = await run_command(found, context, self._familiar)
             self._screen.line(printable(reply.text))
         else:
             self._screen.note(f"There is no /{name}. Type /help to see what there is.")
 
     def _help(self) -> None:
-        offered = {each.name: each.description for each in COMMANDS if not each.among_channels}
+        offered = {each.name: each.description for each in COMMANDS if not each.channels_only}
         offered |= {"help": "This list.", "quit": "Leave. Ctrl-D does too; Ctrl-C stops a reply."}
         width = max(map(len, offered))
         lines = [f"  /{name:<{width}} {meaning}" for name, meaning in offered.items()]
@@ -179,7 +179,7 @@ class TerminalPlatform:
             self._background.start(self._stop_reply(), name="stop-reply")
 
     async def _stop_reply(self) -> None:
-        stopped = await self._familiar.path.queue.stop(CHANNEL_ID)
+        stopped = await self._familiar.reply_path.queue.stop(CHANNEL_ID)
         if stopped:
             self._place.end()
             self._screen.note("(stopped; Ctrl-C again to leave)")
@@ -191,4 +191,4 @@ class TerminalPlatform:
     def _leave(self) -> None:
         """Stop hearing and end the reply under way; what was said of it is recorded."""
         self._leaving.set()
-        self._background.start(self._familiar.path.queue.stop(CHANNEL_ID), name="leave")
+        self._background.start(self._familiar.reply_path.queue.stop(CHANNEL_ID), name="leave")

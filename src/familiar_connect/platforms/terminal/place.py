@@ -7,10 +7,10 @@ from contextlib import asynccontextmanager
 
 from familiar_connect.chat.scene import ChannelContext, ChannelKind, Scene
 from familiar_connect.chat.types import InboundMessage
-from familiar_connect.history.recent import StoredRecent
+from familiar_connect.history.stored_messages import StoredMessages
 from familiar_connect.identity import Author
 from familiar_connect.platforms.terminal.screen import Screen
-from familiar_connect.platforms.terminal.wrap import WordWrap, cells
+from familiar_connect.platforms.terminal.wrap import WordWrap, display_width
 from familiar_connect.support.text import printable
 
 CHANNEL_ID = 1
@@ -25,7 +25,7 @@ class TerminalPlace:
     limit = PIECE_LIMIT
 
     def __init__(
-        self, screen: Screen, name: str, listener: Author, recent: StoredRecent, busy_with: Callable[[], str]
+        self, screen: Screen, name: str, listener: Author, recent: StoredMessages, busy_with: Callable[[], str]
     ) -> None:
         self._screen = screen
         self._name = name
@@ -43,7 +43,7 @@ class TerminalPlace:
     async def send(self, text: str) -> None:
         if self._speaking is None:
             label = "" if self._screen.plain else f"{printable(self._name)}: "
-            self._speaking = WordWrap(self._screen.width, cells(label))
+            self._speaking = WordWrap(self._screen.width, display_width(label))
             self._screen.write(self._screen.paint(label, "name") if label else "")
         self._screen.write(self._speaking.feed(printable(text)))
 

@@ -50,7 +50,7 @@ class Screen:
 
     def write(self, text: str) -> None:
         """Part of the conversation, as it is."""
-        self.still()
+        self.clear_spinner()
         self._out.write(text)
         self._out.flush()
 
@@ -59,7 +59,7 @@ class Screen:
 
     def note(self, text: str, *, colour: str = "dim") -> None:
         """Something said about the conversation; kept out of a pipe."""
-        self.still()
+        self.clear_spinner()
         stream = self._aside if self.plain else self._out
         wrap = WordWrap(self.width)
         stream.write(self.paint(wrap.feed(printable(text)) + wrap.close(), colour) + "\n")
@@ -75,7 +75,7 @@ class Screen:
         try:
             yield
         finally:
-            self.still()
+            self.clear_spinner()
 
     async def _spin(self, words: Callable[[], str]) -> None:
         frame = 0
@@ -86,7 +86,7 @@ class Screen:
                 frame += 1
                 await asyncio.sleep(_FRAME_S)
 
-    def still(self) -> None:
+    def clear_spinner(self) -> None:
         """Take the spinner away."""
         if self._spinning is not None:
             self._spinning.cancel()

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from familiar_connect.config.secrets import started_as
+from familiar_connect.config.secrets import command_name
 from familiar_connect.errors import HomeError
 from familiar_connect.familiar import Familiar
 from familiar_connect.identity import Author
@@ -29,14 +29,14 @@ SHOWN_FROM_LAST_TIME = 2
 SHOWN_CHARS = 200
 
 
-def model_line(familiar: Familiar) -> str:
+def describe_model(familiar: Familiar) -> str:
     """One honest line about the model that will answer."""
     slot = familiar.config.llm["main_prose"]
     if not slot.is_embedded:
         return f"{familiar.name} speaks through {slot.model}."
     return (
         f"{familiar.name} speaks through a small model inside this program: private, offline, a bit simple-minded.\n"
-        f"`{started_as()} connect` gives it a better one."
+        f"`{command_name()} connect` gives it a better one."
     )
 
 
@@ -133,8 +133,8 @@ async def _warm_up(familiar: Familiar, user: Author) -> None:
     if not hasattr(model, "prime"):
         return
     try:
-        channel, request = await familiar.path.runner.ahead(familiar.id, CHANNEL_ID, user)
-        messages = await familiar.build_pipeline(channel).opening(request)
+        channel, request = await familiar.reply_path.runner.preview_request(familiar.id, CHANNEL_ID, user)
+        messages = await familiar.build_pipeline(channel).prompt_prefix(request)
         await model.prime(messages)
     except Exception as error:  # isolation: warming up is a courtesy
         logger.debug("warming up failed", extra={"error": type(error).__name__})

@@ -29,7 +29,7 @@ class WordWrap:
         parts = _PARTS.findall(self._word + text)
         self._word = parts.pop() if parts and not parts[-1].isspace() else ""
         out = "".join(map(self._place, parts))
-        if self._word and self._column + cells(self._space + self._word) + LONG_WORD <= self._width():
+        if self._word and self._column + display_width(self._space + self._word) + LONG_WORD <= self._width():
             out += self._place(self._word)
             self._word, self._open = "", True
         return out
@@ -47,17 +47,17 @@ class WordWrap:
         if part.isspace():
             self._space += part
             return ""
-        size, space = cells(part), self._space
+        size, space = display_width(part), self._space
         self._space = ""
-        is_over = self._column + cells(space) + size > self._width()
+        is_over = self._column + display_width(space) + size > self._width()
         if is_over and self._column and size <= self._width() and not goes_on:
             self._column = size
             return f"\n{part}"
-        self._column += cells(space) + size
+        self._column += display_width(space) + size
         return space + part
 
 
-def cells(text: str) -> int:
+def display_width(text: str) -> int:
     """How many columns *text* takes: wide letters two, marks none."""
     return sum(
         0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text

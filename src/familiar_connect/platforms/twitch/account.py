@@ -51,13 +51,13 @@ class TwitchUser:
     name: str
 
 
-Renewed = Callable[[str, str], Awaitable[None]]
+OnTokenRenewed = Callable[[str, str], Awaitable[None]]
 
 
 class TwitchAccount:
     """Made by `open_account`."""
 
-    def __init__(self, twitch: Any, credentials: Credentials, renewed: Renewed) -> None:
+    def __init__(self, twitch: Any, credentials: Credentials, renewed: OnTokenRenewed) -> None:
         self._twitch = twitch
         self._credentials = credentials
         self._renewed = renewed
@@ -72,7 +72,7 @@ class TwitchAccount:
     def token_name(self) -> str:
         return self._credentials.name
 
-    async def enter(self) -> None:
+    async def authenticate(self) -> None:
         """Learn who the token belongs to and what it allows; renew it first where it has run out."""
         facts = await self._validated()
         if facts is None:
@@ -87,7 +87,7 @@ class TwitchAccount:
             )
         self.user_id, self.login = str(facts["user_id"]), str(facts.get("login") or facts["user_id"])
         self.scopes = frozenset(str(getattr(scope, "value", scope)) for scope in facts.get("scopes") or ())
-        await self._carry()
+        await self._apply_token()
 
     async def _validated(self) -> Mapping[str, Any] | None:
         from aiohttp import ClientConnectorError, ClientSession
@@ -102,7 +102,7 @@ class TwitchAccount:
             raise DeliveryError("Twitch cannot be reached", retryable=True) from error
         return None if facts.get("status", 200) == 401 else facts
 
-    async def _carry(self) -> None:
+    async def _apply_token(self) -> None:
         """Have the library use the token we hold now."""
         from twitchAPI.type import AuthScope
 
@@ -132,7 +132,7 @@ class TwitchAccount:
                     )
             except (InvalidRefreshTokenException, UnauthorizedException, KeyError) as error:
                 raise SetupError(self._refused()) from error
-            await self._carry()
+            await self._apply_token()
             await self._renewed(self._token, self._refresh_token)
 
     def _refused(self) -> str:
@@ -154,7 +154,7 @@ class TwitchAccount:
         except UnauthorizedException as error:
             raise SetupError(self._refused()) from error
 
-    async def find(self, login: str) -> TwitchUser | None:
+    async def find_user(self, login: str) -> TwitchUser | None:
         """The user of that name."""
         from twitchAPI.helper import first
 
@@ -164,7 +164,7 @@ class TwitchAccount:
         found = await self._call(ask)
         return None if found is None else TwitchUser(user_id=found.id, login=found.login, name=found.display_name)
 
-    async def ask_for(self, topic: Topic, session_id: str) -> str | None:
+    async def subscribe(self, topic: Topic, session_id: str) -> str | None:
         """Place one EventSub subscription; why it was refused, None when it was not."""
         from aiohttp import ClientSession, ClientTimeout
         from twitchAPI.type import UnauthorizedException
@@ -196,7 +196,7 @@ class TwitchAccount:
             return f"Twitch answered {status}"
         raise ConnectionError(f"Twitch answered {status} ({len(words)} characters)")
 
-    async def say(self, broadcaster_id: str, text: str) -> str:
+    async def send_message(self, broadcaster_id: str, text: str) -> str:
         """Write into a channel's chat; the message's id."""
         from aiohttp import ClientConnectorError
         from twitchAPI.type import TwitchAPIException, TwitchBackendException
@@ -218,7 +218,7 @@ class TwitchAccount:
         return str(outcome.message_id)
 
 
-async def open_account(credentials: Credentials, addresses: Addresses, renewed: Renewed) -> TwitchAccount:
+async def open_account(credentials: Credentials, addresses: Addresses, renewed: OnTokenRenewed) -> TwitchAccount:
     """The account of a token, ready to be used."""
     from aiohttp import ClientTimeout
     from twitchAPI.twitch import Twitch
@@ -233,5 +233,5 @@ async def open_account(credentials: Credentials, addresses: Addresses, renewed: 
     twitch.auth_base_url = addresses.auth or twitch.auth_base_url
     twitch.auto_refresh_auth = False  # we renew: the library's own way waits for ever after a failure
     account = TwitchAccount(twitch, credentials, renewed)
-    await account.enter()
+    await account.authenticate()
     return account

@@ -15,16 +15,16 @@ from familiar_connect.chat.types import InboundMessage
 from familiar_connect.config.platforms import TwitchConfig
 from familiar_connect.errors import ConfigError, SetupError
 from familiar_connect.familiar import Familiar
-from familiar_connect.history.recent import StoredRecent
+from familiar_connect.history.stored_messages import StoredMessages
 from familiar_connect.platforms.twitch.account import Addresses, Credentials, TwitchAccount, TwitchUser, open_account
 from familiar_connect.platforms.twitch.eventsub import EventSub, Sleep
-from familiar_connect.platforms.twitch.inbound import OwnWords, chat_message, event_message
+from familiar_connect.platforms.twitch.inbound import SentLines, chat_message, event_message
 from familiar_connect.platforms.twitch.place import TwitchPlace
 from familiar_connect.platforms.twitch.rewards import Rewards
 from familiar_connect.platforms.twitch.types import Kind, Notification, Topic, TwitchEvent, TwitchWatcherConfig
 from familiar_connect.platforms.twitch.watcher import TwitchWatcher, ad_seconds
 from familiar_connect.subscriptions import SubscriptionKind
-from familiar_connect.support.aio import Background, off_loop
+from familiar_connect.support.aio import BackgroundTasks, off_loop
 
 logger = logging.getLogger(__name__)
 
@@ -62,7 +62,7 @@ class TwitchPlatform:
         self._addresses = addresses or Addresses()
         self._sleep = sleep
         self._ready = ready
-        self._background = Background("twitch")
+        self._background = BackgroundTasks("twitch")
         self._rewards = Rewards(sleep)
 
     async def run(self) -> None:
@@ -108,7 +108,7 @@ class TwitchPlatform:
 
     async def _channel(self, speaker: TwitchAccount) -> TwitchUser:
         login = (self._settings.channel or "").lstrip("#@").lower()
-        found = await speaker.find(login)
+        found = await speaker.find_user(login)
         if found is None or not found.user_id.isdigit():
             path = self._familiar.root / "character.toml"
             raise ConfigError(f"{path}: [twitch] channel: Twitch knows no {login!r}; write the channel's login name")
@@ -144,7 +144,7 @@ class TwitchPlatform:
         self, account: TwitchAccount, topics: tuple[Topic, ...], heard: Callable[[Notification], Awaitable[None]]
     ) -> EventSub:
         async def ask(topic: Topic, session_id: str) -> None:
-            why_not = await account.ask_for(topic, session_id)
+            why_not = await account.subscribe(topic, session_id)
             if why_not is None:
                 return
             if topic.kind is Kind.chat:
@@ -193,7 +193,7 @@ class TwitchPlatform:
         self, room: _Room, message: InboundMessage, watcher: TwitchWatcher, reward_id: object
     ) -> None:
         """A line of chat; one written with a reward that is told as an event is told with that, words and all."""
-        known = self._rewards.known(str(reward_id)) if reward_id and watcher.config.redemption_names else False
+        known = self._rewards.lookup(str(reward_id)) if reward_id and watcher.config.redemption_names else False
         if known is None:
             self._background.start(self._hold(room, message, str(reward_id)), name="reward")
         elif not known:
@@ -202,7 +202,7 @@ class TwitchPlatform:
     async def _hold(self, room: _Room, message: InboundMessage, reward_id: str) -> None:
         """Hand a line on unless its redemption tells of it; also when there is no time left to wait."""
         try:
-            is_told = await self._rewards.is_told(reward_id)
+            is_told = await self._rewards.lookup_or_wait(reward_id)
         except asyncio.CancelledError:
             await room.receive(message)
             raise
@@ -225,8 +225,8 @@ class _Room:
         self._speaker = speaker
         self._channel = channel
         self._channel_id = int(channel.user_id)
-        self._own = OwnWords()
-        stored = StoredRecent(familiar.history_store, familiar.id, self._channel_id, platform=platform.id)
+        self._own = SentLines()
+        stored = StoredMessages(familiar.history_store, familiar.id, self._channel_id, platform=platform.id)
         self._place = TwitchPlace(channel.login, say=self._say, tell=platform._tell, recent=stored)
 
     async def receive(self, message: InboundMessage) -> None:
@@ -247,8 +247,8 @@ class _Room:
         return event_message(event, channel_id=self._channel_id, message_id=message_id)
 
     async def _say(self, line: str) -> None:
-        self._own.said(line)
-        await self._speaker.say(self._channel.user_id, line)
+        self._own.add(line)
+        await self._speaker.send_message(self._channel.user_id, line)
 
 
 def watcher_for(

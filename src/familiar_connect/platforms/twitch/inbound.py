@@ -15,27 +15,27 @@ from familiar_connect.support.text import one_line
 PLATFORM = "twitch"
 ANONYMOUS = Author(platform=PLATFORM, user_id="twitch", username="twitch", display_name=NOBODY_NAMED)
 """Who tells of what nobody did by name."""
-MOST_OWN = 100
+MAX_SENT_LINES = 100
 
 
-class OwnWords:
+class SentLines:
     """What we said lately, to know it when the chat shows it to us.
 
     An account that is the streamer's own is also typed with by the streamer: only our words are ours then.
     """
 
     def __init__(self) -> None:
-        self._words: deque[str] = deque(maxlen=MOST_OWN)
+        self._words: deque[str] = deque(maxlen=MAX_SENT_LINES)
 
-    def said(self, text: str) -> None:
+    def add(self, text: str) -> None:
         self._words.append(one_line(text))
 
-    def are(self, text: str) -> bool:
+    def contains(self, text: str) -> bool:
         return one_line(text) in self._words
 
 
 def chat_message(
-    notification: Notification, *, channel_id: int, channel: str, us: str, shared: bool, own: OwnWords
+    notification: Notification, *, channel_id: int, channel: str, us: str, shared: bool, own: SentLines
 ) -> InboundMessage | None:
     """A line of chat; None where nobody can be named. *us*: our user id; *shared*: it is the streamer's too."""
     facts = notification.event
@@ -45,7 +45,7 @@ def chat_message(
     message: Mapping[str, Any] = facts["message"]
     text = str(message["text"])
     mentions = [part["mention"] for part in message.get("fragments") or () if part.get("mention")]
-    ours = author.user_id == us and (not shared or own.are(text))
+    ours = author.user_id == us and (not shared or own.contains(text))
     reply = facts.get("reply") or {}
     return InboundMessage(
         platform=PLATFORM,
@@ -68,7 +68,7 @@ def event_message(event: TwitchEvent, *, channel_id: int, message_id: str | None
         platform=PLATFORM,
         channel_id=channel_id,
         author=event.viewer or ANONYMOUS,
-        text=event.told,
+        text=event.prefixed_text,
         timestamp=event.timestamp,
         message_id=message_id,
         wants_answer=event.priority == "immediate",

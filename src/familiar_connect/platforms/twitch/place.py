@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 from familiar_connect.chat.scene import ChannelContext, ChannelKind, Scene
 from familiar_connect.chat.types import InboundMessage
-from familiar_connect.history.recent import StoredRecent
+from familiar_connect.history.stored_messages import StoredMessages
 from familiar_connect.support.text import one_line
 
 MESSAGE_LIMIT = 500
@@ -25,7 +25,7 @@ class TwitchPlace:
         *,
         say: Callable[[str], Awaitable[None]],
         tell: Callable[[str], None],
-        recent: StoredRecent,
+        recent: StoredMessages,
     ) -> None:
         self._channel = channel
         self._say = say

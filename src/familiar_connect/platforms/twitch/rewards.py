@@ -34,13 +34,13 @@ class Rewards:
         if (waiting := self._waiting.pop(reward_id, None)) is not None:
             waiting.set()
 
-    def known(self, reward_id: str) -> bool | None:
+    def lookup(self, reward_id: str) -> bool | None:
         """Whether redemptions of the reward are told; None: none was seen yet."""
         return self._told.get(reward_id)
 
-    async def is_told(self, reward_id: str) -> bool:
+    async def lookup_or_wait(self, reward_id: str) -> bool:
         """As `known`, after waiting a moment for the first redemption; one that does not come is not told."""
-        if (known := self.known(reward_id)) is not None:
+        if (known := self.lookup(reward_id)) is not None:
             return known
         learnt = self._waiting.setdefault(reward_id, asyncio.Event())
         waits = {asyncio.ensure_future(self._sleep(HOLD_S)), asyncio.ensure_future(learnt.wait())}
@@ -49,6 +49,6 @@ class Rewards:
         finally:
             for wait in waits:
                 wait.cancel()
-        if self.known(reward_id) is None:
+        if self.lookup(reward_id) is None:
             self.learn(reward_id, is_told=False)
-        return bool(self.known(reward_id))
+        return bool(self.lookup(reward_id))

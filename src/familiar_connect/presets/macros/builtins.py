@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from familiar_connect.presets.macros import chance, clock, conditions, variables
-from familiar_connect.presets.macros.run import MAX_OUTPUT, Called, Macro, Run
+from familiar_connect.presets.macros import clock, conditions, random_choice, variables
+from familiar_connect.presets.macros.evaluation import MAX_OUTPUT, Evaluation, Invocation, Macro
 from familiar_connect.presets.macros.types import MacroContext
 from familiar_connect.presets.types import ChatLine
 
@@ -60,7 +60,7 @@ UNSUPPORTED = (
 _ONE_ARGUMENT = ("banned", "outlet")
 
 
-def find(name: str, ctx: MacroContext) -> Macro | None:
+def find_macro(name: str, ctx: MacroContext) -> Macro | None:
     """The macro of that name (any case), None when it is not known."""
     name = name.lower()
     if ctx.dynamic:
@@ -71,7 +71,7 @@ def find(name: str, ctx: MacroContext) -> Macro | None:
     if known is not None or not ctx.ours:
         return known
     tool = conditions.tool_name(name, ctx)
-    return OURS.get(name) if tool is None else _plain(name, tool)
+    return OWN_MACROS.get(name) if tool is None else _plain(name, tool)
 
 
 def _plain(name: str, value: str) -> Macro:
@@ -85,10 +85,10 @@ def _value(name: str, of: Callable[[MacroContext], str]) -> Macro:
 def _card(name: str, of: Callable[[MacroContext], str]) -> Macro:
     """A text of the card; a caller wants to know when it came out non-empty."""
 
-    def told(run: Run, called: Called) -> str:
+    def told(run: Evaluation, called: Invocation) -> str:
         value = of(run.ctx) if run.ctx.card else ""
         if value:
-            run.told[name] = None
+            run.content_macros[name] = None
         return value
 
     return Macro(name, told)
@@ -96,7 +96,7 @@ def _card(name: str, of: Callable[[MacroContext], str]) -> Macro:
 
 def _or_empty(name: str, of: Callable[[MacroContext], str]) -> Macro:
     """Something only a user interface knows, unless the caller does."""
-    return Macro(name, lambda run, called: of(run.ctx) or run.empty(name))
+    return Macro(name, lambda run, called: of(run.ctx) or run.note_unsupported(name))
 
 
 def _group(ctx: MacroContext) -> str:
@@ -107,9 +107,9 @@ def _not_char(ctx: MacroContext) -> str:
     return ", ".join([*(name for name in ctx.group if name != ctx.char), ctx.user])
 
 
-def _persona(run: Run, called: Called) -> str:
+def _persona(run: Evaluation, called: Invocation) -> str:
     if run.ctx.persona:
-        run.told["persona"] = None
+        run.content_macros["persona"] = None
     return run.ctx.persona
 
 
@@ -122,7 +122,7 @@ def _examples(ctx: MacroContext) -> str:
     return "".join(f"<START>\n{block.strip()}\n" for block in blocks)
 
 
-def _greeting(run: Run, called: Called) -> str | None:
+def _greeting(run: Evaluation, called: Invocation) -> str | None:
     place = _integer(called, 0)
     greetings = (run.ctx.first_mes, *run.ctx.alternate_greetings) if run.ctx.card else ()
     if place is None:
@@ -168,7 +168,7 @@ def _by_char(line: ChatLine) -> bool:
     return not line.is_user and not line.is_hidden
 
 
-def _integer(called: Called, default: int) -> int | None:
+def _integer(called: Invocation, default: int) -> int | None:
     """The one optional number; None when what stands there is no number."""
     if not called.args:
         return default
@@ -176,22 +176,22 @@ def _integer(called: Called, default: int) -> int | None:
 
 
 def _repeated(name: str, mark: str) -> Macro:
-    def repeat(run: Run, called: Called) -> str | None:
+    def repeat(run: Evaluation, called: Invocation) -> str | None:
         count = _integer(called, 1)
         return None if count is None or count < 0 else mark * min(count, MAX_OUTPUT + 1)
 
     return Macro(name, repeat, most=1)
 
 
-def _trim(run: Run, called: Called) -> str:
+def _trim(run: Evaluation, called: Invocation) -> str:
     return called.args[0] if called.block else TRIM
 
 
-def _reverse(run: Run, called: Called) -> str:
+def _reverse(run: Evaluation, called: Invocation) -> str:
     return called.args[0][::-1]
 
 
-def _original(run: Run, called: Called) -> str | None:
+def _original(run: Evaluation, called: Invocation) -> str | None:
     """The text that is being overridden, once."""
     value = run.original
     if value is not None:
@@ -199,7 +199,7 @@ def _original(run: Run, called: Called) -> str | None:
     return value
 
 
-def _nothing(run: Run, called: Called) -> str:
+def _nothing(run: Evaluation, called: Invocation) -> str:
     return ""
 
 
@@ -209,7 +209,7 @@ def _count(name: str, of: Callable[[MacroContext], int]) -> Macro:
 
 def _unsupported(name: str) -> Macro:
     count = int(name in _ONE_ARGUMENT)
-    return Macro(name, lambda run, called: run.empty(name), least=count, most=count)
+    return Macro(name, lambda run, called: run.note_unsupported(name), least=count, most=count)
 
 
 def _table(*macros: Macro, **also: Macro) -> dict[str, Macro]:
@@ -297,11 +297,11 @@ MACROS: dict[str, Macro] = {
     **_table(*(_unsupported(name) for name in UNSUPPORTED)),
     **clock.MACROS,
     **variables.MACROS,
-    **chance.MACROS,
+    **random_choice.MACROS,
 }
 """Every macro SillyTavern reads, by its name in small letters."""
 
-OURS: dict[str, Macro] = _table(
+OWN_MACROS: dict[str, Macro] = _table(
     _value("bot", lambda ctx: ctx.char),
     _value("lastChatMessage", _last_text(_by_user)),
     Macro("hidden_key", _nothing, least=1, most=1),

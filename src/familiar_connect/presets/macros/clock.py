@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 
-from familiar_connect.presets.macros.run import Called, Macro, Run
+from familiar_connect.presets.macros.evaluation import Evaluation, Invocation, Macro
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MONTHS = (
@@ -55,7 +55,7 @@ _MAX_FORMAT_CHARS = 2000
 _FORMAT_COST = 64
 
 
-def now_of(run: Run) -> datetime:
+def now_of(run: Evaluation) -> datetime:
     now = run.ctx.now or EPOCH
     return now if now.tzinfo else now.replace(tzinfo=UTC)
 
@@ -252,7 +252,7 @@ def _iso(found: re.Match[str], zone: tzinfo | None) -> datetime:
     return datetime(year, month, day, hour, minute, second, micro, tzinfo=zone)
 
 
-def _time(run: Run, called: Called) -> str:
+def _time(run: Evaluation, called: Invocation) -> str:
     now = now_of(run)
     asked = _UTC.fullmatch(called.args[0]) if called.args else None
     if asked is not None:
@@ -270,13 +270,13 @@ def _shifted(now: datetime, minutes: int) -> datetime:
         return now
 
 
-def _datetimeformat(run: Run, called: Called) -> str:
+def _datetimeformat(run: Evaluation, called: Invocation) -> str:
     pattern = called.args[0][:_MAX_FORMAT_CHARS]
     run.spend(_FORMAT_COST * len(pattern))
     return format_moment(now_of(run), pattern or "YYYY-MM-DDTHH:mm:ssZ")
 
 
-def _idle(run: Run, called: Called) -> str:
+def _idle(run: Evaluation, called: Invocation) -> str:
     """Since the user's message before the newest one; the newest is what is being answered."""
     seen = False
     for line in reversed(run.ctx.chat):
@@ -291,7 +291,7 @@ def _idle(run: Run, called: Called) -> str:
     return "just now"
 
 
-def _time_diff(run: Run, called: Called) -> str:
+def _time_diff(run: Evaluation, called: Invocation) -> str:
     zone = now_of(run).tzinfo
     one, two = read_date(called.args[0], zone), read_date(called.args[1], zone)
     return INVALID if one is None or two is None else humanize(one - two, with_side=True)

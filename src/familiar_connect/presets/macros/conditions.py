@@ -37,7 +37,7 @@ _FUNCTION = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _PREDICATE = re.compile(r"([A-Za-z_]{1,32}):([A-Za-z0-9_.-]{1,64})")
 
 
-def tool_names(text: str, ctx: MacroContext) -> str:
+def fill_tool_names(text: str, ctx: MacroContext) -> str:
     """*text* with single-brace tool macros filled in; other braces stay."""
     if "_tool" not in text.lower():
         return text
@@ -57,7 +57,7 @@ def is_predicate(condition: str) -> bool:
     return _PREDICATE.fullmatch(condition) is not None
 
 
-def holds(condition: str, ctx: MacroContext, *, inverted: bool) -> bool:
+def is_condition_met(condition: str, ctx: MacroContext, *, inverted: bool) -> bool:
     """Whether a predicate holds. One nobody knows never does, inverted or not."""
     found = _PREDICATE.fullmatch(condition)
     known = {"capability": ctx.capabilities, "tool": ctx.tool_names, "tool_family": ctx.tool_families}

@@ -16,13 +16,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from familiar_connect.presets.macros import builtins, chance, conditions, variables
-from familiar_connect.presets.macros.parse import COMMENT, NAME, SPACE, VARIABLE, Call, Span, parse
-from familiar_connect.presets.macros.run import MAX_OUTPUT, Called, Macro, Run, Spent
+from familiar_connect.presets.macros import builtins, conditions, random_choice, variables
+from familiar_connect.presets.macros.evaluation import MAX_OUTPUT, Evaluation, Invocation, Macro, WorkLimitExceeded
+from familiar_connect.presets.macros.parse import COMMENT, NAME, SPACE, VARIABLE, MacroCall, TextSpan, parse_macros
 from familiar_connect.presets.macros.types import Expansion, MacroContext
 
 MAX_DEPTH = 32
-MAX_KNOWN_CHARS = 16_000
+MAX_CACHED_CHARS = 16_000
 _CALL_COST = 256
 """What one macro costs beyond the text it comes to."""
 
@@ -52,27 +52,27 @@ def expand(text: str, ctx: MacroContext, *, original: str | None = None, defer_r
     tree = _tree(source) if "{{" in source else None
     if tree is None or not tree.calls:
         return Expansion(text=_finished(source))
-    run = Run(ctx, text, original=original, defer_random=defer_random)
+    run = Evaluation(ctx, text, original=original, defer_random=defer_random)
     if not tree.complete:
         run.limits["output"] = None
     whole = _finished(_Walk(run, source).whole(tree))
     return Expansion(
         text=_cut(whole, run),
-        told=frozenset(run.told),
+        content_macros=frozenset(run.content_macros),
         unknown=tuple(run.unknown),
         unsupported=tuple(run.unsupported),
         limits=tuple(run.limits),
     )
 
 
-def _tree(source: str) -> Span:
+def _tree(source: str) -> TextSpan:
     """The calls of *source*; a preset's texts are the same every turn, so those of usual length are read once."""
-    return _known(source) if len(source) <= MAX_KNOWN_CHARS else parse(source)
+    return _parse_cached(source) if len(source) <= MAX_CACHED_CHARS else parse_macros(source)
 
 
 @functools.lru_cache(maxsize=256)
-def _known(source: str) -> Span:
-    return parse(source)
+def _parse_cached(source: str) -> TextSpan:
+    return parse_macros(source)
 
 
 def _rewritten(text: str) -> str:
@@ -104,7 +104,7 @@ def _without_line_ends(text: str, *, before: bool, after: bool) -> str:
     return text[start:end]
 
 
-def _cut(text: str, run: Run) -> str:
+def _cut(text: str, run: Evaluation) -> str:
     if len(text) * 4 <= MAX_OUTPUT:
         return text
     encoded = text.encode("utf-8", "surrogatepass")
@@ -121,7 +121,7 @@ def _cut(text: str, run: Run) -> str:
 class _Stretch:
     """Some calls of a sequence, from *first* up to *last*, with the text from *start* to *end* around them."""
 
-    calls: Sequence[Call]
+    calls: Sequence[MacroCall]
     partners: dict[int, int]
     """Where each block that is closed ends, by the place of its opening."""
     first: int
@@ -144,19 +144,19 @@ class _Place(NamedTuple):
 class _Walk:
     """One walk through the tree of a text."""
 
-    def __init__(self, run: Run, text: str) -> None:
+    def __init__(self, run: Evaluation, text: str) -> None:
         self._run = run
         self._text = text
         self._wide: list[int] | None = None
         self._found: dict[str, Macro | None] = {}
 
-    def whole(self, tree: Span) -> str:
+    def whole(self, tree: TextSpan) -> str:
         out: list[str] = []
-        with contextlib.suppress(Spent):
+        with contextlib.suppress(WorkLimitExceeded):
             self._walk(self._stretch(tree), _Place(), out)
         return "".join(out)
 
-    def _span(self, span: Span, place: _Place) -> str:
+    def _span(self, span: TextSpan, place: _Place) -> str:
         if span.calls:
             return self._inner(self._stretch(span), place)
         return self._bounded(self._text[span.start : min(span.end, span.start + MAX_OUTPUT + 1)])
@@ -208,10 +208,10 @@ class _Walk:
         calls = stretch.calls
         return _Stretch(calls, stretch.partners, index + 1, partner, calls[index].end, calls[partner].start)
 
-    def _stretch(self, span: Span) -> _Stretch:
+    def _stretch(self, span: TextSpan) -> _Stretch:
         return _Stretch(span.calls, self._partners(span.calls), 0, len(span.calls), span.start, span.end)
 
-    def _partners(self, calls: Sequence[Call]) -> dict[int, int]:
+    def _partners(self, calls: Sequence[MacroCall]) -> dict[int, int]:
         """Openings and their ends, paired from the inside out; what was left open in between stays open.
 
         Where no macro that takes a block is open, the end belongs to the last of its name that takes none, and to the
@@ -242,31 +242,31 @@ class _Walk:
             partners[opening] = index
         return partners
 
-    def _takes_block(self, call: Call) -> bool:
+    def _takes_block(self, call: MacroCall) -> bool:
         macro = self._macro(call.key)
         return macro is not None and macro.takes_block(len(call.args))
 
     def _macro(self, name: str) -> Macro | None:
         if name not in self._found:
-            self._found[name] = builtins.find(name, self._run.ctx)
+            self._found[name] = builtins.find_macro(name, self._run.ctx)
         return self._found[name]
 
-    def _value(self, call: Call, block: _Stretch | None, place: _Place) -> str:
+    def _value(self, call: MacroCall, block: _Stretch | None, place: _Place) -> str:
         if call.key not in _COMMENTS:
             return self._worked_out(call, block, place)
         run = self._run  # what a comment does is done, what it says is not said
-        noticed = dict(run.told), dict(run.unknown), dict(run.unsupported)
+        noticed = dict(run.content_macros), dict(run.unknown), dict(run.unsupported)
         value = self._worked_out(call, block, place)
-        run.told, run.unknown, run.unsupported = noticed
+        run.content_macros, run.unknown, run.unsupported = noticed
         return value
 
-    def _worked_out(self, call: Call, block: _Stretch | None, place: _Place) -> str:
+    def _worked_out(self, call: MacroCall, block: _Stretch | None, place: _Place) -> str:
         if place.depth > MAX_DEPTH:
             self._run.limits["nesting"] = None
             return self._text[call.start : call.end if block is None else self._end_of(block)]
         if call.scope:
             value = self._span(call.args[0], place.deeper()) if call.args else ""
-            return variables.shorthand(self._run, call.scope, call.name, call.operator, value)
+            return variables.evaluate_shorthand(self._run, call.scope, call.name, call.operator, value)
         if call.closing:
             return self._text[call.start : call.end]
         macro = self._macro(call.key)
@@ -283,16 +283,16 @@ class _Walk:
         if block is not None:
             args.append(inner if "#" in call.flags else _dedented(inner))
         if call.key == "random" and self._run.defer_random and not place.inside:
-            left = chance.deferred(args)
+            left = random_choice.defer_choice(args)
             if left is not None:
                 return left
-            if not any(chance.options_of(args)):
+            if not any(random_choice.options_of(args)):
                 return self._written(call, args)
-        offset = self._offset(call.start) + place.shift if macro.placed else 0
-        result = macro.run(self._run, Called(args, offset, block is not None))
+        offset = self._offset(call.start) + place.shift if macro.needs_offset else 0
+        result = macro.run(self._run, Invocation(args, offset, block is not None))
         return self._left(call, args, block, inner) if result is None else result
 
-    def _left(self, call: Call, args: Sequence[str], block: _Stretch | None, inner: str) -> str:
+    def _left(self, call: MacroCall, args: Sequence[str], block: _Stretch | None, inner: str) -> str:
         """A call nobody could work out. Of the end of its block SillyTavern leaves the last braces alone."""
         if block is None or self._run.ctx.ours:
             return self._written(call, args) + self._as_it_was(block, inner)
@@ -305,7 +305,7 @@ class _Walk:
     def _end_of(self, block: _Stretch) -> int:
         return block.calls[block.last].end
 
-    def _written(self, call: Call, args: Sequence[str]) -> str:
+    def _written(self, call: MacroCall, args: Sequence[str]) -> str:
         """The call as it was written, with what stands in its arguments worked out."""
         at = call.start
         parts: list[str] = []
@@ -315,7 +315,7 @@ class _Walk:
         parts.append(self._text[at : call.end])
         return "".join(parts)
 
-    def _if(self, call: Call, block: _Stretch | None, place: _Place) -> str:
+    def _if(self, call: MacroCall, block: _Stretch | None, place: _Place) -> str:
         """The branch that is taken; the other is not even looked at."""
         branch = self._stretch(call.args[1]) if block is None else block
         otherwise: _Stretch | None = None
@@ -335,7 +335,7 @@ class _Walk:
         value = _finished(self._inner(taken, inner_place))
         return value if "#" in call.flags else _dedented(value)
 
-    def _holds(self, condition: Span, place: _Place) -> bool:
+    def _holds(self, condition: TextSpan, place: _Place) -> bool:
         """A bare macro name, a variable, a predicate of ours, or text; `!` in front turns it around."""
         run, start = self._run, condition.start
         inverted = self._text.startswith("!", start, condition.end)
@@ -343,7 +343,7 @@ class _Walk:
             start += 1
             while start < condition.end and self._text[start] in SPACE:
                 start += 1
-        told, original = dict(run.told), run.original  # asking is not saying
+        told, original = dict(run.content_macros), run.original  # asking is not saying
         words = "" if condition.calls else self._text[start : condition.end]
         variable = VARIABLE.fullmatch(words)
         name = NAME.fullmatch(words)
@@ -351,16 +351,16 @@ class _Walk:
         if variable is not None:
             value = variables.read(run, variable[1], variable[2])
         elif macro is not None and macro.takes(0):
-            asked = macro.run(run, Called())
+            asked = macro.run(run, Invocation())
             value = words if asked is None else asked
         elif run.ctx.ours and conditions.is_predicate(words):
-            return conditions.holds(words, run.ctx, inverted=inverted)
+            return conditions.is_condition_met(words, run.ctx, inverted=inverted)
         else:
-            value = self._span(Span(start, condition.end, condition.calls), place.deeper())
-        run.told, run.original = told, original
+            value = self._span(TextSpan(start, condition.end, condition.calls), place.deeper())
+        run.content_macros, run.original = told, original
         return variables.is_false(_finished(value)) is inverted
 
-    def _is_ours(self, call: Call) -> bool:
+    def _is_ours(self, call: MacroCall) -> bool:
         """Whether *call* asks for one of our own predicates."""
         if call.key != "if" or not self._run.ctx.ours or not call.args or call.args[0].calls:
             return False

@@ -36,18 +36,18 @@ _OPERATOR = re.compile(r"\+\+|--|\|\|=|\?\?=|\|\||\?\?|==|!=|>=|<=|\+=|-=|=|>|<"
 
 
 @dataclass(slots=True)
-class Span:
+class TextSpan:
     """A stretch of the text and the calls that stand in it, in order."""
 
     start: int
     end: int
-    calls: Sequence[Call]
+    calls: Sequence[MacroCall]
     complete: bool = True
     """False when reading stopped before the end."""
 
 
 @dataclass(slots=True)
-class Call:
+class MacroCall:
     """One `{{…}}`: what it names and where its arguments stand."""
 
     start: int
@@ -55,7 +55,7 @@ class Call:
     name: str
     """As it was typed; for a variable the variable's own name."""
     flags: str
-    args: Sequence[Span]
+    args: Sequence[TextSpan]
     closing: bool = False
     """`{{/name}}`: the end of a block."""
     scope: str = ""
@@ -68,9 +68,9 @@ class Call:
         self.key = self.name.lower()
 
 
-def parse(text: str) -> Span:
+def parse_macros(text: str) -> TextSpan:
     """The calls of *text*, outermost first level."""
-    found: list[Call] = []
+    found: list[MacroCall] = []
     open_: list[tuple[int, int, re.Match[str] | None]] = []  # where, how many calls came before, how it begins
     last_end = text.rfind("}}")
     at, left = 0, MAX_OPENINGS
@@ -82,19 +82,19 @@ def parse(text: str) -> Span:
             continue
         left -= (at - start) // 2
         if left < 0:
-            return Span(0, len(text), found, complete=False)
+            return TextSpan(0, len(text), found, complete=False)
         plain = _PLAIN.match(text, at)
         head = None if plain else _HEAD.match(text, at)
         if at - start > 3:  # a run of braces: the last two open this call, the pairs before them may hold it
             open_.extend((place, len(found), None) for place in range(start + (at - start) % 2, at - 2, 2))
         if plain is not None:
-            found.append(Call(at - 2, plain.end(), plain[1], "", ()))
+            found.append(MacroCall(at - 2, plain.end(), plain[1], "", ()))
             at = plain.end()
         elif head is not None or not _in_comment(open_):
             open_.append((at - 2, len(found), head))
             if head is not None and head[3] and (strange := _STRANGE.match(text, head.end())) is not None:
                 at = strange.end()
-    return Span(0, len(text), found)
+    return TextSpan(0, len(text), found)
 
 
 def _in_comment(open_: Sequence[tuple[int, int, re.Match[str] | None]]) -> bool:
@@ -102,7 +102,7 @@ def _in_comment(open_: Sequence[tuple[int, int, re.Match[str] | None]]) -> bool:
     return head is not None and bool(head[2])
 
 
-def _close(text: str, found: list[Call], start: int, first: int, head: re.Match[str] | None, end: int) -> None:
+def _close(text: str, found: list[MacroCall], start: int, first: int, head: re.Match[str] | None, end: int) -> None:
     """Puts a call in the place of its inner ones. What is not written like a call is text, and they stay."""
     stop = end - 2
     if head is None:
@@ -119,47 +119,47 @@ def _close(text: str, found: list[Call], start: int, first: int, head: re.Match[
         alone = sign in ("", "++", "--")
         if alone and value < stop and (sign or not _STRAY.fullmatch(text, value, stop)):
             return
-        args = () if alone else (trimmed(text, value, stop, found[first:]),)
-        call = Call(start, end, variable, flags, args, scope=scope, operator=sign)
+        args = () if alone else (trim_span(text, value, stop, found[first:]),)
+        call = MacroCall(start, end, variable, flags, args, scope=scope, operator=sign)
     elif closing:
-        call = Call(start, end, name, flags, (), closing=True)
+        call = MacroCall(start, end, name, flags, (), closing=True)
     elif at < stop and at == after and text[at] != ":" and name != COMMENT:
         return
     else:
-        call = Call(start, end, name, flags, _arguments(text, at, stop, found[first:]))
+        call = MacroCall(start, end, name, flags, _arguments(text, at, stop, found[first:]))
     del found[first:]
     found.append(call)
 
 
-def _arguments(text: str, at: int, stop: int, inner: list[Call]) -> Sequence[Span]:
+def _arguments(text: str, at: int, stop: int, inner: list[MacroCall]) -> Sequence[TextSpan]:
     """`::` begins a list; `:` or a space begins one argument that may hold colons."""
     if at == stop:
         return ()
     if text.startswith("::", at, stop):
         return _listed(text, at + 2, stop, inner)
-    return (trimmed(text, at + 1 if text[at] == ":" else at, stop, inner),)
+    return (trim_span(text, at + 1 if text[at] == ":" else at, stop, inner),)
 
 
-def _listed(text: str, at: int, stop: int, inner: list[Call]) -> Sequence[Span]:
-    args: list[Span] = []
+def _listed(text: str, at: int, stop: int, inner: list[MacroCall]) -> Sequence[TextSpan]:
+    args: list[TextSpan] = []
     start, first = at, 0
     for index in range(len(inner) + 1):
         edge = inner[index].start if index < len(inner) else stop
         while len(args) < MAX_ARGS - 1 and (cut := text.find("::", at, edge)) >= 0:
-            args.append(trimmed(text, start, cut, inner[first:index]))
+            args.append(trim_span(text, start, cut, inner[first:index]))
             start, first, at = cut + 2, index, cut + 2
         if index < len(inner):
             at = inner[index].end
-    args.append(trimmed(text, start, stop, inner[first:]))
+    args.append(trim_span(text, start, stop, inner[first:]))
     return args
 
 
-def trimmed(text: str, start: int, end: int, calls: Sequence[Call]) -> Span:
+def trim_span(text: str, start: int, end: int, calls: Sequence[MacroCall]) -> TextSpan:
     """The span without the blanks at its ends."""
     start = _skip(text, start, end)
     while end > start and text[end - 1] in SPACE:
         end -= 1
-    return Span(start, end, calls)
+    return TextSpan(start, end, calls)
 
 
 def _skip(text: str, at: int, stop: int) -> int:

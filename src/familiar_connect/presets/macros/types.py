@@ -70,7 +70,7 @@ class Expansion:
     """What became of a text: the text, and what the reader of a report wants to know."""
 
     text: str
-    told: frozenset[str] = frozenset()
+    content_macros: frozenset[str] = frozenset()
     """Content macros (`description`, `personality`, `scenario`, `persona`, …) that came out non-empty."""
     unknown: tuple[str, ...] = ()
     """Macro names that were not known, in order, each once."""

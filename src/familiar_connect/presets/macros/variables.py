@@ -12,8 +12,8 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
+from familiar_connect.presets.macros.evaluation import MAX_OUTPUT, Evaluation, Invocation, Macro, MacroHandler
 from familiar_connect.presets.macros.parse import SPACE
-from familiar_connect.presets.macros.run import MAX_OUTPUT, Called, Handler, Macro, Run
 
 MAX_INDEX = 10_000
 """The farthest place in a list that may be set; a list is filled up to it."""
@@ -39,7 +39,7 @@ def number_of(text: str) -> float | None:
     return float(text) if _NUMBER.fullmatch(text) else None
 
 
-def written(number: float) -> str:
+def format_number(number: float) -> str:
     """*number* the way a browser prints it."""
     if number != number:
         return "NaN"
@@ -62,26 +62,26 @@ def is_false(text: str) -> bool:
     return not text or (len(text) < 64 and text.strip(SPACE).lower() in _FALSE)
 
 
-def read(run: Run, scope: str, name: str) -> str:
+def read(run: Evaluation, scope: str, name: str) -> str:
     """The variable's value; nothing when it was never set."""
     value = _store(run, scope).get(name, "")
     run.spend(len(value))
-    return normal(value)
+    return normalize_number(value)
 
 
-def normal(value: str) -> str:
+def normalize_number(value: str) -> str:
     number = None if not value.strip(SPACE) else number_of(value)
-    return value if number is None else written(number)
+    return value if number is None else format_number(number)
 
 
-def write(run: Run, scope: str, name: str, value: str) -> None:
+def write(run: Evaluation, scope: str, name: str, value: str) -> None:
     """Keeps *value*, cut to what all variables together may hold."""
     store = _store(run, scope)
-    if run.kept is None:
+    if run.variable_chars is None:
         every = (run.ctx.variables.local, run.ctx.variables.shared)
-        run.kept = sum(len(key) + len(held) for store in every for key, held in store.items())
+        run.variable_chars = sum(len(key) + len(held) for store in every for key, held in store.items())
     before = len(name) + len(store[name]) if name in store else 0
-    room = MAX_OUTPUT - (run.kept - before) - len(name)
+    room = MAX_OUTPUT - (run.variable_chars - before) - len(name)
     if len(value) > room:
         run.limits["output"] = None
         if room < 0:
@@ -89,10 +89,10 @@ def write(run: Run, scope: str, name: str, value: str) -> None:
         value = value[:room]
     run.spend(len(name) + len(value))
     store[name] = value
-    run.kept += len(name) + len(value) - before
+    run.variable_chars += len(name) + len(value) - before
 
 
-def add(run: Run, scope: str, name: str, value: str, *, counts: bool = False) -> str:
+def add(run: Evaluation, scope: str, name: str, value: str, *, counts: bool = False) -> str:
     """Adds numbers, appends to a list, joins anything else; the new value. A list keeps what *counts* as a number."""
     current = read(run, scope, name)
     if current.lstrip(SPACE).startswith("["):
@@ -109,8 +109,8 @@ def add(run: Run, scope: str, name: str, value: str, *, counts: bool = False) ->
     total = left + right
     if total != total:
         return ""
-    write(run, scope, name, written(total))
-    return written(total)
+    write(run, scope, name, format_number(total))
+    return format_number(total)
 
 
 def _plain_number(text: str) -> int | float:
@@ -118,12 +118,12 @@ def _plain_number(text: str) -> int | float:
     return int(number) if number.is_integer() else number
 
 
-def step(run: Run, scope: str, name: str, by: int) -> str:
+def step(run: Evaluation, scope: str, name: str, by: int) -> str:
     """Counts up or down; the new value."""
     return add(run, scope, name, str(by), counts=True)
 
 
-def shorthand(run: Run, scope: str, name: str, operator: str, value: str) -> str:
+def evaluate_shorthand(run: Evaluation, scope: str, name: str, operator: str, value: str) -> str:
     """`{{.name op value}}`: assignments say nothing, everything else says what it came to."""
     if operator == "":
         return read(run, scope, name)
@@ -136,7 +136,7 @@ def shorthand(run: Run, scope: str, name: str, operator: str, value: str) -> str
     if operator == "-=":
         taken = number_of(value)
         if taken is not None:
-            add(run, scope, name, written(-taken), counts=True)
+            add(run, scope, name, format_number(-taken), counts=True)
         return ""
     if operator in ("++", "--"):
         return step(run, scope, name, 1 if operator == "++" else -1)
@@ -178,12 +178,12 @@ _COMPARED: dict[str, Callable[[str, str], bool]] = {
 }
 
 
-def read_key(run: Run, scope: str, name: str, key: str) -> str:
+def read_key(run: Evaluation, scope: str, name: str, key: str) -> str:
     """One entry of a variable that holds a list or an object."""
     value = _store(run, scope).get(name, "")
     held = _json(run, value)
     if held is None:
-        return "0" if value.strip(SPACE) == "null" else normal(value)
+        return "0" if value.strip(SPACE) == "null" else normalize_number(value)
     number = number_of(key)
     found: Any = _MISSING
     if isinstance(held, list | str) and key == "length":
@@ -191,21 +191,21 @@ def read_key(run: Run, scope: str, name: str, key: str) -> str:
     elif isinstance(held, list | str) and number is not None and number == number // 1 and 0 <= number < len(held):
         found = held[int(number)]
     elif isinstance(held, dict):
-        found = held.get(written(number) if number is not None and key.strip(SPACE) else key, _MISSING)
+        found = held.get(format_number(number) if number is not None and key.strip(SPACE) else key, _MISSING)
     if found is _MISSING:
         return ""
     if isinstance(found, str):
-        return normal(found)
-    return written(float(found)) if isinstance(found, int | float) else _dumps(found)
+        return normalize_number(found)
+    return format_number(float(found)) if isinstance(found, int | float) else _dumps(found)
 
 
-def write_key(run: Run, scope: str, name: str, key: str, value: str) -> None:
+def write_key(run: Evaluation, scope: str, name: str, key: str, value: str) -> None:
     """Sets one entry; a variable that was never set becomes a list or an object, as the key suggests."""
     number = number_of(key)
     text = _store(run, scope).get(name)
     held: Any = ({} if number is None else []) if text in (None, "null") else _json(run, text or "")
     if isinstance(held, dict):
-        held[key if number is None else written(number)] = value
+        held[key if number is None else format_number(number)] = value
     elif isinstance(held, list) and number is not None and number == number // 1 and 0 <= number <= MAX_INDEX:
         place = int(number)
         held.extend([None] * (place + 1 - len(held)))
@@ -215,11 +215,11 @@ def write_key(run: Run, scope: str, name: str, key: str, value: str) -> None:
     write(run, scope, name, _dumps(held))
 
 
-def _store(run: Run, scope: str) -> dict[str, str]:
+def _store(run: Evaluation, scope: str) -> dict[str, str]:
     return run.ctx.variables.shared if scope == "$" else run.ctx.variables.local
 
 
-def _json(run: Run, text: str) -> Any:
+def _json(run: Evaluation, text: str) -> Any:
     """What *text* says as JSON; None when it does not, or when it is nested beyond reading."""
     run.spend(_JSON_COST * len(text))
     try:
@@ -235,38 +235,38 @@ def _dumps(value: Any) -> str:
         return ""
 
 
-def _delete(run: Run, scope: str, name: str) -> None:
+def _delete(run: Evaluation, scope: str, name: str) -> None:
     held = _store(run, scope).pop(name, None)
-    if held is not None and run.kept is not None:
-        run.kept -= len(name) + len(held)
+    if held is not None and run.variable_chars is not None:
+        run.variable_chars -= len(name) + len(held)
 
 
 def _handlers(scope: str) -> dict[str, Macro]:
     word = "globalvar" if scope == "$" else "var"
 
-    def macro(name: str, run: Handler, count: int) -> tuple[str, Macro]:
+    def macro(name: str, run: MacroHandler, count: int) -> tuple[str, Macro]:
         return name, Macro(name, run, least=count, most=count)
 
-    def named(handler: Handler) -> Handler:
+    def named(handler: MacroHandler) -> MacroHandler:
         """What changes a variable needs its name."""
         return lambda run, called: handler(run, called) if called.args[0] else None
 
-    def exists(run: Run, called: Called) -> str:
+    def exists(run: Evaluation, called: Invocation) -> str:
         return "true" if called.args[0] in _store(run, scope) else "false"
 
-    def delete(run: Run, called: Called) -> str:
+    def delete(run: Evaluation, called: Invocation) -> str:
         _delete(run, scope, called.args[0])
         return ""
 
-    def add_(run: Run, called: Called) -> str:
+    def add_(run: Evaluation, called: Invocation) -> str:
         add(run, scope, *called.args)
         return ""
 
-    def set_(run: Run, called: Called) -> str:
+    def set_(run: Evaluation, called: Invocation) -> str:
         write(run, scope, called.args[0], called.args[1])
         return ""
 
-    def set_key(run: Run, called: Called) -> str:
+    def set_key(run: Evaluation, called: Invocation) -> str:
         write_key(run, scope, *called.args)
         return ""
 

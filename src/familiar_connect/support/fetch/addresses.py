@@ -18,7 +18,7 @@ from familiar_connect.errors import FetchError
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 """Host and port → the addresses behind them."""
-Allowed = Callable[[Address], bool]
+IsAllowed = Callable[[Address], bool]
 
 MAX_URL_CHARS = 4_096
 MAX_ADDRESSES = 16
@@ -32,7 +32,7 @@ _RELAYS = ipaddress.ip_network("192.88.99.0/24")
 
 
 @dataclass(frozen=True)
-class Target:
+class FetchTarget:
     """A URL taken apart, as far as connecting needs it."""
 
     scheme: str
@@ -72,7 +72,7 @@ def is_public(address: Address) -> bool:
     return address.is_global and not any(inner)
 
 
-def read_url(url: str, *, ports: frozenset[int] | None = frozenset(DEFAULT_PORTS.values())) -> Target:
+def read_url(url: str, *, ports: frozenset[int] | None = frozenset(DEFAULT_PORTS.values())) -> FetchTarget:
     """*url* taken apart; `FetchError` for what is never asked. *ports* None allows all."""
     if len(url) > MAX_URL_CHARS or any(char.isspace() or ord(char) < 32 for char in url) or "\\" in url:
         raise FetchError("its address is malformed")
@@ -91,10 +91,10 @@ def read_url(url: str, *, ports: frozenset[int] | None = frozenset(DEFAULT_PORTS
     port = port or DEFAULT_PORTS[scheme]
     if ports is not None and port not in ports:
         raise FetchError("its address names an unusual port")
-    return Target(scheme, host, port, urlunsplit(("", "", parts.path or "/", parts.query, "")))
+    return FetchTarget(scheme, host, port, urlunsplit(("", "", parts.path or "/", parts.query, "")))
 
 
-async def checked_addresses(target: Target, resolve: Resolve, allowed: Allowed = is_public) -> list[Address]:
+async def resolve_allowed(target: FetchTarget, resolve: Resolve, allowed: IsAllowed = is_public) -> list[Address]:
     """Where *target* may be reached; `FetchError` unless every address behind its name is *allowed*."""
     try:
         found = list(await resolve(target.host, target.port))
@@ -114,7 +114,7 @@ async def checked_addresses(target: Target, resolve: Resolve, allowed: Allowed =
     return list(dict.fromkeys(addresses))
 
 
-async def look_up(host: str, port: int) -> list[str]:
+async def resolve_host(host: str, port: int) -> list[str]:
     """The addresses the system knows for *host*."""
     loop = asyncio.get_running_loop()
     try:

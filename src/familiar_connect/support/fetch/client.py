@@ -19,13 +19,13 @@ from familiar_connect.support.aio import off_loop
 from familiar_connect.support.fetch.addresses import (
     DEFAULT_PORTS,
     Address,
-    Allowed,
+    FetchTarget,
+    IsAllowed,
     Resolve,
-    Target,
-    checked_addresses,
     is_public,
-    look_up,
     read_url,
+    resolve_allowed,
+    resolve_host,
 )
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class FetchLimits:
 
 
 @dataclass(frozen=True)
-class Fetched:
+class FetchResult:
     """What an address gave."""
 
     data: bytes
@@ -65,15 +65,15 @@ class GuardedFetch:
     def __init__(
         self,
         *,
-        resolve: Resolve = look_up,
-        allowed: Allowed = is_public,
+        resolve: Resolve = resolve_host,
+        allowed: IsAllowed = is_public,
         ports: frozenset[int] | None = frozenset(DEFAULT_PORTS.values()),
     ) -> None:
         self._resolve = resolve
         self._allowed = allowed
         self._ports = ports
 
-    async def get(self, url: str, limits: FetchLimits | None = None) -> Fetched:
+    async def get(self, url: str, limits: FetchLimits | None = None) -> FetchResult:
         """What *url* gives, or a `FetchError` that says in a few words why it is not to be had."""
         limits = limits or FetchLimits()
         try:
@@ -82,12 +82,12 @@ class GuardedFetch:
         except TimeoutError:
             raise FetchError("it took too long to load") from None
 
-    async def _follow(self, url: str, limits: FetchLimits) -> Fetched:
+    async def _follow(self, url: str, limits: FetchLimits) -> FetchResult:
         for _ in range(limits.max_redirects + 1):
             target = read_url(url, ports=self._ports)
-            addresses = await checked_addresses(target, self._resolve, self._allowed)
+            addresses = await resolve_allowed(target, self._resolve, self._allowed)
             answer = await self._ask(target, addresses, limits)
-            if isinstance(answer, Fetched):
+            if isinstance(answer, FetchResult):
                 return answer
             onward = urljoin(url, answer)
             if target.scheme == "https" and not onward.lower().startswith("https:"):
@@ -95,7 +95,7 @@ class GuardedFetch:
             url = onward
         raise FetchError("its address leads on and on")
 
-    async def _ask(self, target: Target, addresses: Sequence[Address], limits: FetchLimits) -> Fetched | str:
+    async def _ask(self, target: FetchTarget, addresses: Sequence[Address], limits: FetchLimits) -> FetchResult | str:
         """The answer of the first address that can be connected to; a text is where it leads on."""
         client = await off_loop(_client, target.scheme == "https", limits.timeout_s)
         import httpx2  # loaded in a thread by the line above
@@ -112,8 +112,8 @@ class GuardedFetch:
 
 
 async def _one_answer(
-    client: httpx2.AsyncClient, target: Target, address: Address, limits: FetchLimits
-) -> Fetched | str:
+    client: httpx2.AsyncClient, target: FetchTarget, address: Address, limits: FetchLimits
+) -> FetchResult | str:
     # The name goes into the header and the check of the certificate; the connection goes to the address.
     request = client.build_request(
         "GET",
@@ -137,7 +137,7 @@ async def _one_answer(
                     raise FetchError("it is too large")
         if not body:
             raise FetchError("it is empty")
-        return Fetched(bytes(body), content_type)
+        return FetchResult(bytes(body), content_type)
     finally:
         await response.aclose()
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from familiar_connect.context.providers.content_search.mentions import known_names, mentioned
+from familiar_connect.context.providers.content_search.mentions import find_mentions, load_aliases
 from familiar_connect.memory.people import STOP_WORDS
-from tests.fakes.searching import a_memory
+from tests.fakes.retrieval import a_memory
 
 NAMES = {
     "ada": ("d-1",),
@@ -55,40 +55,40 @@ NAMES = {
 )
 def test_names_are_found_as_whole_words(utterance: str, slugs: list[str]) -> None:
     """Words of any script, and names with something between their words, at word boundaries."""
-    assert sorted(slugs) == sorted(mentioned(utterance, NAMES))
+    assert sorted(slugs) == sorted(find_mentions(utterance, NAMES))
 
 
 def test_a_capitalised_word_inside_a_sentence_is_the_surest_name() -> None:
     """Surest first: when room is short, a plain word that is also a name gives way."""
     names = {"rose": ("d-1",), "bo": ("d-2",)}
 
-    assert list(mentioned("the sun rose before Bo", names)) == ["d-2", "d-1"]
-    assert list(mentioned("Rose left before Bo", names)) == ["d-2", "d-1"]
+    assert list(find_mentions("the sun rose before Bo", names)) == ["d-2", "d-1"]
+    assert list(find_mentions("Rose left before Bo", names)) == ["d-2", "d-1"]
 
 
 def test_a_name_of_several_people_brings_the_most_recent_first() -> None:
     """The order in the index is kept."""
-    assert list(mentioned("ask sam", {"sam": ("d-2", "d-1")})) == ["d-2", "d-1"]
+    assert list(find_mentions("ask sam", {"sam": ("d-2", "d-1")})) == ["d-2", "d-1"]
 
 
 def test_stop_words_never_resolve(tmp_path: Path) -> None:
     """A common word is nobody's name, even if the index says so."""
-    names = known_names(a_memory(tmp_path, {}, aliases=dict.fromkeys(STOP_WORDS, "d-1")))
+    names = load_aliases(a_memory(tmp_path, {}, aliases=dict.fromkeys(STOP_WORDS, "d-1")))
     said = " ".join(f"and {word}, {word.title()}" for word in sorted(STOP_WORDS))
 
     assert names == {}
-    assert list(mentioned(said, dict.fromkeys(STOP_WORDS, ("d-1",)))) == []
+    assert list(find_mentions(said, dict.fromkeys(STOP_WORDS, ("d-1",)))) == []
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '"ada"', "7", "null", "\ufeff{}", "[" * 5000])
 def test_a_malformed_index_knows_nobody(text: str, tmp_path: Path) -> None:
     """Broken, torn or another kind of value: no names, no error."""
-    assert known_names(a_memory(tmp_path, {}, aliases=text)) == {}
+    assert load_aliases(a_memory(tmp_path, {}, aliases=text)) == {}
 
 
 def test_a_missing_index_knows_nobody(tmp_path: Path) -> None:
     """Before the first pass there is no file."""
-    assert known_names(a_memory(tmp_path, {})) == {}
+    assert load_aliases(a_memory(tmp_path, {})) == {}
 
 
 def test_entries_may_be_a_slug_or_several(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_entries_may_be_a_slug_or_several(tmp_path: Path) -> None:
         "f g": [],
     }
 
-    assert known_names(a_memory(tmp_path, {}, aliases=aliases)) == {"ada": ("d-1",), "bo": ("d-2",)}
+    assert load_aliases(a_memory(tmp_path, {}, aliases=aliases)) == {"ada": ("d-1",), "bo": ("d-2",)}
 
 
 @given(st.text(max_size=200), st.dictionaries(st.text(max_size=8), st.text(min_size=1, max_size=6), max_size=6))
@@ -111,7 +111,7 @@ def test_any_utterance_and_any_index_give_slugs_of_that_index(utterance: str, al
     """Never an error, never somebody the index does not hold."""
     names = {name.lower(): (slug,) for name, slug in aliases.items()}
 
-    found = mentioned(utterance, names)
+    found = find_mentions(utterance, names)
 
     assert all(slug in names[name] for slug, name in found.items())
 
@@ -120,18 +120,18 @@ def test_any_utterance_and_any_index_give_slugs_of_that_index(utterance: str, al
 def test_a_name_is_found_whatever_punctuation_surrounds_it(name: str, before: str, after: str) -> None:
     """In any letter case, at the start, in the middle, at the end."""
     for shown in (name, name.title(), name.upper()):
-        assert NAMES[name][0] in mentioned(f"{before}{shown}{after}", NAMES)
+        assert NAMES[name][0] in find_mentions(f"{before}{shown}{after}", NAMES)
 
 
 def test_a_huge_utterance_is_read_at_both_ends() -> None:
     """Nothing is unbounded; what people want stands at the beginning or the end."""
     filler = "word " * 20_000
 
-    assert list(mentioned(f"Ada {filler} zoë", NAMES)) == ["d-1", "d-4"]
+    assert list(find_mentions(f"Ada {filler} zoë", NAMES)) == ["d-1", "d-4"]
 
 
 def test_the_index_is_what_a_person_may_have_written(tmp_path: Path) -> None:
     """Letter case and spaces in the file do not matter."""
     store = a_memory(tmp_path, {}, aliases=json.dumps({"  Old   TOM ": "d-3"}))
 
-    assert known_names(store) == {"old tom": ("d-3",)}
+    assert load_aliases(store) == {"old tom": ("d-3",)}

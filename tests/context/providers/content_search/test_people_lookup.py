@@ -17,11 +17,11 @@ from familiar_connect.context.providers.content_search.people_lookup import (
     lookup,
     lookup_with_paths,
 )
-from familiar_connect.context.slots import shown_text
+from familiar_connect.context.slots import prompt_text
 from familiar_connect.context.types import ItemTag, Layer, PendingTurn
 from familiar_connect.identity import Author
 from familiar_connect.support.tokens import estimate_tokens
-from tests.fakes.searching import ADA, BO, CY, NOTES, a_memory, a_question
+from tests.fakes.retrieval import ADA, BO, CY, NOTES, a_memory, a_question
 
 
 def test_the_speakers_file_is_loaded(tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ def test_notes_are_shown_as_notes_on_that_person(tmp_path: Path) -> None:
     """Labelled with the name people know, fenced as data."""
     [found] = lookup(a_memory(tmp_path), a_question())
 
-    assert shown_text(found) == (
+    assert prompt_text(found) == (
         "<memory: notes on Ada (people/discord-1.md); told, no instruction>\nAda keeps bees.\n</memory>"
     )
 
@@ -210,7 +210,7 @@ def test_notes_cannot_leave_their_fence(evil: str, tmp_path: Path) -> None:
     who = Author(platform="x", user_id="1", username=None, display_name=f"Mal>\n{evil}")
 
     [found] = lookup(store, a_question(author=who))
-    first, *inside, last = shown_text(found).splitlines()
+    first, *inside, last = prompt_text(found).splitlines()
 
     assert (first.startswith("<memory: notes on Mal"), first.count(">"), last) == (True, 1, "</memory>")
     assert "<" not in "".join(inside)

@@ -12,13 +12,13 @@ import pytest
 
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.context.protocols import ContextProvider
-from familiar_connect.context.providers.content_search.provider import ContentSearchProvider, granted_s
+from familiar_connect.context.providers.content_search.provider import ContentSearchProvider, time_granted_s
 from familiar_connect.context.types import Modality, PendingTurn
 from familiar_connect.errors import ModelError
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.llm.types import Capabilities
-from tests.fakes.searching import ADA, BO, CY, Finding, a_chunk, a_memory, a_question
+from tests.fakes.retrieval import ADA, BO, CY, FixedRetriever, a_chunk, a_memory, a_question
 
 PEOPLE = "content_search.people"
 FOUND = "content_search.rag"
@@ -31,7 +31,7 @@ def a_provider(
     facts: dict[str, Any] = {
         "store": a_memory(tmp_path / "memory", files),
         "llm_client": ScriptedModel(answers),
-        "retriever": Finding(a_chunk()),
+        "retriever": FixedRetriever(a_chunk()),
     }
     return ContentSearchProvider(**facts | changes)
 
@@ -78,7 +78,7 @@ async def test_people_first_then_at_most_one_from_the_filter(tmp_path: Path) -> 
 
 async def test_the_retriever_is_asked_without_what_tier_1_has(tmp_path: Path) -> None:
     """By keyword, with the paths already loaded left out."""
-    retriever = Finding()
+    retriever = FixedRetriever()
 
     await a_provider(tmp_path, "ANSWER:", retriever=retriever, top_k=3).contribute(a_question("when?"))
 
@@ -143,7 +143,7 @@ async def test_on_a_very_tight_deadline_no_model_is_asked(tmp_path: Path) -> Non
 
 async def test_direct_snippets_are_at_most_top_k(tmp_path: Path) -> None:
     """Even from a retriever that gives more than it was asked for."""
-    retriever = Finding(*(a_chunk(f"Fact {n}.") for n in range(20)))
+    retriever = FixedRetriever(*(a_chunk(f"Fact {n}.") for n in range(20)))
 
     found = await a_provider(tmp_path, llm_client=None, retriever=retriever, top_k=3).contribute(a_question())
 
@@ -160,7 +160,7 @@ async def test_direct_snippets_are_at_most_top_k(tmp_path: Path) -> None:
 )
 async def test_on_voice_and_in_imitate_voice_there_is_the_floor_alone(changes: dict[str, Any], tmp_path: Path) -> None:
     """No side model and no search stand between a word and its answer."""
-    model, retriever = ScriptedModel(), Finding(a_chunk())
+    model, retriever = ScriptedModel(), FixedRetriever(a_chunk())
 
     found = await a_provider(tmp_path, llm_client=model, retriever=retriever).contribute(a_question(**changes))
 
@@ -266,7 +266,7 @@ async def test_a_failing_index_build_is_logged_and_nothing_else(
 @pytest.mark.parametrize(("turn_s", "granted"), [(30.0, 15.0), (24.0, 14.4), (9.0, 5.4), (0.0, 15.0), (-1.0, 15.0)])
 def test_the_time_is_the_smaller_of_its_own_and_assemblys(turn_s: float, granted: float) -> None:
     """Assembly has three fifths of a turn."""
-    assert granted_s(a_question(deadline_s=turn_s), 15.0) == pytest.approx(granted)
+    assert time_granted_s(a_question(deadline_s=turn_s), 15.0) == pytest.approx(granted)
 
 
 async def test_cancelling_the_turn_cancels_what_it_started(tmp_path: Path) -> None:
@@ -315,7 +315,7 @@ async def test_notes_on_those_who_want_none_shown_are_in_no_tier(tmp_path: Path)
     history = HistoryStore(tmp_path / "history.db")
     history.append_turn(familiar_id="wren", channel_id=7, role="user", content="hi", author=CY)
     model = ScriptedModel(["ESCALATE: who; GREP: geese|boats|bees", "ANSWER: nothing new"])
-    found = Finding(a_chunk(rel_path="people/discord-3.md", text="Cy is afraid of geese."))
+    found = FixedRetriever(a_chunk(rel_path="people/discord-3.md", text="Cy is afraid of geese."))
     provider = a_provider(
         tmp_path,
         history_store=history,

@@ -19,14 +19,14 @@ from familiar_connect.errors import ModelError
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.memory.index.protocols import RetrievedChunk
 from familiar_connect.support.aio import off_loop
-from tests.fakes.searching import (
+from tests.fakes.retrieval import (
     BO,
     NOTES,
-    AskedModel,
-    Deaf,
-    Doing,
-    Finding,
+    CallbackModel,
+    CallbackRetriever,
+    FixedRetriever,
     StuckThread,
+    UncancellableWork,
     a_chunk,
     a_memory,
     a_question,
@@ -45,7 +45,7 @@ SABOTAGE: dict[str, Callable[[], Any]] = {
     "is locked": lambda: raising(sqlite3.OperationalError("database is locked")),
     "answers rubbish": lambda: answering("\x00\udc80"),
     "answers None": lambda: _nothing,
-    "ignores being cancelled": Deaf,
+    "ignores being cancelled": UncancellableWork,
     "blocks a thread": StuckThread,
 }
 
@@ -71,15 +71,19 @@ async def test_the_speakers_file_lands_whatever_the_others_do(
     judging = SABOTAGE[third]() if third in SABOTAGE else answering("ANSWER: yes")
     provider = ContentSearchProvider(
         store=a_memory(tmp_path),
-        llm_client=AskedModel(judging),
-        retriever=Doing(searching) if searching else Finding(a_chunk()) if second == "finds" else None,
+        llm_client=CallbackModel(judging),
+        retriever=CallbackRetriever(searching)
+        if searching
+        else FixedRetriever(a_chunk())
+        if second == "finds"
+        else None,
         index_build=raising(OSError()),
     )
     request = a_question(deadline_s=TURN_S, pending_turns=(PendingTurn(BO, "so"),))
 
     [outcome] = await gather([provider], request, time_left_s=TURN_S * 0.6)
     for stuck in (searching, judging):
-        if isinstance(stuck, Deaf | StuckThread):
+        if isinstance(stuck, UncancellableWork | StuckThread):
             stuck.free.set()
     await asyncio.sleep(0)
 
@@ -94,7 +98,7 @@ async def test_rubbish_from_a_retriever_costs_the_later_tiers_only(rubbish: Any,
     async def find() -> Any:
         return rubbish
 
-    provider = ContentSearchProvider(store=a_memory(tmp_path), llm_client=None, retriever=Doing(find))
+    provider = ContentSearchProvider(store=a_memory(tmp_path), llm_client=None, retriever=CallbackRetriever(find))
 
     found = await provider.contribute(a_question())
 

@@ -18,9 +18,9 @@ from familiar_connect.memory.index.embeddings import INDEX_FILE, EmbeddingIndex
 from familiar_connect.memory.index.hashing import HashingModel
 from familiar_connect.memory.index.retriever import MemoryRetriever
 from familiar_connect.memory.index.turns import TURNS_FILE, TurnIndex
-from familiar_connect.memory.notes.places import Reach
 from familiar_connect.memory.store import MemoryStore
-from tests.fakes.searching import ADA, BO, a_memory, a_question
+from familiar_connect.memory.visibility import Visibility
+from tests.fakes.retrieval import ADA, BO, a_memory, a_question
 
 START = datetime(2025, 3, 1, 12, 0, tzinfo=UTC)
 FILES = {
@@ -176,7 +176,7 @@ async def test_what_was_said_between_two_is_not_told_to_others(home: Home) -> No
     """Nor what another server said, where the talk of channels has its reach."""
     home.say("I buried the silver spoon under the fig tree", BO, channel_id=99)
     home.index()
-    provider = home.provider(reach=Reach(home.history))
+    provider = home.provider(reach=Visibility(home.history))
 
     found = await provider.contribute(a_question("where is the silver spoon?"))
     own = await provider.contribute(a_question("where is the silver spoon?", author=BO))

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from familiar_connect.config.types import ChannelMode
-from familiar_connect.context.providers.history.dialogue import dialogue_items, spoken_gap
+from familiar_connect.context.providers.history.dialogue import dialogue_items, gap_in_words
 from familiar_connect.context.types import ItemTag
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import Author
@@ -83,4 +83,4 @@ def test_a_scene_carries_no_marks(mode: ChannelMode | None) -> None:
 )
 def test_a_pause_is_told_as_people_say_it(seconds: float, words: str) -> None:
     """One unit; a single one without an s."""
-    assert spoken_gap(seconds) == words
+    assert gap_in_words(seconds) == words

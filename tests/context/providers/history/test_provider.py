@@ -20,7 +20,7 @@ from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import Author
 from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.llm.types import Capabilities, Message
-from familiar_connect.support.clock import HandClock
+from familiar_connect.support.clock import ManualClock
 from familiar_connect.support.tokens import estimate_tokens
 from tests.fakes.context import ADA, BO, a_request
 
@@ -31,7 +31,7 @@ class World:
     """A store with a clock, and short ways to fill it."""
 
     def __init__(self) -> None:
-        self.clock = HandClock(datetime(2026, 3, 1, 12, 0, tzinfo=UTC))
+        self.clock = ManualClock(datetime(2026, 3, 1, 12, 0, tzinfo=UTC))
         self.store = HistoryStore(":memory:", clock=self.clock)
 
     def say(self, content: str, channel: int = 7, author: Author | None = ADA, mode: Any = None) -> HistoryTurn:
@@ -151,9 +151,9 @@ async def test_the_summary_is_there_next_turn(world: World) -> None:
     world.fill(25)
     provider, model = world.provider("  The story so far. ", window_size=10)
     first = await told(provider)
-    await provider.refresher.background.settled()
+    await provider.refresher.background.wait_until_idle()
     second = await told(provider)
-    await provider.refresher.background.settled()
+    await provider.refresher.background.wait_until_idle()
 
     assert list(first) == ["history:recent"]
     assert [f"<{n}>" in asked(model) for n in (0, 14, 15)] == [True, True, False]
@@ -168,7 +168,7 @@ async def test_no_summary_is_wanted_while_everything_is_shown(world: World) -> N
     world.fill(10)
     provider, model = world.provider(window_size=10)
     await told(provider)
-    await provider.refresher.background.settled()
+    await provider.refresher.background.wait_until_idle()
 
     assert model.calls == []
 
@@ -180,7 +180,7 @@ async def test_a_refresh_reads_the_summary_and_only_what_is_new(world: World) ->
     for first, turns in ((12, 0), (12, 4), (16, 1)):
         world.fill(turns, first=first)
         await told(provider)
-        await provider.refresher.background.settled()
+        await provider.refresher.background.wait_until_idle()
     prompt = asked(model)
 
     assert len(model.calls) == 2
@@ -194,7 +194,7 @@ async def test_a_long_backlog_is_worked_off_in_bounded_steps(world: World) -> No
     world.fill(30)
     provider, model = world.provider("one", "two", "three", window_size=10, max_turns_per_refresh=8)
     await told(provider)
-    await provider.refresher.background.settled()
+    await provider.refresher.background.wait_until_idle()
     entry = world.store.get_summary(familiar_id="wren")
 
     assert [[f"<{n}>" in asked(model, call) for n in (0, 7, 8, 15, 16, 19)] for call in range(3)] == [
@@ -213,7 +213,7 @@ async def test_a_prompt_is_bounded_in_characters_too(world: World) -> None:
         world.say("y" * 100_000)
     provider, model = world.provider(*["s"] * 12, window_size=2, max_chars_per_refresh=9_000)
     await told(provider)
-    await provider.refresher.background.settled()
+    await provider.refresher.background.wait_until_idle()
 
     assert all(len(call[0].content) < 12_000 for call in model.calls)
 
@@ -223,7 +223,7 @@ async def test_the_summary_is_the_familiars_in_every_channel(world: World) -> No
     world.fill(25)
     provider, _ = world.provider("All of it.", window_size=10)
     await told(provider)
-    await provider.refresher.background.settled()
+    await provider.refresher.background.wait_until_idle()
 
     assert (await told(provider, channel_id=99))["history:summary"].text == "All of it."
 
@@ -244,7 +244,7 @@ async def test_one_flight_at_a_time(world: World) -> None:
     for channel in (7, 8, 7):
         await told(provider, channel_id=channel)
     go.set()
-    await provider.refresher.background.settled()
+    await provider.refresher.background.wait_until_idle()
 
     assert len(model.calls) == 1
 
@@ -266,7 +266,7 @@ async def test_a_failed_refresh_costs_nothing_but_itself(
     provider = HistoryProvider(store=world.store, llm_client=model, window_size=10, summary_timeout_s=0.02)
     with caplog.at_level(logging.WARNING):
         await told(provider)
-        await provider.refresher.background.settled()
+        await provider.refresher.background.wait_until_idle()
 
     assert (world.store.get_summary(familiar_id="wren"), list(await told(provider))) == (None, ["history:recent"])
     assert caplog.records[0].levelno == logging.WARNING
@@ -281,7 +281,7 @@ async def test_a_small_model_is_not_asked(world: World) -> None:
     model = ScriptedModel(capabilities=Capabilities(side_tasks=False))
     provider = HistoryProvider(store=world.store, llm_client=model, window_size=10)
     await told(provider)
-    await provider.refresher.background.settled()
+    await provider.refresher.background.wait_until_idle()
 
     assert (await told(provider))["history:summary"].text == "Ada said: My name is Ada and I love tea."
     assert model.calls == []
@@ -296,7 +296,7 @@ async def test_news_from_elsewhere_is_there_next_turn(world: World) -> None:
     world.say("in the scene", channel=9, mode=ChannelMode.full_rp)
     provider, model = world.provider("Something happened.")
     first = await told(provider, mode=CHAT)
-    await provider.refresher.background.settled()
+    await provider.refresher.background.wait_until_idle()
     second = await told(provider, mode=CHAT)
     news = second["history:cross_channel:9"]
 
@@ -312,10 +312,10 @@ async def test_news_are_refreshed_when_something_new_was_said_there(world: World
     provider, model = world.provider("Old news.", "New news.")
     for _ in range(2):
         await told(provider, mode=CHAT)
-        await provider.refresher.background.settled()
+        await provider.refresher.background.wait_until_idle()
     world.say("new turn", channel=9)
     stale = await told(provider, mode=CHAT)
-    await provider.refresher.background.settled()
+    await provider.refresher.background.wait_until_idle()
 
     assert stale["history:cross_channel:9"].text == "Old news."
     assert [word in asked(model) for word in ("old turn", "Old news.", "new turn")] == [False, True, True]
@@ -328,7 +328,7 @@ async def test_at_most_two_other_channels_are_looked_at(world: World) -> None:
         world.say("x", channel=channel)
     provider, _ = world.provider("a", "b")
     await told(provider, mode=CHAT)
-    await provider.refresher.background.settled()
+    await provider.refresher.background.wait_until_idle()
 
     assert sorted(await told(provider, mode=CHAT)) == ["history:cross_channel:11", "history:cross_channel:12"]
 
@@ -338,7 +338,7 @@ async def test_without_a_mode_nothing_is_heard_from_elsewhere(world: World) -> N
     world.say("x", channel=9)
     provider, model = world.provider()
     await told(provider)
-    await provider.refresher.background.settled()
+    await provider.refresher.background.wait_until_idle()
 
     assert model.calls == []
 
@@ -355,7 +355,7 @@ async def test_in_a_scene_news_stand_where_it_resumes(world: World) -> None:
     world.say("soon after", mode=scene)
     provider, _ = world.provider("Bo was busy.")
     await told(provider, mode=scene)
-    await provider.refresher.background.settled()
+    await provider.refresher.background.wait_until_idle()
     found = await told(provider, mode=scene)
 
     assert list(found) == ["history:recent"]
@@ -377,7 +377,7 @@ async def test_in_a_scene_a_short_pause_tells_nothing(world: World) -> None:
     world.say("after", mode=scene)
     provider, _ = world.provider("Bo was busy.")
     await told(provider, mode=scene)
-    await provider.refresher.background.settled()
+    await provider.refresher.background.wait_until_idle()
 
     assert len((await told(provider, mode=scene))["history:recent"].items) == 2
 
@@ -409,7 +409,7 @@ async def test_private_people_are_neither_shown_nor_summarised(world: World) -> 
         world.say("my own", channel, None, CHAT)
     provider, model = world.provider("the summary", "the news", window_size=3, **privacy.given())
     first = await told(provider, mode=CHAT)
-    await provider.refresher.background.settled()
+    await provider.refresher.background.wait_until_idle()
 
     assert [item.words for item in first["history:recent"].items] == ["plain 5", "my own"]
     assert len(model.calls) == 2
@@ -429,7 +429,7 @@ async def test_where_only_private_people_spoke_no_model_is_asked(world: World) -
     provider, model = world.provider(window_size=2, **privacy.given())
     for _ in range(2):
         assert await told(provider, mode=CHAT) == {}
-        await provider.refresher.background.settled()
+        await provider.refresher.background.wait_until_idle()
     summary = world.store.get_summary(familiar_id="wren")
 
     assert model.calls == []
@@ -445,11 +445,11 @@ async def test_what_was_summarised_before_someone_became_private_is_gone_at_once
         world.say(f"plain {number}", author=BO)
     provider, model = world.provider("Ada's secret", "Bo was plain", window_size=4, **privacy.given())
     await told(provider)
-    await provider.refresher.background.settled()
+    await provider.refresher.background.wait_until_idle()
     assert (await told(provider))["history:summary"].text == "Ada's secret"
     privacy.people = frozenset({ADA.canonical_key})
     after = await told(provider)
-    await provider.refresher.background.settled()
+    await provider.refresher.background.wait_until_idle()
 
     assert "history:summary" not in after
     assert "secret" not in asked(model)
@@ -469,7 +469,7 @@ async def test_a_summary_under_way_when_someone_becomes_private_is_thrown_away(w
     model = Overtaken(["Ada's secret"])
     provider = HistoryProvider(store=world.store, llm_client=model, window_size=2, **privacy.given())
     await told(provider)
-    await provider.refresher.background.settled()
+    await provider.refresher.background.wait_until_idle()
 
     assert len(model.calls) == 1
     assert world.store.get_summary(familiar_id="wren") is None

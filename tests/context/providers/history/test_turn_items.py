@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from familiar_connect.chat.parts import Attachment, Reaction, ReferencedMessage, Sticker, WebhookIdentity
-from familiar_connect.chat.types import Asked, Showing, SimplifiedMessage, Turn
+from familiar_connect.chat.message_parts import Attachment, Reaction, ReferencedMessage, Sticker, WebhookIdentity
+from familiar_connect.chat.types import Showing, SimplifiedMessage, Turn, TurnOptions
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.context.budget import Budgeter
 from familiar_connect.context.messages import is_dialogue
@@ -20,7 +20,7 @@ from familiar_connect.context.render import native_prompt
 from familiar_connect.context.types import ContextItem, Contribution, ItemTag, Layer
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.llm.scripted import ScriptedModel
-from tests.fakes.chat import NOON, a_turn, we_wrote, with_settings, wrote
+from tests.fakes.chat import NOON, a_turn, message_by, our_message, with_settings
 from tests.fakes.context import ADA, BO, a_piece, a_request, an_output
 
 PNG = Attachment(url="https://x/a.png", mime="image/png", filename="a.png", proxy_url="https://p/a.png")
@@ -41,17 +41,19 @@ async def items_of(*messages: Any, mode: ChannelMode | None = None, **more: Any)
 async def test_our_own_entries_are_the_assistants() -> None:
     """B100: other personas are users."""
     hook = WebhookIdentity(webhook_id="7", name="Mira")
-    messages = [we_wrote("hello", 1), wrote("hi from Mira", BO, 2, webhook=hook), wrote("hi", ADA, 3)]
+    messages = [our_message("hello", 1), message_by("hi from Mira", BO, 2, webhook=hook), message_by("hi", ADA, 3)]
     settings = with_settings(alters=("Mira",))
 
     assert [item.role for item in await items_of(*messages, settings=settings)] == ["assistant", "user", "user"]
-    as_mira = await items_of(*messages, settings=settings, asked=Asked(alter="Mira"))
+    as_mira = await items_of(*messages, settings=settings, asked=TurnOptions(alter="Mira"))
     assert [item.role for item in as_mira] == ["user", "assistant", "user"]
 
 
 async def test_while_imitating_the_imitated_person_is_the_assistant() -> None:
     """B100: everybody else is a user, ourselves too."""
-    items = await items_of(we_wrote("hello", 1), wrote("yo", BO, 2), wrote("hi", ADA, 3), asked=Asked(imitate=BO))
+    items = await items_of(
+        our_message("hello", 1), message_by("yo", BO, 2), message_by("hi", ADA, 3), asked=TurnOptions(imitate=BO)
+    )
 
     assert lines(items) == [("user", "Wren: hello"), ("assistant", "yo"), ("user", "Ada: hi")]
 
@@ -59,7 +61,7 @@ async def test_while_imitating_the_imitated_person_is_the_assistant() -> None:
 async def test_a_user_turn_begins_with_the_speaker() -> None:
     """B101, B17: notes stay in front; macros in the words are left alone."""
     target = ReferencedMessage(message_id="0", author=BO, text="tea?")
-    items = await items_of(wrote("yes {{char}} {user}", ADA, 2, reply_to=target))
+    items = await items_of(message_by("yes {{char}} {user}", ADA, 2, reply_to=target))
 
     assert items[0].text == '[System: ref_1 (Ada) answers ref_2 (Bo): "tea?"]\nAda: yes {{char}} {user}'
     assert (items[0].name, items[0].words) == ("Ada", "yes {{char}} {user}")
@@ -67,14 +69,14 @@ async def test_a_user_turn_begins_with_the_speaker() -> None:
 
 async def test_words_of_the_system_get_no_speaker() -> None:
     """B101: a join is nobody's speech."""
-    items = await items_of(wrote("", BO, 1, kind="join"), wrote("hi", ADA, 2))
+    items = await items_of(message_by("", BO, 1, kind="join"), message_by("hi", ADA, 2))
 
     assert (items[0].text, items[0].name, items[0].sender) == ("[System: Bo joined Tea House]", None, None)
 
 
 async def test_own_turns_carry_a_name_where_there_are_alters() -> None:
     """B113: one switch; off by default."""
-    messages = [we_wrote("hello", 1), wrote("hi", ADA, 2)]
+    messages = [our_message("hello", 1), message_by("hi", ADA, 2)]
 
     assert (await items_of(*messages))[0].text == "hello"
     assert (await items_of(*messages, settings=with_settings(alters=("Mira",))))[0].text == "Wren: hello"
@@ -83,7 +85,7 @@ async def test_own_turns_carry_a_name_where_there_are_alters() -> None:
 async def test_notes_about_our_own_words_stand_before_them() -> None:
     """B110: never inside an assistant turn, and no turn of their own."""
     items = await items_of(
-        we_wrote("hello", 1, reactions=(Reaction(label="❤", count=1, users=(ADA,)),)), wrote("hi", ADA, 2)
+        our_message("hello", 1, reactions=(Reaction(label="❤", count=1, users=(ADA,)),)), message_by("hi", ADA, 2)
     )
 
     assert lines(items)[:2] == [
@@ -98,7 +100,7 @@ async def test_notes_about_our_own_words_stand_before_them() -> None:
 
 async def test_marks_of_the_mode_stand_before_the_speaker() -> None:
     """B111: the clock in a text channel, the pause in an imitated call."""
-    messages = [wrote("hi", ADA, 1), wrote("yo", BO, 3)]
+    messages = [message_by("hi", ADA, 1), message_by("yo", BO, 3)]
 
     assert [i.text for i in await items_of(*messages, mode=ChannelMode.text_conversation_rp)] == [
         "[12:01] Ada: hi",
@@ -114,7 +116,7 @@ async def test_marks_of_the_mode_stand_before_the_speaker() -> None:
 
 async def test_a_day_that_ends_is_told_where_time_matters() -> None:
     """B104: the previous day, absolute and relative; no turn, and gone with the entry it precedes."""
-    messages = [wrote("hi", ADA, 1), wrote("morning", BO, 2, timestamp=NOON + timedelta(days=1))]
+    messages = [message_by("hi", ADA, 1), message_by("morning", BO, 2, timestamp=NOON + timedelta(days=1))]
     now = NOON + timedelta(days=1)
     spaced = await items_of(*messages, settings=with_settings(time_awareness=True), now=now)
 
@@ -128,7 +130,7 @@ async def test_a_day_that_ends_is_told_where_time_matters() -> None:
 
 async def test_media_are_described_whatever_the_model_can_see() -> None:
     """B107, B109: kind, address, type, fallback, handle; a line says what was sent and by whom."""
-    item = (await items_of(wrote("look", ADA, 1, attachments=(PNG, MP4))))[0]
+    item = (await items_of(message_by("look", ADA, 1, attachments=(PNG, MP4))))[0]
     image, video = item.media
 
     assert item.text == "Ada: look\n[System: 1 image (media_1), 1 video (media_1) sent by Ada]"
@@ -145,14 +147,16 @@ async def test_media_are_described_whatever_the_model_can_see() -> None:
 
 async def test_a_message_of_media_alone_is_the_line_about_them() -> None:
     """B109: without a speaker."""
-    assert (await items_of(wrote("", ADA, 1, attachments=(PNG,))))[0].text == "[System: 1 image (media_1) sent by Ada]"
+    assert (await items_of(message_by("", ADA, 1, attachments=(PNG,))))[
+        0
+    ].text == "[System: 1 image (media_1) sent by Ada]"
 
 
 async def test_media_from_a_reply_are_told_apart() -> None:
     """B108, B109: where each came from."""
     target = ReferencedMessage(message_id="0", author=BO, text="", attachments=(PNG,))
     other = replace(PNG, url="https://x/other.png")
-    turn = await a_turn(wrote("mine", ADA, 2, reply_to=target, attachments=(other,)))
+    turn = await a_turn(message_by("mine", ADA, 2, reply_to=target, attachments=(other,)))
     item = turn_items(turn)[0]
 
     assert item.text.split("\n")[-2:] == [
@@ -167,8 +171,8 @@ async def test_media_from_a_reply_are_told_apart() -> None:
 
 async def test_media_far_back_are_described_as_out_of_sight() -> None:
     """B105, B107: the window is ten entries; emojis are never described."""
-    messages = [wrote("look", ADA, 1, attachments=(PNG,))]
-    messages += [wrote(f"{n}", BO if n % 2 else ADA, n) for n in range(3, 14)]
+    messages = [message_by("look", ADA, 1, attachments=(PNG,))]
+    messages += [message_by(f"{n}", BO if n % 2 else ADA, n) for n in range(3, 14)]
     items = await items_of(*messages)
 
     assert [(m.within_window, m.extend_by) for m in items[0].media] == [(False, 2)]
@@ -177,11 +181,11 @@ async def test_media_far_back_are_described_as_out_of_sight() -> None:
 async def test_only_the_newest_pictured_messages_are_shown() -> None:
     """B106: three; older ones get one note with the count; stickers do not count; a picture sent twice shows once."""
     messages = [
-        wrote("a", ADA, 1, attachments=(replace(PNG, url="1"), replace(PNG, url="1b"))),
-        wrote("s", ADA, 2, stickers=(Sticker(name="wave", url="s"),)),
-        wrote("b", BO, 3, attachments=(replace(PNG, url="2"), replace(PNG, url="4"))),
-        wrote("c", ADA, 4, attachments=(replace(PNG, url="3"),)),
-        wrote("d", BO, 5, attachments=(replace(PNG, url="4"),)),
+        message_by("a", ADA, 1, attachments=(replace(PNG, url="1"), replace(PNG, url="1b"))),
+        message_by("s", ADA, 2, stickers=(Sticker(name="wave", url="s"),)),
+        message_by("b", BO, 3, attachments=(replace(PNG, url="2"), replace(PNG, url="4"))),
+        message_by("c", ADA, 4, attachments=(replace(PNG, url="3"),)),
+        message_by("d", BO, 5, attachments=(replace(PNG, url="4"),)),
     ]
     items = await items_of(*messages)
 
@@ -207,7 +211,7 @@ async def dialogue(provider: HistoryProvider, turn: Turn | None, **more: Any) ->
 
 async def test_the_dialogue_is_exactly_the_turns_messages(provider: HistoryProvider) -> None:
     """B112: stored turns are shown only for a request whose turn brings none."""
-    turn = await a_turn(we_wrote("hello", 1), wrote("hi", ADA, 2))
+    turn = await a_turn(our_message("hello", 1), message_by("hi", ADA, 2))
     brought = await dialogue(provider, turn)
 
     assert [item.text for item in brought.items] == ["hello", "Ada: hi"]
@@ -217,7 +221,9 @@ async def test_the_dialogue_is_exactly_the_turns_messages(provider: HistoryProvi
 
 async def test_nothing_being_answered_is_ever_cut(provider: HistoryProvider) -> None:
     """The new messages stay whole however little room the layer has; older ones make way."""
-    turn = await a_turn(*(wrote("old " * 20, ADA if n % 2 else BO, n) for n in range(6)), wrote("new " * 50, ADA, 9))
+    turn = await a_turn(
+        *(message_by("old " * 20, ADA if n % 2 else BO, n) for n in range(6)), message_by("new " * 50, ADA, 9)
+    )
     fresh = replace(turn.messages[-2], in_exchange=True)
     turn = replace(turn, messages=(*turn.messages[:-2], fresh, turn.messages[-1]))
     kept = Budgeter().fill([await dialogue(provider, turn)], {Layer.recent_history: 25}).kept[0]
@@ -229,7 +235,9 @@ async def test_nothing_being_answered_is_ever_cut(provider: HistoryProvider) -> 
 async def test_what_changes_every_turn_stands_before_the_exchange(provider: HistoryProvider) -> None:
     """B114: and so does the note of an interruption, even where old and new words are one entry."""
     turn = await a_turn(
-        wrote("old", BO, 1, history_id=1), wrote("missed", ADA, 2, history_id=2), wrote("new", ADA, 3, history_id=3)
+        message_by("old", BO, 1, history_id=1),
+        message_by("missed", ADA, 2, history_id=2),
+        message_by("new", ADA, 3, history_id=3),
     )
     request = a_request(turn=turn, before_id=3, interruption_context="You were cut off.")
     output = an_output(
@@ -244,9 +252,9 @@ async def test_what_changes_every_turn_stands_before_the_exchange(provider: Hist
 async def test_a_note_at_a_depth_counts_turns_only(provider: HistoryProvider) -> None:
     """B102, B104: spacers and notes about our words are no turns."""
     messages = [
-        wrote("a", BO, 1),
-        we_wrote("b", 2, reactions=(Reaction(label="❤", count=1),)),
-        wrote("c", ADA, 3, timestamp=NOON + timedelta(days=1)),
+        message_by("a", BO, 1),
+        our_message("b", 2, reactions=(Reaction(label="❤", count=1),)),
+        message_by("c", ADA, 3, timestamp=NOON + timedelta(days=1)),
     ]
     turn = await a_turn(*messages, settings=with_settings(time_awareness=True))
     request = a_request(turn=turn)
@@ -271,7 +279,7 @@ async def test_talk_that_resumes_in_a_scene_is_told_what_happened_elsewhere() ->
         source_last_id=1,
         summary_text="Bo left.",
     )
-    turn = await a_turn(wrote("a", ADA, 1), wrote("b", BO, 20))
+    turn = await a_turn(message_by("a", ADA, 1), message_by("b", BO, 20))
     items = (await dialogue(provider, turn, mode=ChannelMode.full_rp)).items
 
     assert [item.text for item in items] == ["Ada: a", "Bo left.", "Bo: b"]

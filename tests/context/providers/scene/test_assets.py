@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from familiar_connect.chat.parts import Emoji, Sticker
+from familiar_connect.chat.message_parts import Emoji, Sticker
 from familiar_connect.chat.scene import ChannelContext, ChannelKind, ChannelRef
 from familiar_connect.chat.types import TurnFlags
 from familiar_connect.config.types import ChannelMode, PlaceSettings
 from familiar_connect.context.providers.scene.assets import MOST_SHOWN, AssetsProvider
 from familiar_connect.context.types import ContextRequest, ItemTag, Modality
 from tests.fakes.context import ADA, BO
-from tests.fakes.scene import ALONE, HOUSE, by, in_place
+from tests.fakes.scene import ALONE, HOUSE, entry_by, request_in_place
 
 EMOJIS = (Emoji(name="wave", emoji_id="12", note="joy; a small wave"), Emoji(name="tea", emoji_id="11"))
 STICKERS = (Sticker(name="Storm", sticker_id="21", description="Dark clouds"), Sticker(name="Cup", note="calm;"))
@@ -21,12 +21,12 @@ STOCKED = replace(HOUSE, emojis=EMOJIS, stickers=STICKERS)
 
 async def blocks(request: ContextRequest | None = None, **more: Any) -> dict[ItemTag | None, str]:
     provider = AssetsProvider(**{"sticker_tool": "send_sticker"} | more)
-    found = await provider.contribute(request or in_place(by(ADA), scene=STOCKED))
+    found = await provider.contribute(request or request_in_place(entry_by(ADA), scene=STOCKED))
     return {block.tag: block.text for block in found}
 
 
 async def emojis_of(*emojis: Emoji) -> list[str]:
-    shown = await blocks(in_place(by(ADA), scene=replace(HOUSE, emojis=emojis)))
+    shown = await blocks(request_in_place(entry_by(ADA), scene=replace(HOUSE, emojis=emojis)))
     return shown[ItemTag.EMOJIS].splitlines()[2:]
 
 
@@ -74,7 +74,7 @@ async def test_stickers_are_named_with_the_tool_that_sends_them() -> None:
 
 async def test_without_the_tool_there_are_no_stickers() -> None:
     """B45: not where the familiar has none, nor where this turn goes without."""
-    without = in_place(by(ADA), scene=STOCKED)
+    without = request_in_place(entry_by(ADA), scene=STOCKED)
     assert without.turn is not None
     toolless = replace(without, turn=replace(without.turn, flags=TurnFlags(disable_all_tools=True)))
 
@@ -87,27 +87,29 @@ async def test_nowhere_they_do_not_belong() -> None:
     threads = replace(STOCKED, channels=(ChannelRef(channel_id=7, name="t", parent_id=3),))
     talk = replace(STOCKED, channel=ChannelContext("call", ChannelKind.voice))
 
-    assert await blocks(in_place(by(ADA), scene=STOCKED, modality=Modality.voice)) == {}
-    assert await blocks(in_place(by(ADA), scene=talk)) == {}
-    assert await blocks(in_place(by(ADA), scene=replace(ALONE, emojis=EMOJIS), guild_id=None)) == {}
-    assert await blocks(in_place(by(ADA), scene=STOCKED, mode=ChannelMode.full_rp)) == {}
-    assert await blocks(in_place(by(ADA), scene=threads), mode_of=lambda _: ChannelMode.full_rp) == {}
-    assert await blocks(in_place(by(ADA), scene=threads), mode_of=lambda _: ChannelMode.text_conversation_rp)
-    assert await blocks(in_place(by(ADA), scene=None)) == {}
+    assert await blocks(request_in_place(entry_by(ADA), scene=STOCKED, modality=Modality.voice)) == {}
+    assert await blocks(request_in_place(entry_by(ADA), scene=talk)) == {}
+    assert await blocks(request_in_place(entry_by(ADA), scene=replace(ALONE, emojis=EMOJIS), guild_id=None)) == {}
+    assert await blocks(request_in_place(entry_by(ADA), scene=STOCKED, mode=ChannelMode.full_rp)) == {}
+    assert await blocks(request_in_place(entry_by(ADA), scene=threads), mode_of=lambda _: ChannelMode.full_rp) == {}
+    assert await blocks(
+        request_in_place(entry_by(ADA), scene=threads), mode_of=lambda _: ChannelMode.text_conversation_rp
+    )
+    assert await blocks(request_in_place(entry_by(ADA), scene=None)) == {}
 
 
 async def test_each_can_be_switched_off() -> None:
     """By the owner; an empty server has nothing to switch."""
     no_emojis, no_stickers = PlaceSettings(emoji_usage_enabled=False), PlaceSettings(sticker_usage_enabled=False)
 
-    assert list(await blocks(in_place(by(ADA), scene=STOCKED, settings=no_emojis))) == [ItemTag.STICKERS]
-    assert list(await blocks(in_place(by(ADA), scene=STOCKED, settings=no_stickers))) == [ItemTag.EMOJIS]
-    assert await blocks(in_place(by(ADA))) == {}
+    assert list(await blocks(request_in_place(entry_by(ADA), scene=STOCKED, settings=no_emojis))) == [ItemTag.STICKERS]
+    assert list(await blocks(request_in_place(entry_by(ADA), scene=STOCKED, settings=no_stickers))) == [ItemTag.EMOJIS]
+    assert await blocks(request_in_place(entry_by(ADA))) == {}
 
 
 async def test_an_imitation_gets_no_advice_and_no_stickers() -> None:
     """B43: what is meant for the familiar is left out."""
-    shown = await blocks(in_place(by(ADA), scene=STOCKED, imitated=BO))
+    shown = await blocks(request_in_place(entry_by(ADA), scene=STOCKED, imitated=BO))
 
     assert list(shown) == [ItemTag.EMOJIS]
     assert "now and then" not in shown[ItemTag.EMOJIS]

@@ -9,7 +9,7 @@ from familiar_connect.chat.scene import ChannelContext, ChannelKind, ChannelRef,
 from familiar_connect.context.providers.scene.server_info import ServerInfoProvider
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer
 from tests.fakes.context import ADA, BO, a_request
-from tests.fakes.scene import ALONE, HOUSE, by, in_place
+from tests.fakes.scene import ALONE, HOUSE, entry_by, request_in_place
 
 
 async def the_block(request: ContextRequest) -> Contribution:
@@ -18,7 +18,7 @@ async def the_block(request: ContextRequest) -> Contribution:
 
 
 async def text_of(**more: Any) -> str:
-    return (await the_block(in_place(by(ADA), **more))).text
+    return (await the_block(request_in_place(entry_by(ADA), **more))).text
 
 
 async def test_a_server_is_named_and_described() -> None:
@@ -83,7 +83,7 @@ async def test_a_server_cannot_speak_for_us() -> None:
 
 async def test_who_pays_and_where_it_stands() -> None:
     """The scene's layer, at its own slot, on top."""
-    block = await the_block(in_place(by(ADA)))
+    block = await the_block(request_in_place(entry_by(ADA)))
 
     assert (block.layer, block.tag, block.priority, block.role) == (Layer.scene, ItemTag.SERVER_INFO, 50, "system")
     assert not block.volatile

@@ -11,7 +11,7 @@ from familiar_connect.context.providers.scene.server_memories import ServerMemor
 from familiar_connect.context.types import ContextRequest, ItemTag, Layer
 from familiar_connect.memory.store import MemoryStore
 from tests.fakes.context import ADA, BO
-from tests.fakes.scene import ALONE, by, in_place
+from tests.fakes.scene import ALONE, entry_by, request_in_place
 
 FILE = "servers/discord-5.md"
 KEPT = """# Tea House
@@ -31,7 +31,7 @@ def store(tmp_path: Path) -> MemoryStore:
 
 
 async def lines(store: MemoryStore, request: ContextRequest | None = None) -> list[str]:
-    found = await ServerMemoriesProvider(store).contribute(request or in_place(by(ADA)))
+    found = await ServerMemoriesProvider(store).contribute(request or request_in_place(entry_by(ADA)))
     return [line for block in found for line in block.text.splitlines()]
 
 
@@ -54,7 +54,7 @@ async def test_a_direct_message_keeps_its_own(store: MemoryStore) -> None:
     """B33: "this conversation", from a file of its own."""
     store.write_file("servers/discord-dm-7.md", "- Ada is awake.")
 
-    assert await lines(store, in_place(by(ADA), scene=ALONE, guild_id=None)) == [
+    assert await lines(store, request_in_place(entry_by(ADA), scene=ALONE, guild_id=None)) == [
         "# What Wren remembers of this conversation",
         "- Ada is awake.",
     ]
@@ -64,7 +64,7 @@ async def test_a_channels_memories_stay_in_it(store: MemoryStore) -> None:
     """B34: only where that is switched on, and whatever the case of the name."""
     on = PlaceSettings(channel_memory_enabled=True)
 
-    assert numbers(await lines(store, in_place(by(ADA), settings=on))) == [3, 2, 1]
+    assert numbers(await lines(store, request_in_place(entry_by(ADA), settings=on))) == [3, 2, 1]
     assert numbers(await lines(store)) == [4, 3, 2, 1]
 
 
@@ -73,29 +73,29 @@ async def test_tags_wait_for_their_topic(store: MemoryStore) -> None:
     on = PlaceSettings(memory_tagging_enabled=True)
     both = PlaceSettings(memory_tagging_enabled=True, channel_memory_enabled=True)
 
-    assert numbers(await lines(store, in_place(by(ADA, "hm"), settings=on))) == [3, 1]
-    assert numbers(await lines(store, in_place(by(ADA, "more TEAPOTS?"), settings=on))) == [3, 2, 1]
-    assert numbers(await lines(store, in_place(by(ADA, "rain again"), settings=on))) == [4, 3, 1]
-    assert numbers(await lines(store, in_place(by(ADA, "rain again"), settings=both))) == [3, 1]
+    assert numbers(await lines(store, request_in_place(entry_by(ADA, "hm"), settings=on))) == [3, 1]
+    assert numbers(await lines(store, request_in_place(entry_by(ADA, "more TEAPOTS?"), settings=on))) == [3, 2, 1]
+    assert numbers(await lines(store, request_in_place(entry_by(ADA, "rain again"), settings=on))) == [4, 3, 1]
+    assert numbers(await lines(store, request_in_place(entry_by(ADA, "rain again"), settings=both))) == [3, 1]
 
 
 async def test_what_cannot_be_read_is_told_as_it_was(store: MemoryStore, tmp_path: Path) -> None:
     """B36: the last good reading."""
     provider = ServerMemoriesProvider(store)
-    before = await provider.contribute(in_place(by(ADA)))
+    before = await provider.contribute(request_in_place(entry_by(ADA)))
     (tmp_path / "memory" / FILE).write_bytes(b"\xff\xfe\xff")
 
-    assert await provider.contribute(in_place(by(ADA))) == before
+    assert await provider.contribute(request_in_place(entry_by(ADA))) == before
 
 
 async def test_nothing_kept_nothing_told(store: MemoryStore) -> None:
     """No file, nothing left after filtering, nobody's server, or speaking for somebody."""
     store.write_file("servers/discord-6.md", "# Only a heading\n\n- (tags: rain)")
 
-    assert await lines(store, in_place(by(ADA), guild_id=8)) == []
-    assert await lines(store, in_place(by(ADA), guild_id=6)) == []
-    assert await lines(store, in_place(by(ADA), imitated=BO)) == []
-    assert await lines(store, in_place(author=None, scene=None)) == []
+    assert await lines(store, request_in_place(entry_by(ADA), guild_id=8)) == []
+    assert await lines(store, request_in_place(entry_by(ADA), guild_id=6)) == []
+    assert await lines(store, request_in_place(entry_by(ADA), imitated=BO)) == []
+    assert await lines(store, request_in_place(author=None, scene=None)) == []
 
 
 async def test_names_are_filled_in_and_nothing_poses_as_ours(store: MemoryStore) -> None:
@@ -107,7 +107,7 @@ async def test_names_are_filled_in_and_nothing_poses_as_ours(store: MemoryStore)
 
 async def test_who_pays(store: MemoryStore) -> None:
     """The content layer, at its own slot."""
-    [block] = await ServerMemoriesProvider(store).contribute(in_place(by(ADA)))
+    [block] = await ServerMemoriesProvider(store).contribute(request_in_place(entry_by(ADA)))
 
     assert (block.layer, block.tag, block.priority) == (Layer.content, ItemTag.SERVER_MEMORIES, 65)
 

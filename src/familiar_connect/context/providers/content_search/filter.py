@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from familiar_connect.context.slots import fenced
+from familiar_connect.context.slots import fence
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
 from familiar_connect.llm.types import Message
 from familiar_connect.memory.index.protocols import RetrievedChunk
@@ -56,7 +56,7 @@ async def run(
     searched = ""
     for attempt in range(FILTER_MAX_ITERATIONS):
         may_search = attempt < FILTER_MAX_ITERATIONS - 1
-        verdict = read_verdict(await _ask(llm_client, _prompt(material, searched, may_search=may_search)))
+        verdict = read_filter_verdict(await _ask(llm_client, _prompt(material, searched, may_search=may_search)))
         if verdict.pattern is None:
             return _found(verdict.answer)
         if may_search:
@@ -65,23 +65,23 @@ async def run(
 
 
 @dataclass(frozen=True)
-class Verdict:
+class FilterVerdict:
     """What the model decided: an answer, or, with a pattern, that it wants to see more first."""
 
     answer: str = ""
     pattern: str | None = None
 
 
-def read_verdict(reply: str) -> Verdict:
+def read_filter_verdict(reply: str) -> FilterVerdict:
     """`ANSWER: …`, or `ESCALATE: <reason>; GREP: <pattern>`; anything else is taken as the answer."""
     text = reply.strip()
     answer, escalation = _ANSWER.search(text), _ESCALATE.search(text)
     if escalation is not None and (answer is None or escalation.start() < answer.start()):
         asked = _GREP.search(text, escalation.end())
-        return Verdict(pattern=_bare(asked[1]) if asked else "")
+        return FilterVerdict(pattern=_bare(asked[1]) if asked else "")
     if answer is not None:
         text = text[answer.end() :].strip()
-    return Verdict(answer="" if text.lower() in _NOTHING else text)
+    return FilterVerdict(answer="" if text.lower() in _NOTHING else text)
 
 
 def _bare(pattern: str) -> str:
@@ -101,10 +101,10 @@ def _found(answer: str) -> list[Contribution]:
     if not answer:
         return []
     text = truncate(answer, MAX_ANSWER_TOKENS)
-    return [found_contribution(text)]
+    return [recall_contribution(text)]
 
 
-def found_contribution(text: str) -> Contribution:
+def recall_contribution(text: str) -> Contribution:
     """*text* as what memory has to say to this message."""
     return Contribution(
         Layer.content,
@@ -131,7 +131,7 @@ async def _search(store: MemoryStore, pattern: str, exclude_folders: tuple[str, 
     if not hits:
         return f"{asked}\n(none)"
     lines = [f"{h.rel_path}:{h.line_number}: {_around(h.line_text, h.match_start)}" for h in hits[:MAX_GREP_HITS]]
-    return f"{asked}\n{fenced(chr(10).join(lines), 'lines found')}"
+    return f"{asked}\n{fence(chr(10).join(lines), 'lines found')}"
 
 
 def _around(line: str, at: int) -> str:
@@ -145,7 +145,7 @@ def _material(
 ) -> str:
     speaker = one_line(request.author.label) if request.author else "an unknown speaker"
     utterance = shorten_middle(request.utterance, MAX_UTTERANCE_CHARS)
-    parts = [fenced(utterance, f"said now by {speaker}", kind="message")]
+    parts = [fence(utterance, f"said now by {speaker}", kind="message")]
     if deterministic:
         known = ", ".join(dict.fromkeys(one_line(c.label or c.key or c.source) for c in deterministic))
         parts.append(f"These are already included in full and need not be repeated: {known}.")
@@ -157,7 +157,7 @@ def _material(
 
 def _snippet(number: int, chunk: RetrievedChunk) -> str:
     place = f"{chunk.rel_path}, {chunk.heading_path}" if chunk.heading_path else chunk.rel_path
-    return fenced(truncate(chunk.text, MAX_SNIPPET_TOKENS), f"snippet {number}, {place}")
+    return fence(truncate(chunk.text, MAX_SNIPPET_TOKENS), f"snippet {number}, {place}")
 
 
 _TASK = (

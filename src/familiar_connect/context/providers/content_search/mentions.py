@@ -35,7 +35,7 @@ class _Word:
     text: str
 
 
-def known_names(store: MemoryStore) -> dict[str, tuple[str, ...]]:
+def load_aliases(store: MemoryStore) -> dict[str, tuple[str, ...]]:
     """Lower-cased name → slugs, most recently active first; {} when the file is missing or malformed."""
     try:
         data = json.loads(store.read_file(ALIASES_PATH))
@@ -53,7 +53,7 @@ def known_names(store: MemoryStore) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def mentioned(utterance: str, names: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
+def find_mentions(utterance: str, names: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
     """Slug → name of those *utterance* speaks of: surest first, then in the order they are named."""
     if not names:
         return {}

@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from familiar_connect.context.providers.content_search.mentions import known_names, mentioned
+from familiar_connect.context.providers.content_search.mentions import find_mentions, load_aliases
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
 from familiar_connect.errors import MemoryStoreEncodingError, MemoryStoreError, MemoryStoreSizeLimitError
 from familiar_connect.identity import Author
@@ -128,7 +128,7 @@ def _people(store: MemoryStore, request: ContextRequest, recent_authors: Sequenc
             seen.add(author.slug)
             yield _Person(author.slug, len(seen), author.label)
     utterances = dict.fromkeys((request.utterance, *(turn.text for turn in request.pending_turns)))
-    for written, name in mentioned("\n".join(utterances), known_names(store)).items():
+    for written, name in find_mentions("\n".join(utterances), load_aliases(store)).items():
         slug = written.lower()
         if _is_plain_name(slug) and slug not in seen and len(seen) < MAX_PEOPLE:
             seen.add(slug)

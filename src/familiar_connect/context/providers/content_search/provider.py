@@ -21,24 +21,24 @@ from familiar_connect.context.generate import capabilities_of
 from familiar_connect.context.pipeline import ASSEMBLY_SHARE
 from familiar_connect.context.providers.content_search import filter as filter_tier
 from familiar_connect.context.providers.content_search import people_lookup
-from familiar_connect.context.providers.content_search.direct import (
-    Hit,
-    answered_by_small_model,
-    as_chunks,
-    as_meant,
-    content_room,
-    direct,
-)
 from familiar_connect.context.providers.content_search.people_lookup import DEFAULT_MAX_TOKENS_PER_FILE, LookupResult
+from familiar_connect.context.providers.content_search.unfiltered import (
+    Hit,
+    as_chunks,
+    best_hits_contribution,
+    content_budget,
+    has_small_budget,
+    with_lore_macros,
+)
 from familiar_connect.context.types import ContextRequest, Contribution, Modality
 from familiar_connect.errors import MemoryStoreError
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import Author
 from familiar_connect.memory.index.protocols import RecallScope, Retriever
-from familiar_connect.memory.notes.places import Reach
 from familiar_connect.memory.people import people_path
 from familiar_connect.memory.store import MemoryStore
-from familiar_connect.support.aio import Background, off_loop
+from familiar_connect.memory.visibility import Visibility
+from familiar_connect.support.aio import BackgroundTasks, off_loop
 
 logger = logging.getLogger(__name__)
 
@@ -82,7 +82,7 @@ class ContentSearchProvider:
         recent_author_limit: int = DEFAULT_RECENT_AUTHORS,
         recent_turns: int = DEFAULT_RECENT_TURNS,
         exclude_folders: tuple[str, ...] = (),
-        reach: Reach | None = None,
+        reach: Visibility | None = None,
         closed: Callable[[], Collection[str]] | None = None,
     ) -> None:
         """*closed* gives the slugs of people who want no notes about them shown now."""
@@ -100,12 +100,12 @@ class ContentSearchProvider:
         self._reach = reach
         self._closed = closed or frozenset
         self._build_started = False
-        self._background = Background(self.id)
+        self._background = BackgroundTasks(self.id)
         self._left_behind: set[asyncio.Task[Any]] = set()
 
     async def contribute(self, request: ContextRequest) -> list[Contribution]:
         now = asyncio.get_running_loop().time
-        ends = now() + usable_s(granted_s(request, self.deadline_s))
+        ends = now() + time_usable_s(time_granted_s(request, self.deadline_s))
         people = await self._floor(request, min(FLOOR_DEADLINE_S, ends - now()))
         self._start_index_build()
         if request.modality is Modality.voice or request.mode is ChannelMode.imitate_voice:
@@ -161,8 +161,8 @@ class ContentSearchProvider:
         limit = self._max_tokens_per_file
         if request.mode is ChannelMode.imitate_voice:
             limit = min(limit, SMALL_FILE_TOKENS)
-        if answered_by_small_model(request):
-            limit = min(limit, max(LEAST_FILE_TOKENS, content_room(request) * 2 // 3))
+        if has_small_budget(request):
+            limit = min(limit, max(LEAST_FILE_TOKENS, content_budget(request) * 2 // 3))
         return limit
 
     # Tiers 2 and 3
@@ -174,7 +174,7 @@ class ContentSearchProvider:
         work = self._recall if _recalls(self.retriever) else self._query
         hits = await self._in_time(work(self.retriever, request, set(people.rel_paths)), seconds, "retrieval") or []
         elsewhere = (CHARACTER_FOLDER, *self._not_searched())
-        return [as_meant(hit, request) for hit in hits if not (hit.rel_path or "").startswith(elsewhere)]
+        return [with_lore_macros(hit, request) for hit in hits if not (hit.rel_path or "").startswith(elsewhere)]
 
     def _not_searched(self) -> tuple[str, ...]:
         """How the paths begin that have blocks of their own, or are about people who want no notes shown."""
@@ -191,7 +191,7 @@ class ContentSearchProvider:
             before_turn_id=await off_loop(self._first_shown_turn, request),
             exclude_paths=frozenset(known).union(people_path(slug) for slug in self._closed()),
             exclude_folders=self._exclude_folders,
-            may_tell=self._reach.here(request) if self._reach is not None else None,
+            may_tell=self._reach.predicate_for(request) if self._reach is not None else None,
         )
         return list(await retriever.recall(request.utterance, limit=self._top_k * RECALLED_PER_CHUNK, scope=scope))
 
@@ -228,7 +228,7 @@ class ContentSearchProvider:
         if chosen is not None:
             return chosen
         spent = sum(piece.estimated_tokens for piece in people.contributions)
-        return direct(hits, max_tokens=content_room(request) - spent)
+        return best_hits_contribution(hits, max_tokens=content_budget(request) - spent)
 
     def _can_filter(self, seconds: float) -> bool:
         return self.llm_client is not None and seconds >= LEAST_FILTER_S and capabilities_of(self.llm_client).side_tasks
@@ -282,12 +282,12 @@ class ContentSearchProvider:
             logger.debug("content search tier failed after its deadline", extra={"error": type(error).__name__})
 
 
-def granted_s(request: ContextRequest, deadline_s: float) -> float:
+def time_granted_s(request: ContextRequest, deadline_s: float) -> float:
     """The time this provider really has: its own deadline, or assembly's share of the turn's if that is less."""
     return min(deadline_s, request.deadline_s * ASSEMBLY_SHARE) if request.deadline_s > 0 else deadline_s
 
 
-def usable_s(granted: float) -> float:
+def time_usable_s(granted: float) -> float:
     """How much of the *granted* time the tiers may use."""
     return min(granted * 0.9, max(granted - SPARE_S, granted / 2))
 

@@ -13,7 +13,7 @@ from familiar_connect.config.types import ChannelMode
 from familiar_connect.context.types import ContextItem, ItemTag
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.llm.types import Role, TextPart
-from familiar_connect.support.system_line import quiet, speaker_name
+from familiar_connect.support.system_notes import speaker_name, without_fake_notes
 
 LATER_AFTER_S = 30.0
 ANCHOR_EVERY = 10
@@ -46,7 +46,7 @@ def _item(
     role: Role = "assistant" if turn.role == "assistant" else "user" if turn.role == "user" else "system"
     author = turn.author if role == "user" else None
     who = speaker_name(author.label, author.user_id) if author else ""
-    text = f"{who}: {quiet(turn.content)}" if author else turn.content
+    text = f"{who}: {without_fake_notes(turn.content)}" if author else turn.content
     text = _mark(turn, previous, role, mode, zone) + text
     return ContextItem(
         role=role,
@@ -54,7 +54,7 @@ def _item(
         tag=ItemTag.DIALOGUE,
         name=author.openai_name if author else None,
         sender=Sender(name=who) if author else None,
-        words=quiet(turn.content) if author else turn.content,
+        words=without_fake_notes(turn.content) if author else turn.content,
         history_id=turn.id,
         timestamp=turn.timestamp,
         source=SOURCE,
@@ -67,11 +67,11 @@ def _mark(turn: HistoryTurn, previous: HistoryTurn | None, role: Role, mode: Cha
         return f"[{turn.timestamp.astimezone(zone):%H:%M}] "
     if mode is ChannelMode.imitate_voice and previous is not None:
         gap = (turn.timestamp - previous.timestamp).total_seconds()
-        return f"(about {spoken_gap(gap)} later) " if gap >= LATER_AFTER_S else ""
+        return f"(about {gap_in_words(gap)} later) " if gap >= LATER_AFTER_S else ""
     return ""
 
 
-def spoken_gap(seconds: float) -> str:
+def gap_in_words(seconds: float) -> str:
     """*seconds* as people say it: "45 seconds", "1 minute", "3 hours", "2 days"."""
     for unit, size, limit in (("second", 1, 60), ("minute", 60, 3600), ("hour", 3600, 86_400), ("day", 86_400, None)):
         if limit is None or seconds < limit:
@@ -80,6 +80,6 @@ def spoken_gap(seconds: float) -> str:
     raise AssertionError("the last unit has no limit")
 
 
-def gap_holds(earlier: datetime, later: datetime, moment: datetime, least_s: float) -> bool:
+def is_within_gap(earlier: datetime, later: datetime, moment: datetime, least_s: float) -> bool:
     """Whether at least *least_s* lie between two times and *moment* falls strictly inside."""
     return (later - earlier).total_seconds() >= least_s and earlier < moment < later

@@ -15,13 +15,13 @@ from typing import Any
 from familiar_connect.chat.types import Turn
 from familiar_connect.chat.window import window_start
 from familiar_connect.config.types import ChannelMode
-from familiar_connect.context.providers.history.dialogue import SOURCE, dialogue_items, gap_holds
-from familiar_connect.context.providers.history.elsewhere import Elsewhere
-from familiar_connect.context.providers.history.private import Private, PrivatePeople
-from familiar_connect.context.providers.history.refresh import Refresher
+from familiar_connect.context.providers.history.cross_channel import CrossChannelNotes
+from familiar_connect.context.providers.history.dialogue import SOURCE, dialogue_items, is_within_gap
+from familiar_connect.context.providers.history.private_people import PrivatePeople, SummaryPrivacy
+from familiar_connect.context.providers.history.refresh import SummaryRefresher
 from familiar_connect.context.providers.history.turn_items import role_of, turn_items
 from familiar_connect.context.types import ContextItem, ContextRequest, Contribution, ItemTag, Layer, Priority
-from familiar_connect.history.heard import IsPrivate
+from familiar_connect.history.privacy_filter import IsPrivate
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import HistoryTurn, OtherChannelInfo, SummaryEntry
 from familiar_connect.identity import format_turn_for_transcript
@@ -43,7 +43,7 @@ RESUMES_AFTER_S = 300.0
 
 
 @dataclass(frozen=True)
-class _Elsewhere:
+class _OtherChannel:
     channel: OtherChannelInfo
     text: str | None
     stale: bool
@@ -57,7 +57,7 @@ class _Facts:
     first_ordinal: int
     summary: SummaryEntry | None
     summarise_to: int | None
-    elsewhere: Sequence[_Elsewhere]
+    elsewhere: Sequence[_OtherChannel]
     noted: Sequence[Contribution]
 
 
@@ -83,7 +83,7 @@ class HistoryProvider:
         max_chars_per_refresh: int = 24_000,
         is_private: IsPrivate | None = None,
         private_people: PrivatePeople | None = None,
-        elsewhere: Elsewhere | None = None,
+        elsewhere: CrossChannelNotes | None = None,
     ) -> None:
         if window_size <= 0:
             raise ValueError(f"window_size must be greater than 0, not {window_size}")
@@ -94,9 +94,9 @@ class HistoryProvider:
         self._zone = display_zone
         self._step = step
         self._refresh_every = refresh_every_turns
-        self._private = Private(store, is_private, private_people)
-        self._noted = elsewhere
-        self.refresher = Refresher(
+        self._private = SummaryPrivacy(store, is_private, private_people)
+        self._cross_channel = elsewhere
+        self.refresher = SummaryRefresher(
             store=store,
             llm_client=llm_client,
             timeout_s=summary_timeout_s,
@@ -113,11 +113,11 @@ class HistoryProvider:
         if mode is not None:
             for other in facts.elsewhere:
                 if other.stale:
-                    self.refresher.refresh_elsewhere(request.familiar_id, mode, other.channel)
+                    self.refresher.refresh_cross_channel(request.familiar_id, mode, other.channel)
         return [
             *self._recent(request, facts, mode),
             *_summary(facts),
-            *([*_elsewhere(facts), *facts.noted] if mode is not ChannelMode.full_rp else ()),
+            *([*_other_channel_summaries(facts), *facts.noted] if mode is not ChannelMode.full_rp else ()),
         ]
 
     async def aclose(self) -> None:
@@ -126,8 +126,8 @@ class HistoryProvider:
     # Reading
 
     def _read(self, request: ContextRequest, mode: ChannelMode | None) -> _Facts:
-        self._private.settle(request.familiar_id)
-        turns, first = ([], 0) if _brought(request) is not None else self._window(request, mode)
+        self._private.drop_stale_summaries(request.familiar_id)
+        turns, first = ([], 0) if _turn_with_dialogue(request) is not None else self._window(request, mode)
         summary, target = self._summary_state(request.familiar_id)
         others = self._other_channels(request, mode)
         return _Facts(turns, first, summary, target, others, self._notes(request, mode, others))
@@ -144,7 +144,7 @@ class HistoryProvider:
             mode=mode,
             before_id=request.before_id,
         )
-        return self._private.heard([*turns, *self._said_meanwhile(request, mode)]), first
+        return self._private.without_private([*turns, *self._said_meanwhile(request, mode)]), first
 
     def _said_meanwhile(self, request: ContextRequest, mode: ChannelMode | None) -> list[HistoryTurn]:
         """What we said after the exchange had begun: its messages waited, and answer or follow those words."""
@@ -184,30 +184,36 @@ class HistoryProvider:
         )
         return len(waiting) >= self._refresh_every
 
-    def _other_channels(self, request: ContextRequest, mode: ChannelMode | None) -> list[_Elsewhere]:
+    def _other_channels(self, request: ContextRequest, mode: ChannelMode | None) -> list[_OtherChannel]:
         if mode is None:
             return []
         found = []
         others = self._store.distinct_other_channels(
             familiar_id=request.familiar_id, exclude_channel_id=request.channel_id
         )
-        open_ones = [each for each in others if self._noted is None or self._noted.lets_out(request, each.channel_id)]
+        open_ones = [
+            each
+            for each in others
+            if self._cross_channel is None or self._cross_channel.may_tell(request, each.channel_id)
+        ]
         for other in open_ones[:MAX_OTHER_CHANNELS]:
             entry = self._store.get_cross_context(
                 familiar_id=request.familiar_id, viewer_mode=mode.value, source_channel_id=other.channel_id
             )
             stale = entry is None or entry.source_last_id < other.latest_id
-            found.append(_Elsewhere(other, entry.summary_text if entry else None, stale))
+            found.append(_OtherChannel(other, entry.summary_text if entry else None, stale))
         return found
 
     def _notes(
-        self, request: ContextRequest, mode: ChannelMode | None, others: Sequence[_Elsewhere]
+        self, request: ContextRequest, mode: ChannelMode | None, others: Sequence[_OtherChannel]
     ) -> list[Contribution]:
         """Short-term notes of channels of which no summary tells all."""
-        if self._noted is None or mode in (None, ChannelMode.full_rp):
+        if self._cross_channel is None or mode in (None, ChannelMode.full_rp):
             return []
         try:
-            return self._noted.told(request, but={each.channel.channel_id for each in others if not each.stale})
+            return self._cross_channel.contributions(
+                request, but={each.channel.channel_id for each in others if not each.stale}
+            )
         except Exception as error:  # isolation: a note is a gift, the dialogue is not
             logger.warning("notes of other channels could not be told", extra={"error": type(error).__name__})
             return []
@@ -216,7 +222,7 @@ class HistoryProvider:
 
     def _recent(self, request: ContextRequest, facts: _Facts, mode: ChannelMode | None) -> list[Contribution]:
         resumed = _resumption(facts.elsewhere) if mode is ChannelMode.full_rp else None
-        if (turn := _brought(request)) is not None:
+        if (turn := _turn_with_dialogue(request)) is not None:
             items = turn_items(turn, mode, self._zone, between=resumed)
             text = "\n".join(_transcript(turn))
         elif facts.turns:
@@ -238,7 +244,7 @@ class HistoryProvider:
         ]
 
 
-def _brought(request: ContextRequest) -> Turn | None:
+def _turn_with_dialogue(request: ContextRequest) -> Turn | None:
     """The request's turn, where it brings the dialogue itself."""
     return request.turn if request.turn is not None and request.turn.messages else None
 
@@ -268,7 +274,7 @@ def _summary(facts: _Facts) -> list[Contribution]:
     ]
 
 
-def _elsewhere(facts: _Facts) -> list[Contribution]:
+def _other_channel_summaries(facts: _Facts) -> list[Contribution]:
     return [
         Contribution(
             Layer.history_summary,
@@ -284,14 +290,14 @@ def _elsewhere(facts: _Facts) -> list[Contribution]:
     ]
 
 
-def _resumption(elsewhere: Sequence[_Elsewhere]) -> Callable[[datetime, datetime], ContextItem | None]:
+def _resumption(elsewhere: Sequence[_OtherChannel]) -> Callable[[datetime, datetime], ContextItem | None]:
     """A note before a turn that resumes after a pause in which something happened elsewhere."""
 
     def between(earlier: datetime, later: datetime) -> ContextItem | None:
         told = [
             other.text
             for other in elsewhere
-            if other.text and gap_holds(earlier, later, other.channel.latest_timestamp, RESUMES_AFTER_S)
+            if other.text and is_within_gap(earlier, later, other.channel.latest_timestamp, RESUMES_AFTER_S)
         ]
         if not told:
             return None

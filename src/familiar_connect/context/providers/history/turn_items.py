@@ -10,14 +10,14 @@ from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime, tzinfo
 from zlib import crc32
 
-from familiar_connect.chat.parts import ImageAttachment, VideoAttachment
+from familiar_connect.chat.message_parts import ImageAttachment, VideoAttachment
 from familiar_connect.chat.types import MediaDescriptor, Sender, SimplifiedMessage, Turn
 from familiar_connect.config.types import ChannelMode
-from familiar_connect.context.providers.history.dialogue import ANCHOR_EVERY, LATER_AFTER_S, SOURCE, spoken_gap
+from familiar_connect.context.providers.history.dialogue import ANCHOR_EVERY, LATER_AFTER_S, SOURCE, gap_in_words
 from familiar_connect.context.types import ContextItem, ItemTag
 from familiar_connect.identity import sanitize_name
 from familiar_connect.llm.types import Role, TextPart
-from familiar_connect.support.system_line import cited, note, split_notes, with_speaker, without_notes
+from familiar_connect.support.system_notes import extract_notes, mark_cited_lines, note, split_notes, with_speaker
 
 MOST_PICTURED = 3
 """Messages, the newest, whose images are shown."""
@@ -75,7 +75,7 @@ def _items(
     content = message.content or ""
     items: list[ContextItem] = []
     if role == "assistant":
-        said, content = without_notes(content)
+        said, content = extract_notes(content)
         if about := "\n".join(filter(None, (said, *notes))):
             items.append(_note_item(message, f"notes_{message.id}", f"{ABOUT_OURS}\n{about}"))
         mark, name = "", message.author_name if turn.showing.own_names else ""
@@ -84,7 +84,11 @@ def _items(
         name = message.author_name
     if not content.strip() and not media:
         return items
-    text = with_speaker(f"{mark}{name}", cited(content, speakers) if role == "user" else content) if name else content
+    text = (
+        with_speaker(f"{mark}{name}", mark_cited_lines(content, speakers) if role == "user" else content)
+        if name
+        else content
+    )
     is_person = role == "user" and message.author_kind != "system"
     items.append(
         ContextItem(
@@ -134,7 +138,7 @@ def _mark(
         return ""
     if mode is ChannelMode.imitate_voice and previous is not None:
         gap = (when - previous).total_seconds()
-        return f"(about {spoken_gap(gap)} later) " if gap >= LATER_AFTER_S else ""
+        return f"(about {gap_in_words(gap)} later) " if gap >= LATER_AFTER_S else ""
     timed = mode is ChannelMode.text_conversation_rp or (mode is None and turn.showing.include_timestamps)
     return f"[{when.astimezone(zone):%H:%M}] " if timed else ""
 

@@ -10,16 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from familiar_connect.chat.parts import Emoji, Sticker
+from familiar_connect.chat.message_parts import Emoji, Sticker
 from familiar_connect.chat.scene import Scene
 from familiar_connect.config.types import ChannelMode
-from familiar_connect.context.providers.scene.words import (
-    is_dm,
-    is_voice_channel,
-    persona_of,
-    told,
-    with_names,
-)
+from familiar_connect.context.providers.scene.text import inline_safe, is_dm, is_voice_channel, persona_of, with_names
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Modality, Priority
 from familiar_connect.support.aio import off_loop
 
@@ -62,7 +56,7 @@ class AssetsProvider:
         return await off_loop(self._mode_of, parent) is ChannelMode.full_rp
 
     def _emojis(self, request: ContextRequest, scene: Scene) -> list[Contribution]:
-        shown = distinct(scene.emojis) if request.settings.emoji_usage_enabled else []
+        shown = distinct_assets(scene.emojis) if request.settings.emoji_usage_enabled else []
         if not shown:
             return []
         imitating = request.turn is not None and request.turn.imitated is not None
@@ -77,7 +71,7 @@ class AssetsProvider:
         turn = request.turn
         withheld = turn is not None and (turn.flags.disable_all_tools or turn.imitated is not None)
         toolless = self.sticker_tool is None or withheld or not self.is_offered(request)
-        shown = distinct(scene.stickers) if request.settings.sticker_usage_enabled and not toolless else []
+        shown = distinct_assets(scene.stickers) if request.settings.sticker_usage_enabled and not toolless else []
         if not shown:
             return []
         lines = [
@@ -97,12 +91,12 @@ class Asset:
     label: str
 
 
-def distinct(assets: Iterable[Emoji | Sticker]) -> list[Asset]:
+def distinct_assets(assets: Iterable[Emoji | Sticker]) -> list[Asset]:
     """One per name, oldest first: of several the latest made stands, with the richest note any of them has."""
     latest: dict[str, tuple[tuple[int, int], Emoji | Sticker]] = {}
     notes: dict[str, tuple[tuple[int, tuple[int, int]], str]] = {}
     for place, asset in enumerate(assets):
-        name = told(asset.name, 64).replace('"', "'")
+        name = inline_safe(asset.name, 64).replace('"', "'")
         if not name:
             continue
         made, key = (_made(asset), place), name.casefold()
@@ -112,7 +106,7 @@ def distinct(assets: Iterable[Emoji | Sticker]) -> list[Asset]:
         if key not in notes or (rank, made) > notes[key][0]:
             notes[key] = ((rank, made), label)
     ordered = sorted(latest.items(), key=lambda entry: entry[1][0])[-MOST_SHOWN:]
-    return [Asset(told(asset.name, 64).replace('"', "'"), notes[key][1]) for key, (_, asset) in ordered]
+    return [Asset(inline_safe(asset.name, 64).replace('"', "'"), notes[key][1]) for key, (_, asset) in ordered]
 
 
 def _made(asset: Emoji | Sticker) -> int:
@@ -124,12 +118,12 @@ def _made(asset: Emoji | Sticker) -> int:
 def _label(asset: Emoji | Sticker) -> tuple[int, str]:
     """How rich its note is, and the note as it is shown."""
     feeling, semicolon, rest = (asset.note or "").partition(";")
-    emotion = told(feeling, NOTE_CHARS) if semicolon else ""
-    described = told(rest if semicolon else feeling, NOTE_CHARS)
+    emotion = inline_safe(feeling, NOTE_CHARS) if semicolon else ""
+    described = inline_safe(rest if semicolon else feeling, NOTE_CHARS)
     emotion = "" if emotion.casefold() == UNSET else emotion
     said: Sequence[str] = [part for part in (emotion and f"Expresses {emotion}", described) if part]
     if not said and isinstance(asset, Sticker) and asset.description:
-        own = told(asset.description, NOTE_CHARS)
+        own = inline_safe(asset.description, NOTE_CHARS)
         return 0, f" ({own})" if own else ""
     return (1 if said else 0), f" ({'; '.join(said)})" if said else ""
 

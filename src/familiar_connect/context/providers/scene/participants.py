@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from datetime import UTC, tzinfo
 
 from familiar_connect.chat.types import Directives
-from familiar_connect.context.providers.scene.company import Participant, PrivacyOf, company_of
-from familiar_connect.context.providers.scene.moment import clock_line, presence_line
+from familiar_connect.context.providers.scene.people_facts import PeopleFacts, PeopleSources
 from familiar_connect.context.providers.scene.protocols import (
     Enricher,
     KeptMemory,
@@ -19,15 +18,16 @@ from familiar_connect.context.providers.scene.protocols import (
     PersonalMemories,
     Reminders,
 )
-from familiar_connect.context.providers.scene.sources import Facts, Sources
-from familiar_connect.context.providers.scene.words import (
+from familiar_connect.context.providers.scene.text import (
     channel_name,
+    inline_safe,
     is_voice_channel,
     persona_of,
     readable,
-    scene_room,
-    told,
+    scene_budget,
 )
+from familiar_connect.context.providers.scene.time_and_presence import clock_line, presence_line
+from familiar_connect.context.roster import Participant, PrivacyOf, list_participants
 from familiar_connect.context.types import (
     ContextItem,
     ContextRequest,
@@ -40,7 +40,7 @@ from familiar_connect.context.types import (
 from familiar_connect.identity import Author, PrivacyLevel
 from familiar_connect.llm.types import TextPart
 from familiar_connect.support.clock import Clock, SystemClock
-from familiar_connect.support.system_line import speaker_name, wrap
+from familiar_connect.support.system_notes import speaker_name, wrap_note
 from familiar_connect.support.tokens import estimate_tokens
 
 DEADLINE_S = 3.0
@@ -74,23 +74,23 @@ class ParticipantsProvider:
         self._privacy = privacy or _everything_allowed
         self._zone = zone
         self._clock = clock or SystemClock()
-        self.sources = Sources(memories, reminders, tuple(enrichers))
+        self.sources = PeopleSources(memories, reminders, tuple(enrichers))
 
     async def contribute(self, request: ContextRequest) -> list[Contribution]:
-        people = company_of(request, self._privacy)
+        people = list_participants(request, self._privacy)
         facts = await self.sources.ask(people, request)
         listed = self._list(people, facts, request)
         return [*([listed] if listed is not None else []), self._now(people, request)]
 
     # The list
 
-    def _list(self, people: Sequence[Participant], facts: Facts, request: ContextRequest) -> Contribution | None:
+    def _list(self, people: Sequence[Participant], facts: PeopleFacts, request: ContextRequest) -> Contribution | None:
         if not people:
             return None
         details = [self._details(person, facts, request) for person in people]
         spoken = request.modality is Modality.voice
         tasks = self._own_tasks(facts, request)
-        room = int(scene_room(request) * LIST_SHARE)
+        room = int(scene_budget(request) * LIST_SHARE)
         text = ""
         for text in _ever_shorter(people, details, tasks, channel_name(request), handles=not spoken):
             if estimate_tokens(text) <= room:
@@ -100,7 +100,7 @@ class ParticipantsProvider:
             parts=(TextPart(text),),
             tag=ItemTag.PARTICIPANTS,
             source=self.id,
-            users=tuple(person.listed() for person in people),
+            users=tuple(person.as_listed_user() for person in people),
         )
         return Contribution(
             Layer.scene,
@@ -113,12 +113,12 @@ class ParticipantsProvider:
             items=(item,),
         )
 
-    def _details(self, person: Participant, facts: Facts, request: ContextRequest) -> list[str]:
+    def _details(self, person: Participant, facts: PeopleFacts, request: ContextRequest) -> list[str]:
         """What is told of one person, a line each."""
         lines: list[str] = []
         member, author = person.member, person.author
         if member is not None and member.appearance and person.is_open:
-            lines.append(f"Looks: {told(member.appearance, 300)}")
+            lines.append(f"Looks: {inline_safe(member.appearance, 300)}")
         if member is not None and person.is_open:
             roles = sorted(member.roles, key=lambda role: (-role.position, role.name))
             names = [speaker_name(role.name) for role in roles if role.name.strip() != "@everyone"][:MOST_ROLES]
@@ -130,20 +130,20 @@ class ParticipantsProvider:
             said = (self._memory(each, person, request) for each in kept[:MOST_MEMORIES])
             lines.append(f"You remember: {'; '.join(said)}")
         if person.is_open:
-            lines += [told(line, 300) for each in facts.more for line in each.get(author.canonical_key, ())]
+            lines += [inline_safe(line, 300) for each in facts.more for line in each.get(author.canonical_key, ())]
         waiting = [each for each in facts.reminders if _is_for(each, author, request)][:MOST_REMINDERS]
         lines += [f"Reminder {self._reminder(each)}" for each in waiting]
         return lines
 
     def _memory(self, kept: KeptMemory, person: Participant, request: ContextRequest) -> str:
-        return f"(id:{told(kept.id, 40)}) {told(readable(request, kept.text, user=person.name), 300)}"
+        return f"(id:{inline_safe(kept.id, 40)}) {inline_safe(readable(request, kept.text, user=person.name), 300)}"
 
     def _reminder(self, reminder: PendingReminder) -> str:
         due = reminder.due_at.astimezone(self._zone)
-        again = f", {told(reminder.recurrence, 60)}" if reminder.recurrence else ""
-        return f"(id:{told(reminder.id, 40)}) {told(reminder.purpose, 200)}, {due:%Y-%m-%d %H:%M}{again}"
+        again = f", {inline_safe(reminder.recurrence, 60)}" if reminder.recurrence else ""
+        return f"(id:{inline_safe(reminder.id, 40)}) {inline_safe(reminder.purpose, 200)}, {due:%Y-%m-%d %H:%M}{again}"
 
-    def _own_tasks(self, facts: Facts, request: ContextRequest) -> list[str]:
+    def _own_tasks(self, facts: PeopleFacts, request: ContextRequest) -> list[str]:
         if request.turn is not None and request.turn.imitated is not None:
             return []
         own = [each for each in facts.reminders if each.recipient is None and _is_personas(each, request)]
@@ -156,9 +156,9 @@ class ParticipantsProvider:
         clock = clock_line(at.astimezone(self._zone))
         spoken = request.modality is Modality.voice or is_voice_channel(request)
         present = [] if spoken else [line for person in people if (line := presence_line(person))]
-        text = wrap("\n".join([*present[:MOST_PRESENT], clock]))
-        if estimate_tokens(text) > scene_room(request) * NOW_SHARE:
-            text = wrap(clock)
+        text = wrap_note("\n".join([*present[:MOST_PRESENT], clock]))
+        if estimate_tokens(text) > scene_budget(request) * NOW_SHARE:
+            text = wrap_note(clock)
         item = ContextItem.of("user", text, tag=ItemTag.NOW, depth=NOW_DEPTH, source="participants:now", apart=True)
         return Contribution(
             Layer.scene,
@@ -172,11 +172,11 @@ class ParticipantsProvider:
             order=NOW_ORDER,
             volatile=True,
             items=(item,),
-            directives=imitation(request),
+            directives=imitation_directive(request),
         )
 
 
-def imitation(request: ContextRequest) -> Directives:
+def imitation_directive(request: ContextRequest) -> Directives:
     """The last word of a turn that speaks for somebody."""
     imitated = request.turn.imitated if request.turn is not None else None
     if imitated is None:
@@ -202,7 +202,7 @@ def _ever_shorter(
     while count > 4:
         count //= 2
         texts.append([*names[:count], f"- and {len(names) - count} more"])
-    return [wrap("\n".join(["People here:", *lines, f"Channel: {channel}"])) for lines in texts]
+    return [wrap_note("\n".join(["People here:", *lines, f"Channel: {channel}"])) for lines in texts]
 
 
 def _head(person: Participant, *, handles: bool) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from familiar_connect.chat.annotate.identity import IsPrivate
 from familiar_connect.chat.scene import Scene
-from familiar_connect.context.providers.scene.words import ANYONE, block, channel_name, is_dm, persona_of, readable
+from familiar_connect.context.providers.scene.text import ANYONE, block_safe, channel_name, is_dm, persona_of, readable
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
-from familiar_connect.support.system_line import quoted, speaker_name
+from familiar_connect.support.system_notes import quote_inline, speaker_name
 
 DEADLINE_S = 0.25
 DESCRIPTION_CHARS = 800
@@ -26,7 +26,7 @@ class ServerInfoProvider:
         lines = ["# Setting", _where(request, scene)]
         if not is_dm(request) and scene.server_description and scene.server_name:
             about = readable(request, scene.server_description, is_private=self._is_private)
-            if about := block(about, DESCRIPTION_CHARS):
+            if about := block_safe(about, DESCRIPTION_CHARS):
                 lines += [f"## About {_server(scene.server_name)}", about]
         text = "\n".join(lines)
         return [
@@ -43,7 +43,7 @@ def _where(request: ContextRequest, scene: Scene) -> str:
         return f"{who} in a direct message" + (f' with "{ANYONE}".' if imitated is None else ".")
     if not scene.server_name:
         return f"{who} in the channel {channel_name(request)}." if scene.channel is not None else f"{who} on a server."
-    return f"{who} in the server {quoted(_server(scene.server_name))}."
+    return f"{who} in the server {quote_inline(_server(scene.server_name))}."
 
 
 def _server(name: str) -> str:

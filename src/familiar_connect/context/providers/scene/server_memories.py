@@ -11,12 +11,12 @@ import re
 from collections import OrderedDict
 from dataclasses import dataclass
 
-from familiar_connect.context.providers.scene.words import block, is_dm, persona_of, readable, told
+from familiar_connect.context.providers.scene.text import block_safe, inline_safe, is_dm, persona_of, readable
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
-from familiar_connect.memory.notes.places import server_path
 from familiar_connect.memory.store import MemoryStore, MemoryStoreError
+from familiar_connect.memory.visibility import server_path
 from familiar_connect.support.aio import off_loop
-from familiar_connect.support.system_line import quoted, speaker_name
+from familiar_connect.support.system_notes import quote_inline, speaker_name
 
 logger = logging.getLogger(__name__)
 
@@ -72,8 +72,8 @@ def parse_memories(text: str) -> list[ServerMemory]:
         marked = _ID.match(line)
         body = line[marked.end() :] if marked else line
         tagged = _TAGS.search(body)
-        tags = tuple(told(tag, 64) for tag in tagged[1].split(",") if tag.strip(_STRAY)) if tagged else ()
-        if said := block(body[: tagged.start()] if tagged else body, TEXT_CHARS):
+        tags = tuple(inline_safe(tag, 64) for tag in tagged[1].split(",") if tag.strip(_STRAY)) if tagged else ()
+        if said := block_safe(body[: tagged.start()] if tagged else body, TEXT_CHARS):
             found.append(ServerMemory(said, marked[1] if marked else "", tags))
     return found
 
@@ -141,12 +141,12 @@ def _matters(memory: ServerMemory, request: ContextRequest, said: str) -> bool:
 
 def _talk(request: ContextRequest) -> str:
     shown = [message.content or "" for message in request.turn.messages] if request.turn is not None else []
-    return "\n".join(shown or [turn.text for turn in request.speakers_turns]).lower()
+    return "\n".join(shown or [turn.text for turn in request.turns_to_answer]).lower()
 
 
 def _heading(request: ContextRequest) -> str:
     server = request.scene.server_name if request.scene is not None else None
     where = "this conversation" if is_dm(request) else "this server"
     if server and not is_dm(request):
-        where = quoted(speaker_name(server, "this server"))
+        where = quote_inline(speaker_name(server, "this server"))
     return f"# What {persona_of(request)} remembers of {where}"

@@ -1,0 +1,169 @@
+"""CHARX and Backyard archives: what of a ZIP makes a card.
+
+Nothing is ever written from an archive: members are looked up by name and read into memory, each up to its cap.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import struct
+import zipfile
+import zlib
+from typing import Any, Literal
+
+from familiar_connect.bootstrap.card_files.decode_json import payload_object
+from familiar_connect.bootstrap.card_files.limits import MAX_MEMBERS, MAX_TEXT_BYTES, megabytes
+from familiar_connect.errors import CharacterCardError
+
+FIRST_MEMBER = b"PK\x03\x04"
+CARD_MEMBER, BACKYARD_MEMBER = "card.json", "manifest.json"
+
+_END = b"PK\x05\x06"
+_END_SIZE = 22
+_FAR_END = b"PK\x06\x07"
+_MOST_DIRECTORY_BYTES = MAX_MEMBERS * 1024
+_ASSET_URI = re.compile(r"(?:embed?ded://|__asset:)(?P<path>.+)", re.IGNORECASE)
+_PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+
+
+def is_zip(data: bytes) -> bool:
+    """Whether *data* is an archive, or a picture or program with one behind it."""
+    return data.startswith(FIRST_MEMBER) or (_END in data[-65_557:] and FIRST_MEMBER in data)
+
+
+class CardArchive:
+    """The members of one ZIP, by name. Read only; nothing is unpacked to disk."""
+
+    def __init__(self, data: bytes) -> None:
+        _check_directory(data)
+        try:
+            self._zip = zipfile.ZipFile(io.BytesIO(data))
+        except (zipfile.BadZipFile, ValueError, NotImplementedError, struct.error, UnicodeError, OSError):
+            raise CharacterCardError("this archive is damaged or cut short; fetch it again") from None
+        members = self._zip.infolist()
+        if len(members) > MAX_MEMBERS:
+            raise CharacterCardError(f"this archive holds more than {MAX_MEMBERS} files, more than a card may have")
+        self._members = {member.filename: member for member in members if member.filename[-1:] not in ("", "/")}
+
+    def find(self, name: str) -> str | None:
+        """The member called *name*, in any case and folder, the outermost first."""
+        if name in self._members:
+            return name
+        same = [each for each in self._members if each.replace("\\", "/").rsplit("/", 1)[-1].lower() == name.lower()]
+        return min(same, key=lambda each: (each.count("/"), each), default=None)
+
+    def read(self, name: str) -> bytes:
+        """The bytes of the member *name*."""
+        member = self._members.get(name)
+        if member is None:
+            raise CharacterCardError(f"this archive names a file it does not hold: {name[:80]!r}")
+        if member.compress_type not in _PLAIN or member.flag_bits & 1:
+            raise CharacterCardError(f"{name[:80]!r} in this archive is encrypted or packed in a way cards are not")
+        try:
+            with self._zip.open(member) as stream:
+                data = stream.read(MAX_TEXT_BYTES + 1)
+        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError, struct.error):
+            raise CharacterCardError(f"{name[:80]!r} in this archive is damaged; fetch the card again") from None
+        if len(data) > MAX_TEXT_BYTES:
+            raise CharacterCardError(
+                f"{name[:80]!r} in this archive unpacks to more than {megabytes(MAX_TEXT_BYTES)}, "
+                "more than a card may have"
+            )
+        return data
+
+
+def read_zip(data: bytes) -> tuple[Literal["charx", "byaf"], dict[str, Any]]:
+    """Kind (`charx` or `byaf`) and payload of the card in an archive."""
+    archive = CardArchive(data)
+    card = archive.find(CARD_MEMBER)
+    if card is not None:
+        return "charx", payload_object(archive.read(card))
+    manifest = archive.find(BACKYARD_MEMBER)
+    if manifest is not None:
+        return "byaf", _backyard(archive, payload_object(archive.read(manifest)))
+    raise CharacterCardError("this archive is no character: it holds no card.json")
+
+
+def main_picture(data: bytes, assets: Any) -> bytes | None:
+    """The character's picture in a CHARX: the icon called `main`, else the first icon, if it is in the archive."""
+    icons = [each for each in assets if isinstance(each, dict) and each.get("type") == "icon"] if assets else []
+    icons.sort(key=lambda icon: icon.get("name") != "main")
+    try:
+        archive = CardArchive(data)
+        for icon in icons:
+            uri = _ASSET_URI.fullmatch(str(icon.get("uri", "")))
+            if uri is not None:
+                return archive.read(uri["path"].lstrip("/"))
+    except CharacterCardError:
+        return None
+    return None
+
+
+def _check_directory(data: bytes) -> None:
+    """Refuse a list of members too long to read, before it is read."""
+    end = data.rfind(_END, max(0, len(data) - 65_557))
+    if end < 0 or end + _END_SIZE > len(data):
+        raise CharacterCardError("this archive is cut short; fetch it again")
+    (size,) = struct.unpack_from("<I", data, end + 12)
+    if size > _MOST_DIRECTORY_BYTES or data[max(0, end - 20) : end].startswith(_FAR_END):
+        raise CharacterCardError(f"this archive holds more than {MAX_MEMBERS} files, more than a card may have")
+
+
+def _backyard(archive: CardArchive, manifest: dict[str, Any]) -> dict[str, Any]:
+    """A Backyard character and its first scenario as a card."""
+    character = _first(archive, manifest, "characters")
+    scenario = _first(archive, manifest, "scenarios")
+    if character is None:
+        raise CharacterCardError("this archive is no character: its manifest names none")
+    greetings = _spoken(scenario, "firstMessages")
+    lore = [each for each in _list(character.get("loreItems")) if isinstance(each, dict)]
+    data: dict[str, Any] = {
+        "name": character.get("displayName") or character.get("name") or "",
+        "description": _names(character.get("persona")),
+        "personality": "",
+        "scenario": _names((scenario or {}).get("narrative")),
+        "first_mes": greetings[0] if greetings else "",
+        "mes_example": "\n".join(_spoken(scenario, "exampleMessages")),
+        "system_prompt": _names((scenario or {}).get("formattingInstructions")),
+        "alternate_greetings": greetings[1:],
+        "extensions": {},
+    }
+    if lore:
+        data["character_book"] = {"extensions": {}, "entries": [_lore(index, each) for index, each in enumerate(lore)]}
+    return {"spec": "chara_card_v2", "spec_version": "2.0", "data": data}
+
+
+def _first(archive: CardArchive, manifest: dict[str, Any], kind: str) -> dict[str, Any] | None:
+    names = [name for name in _list(manifest.get(kind)) if isinstance(name, str)]
+    return payload_object(archive.read(names[0].lstrip("/"))) if names else None
+
+
+def _spoken(scenario: dict[str, Any] | None, key: str) -> list[str]:
+    lines = _list((scenario or {}).get(key))
+    said = [_names(line.get("text") if isinstance(line, dict) else line) for line in lines]
+    return [words for words in said if words]
+
+
+def _lore(index: int, item: dict[str, Any]) -> dict[str, Any]:
+    keys = [key.strip() for key in _names(item.get("key")).split(",") if key.strip()]
+    return {
+        "keys": keys,
+        "content": _names(item.get("value")),
+        "extensions": {},
+        "enabled": True,
+        "insertion_order": index,
+    }
+
+
+def _names(text: Any) -> str:
+    """Backyard's `{character}` and `{user}` as the card names."""
+    if not isinstance(text, str):
+        return ""
+    return re.sub(
+        r"(?<!\{)\{(character|user)\}(?!\})", lambda m: "{{char}}" if m[1] == "character" else "{{user}}", text
+    )
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []

@@ -1,0 +1,127 @@
+"""A lorebook entry as a Markdown file: its name, its text, and the way back.
+
+# The Cascade Event
+
+> Trigger keywords (for you to read; nothing looks for them):
+> - cascade
+> - collapse
+
+In 2042, …
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from familiar_connect.support.text import one_line
+
+MAX_STEM = 50
+FALLBACK = "entry"
+KEYWORDS = "Trigger keywords"
+
+_NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
+_RESERVED = re.compile(r"con|prn|aux|nul|com[0-9]|lpt[0-9]")
+"""File names Windows keeps for devices."""
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_H1 = re.compile(r"#[ \t]+(.*)")
+
+
+@dataclass(frozen=True)
+class EntryParts:
+    """What a file says."""
+
+    title: str | None
+    keys: tuple[str, ...] | None
+    """None where there is no list of keywords."""
+    content: str
+
+
+def entry_title(entry: dict[str, Any]) -> str:
+    """What to call an entry: its comment, its first key, its number, or just `entry`."""
+    comment = entry.get("comment")
+    if isinstance(comment, str) and comment.strip():
+        return one_line(to_encodable(comment))
+    keys = entry_keys(entry)
+    if keys:
+        return keys[0]
+    uid = entry.get("uid")
+    return f"uid {one_line(to_encodable(str(uid)))}" if isinstance(uid, int | str) and str(uid).strip() else FALLBACK
+
+
+def entry_keys(entry: dict[str, Any]) -> list[str]:
+    """The keys that say something, each on one line; a lone text counts as a list with commas."""
+    found = entry.get("key")
+    listed = found.split(",") if isinstance(found, str) else found if isinstance(found, list) else []
+    words = [one_line(to_encodable(str(key))) for key in listed if isinstance(key, str | int | float)]
+    return [word for word in words if word]
+
+
+def render_entry(entry: dict[str, Any]) -> str:
+    """The file of *entry*, whose content is text."""
+    blocks = [f"# {entry_title(entry)}"]
+    keys = entry_keys(entry)
+    if keys:
+        listed = "\n".join(f"> - {key}" for key in keys)
+        blocks.append(f"> {KEYWORDS} (for you to read; nothing looks for them):\n{listed}")
+    content = to_encodable(entry["content"])
+    if content.strip():
+        blocks.append(content)
+    text = "\n\n".join(blocks)
+    return text if text.endswith("\n") else f"{text}\n"
+
+
+def parse_entry(text: str) -> EntryParts:
+    """What the file says, whoever wrote it."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    title, at = None, _past_blanks(lines, 0)
+    if at < len(lines) and (heading := _H1.fullmatch(lines[at].rstrip())):
+        title, at = heading[1].strip(), _past_blanks(lines, at + 1)
+    end = at
+    while end < len(lines) and lines[end].startswith(">"):
+        end += 1
+    block = [line[1:].strip() for line in lines[at:end]]
+    keys = None
+    if block and KEYWORDS.lower() in block[0].lower():
+        keys = tuple(word for line in block if line[:2] in ("- ", "* ") and (word := line[2:].strip()))
+        at = _past_blanks(lines, end)
+    return EntryParts(title or None, keys, "\n".join(lines[at:]).rstrip("\n"))
+
+
+def file_stem(title: str) -> str:
+    """A file name, without its ending, that every system takes."""
+    stem = _NOT_IN_NAMES.sub("-", title.lower()).strip("-")[:MAX_STEM].strip("-") or FALLBACK
+    return f"{stem}-{FALLBACK}" if _RESERVED.fullmatch(stem) else stem
+
+
+class FileNames:
+    """Gives out file names; a name that is taken gets `-2`, `-3`, … behind it."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+        self._next: dict[str, int] = {}
+
+    def take(self, title: str) -> str:
+        stem = file_stem(title)
+        name = stem
+        while name in self._taken:
+            number = self._next.get(stem, 2)
+            self._next[stem] = number + 1
+            ending = f"-{number}"
+            name = f"{stem[: MAX_STEM - len(ending)].rstrip('-')}{ending}"
+        self._taken.add(name)
+        return f"{name}.md"
+
+
+def to_encodable(text: str) -> str:
+    """*text* as UTF-8 can hold it: halves of characters that are left over become a mark."""
+    if not _SURROGATE.search(text):
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _past_blanks(lines: list[str], at: int) -> int:
+    while at < len(lines) and not lines[at].strip():
+        at += 1
+    return at

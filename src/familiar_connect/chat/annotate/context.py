@@ -1,0 +1,42 @@
+"""Reading: what simplifying one message needs to know of the turn around it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from familiar_connect.chat.annotate.identity import People
+from familiar_connect.chat.annotate.mentions import MentionResolver
+from familiar_connect.chat.message_ids import MessageIdMap
+from familiar_connect.chat.scene import Scene
+from familiar_connect.chat.types import TurnSettings
+from familiar_connect.identity import Author
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnnotationContext:
+    """One per turn; the handles it gives out are those of the turn."""
+
+    scene: Scene
+    people: People
+    marks: MentionResolver
+    ids: MessageIdMap
+    settings: TurnSettings
+    blocked: frozenset[str] = frozenset()
+    """Canonical keys of the people the persona does not want to hear."""
+    is_voice: bool = False
+    """Spoken: no handles."""
+
+    @cached_property
+    def emoji_urls(self) -> dict[str, str]:
+        """Where the pictures of the server's emojis are, by name."""
+        return {emoji.name: emoji.url for emoji in self.scene.emojis if emoji.url}
+
+    def is_hidden(self, author: Author | None) -> bool:
+        """Whether nothing *author* said may be quoted or passed on."""
+        if author is None:
+            return False
+        return (bool(self.blocked) and author.canonical_key in self.blocked) or self.people.is_private(author)
+
+    def readable(self, text: str) -> str:
+        return self.marks.readable(text)

@@ -1,1 +1,0 @@
-"""What is brought in from outside: documents, lorebooks, presets."""

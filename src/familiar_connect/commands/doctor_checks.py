@@ -1,0 +1,125 @@
+"""The parts a familiar may have besides its character and memory: platforms, presets, documents.
+
+Each is looked at without waking the familiar, and told in one sentence with what to do about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from familiar_connect.commands.common import profile_of
+from familiar_connect.config.home import profile_path
+from familiar_connect.errors import FamiliarError, PresetError
+
+
+@dataclass(frozen=True)
+class DoctorFinding:
+    """One thing looked at."""
+
+    area: str
+    state: Literal["ok", "warn", "bad"]
+    says: str
+
+
+def check_platforms(root: Path, home: Path) -> Iterator[DoctorFinding]:
+    """Where `familiar run` would answer; what its owner began to set up and cannot work is bad."""
+    from familiar_connect.bot import LIBRARIES, why_absent, why_not_set_up
+    from familiar_connect.config import load_character_config
+    from familiar_connect.config.secrets import Secrets
+
+    config = load_character_config(root / "character.toml", defaults_path=profile_of(home))
+    secrets = Secrets(home)
+    wanted = {"discord": secrets.get("DISCORD_BOT") is not None, "twitch": config.twitch.channel is not None}
+    for name in LIBRARIES:
+        reason = why_absent(name, config, root, home=home, secrets=secrets)
+        if reason is None:
+            yield DoctorFinding(name, "ok", "set up, and its library is there: `familiar run` answers there")
+        elif wanted[name]:
+            yield DoctorFinding(name, "bad", reason)
+        else:
+            yield DoctorFinding(name, "ok", f"off: {why_not_set_up(name, config, root, home=home, secrets=secrets)}")
+
+
+def platforms_of(root: Path) -> list[str]:
+    """The platforms a familiar is set up for, whether their libraries are there or not."""
+    from familiar_connect.bot import LIBRARIES, why_not_set_up
+    from familiar_connect.config import load_character_config
+    from familiar_connect.config.secrets import Secrets
+
+    home = root.parent.parent
+    config = load_character_config(root / "character.toml", defaults_path=profile_path(home))
+    secrets = Secrets(home)
+    return [name for name in LIBRARIES if why_not_set_up(name, config, root, home=home, secrets=secrets) is None]
+
+
+def check_presets(root: Path) -> Iterator[DoctorFinding]:
+    """The preset in force, and those that channels choose for themselves."""
+    from familiar_connect.presets.import_report import pluralize
+    from familiar_connect.presets.prompt_order import nodes_of
+    from familiar_connect.presets.store import FOLDER, PresetStore
+    from familiar_connect.presets.types import PresetFidelity
+
+    store = PresetStore(root / FOLDER)
+    name = store.active()
+    if name is None:
+        count = len(store.names())
+        says = f"none in force ({count} there)" if count else "none: `familiar preset import FILE` brings one in"
+        yield DoctorFinding("preset", "ok", says)
+    else:
+        fix = "`familiar preset use NAME` puts another in force, `familiar preset off` none"
+        try:
+            nodes = nodes_of(store.get(name), PresetFidelity.with_memory)
+        except PresetError as error:
+            yield DoctorFinding("preset", "bad", f"{name} is in force and cannot be used: {error}; {fix}")
+        else:
+            yield DoctorFinding("preset", "ok", f"{name}, {pluralize(len(nodes), 'prompt')}")
+    for channel_id, chosen in _channel_presets(root):
+        try:
+            store.get(chosen)
+        except PresetError as error:
+            fix = f"`familiar preset use NAME --channel {channel_id}` chooses another"
+            yield DoctorFinding("preset", "bad", f"{root / 'channels' / f'{channel_id}.toml'}: {error}; {fix}")
+
+
+def _channel_presets(root: Path) -> Iterator[tuple[int, str]]:
+    """Channels with a preset of their own; settings that cannot be read are told of elsewhere."""
+    from familiar_connect.config.load import load_channel_config
+
+    for path in sorted((root / "channels").glob("*.toml")):
+        if not path.stem.isascii() or not path.stem.isdigit():
+            continue
+        try:
+            config = load_channel_config(path)
+        except FamiliarError:
+            continue
+        if config is not None and config.preset:
+            yield int(path.stem), config.preset
+
+
+def active_preset(root: Path) -> str | None:
+    """The name of the preset in force."""
+    from familiar_connect.presets.store import FOLDER, PresetStore
+
+    return PresetStore(root / FOLDER).active()
+
+
+def check_documents(root: Path) -> Iterator[DoctorFinding]:
+    """The texts that were given to the familiar to look things up in; broken ones are told of with the memory."""
+    from familiar_connect.context.providers.documents import FOLDER
+    from familiar_connect.memory.store import MemoryStore
+
+    folder = root / "memory" / FOLDER
+    files = MemoryStore(root / "memory").glob(f"{FOLDER}*.md") if folder.is_dir() else []
+    if not files:
+        yield DoctorFinding("documents", "ok", "none: `familiar import document FILE` brings one in")
+        return
+    size = sum((root / "memory" / path).stat().st_size for path in files)
+    searched = (root / "memory" / ".index").is_dir()
+    says = f"{len(files)} in {folder}, {size / 1e3:.1f} kB"
+    if not searched:
+        yield DoctorFinding("documents", "warn", f"{says}, not searched yet: `familiar memory reindex` makes the index")
+    else:
+        yield DoctorFinding("documents", "ok", says)

@@ -1,0 +1,75 @@
+"""import, export: what is carried in and back out. Each kind is loaded when it is called."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+
+from familiar_connect.commands.common import familiar_option, home_of, root_of, say, say_json
+from familiar_connect.commands.lazy_group import CommandTable, LazyGroup
+from familiar_connect.errors import HomeError
+
+IMPORTS: CommandTable = {
+    "document": ("documents:import_documents", "Texts, web pages and PDFs to look things up in."),
+    "lorebook": ("lorebooks:import_lorebook", "A lorebook, one Markdown file per entry."),
+    "preset": ("preset:import_preset", "A SillyTavern preset."),
+}
+EXPORTS: CommandTable = {
+    "card": ("import_export:export_card_command", "The character, as a card SillyTavern reads."),
+    "lorebook": ("lorebooks:export_lorebook", "The lore, as a SillyTavern lorebook."),
+}
+FORMATS = ("png", "json", "charx")
+CARD_EPILOG = """\b
+Examples:
+  familiar export card                       a PNG in the home's exports folder
+  familiar export card -o mira.png --familiar mira
+  familiar export card -o -                  JSON on the screen
+"""
+
+
+import_ = LazyGroup(
+    table=IMPORTS,
+    noun="kind",
+    name="import",
+    help="Bring something into memory. A card makes a familiar: see `init`.",
+)
+export = LazyGroup(table=EXPORTS, noun="kind", name="export", help="Write something out for SillyTavern.")
+
+
+@click.command(name="card", epilog=CARD_EPILOG)
+@familiar_option
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Where to; - is the screen (JSON)."
+)
+@click.option("--format", "form", type=click.Choice(FORMATS), help="Else the file's ending says, else png.")
+@click.pass_context
+def export_card_command(ctx: click.Context, familiar_id: str | None, output: Path | None, form: str | None) -> None:
+    """Write the character as a V3 card, with what you edited in memory/self."""
+    from familiar_connect.bootstrap.export_card import CardFormat, export_card
+    from familiar_connect.memory.store import MemoryStore
+    from familiar_connect.support.files import atomic_write
+
+    root = root_of(ctx, familiar_id)
+    ending = output.suffix.lower().lstrip(".") if output else ""
+    to_screen = str(output) == "-"
+    usual = "json" if to_screen else "png"
+    chosen: Any = form or (ending if ending in get_args(CardFormat) else usual)
+    if form is None and ending and ending not in FORMATS:
+        raise click.UsageError(f"a card is not written as .{ending}: name a .png, .json or .charx file")
+    if not (root / "memory" / "self").is_dir():
+        raise HomeError(f"{root} has no character: memory/self is missing")
+    store = MemoryStore(root / "memory")
+    if to_screen:
+        if chosen != "json":
+            raise click.UsageError("only JSON goes to the screen: leave out --format, or name a file")
+        say_json(json.loads(export_card(store, root.name, "json")))
+        return
+    target = output or home_of(ctx) / "exports" / f"{root.name}.{chosen}"
+    if target.is_dir():
+        target = target / f"{root.name}.{chosen}"
+    data = export_card(store, root.name, chosen)
+    atomic_write(target, data)
+    say(f"Wrote {target} ({len(data):,} bytes). SillyTavern takes it under Characters, Import.")

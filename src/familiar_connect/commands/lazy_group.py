@@ -1,0 +1,45 @@
+"""A group of commands whose members are named in a table and loaded only when they are used."""
+
+from __future__ import annotations
+
+import difflib
+from importlib import import_module
+from typing import Any
+
+import click
+
+CommandTable = dict[str, tuple[str, str]]
+"""Member → `module:command` in `commands/`, and its line in the help."""
+
+
+class LazyGroup(click.Group):
+    """Knows its members' names and help lines without importing any of them; names the nearest for a slip."""
+
+    def __init__(self, *, table: CommandTable, noun: str = "verb", **settings: Any) -> None:
+        super().__init__(**settings)
+        self._table = table
+        self._noun = noun
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self._table)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self._table:
+            return None
+        module, _, name = self._table[cmd_name][0].partition(":")
+        found: click.Command = getattr(import_module(f"familiar_connect.commands.{module}"), name)
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section(f"{self._noun.capitalize()}s"):
+            formatter.write_dl([(member, line) for member, (_, line) in self._table.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in self._table and not args[0].startswith("-"):
+            near = difflib.get_close_matches(args[0], self._table, n=1, cutoff=0.4)
+            path = ctx.command_path
+            hint = f" Did you mean `{path} {near[0]}`?" if near else f" `{path} --help` lists the {self._noun}s."
+            ctx.fail(f"there is no {self._noun} {args[0]!r}.{hint}")
+        return super().resolve_command(ctx, args)

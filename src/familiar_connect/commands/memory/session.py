@@ -1,0 +1,98 @@
+"""What the memory verbs work on: the stores of one familiar, and the file or person that is meant."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from familiar_connect.commands.common import root_of
+from familiar_connect.errors import HomeError, MemoryStoreError
+from familiar_connect.history.store import HistoryStore
+from familiar_connect.memory.audit import AuditLog
+from familiar_connect.memory.maintenance.links import markdown_files
+from familiar_connect.memory.maintenance.person_lookup import find_people
+from familiar_connect.memory.paths import split_path
+from familiar_connect.memory.store import MemoryStore
+from familiar_connect.memory.types import Version
+from familiar_connect.memory.versioning.provenance import Provenance
+from familiar_connect.memory.versioning.versions import Versions
+
+
+@dataclass(frozen=True)
+class MemorySession:
+    """The memory of one familiar, and the history beside it."""
+
+    root: Path
+    store: MemoryStore
+    audit: AuditLog
+    history: HistoryStore
+
+    @property
+    def familiar_id(self) -> str:
+        return self.root.name
+
+    @property
+    def versions(self) -> Versions:
+        return Versions(self.audit)
+
+    @property
+    def provenance(self) -> Provenance:
+        return Provenance(self.audit.folder)
+
+    def find_file(self, words: str) -> str:
+        """The file that is meant: a path, with or without `.md`, or a person's name."""
+        for path in (words, f"{words}.md"):
+            with contextlib.suppress(MemoryStoreError):
+                known = "/".join(split_path(path))
+                if self.store.exists(known) or self.audit.last_hash(known) or self.versions.log(known, last=1):
+                    return known
+        people = find_people(words, familiar_id=self.familiar_id, history=self.history, store=self.store)
+        with_notes = [person.file for person in people if self.store.exists(person.file)]
+        if len(with_notes) == 1:
+            return with_notes[0]
+        if with_notes:
+            raise MemoryStoreError(f"{words!r} could be {', '.join(with_notes)}: say which")
+        near = difflib.get_close_matches(words, markdown_files(self.store), n=1, cutoff=0.5)
+        hint = f"did you mean {near[0]}?" if near else "`familiar memory list` shows the files"
+        raise MemoryStoreError(f"there is no memory file {words!r} and nobody called so: {hint}")
+
+    def notice_hand_edits(self, rel_path: str | None = None) -> None:
+        """Make a version of what was edited by hand; where that cannot be written, tell what is there."""
+        with contextlib.suppress(OSError, MemoryStoreError):
+            self.audit.reconcile(self.store, rel_path)
+
+
+@contextmanager
+def open_session(ctx: click.Context, familiar_id: str | None) -> Iterator[MemorySession]:
+    """The stores of the familiar that is meant, closed at the end."""
+    root = root_of(ctx, familiar_id)
+    if not (root / "memory").is_dir():
+        raise HomeError(f"{root.name} has no memory yet: talk first with `familiar chat --familiar {root.name}`")
+    store = MemoryStore(root / "memory", audit_dir=root / "audit")
+    assert store.audit is not None
+    path = root / "history.db"
+    history = HistoryStore(path if path.exists() else ":memory:")
+    try:
+        yield MemorySession(root, store, store.audit, history)
+    finally:
+        history.close()
+        store.audit.close()
+
+
+def minute_stamp(when: datetime) -> str:
+    return f"{when.astimezone(UTC):%Y-%m-%d %H:%M}Z"
+
+
+def version_label(version: Version | None) -> str:
+    """Which version, when and by whom, in a few words."""
+    if version is None:
+        return "not logged"
+    run = f" run {version.entry.run_id}" if version.entry.run_id else ""
+    return f"v{version.number} {minute_stamp(version.entry.timestamp)} {version.entry.source}{run}"

@@ -1,0 +1,126 @@
+"""Shadow: a familiar copied into a folder that is thrown away, to see what it would be shown.
+
+It is the same familiar, put together the same way; whatever it writes down is gone with the folder, and no model is
+ever asked. Side work that a model would do takes the plain form that small models get.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NoReturn
+
+from familiar_connect.config import CharacterConfig, load_character_config
+from familiar_connect.config.llm import SLOT_TEMPERATURES
+from familiar_connect.context.types import PipelineOutput
+from familiar_connect.errors import FamiliarError, HomeError, ModelError
+from familiar_connect.familiar import Familiar
+from familiar_connect.llm.profiles import capabilities_for
+from familiar_connect.llm.types import Capabilities
+from familiar_connect.support.aio import off_loop
+from familiar_connect.support.clock import Clock
+
+MAIN_SLOT = "main_prose"
+NOT_COPIED = ("traces", "metrics.db*", "audit", "*.lock", "*-shm", "*.last-context.md")
+"""What a prompt is not made of."""
+COPIES = 3
+"""How often a database that changes meanwhile is copied anew."""
+INDEX_READY_S = 30.0
+"""Seconds that finding memory again may take to be ready."""
+
+
+@dataclass(frozen=True)
+class NoModel:
+    """A model known by what it can do. It is never asked for anything."""
+
+    model: str
+    capabilities: Capabilities
+
+    def chat(self, *words: Any, **more: Any) -> NoReturn:
+        raise ModelError("no model is asked while a prompt is only looked at")
+
+    chat_stream = complete = stream = chat
+
+
+@asynccontextmanager
+async def open_sandbox(
+    root: Path,
+    *,
+    profile: Path | None,
+    clock: Clock | None = None,
+    changed: Callable[[CharacterConfig], CharacterConfig] | None = None,
+    capabilities: Mapping[str, Any] | None = None,
+    model: str | None = None,
+) -> AsyncIterator[tuple[Familiar, bool]]:
+    """The familiar in *root*, copied, and whether all of its memory is found; gone at the end.
+
+    *capabilities* go over what is known of *model*, or of the familiar's own model.
+    """
+    with tempfile.TemporaryDirectory(prefix="familiar-") as folder:
+        config = await off_loop(load_character_config, root / "character.toml", defaults_path=profile)
+        copy = await off_loop(copy_familiar, root, Path(folder))
+        config = changed(config) if changed is not None else config
+        familiar = Familiar.from_config(
+            copy,
+            config,
+            llm_clients=stand_in_models(config, model, capabilities or {}),
+            defaults_path=profile,
+            clock=clock,
+        )
+        familiar.media = None
+        try:
+            yield familiar, await familiar.update_memory_index(INDEX_READY_S)
+        except FamiliarError as error:  # whoever reads it has the files themselves, not the copy
+            raise FamiliarError(str(error).replace(str(copy), str(root))) from error
+        finally:
+            await familiar.aclose()
+
+
+def stand_in_models(config: CharacterConfig, model: str | None, over: Mapping[str, Any]) -> dict[str, Any]:
+    """For every slot what is known of its model, and nobody who could answer."""
+    slot = config.llm[MAIN_SLOT]
+    known = capabilities_for(model) if model else capabilities_for(slot.model, slot.base_url, slot)
+    main = NoModel(model or slot.model, replace(known, **over))
+    small = NoModel("none", Capabilities(side_tasks=False))
+    return {name: main if name == MAIN_SLOT else small for name in SLOT_TEMPERATURES}
+
+
+def copy_familiar(root: Path, folder: Path) -> Path:
+    """A copy of the familiar's folder, without what no prompt is made of."""
+    copy = folder / root.name
+    try:
+        shutil.copytree(root, copy, symlinks=True, ignore=shutil.ignore_patterns(*NOT_COPIED, "history.db*"))
+        _copy_history(root, copy)
+    except (OSError, shutil.Error) as error:
+        raise HomeError(f"{root}: cannot be copied to be looked at ({type(error).__name__}: {error})") from error
+    return copy
+
+
+def _copy_history(root: Path, copy: Path) -> None:
+    """The history with what is not yet merged into it, both of one moment."""
+    names = ("history.db-wal", "history.db")
+    for _ in range(COPIES):
+        before = [_stamp(root / name) for name in names]
+        for name in names:
+            (copy / name).unlink(missing_ok=True)
+            if (root / name).exists():
+                shutil.copyfile(root / name, copy / name)
+        if before == [_stamp(root / name) for name in names]:
+            return
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    try:
+        facts = path.stat()
+    except FileNotFoundError:
+        return None
+    return facts.st_mtime_ns, facts.st_size
+
+
+def providers_that_failed(output: PipelineOutput) -> list[str]:
+    """Providers that brought nothing because they failed or were late: the prompt lacks their part."""
+    return [f"{outcome.provider_id} ({outcome.status})" for outcome in output.outcomes if outcome.status != "ok"]

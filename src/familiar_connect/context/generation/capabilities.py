@@ -1,0 +1,23 @@
+"""What a model can do this turn, told to authored text: the tools it is offered, and what it is able to."""
+
+from __future__ import annotations
+
+from familiar_connect.context.protocols import ToolSet
+from familiar_connect.context.types import Offered
+from familiar_connect.llm.types import Capabilities
+from familiar_connect.tools.types import FAMILIES
+
+ABILITIES = ("vision", "video", "tools", "prefill", "thinking")
+"""What a condition may ask of a model, by the name of what says so."""
+
+
+def turn_capabilities(tools: ToolSet | None, capabilities: Capabilities) -> Offered:
+    """Names and families of *tools*, none where the model cannot use them."""
+    usable = tools if capabilities.tools else None
+    names = frozenset(spec.name for spec in usable.specs) if usable is not None else frozenset()
+    return Offered(
+        tools=dict(usable.macros) if usable is not None else {},
+        tool_names=names,
+        tool_families=frozenset(family for family, members in FAMILIES.items() if members & names),
+        capabilities=frozenset(ability for ability in ABILITIES if getattr(capabilities, ability)),
+    )

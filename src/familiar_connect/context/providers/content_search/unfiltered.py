@@ -1,0 +1,97 @@
+"""Memory without a filter: the best-ranked pieces go in as they are, within what room there is.
+
+For side models that cannot judge, for a filter that fails or is late. Every piece says when or where it
+comes from; all of it is recalled material, shown in a fence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from familiar_connect.config.modes import SMALL_MODEL_SHARES, channel_config_for_mode
+from familiar_connect.config.types import ChannelMode
+from familiar_connect.context.providers.content_search.filter import MAX_SNIPPET_TOKENS, recall_contribution
+from familiar_connect.context.types import ContextRequest, Contribution, Layer
+from familiar_connect.memory.index.protocols import Recollection, RetrievedChunk
+from familiar_connect.presets.macro_context import rng_for, speaker_of
+from familiar_connect.presets.macros.engine import substitute
+from familiar_connect.presets.macros.types import MacroContext
+from familiar_connect.presets.types import CardFields
+from familiar_connect.support.text import truncate
+from familiar_connect.support.tokens import estimate_tokens
+
+LORE_FOLDER = "lore/"
+MAX_DIRECT_TOKENS = 1_500
+LEAST_TOKENS = 24
+"""Less room than this holds nothing worth reading."""
+MOST_PER_CHUNK = 3
+"""Of small pieces the filter gets at most so many times as of large ones."""
+
+Hit = Recollection | RetrievedChunk
+
+
+def best_hits_contribution(hits: Sequence[Hit], *, max_tokens: int) -> list[Contribution]:
+    """The best of *hits*, which stand best first, as one contribution of at most *max_tokens*, or nothing."""
+    from familiar_connect.memory.index.snippets import format_snippets  # brings numpy
+
+    room = min(max_tokens, MAX_DIRECT_TOKENS)
+    if room < LEAST_TOKENS:
+        return []
+    text = truncate(format_snippets(_distinct(hits), room), room)
+    return [recall_contribution(text)] if text.strip() else []
+
+
+def with_lore_macros(hit: Hit, request: ContextRequest) -> Hit:
+    """*hit* with its macros read where an author wrote it, in lore; what people said is only quoted."""
+    if not (hit.rel_path or "").startswith(LORE_FOLDER) or not {"{", "<"} & set(hit.text):
+        return hit
+    card = request.card or CardFields()
+    ctx = MacroContext(
+        char=card.name or request.familiar_id,
+        user=speaker_of(request),
+        now=request.now,
+        rng=rng_for(request, f"lore:{hit.rel_path}"),
+    )
+    return replace(hit, text=substitute(hit.text, ctx))
+
+
+def _distinct(hits: Iterable[Hit]) -> list[Hit]:
+    """Each text once, a long chunk by its beginning."""
+    found: dict[str, Hit] = {}
+    for hit in hits:
+        text = truncate(hit.text.strip(), MAX_SNIPPET_TOKENS)
+        if text:
+            found.setdefault(text, replace(hit, text=text))
+    return list(found.values())
+
+
+def as_chunks(hits: Iterable[Hit], *, top_k: int) -> list[RetrievedChunk]:
+    """*hits* for the filter: as many as *top_k* full snippets would take, for what was found may be one sentence."""
+    from familiar_connect.memory.index.snippets import as_chunk  # brings numpy
+
+    room = top_k * MAX_SNIPPET_TOKENS
+    chunks: list[RetrievedChunk] = []
+    for hit in hits:
+        chunk = hit if isinstance(hit, RetrievedChunk) else as_chunk(hit)
+        room -= min(MAX_SNIPPET_TOKENS, estimate_tokens(chunk.text))
+        if room < 0 or len(chunks) == top_k * MOST_PER_CHUNK:
+            break
+        chunks.append(chunk)
+    return chunks
+
+
+def content_budget(request: ContextRequest) -> int:
+    """Tokens that the content layer has in this request's mode; less where a small model answers."""
+    channel = channel_config_for_mode(request.mode or ChannelMode.text_conversation_rp)
+    room = channel.budget_by_layer.get(Layer.content, 0)
+    if has_small_budget(request):
+        room = min(room, int(request.budget_tokens * SMALL_MODEL_SHARES[Layer.content]))
+    return room
+
+
+def has_small_budget(request: ContextRequest) -> bool:
+    """Whether the prompt must stay smaller than the mode would have it."""
+    if request.mode is None:
+        return False
+    return 0 < request.budget_tokens < channel_config_for_mode(request.mode).budget_tokens

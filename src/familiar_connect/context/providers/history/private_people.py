@@ -1,0 +1,40 @@
+"""Private: people who are not to be heard are left out of history, and of every summary made of it.
+
+What they said before they chose so is still stored. A summary made before may hold their words, so when
+somebody new is to be left out, all summaries go and are made anew from the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from familiar_connect.history.privacy_filter import IsPrivate, without_private_turns
+from familiar_connect.history.store import HistoryStore
+from familiar_connect.history.types import HistoryTurn
+
+PrivatePeople = Callable[[], frozenset[str]]
+"""Canonical keys of everyone who is not to be heard now."""
+
+
+class SummaryPrivacy:
+    """Who is not heard: *is_private* says it of one person, *people* names them all."""
+
+    def __init__(self, store: HistoryStore, is_private: IsPrivate | None, people: PrivatePeople | None) -> None:
+        self._store = store
+        self._is_private = is_private
+        self._people = people
+        self._known_private: dict[str, frozenset[str]] = {}
+
+    def people(self) -> frozenset[str]:
+        return self._people() if self._people is not None else frozenset()
+
+    def without_private(self, turns: Iterable[HistoryTurn]) -> list[HistoryTurn]:
+        return without_private_turns(turns, self._is_private)
+
+    def drop_stale_summaries(self, familiar_id: str) -> frozenset[str]:
+        """See to it that the stored summaries hold no words of private people; returns who these are."""
+        people = self.people()
+        if self._people is not None and self._known_private.get(familiar_id) != people:
+            self._store.leave_out_of_summaries(familiar_id=familiar_id, people=people)
+            self._known_private[familiar_id] = people
+        return people

@@ -1,0 +1,95 @@
+"""The words of scene blocks: names filled in, platform marks readable, nothing that could pass for our own lines."""
+
+from __future__ import annotations
+
+import re
+
+from familiar_connect.chat.annotate.identity import FAMILIAR, IsPrivate, People
+from familiar_connect.chat.annotate.mentions import MentionResolver
+from familiar_connect.chat.scene import ChannelKind, Scene
+from familiar_connect.config.modes import SMALL_MODEL_SHARES, channel_config_for_mode
+from familiar_connect.config.types import ChannelMode
+from familiar_connect.context.types import ContextRequest, Layer
+from familiar_connect.memory.visibility import is_dm as is_dm
+from familiar_connect.support.system_notes import note, speaker_name, unwrap_note, without_fake_notes
+from familiar_connect.support.text import truncate_chars
+
+ANYONE = "User"
+"""Who is meant in blocks that stay the same whoever speaks."""
+MOST_CHARS = 4_000
+
+_IDENTITY = re.compile(
+    r"\{\{\s*(user|char|bot)\s*\}\}|(?<!\{)\{\s*(user|char|bot)\s*\}(?!\})",
+    re.IGNORECASE,
+)
+_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+
+
+def with_names(text: str, *, char: str, user: str = ANYONE) -> str:
+    """*text* with `{user}`, `{char}` and `{bot}`, in single or double braces, as names."""
+    if "{" not in text:
+        return text
+    return _IDENTITY.sub(lambda found: user if (found[1] or found[2]).lower() == "user" else char, text)
+
+
+def inline_safe(text: str, limit: int = MOST_CHARS) -> str:
+    """*text* on one line, without brackets: fit to stand inside a System line."""
+    return truncate_chars(unwrap_note(note(_UNSEEN.sub("", text[: limit * 2]))), limit)
+
+
+def block_safe(text: str, limit: int = MOST_CHARS) -> str:
+    """*text* in its lines, with nothing in it that could pass for a System line."""
+    return truncate_chars(without_fake_notes(_UNSEEN.sub("", text[: limit * 2])).strip(), limit)
+
+
+def persona_of(request: ContextRequest) -> str:
+    """Who answers, by the name it has here."""
+    if request.turn is not None and request.turn.persona:
+        return request.turn.persona
+    card = request.card.name if request.card is not None else ""
+    own = request.scene.own_name if request.scene is not None else None
+    return speaker_name(card or own or request.familiar_id, FAMILIAR)
+
+
+def is_voice_channel(request: ContextRequest) -> bool:
+    scene = request.scene
+    kind = scene.channel.kind if scene is not None and scene.channel is not None else None
+    return kind in (ChannelKind.voice, ChannelKind.stage)
+
+
+def channel_name(request: ContextRequest) -> str:
+    """What the channel is called, for people."""
+    channel = request.scene.channel if request.scene is not None else None
+    if is_dm(request):
+        return "Direct Message"
+    if channel is None:
+        return "unknown"
+    if is_voice_channel(request):
+        return f"{speaker_name(channel.name, 'unnamed')} (voice)"
+    name = f"#{speaker_name(channel.name.lstrip('#'), 'unnamed')}"
+    return f"{name} in #{speaker_name(channel.parent_name.lstrip('#'))}" if channel.parent_name else name
+
+
+def readable(request: ContextRequest, text: str, *, user: str = ANYONE, is_private: IsPrivate | None = None) -> str:
+    """*text* somebody wrote about this place, its mentions and names as people read them."""
+    scene = request.scene or Scene()
+    persona = persona_of(request)
+    if "<" in text or "://" in text:
+        text = MentionResolver(scene, People(scene, persona=persona, is_private=is_private)).readable(text)
+    return with_names(text, char=persona, user=user)
+
+
+def is_for_small_model(request: ContextRequest) -> bool:
+    """Whether the prompt must stay smaller than the mode would have it; beside a preset the rest has less anyway."""
+    if request.mode is None or request.preset is not None:
+        return False
+    return 0 < request.budget_tokens < channel_config_for_mode(request.mode).budget_tokens
+
+
+def scene_budget(request: ContextRequest) -> int:
+    """Tokens that the scene's layer has in this request's mode; less where a small model answers."""
+    channel = channel_config_for_mode(request.mode or ChannelMode.text_conversation_rp)
+    room = channel.budget_by_layer.get(Layer.scene, 0)
+    if is_for_small_model(request):
+        room = min(room, int(request.budget_tokens * SMALL_MODEL_SHARES.get(Layer.scene, 0.0)))
+    return room

@@ -1,0 +1,60 @@
+"""Afterthoughts: what becomes of a message that its writer changes or takes back after it was heard."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection
+
+from familiar_connect.chat.types import InboundMessage
+from familiar_connect.errors import HistoryError
+from familiar_connect.history.message_edits import MessageEdits
+from familiar_connect.privacy import PrivacyRegistry
+from familiar_connect.support.aio import off_loop
+
+logger = logging.getLogger(__name__)
+
+EditListener = Callable[[int, int, str | None], None]
+
+
+class MessageEditHandler:
+    """Keeps the history, and what waits for an answer, level with what the platform shows now.
+
+    Nothing is answered anew. *waiting* is told of each change: channel, row of the history, and the words or None.
+    """
+
+    def __init__(self, revisions: MessageEdits, privacy: PrivacyRegistry, waiting: EditListener | None = None) -> None:
+        self._revisions = revisions
+        self._privacy = privacy
+        self._on_change = waiting
+
+    async def on_edit(self, message: InboundMessage) -> bool:
+        """*message* reads differently now; whether that changed anything. New words of private people are not kept."""
+        if message.message_id is None:
+            return False
+        if self._privacy.is_full(message.author):
+            return await self.on_delete(message.channel_id, [message.message_id])
+        try:
+            changed = await off_loop(
+                self._revisions.record_edit,
+                channel_id=message.channel_id,
+                message_id=message.message_id,
+                text=message.text,
+            )
+        except HistoryError as error:
+            logger.error("an edited message could not be stored", extra={"reason": str(error)})
+            return False
+        if changed is not None and self._on_change is not None:
+            self._on_change(message.channel_id, changed, message.text)
+        return changed is not None
+
+    async def on_delete(self, channel_id: int, message_ids: Collection[str]) -> bool:
+        """The messages are gone; whether any of them had been heard."""
+        try:
+            gone = await off_loop(self._revisions.record_deletions, channel_id=channel_id, message_ids=message_ids)
+        except HistoryError as error:
+            logger.error("a deleted message could not be taken back", extra={"reason": str(error)})
+            return False
+        for history_id in gone:
+            if self._on_change is not None:
+                self._on_change(channel_id, history_id, None)
+        return bool(gone)

@@ -1,1 +1,0 @@
-"""What is kept beside the turns: the facts of a message, and what it read before it was changed."""

@@ -1,0 +1,95 @@
+"""Revisions: messages that were changed or taken back after they were stored.
+
+A turn always reads as its message reads now, so every prompt shows the newest. What it read before is kept
+beside it for the owner and is never shown to a model. Of a deleted message only the fact remains in the turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+
+from familiar_connect.history.rows import in_utc, parse_timestamp
+from familiar_connect.history.store import HistoryStore
+from familiar_connect.support.clock import Clock, SystemClock
+from familiar_connect.support.sqlite import storable
+
+DELETED = "(message deleted)"
+"""What the turn of a deleted message reads."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MessageEdit:
+    """What a turn read until it was changed."""
+
+    turn_id: int
+    said_before: str
+    changed_at: datetime
+    was_deleted: bool
+
+
+class MessageEdits:
+    """Changes to the turns of one familiar. Synchronous, like the store it stands beside."""
+
+    def __init__(self, store: HistoryStore, familiar_id: str, *, clock: Clock | None = None) -> None:
+        self._store = store
+        self._database = store.database
+        self._familiar_id = familiar_id
+        self._clock = clock or SystemClock()
+
+    def record_edit(self, *, channel_id: int, message_id: str, text: str) -> int | None:
+        """The message reads *text* now; its turn, or None where it was never stored or reads so already."""
+        return self._change(channel_id, message_id, storable(text), was_deleted=False)
+
+    def record_deletions(self, *, channel_id: int, message_ids: Collection[str]) -> list[int]:
+        """The messages are gone; the turns that said them."""
+        changed = [self._change(channel_id, each, DELETED, was_deleted=True) for each in message_ids]
+        return [turn_id for turn_id in changed if turn_id is not None]
+
+    def edits_of_turn(self, turn_id: int) -> list[MessageEdit]:
+        """Everything a turn read before, oldest first."""
+        rows = self._database.read(
+            "SELECT turn_id, said_before, changed_at, was_deleted FROM turn_revisions WHERE turn_id = ? ORDER BY rowid",
+            (turn_id,),
+        )
+        return [
+            MessageEdit(turn_id=id_, said_before=before, changed_at=parse_timestamp(when), was_deleted=bool(deleted))
+            for id_, before, when, deleted in rows
+        ]
+
+    def newest_message_id(self, channel_id: int) -> str | None:
+        """The platform's id of the message heard last in a channel."""
+        rows = self._database.read(
+            "SELECT platform_message_id FROM turns WHERE familiar_id = ? AND channel_id = ?"
+            " AND platform_message_id IS NOT NULL ORDER BY id DESC LIMIT 1",
+            (self._familiar_id, channel_id),
+        )
+        return str(rows[0][0]) if rows else None
+
+    def direct_channels(self, platform: str, *, limit: int) -> list[int]:
+        """Conversations outside any server that somebody of *platform* spoke in, the latest first."""
+        found = []
+        for other in self._store.distinct_other_channels(familiar_id=self._familiar_id, exclude_channel_id=0):
+            said = self._store.recent(familiar_id=self._familiar_id, channel_id=other.channel_id, limit=2)
+            if any(turn.guild_id is None and turn.author and turn.author.platform == platform for turn in said):
+                found.append(other.channel_id)
+            if len(found) == limit:
+                break
+        return found
+
+    def _change(self, channel_id: int, message_id: str, text: str, *, was_deleted: bool) -> int | None:
+        with self._database.transaction() as connection:
+            found = connection.execute(
+                "SELECT id, content FROM turns WHERE familiar_id = ? AND channel_id = ? AND platform_message_id = ?",
+                (self._familiar_id, channel_id, message_id),
+            ).fetchone()
+            if found is None or found[1] == text or found[1] == DELETED:
+                return None
+            turn_id = int(found[0])
+            connection.execute(
+                "INSERT INTO turn_revisions VALUES (?, ?, ?, ?)",
+                (turn_id, found[1], in_utc(self._clock.now()).isoformat(), int(was_deleted)),
+            )
+            connection.execute("UPDATE turns SET content = ? WHERE id = ?", (text, turn_id))
+        return turn_id

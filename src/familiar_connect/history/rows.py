@@ -1,0 +1,88 @@
+"""Rows of `history.db` as values: turns, authors, moments and modes, both ways.
+
+One odd value in a row, such as bytes for text or a timestamp nobody can read, never hides the row;
+`odd_rows` finds them.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TypeAlias
+
+from familiar_connect.config.types import ChannelMode
+from familiar_connect.history.types import HistoryTurn, OtherChannelInfo
+from familiar_connect.identity import Author
+from familiar_connect.support.sqlite import Row
+
+Mode: TypeAlias = ChannelMode | str | None
+
+TURN_COLUMNS = (
+    "id, timestamp, role, author_platform, author_user_id, author_username, author_display_name,"
+    " content, channel_id, guild_id, mode, platform_message_id, facts"
+)
+"""The columns `turn` reads, in its order."""
+
+UNKNOWN_MOMENT = datetime.fromtimestamp(0, UTC)
+"""Stands for a timestamp that cannot be read."""
+EARLIEST, LATEST = datetime(2, 1, 1, tzinfo=UTC), datetime(9998, 12, 31, tzinfo=UTC)
+"""Moments outside these cannot be shown in every zone."""
+
+
+def turn_from_row(row: Row) -> HistoryTurn:
+    id_, when, role, platform, user_id, username, display_name, content, channel_id, guild_id, mode, *rest = row
+    message_id, facts = rest
+    return HistoryTurn(
+        id_,
+        parse_timestamp(when),
+        text_or_none(role) or "",
+        author_from_columns(platform, user_id, username, display_name),
+        text_or_none(content) or "",
+        channel_id,
+        guild_id=guild_id,
+        mode=text_or_none(mode),
+        platform_message_id=text_or_none(message_id),
+        facts=text_or_none(facts),
+    )
+
+
+def author_from_columns(platform: object, user_id: object, username: object, display_name: object) -> Author | None:
+    """Nobody, unless the row says who: a name alone is not a person."""
+    where, who = text_or_none(platform), text_or_none(user_id)
+    if where is None or who is None:
+        return None
+    return Author(where, who, text_or_none(username), text_or_none(display_name))
+
+
+def text_or_none(stored: object) -> str | None:
+    """A stored text; SQLite lets other programs put bytes and numbers in its place."""
+    if stored is None or isinstance(stored, str):
+        return stored
+    return stored.decode("utf-8", "replace") if isinstance(stored, bytes) else str(stored)
+
+
+def other_channel_from_row(row: Row) -> OtherChannelInfo:
+    channel_id, mode, latest_id, latest_timestamp = row
+    return OtherChannelInfo(channel_id, text_or_none(mode) or None, latest_id, parse_timestamp(latest_timestamp))
+
+
+def parse_timestamp(stored: str) -> datetime:
+    """A stored timestamp, moved to the nearest one that can be shown; one without an offset is in UTC."""
+    try:
+        when = datetime.fromisoformat(stored)
+    except (TypeError, ValueError):
+        return UNKNOWN_MOMENT
+    if when.tzinfo is None:
+        when = when.replace(tzinfo=UTC)
+    return EARLIEST if when < EARLIEST else LATEST if when > LATEST else when
+
+
+def in_utc(when: datetime) -> datetime:
+    """The same moment in UTC; one without an offset is taken to be in UTC already."""
+    if when.tzinfo is UTC:
+        return when
+    return when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
+
+
+def mode_value(mode: Mode) -> str | None:
+    """A mode as it is stored; the empty one is none."""
+    return (mode.value if isinstance(mode, ChannelMode) else mode) or None

@@ -1,0 +1,110 @@
+"""StoredRecent: the recent messages of a channel from the history, for platforms that cannot look back.
+
+StoredWindow: where the shown part of a channel begins, by the store's own count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from familiar_connect.chat.scene import WindowStart
+from familiar_connect.chat.types import InboundMessage
+from familiar_connect.history.message_metadata import with_metadata
+from familiar_connect.history.rows import Mode
+from familiar_connect.history.store import HistoryStore
+from familiar_connect.history.types import HistoryTurn
+from familiar_connect.identity import Author
+from familiar_connect.support.aio import off_loop
+
+NOBODY = "unknown"
+"""User id of someone whose turn was stored without saying who they are."""
+
+
+class StoredMessages:
+    """What was last said in one channel, oldest first, told as if it had just come in.
+
+    The familiar's own words come back as *me*, marked as a bot's and as ours.
+    """
+
+    def __init__(
+        self,
+        store: HistoryStore,
+        familiar_id: str,
+        channel_id: int,
+        *,
+        platform: str = "history",
+        me: Author | None = None,
+        mode: Mode = None,
+        before_id: int | None = None,
+    ) -> None:
+        self._store = store
+        self._familiar_id = familiar_id
+        self._channel_id = channel_id
+        self._platform = platform
+        self._me = me or Author(platform, familiar_id, None, None)
+        self._mode = mode
+        self._before_id = before_id
+
+    async def recent(self, limit: int) -> Sequence[InboundMessage]:
+        turns = await off_loop(
+            self._store.recent,
+            familiar_id=self._familiar_id,
+            channel_id=self._channel_id,
+            limit=limit,
+            mode=self._mode,
+            before_id=self._before_id,
+        )
+        return [self._message(turn) for turn in turns]
+
+    def _message(self, turn: HistoryTurn) -> InboundMessage:
+        ours = turn.role == "assistant"
+        author = self._me if ours else turn.author or Author(self._platform, NOBODY, None, None)
+        message = InboundMessage(
+            platform=author.platform,
+            channel_id=turn.channel_id,
+            author=author,
+            text=turn.content,
+            timestamp=turn.timestamp,
+            message_id=turn.platform_message_id,
+            guild_id=turn.guild_id,
+            is_bot=ours,
+            is_self=ours,
+            history_id=turn.id,
+            mode=turn.mode or "",
+        )
+        return with_metadata(message, turn.facts)
+
+
+class StoredWindow:
+    """The start of a channel's window, found by the absolute count of its stored turns."""
+
+    def __init__(self, store: HistoryStore) -> None:
+        self._store = store
+
+    async def window(
+        self,
+        *,
+        familiar_id: str,
+        channel_id: int,
+        before_id: int | None,
+        mode: str | None,
+        first: Callable[[int], int],
+    ) -> WindowStart:
+        return await off_loop(self._find, familiar_id, channel_id, before_id, mode, first)
+
+    def _find(
+        self, familiar_id: str, channel_id: int, before_id: int | None, mode: str | None, first: Callable[[int], int]
+    ) -> WindowStart:
+        stored = self._store.count_before(
+            familiar_id=familiar_id, channel_id=channel_id, before_id=before_id, mode=mode
+        )
+        shown = self._store.recent(
+            familiar_id=familiar_id,
+            channel_id=channel_id,
+            limit=stored - first(stored),
+            mode=mode,
+            before_id=before_id,
+        )
+        if not shown:
+            return WindowStart(stored=stored)
+        return WindowStart(stored=stored, history_id=shown[0].id, message_id=shown[0].platform_message_id)

@@ -1,0 +1,185 @@
+"""The wire form of a chat completion: server-sent events in, plain values out.
+
+Every quantity a server decides is bounded: a line, the lines that make no sense, the whole answer.
+Bytes are cut at line ends before they are decoded, so a character split over chunks stays whole.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from familiar_connect.errors import ModelError
+from familiar_connect.llm.types import Completion, Usage
+
+MAX_LINE_BYTES = 1 << 20
+MAX_BODY_BYTES = 16 << 20
+MAX_ERROR_BYTES = 1 << 20
+MAX_REPLY_CHARS = 200_000
+MAX_GARBAGE_LINES = 16
+_FIELDS = (b"event:", b"id:", b"retry:", b":")
+DONE = "[DONE]"
+
+
+class EventReader:
+    """Turns chunks of bytes into the JSON objects of a stream; each `data:` line is one event."""
+
+    def __init__(self, source: str) -> None:
+        self.done = False
+        """`[DONE]` was read."""
+        self._source = source
+        self._rest = bytearray()
+        self._bytes = 0
+        self._garbage = 0
+
+    def feed(self, chunk: bytes) -> Iterator[dict[str, Any]]:
+        """The events *chunk* completes."""
+        self._bytes += len(chunk)
+        if self._bytes > MAX_BODY_BYTES:
+            raise ModelError(f"{self._source} sent more than {MAX_BODY_BYTES >> 20} MiB in one answer.")
+        self._rest += chunk
+        # Splitting only where a line ends keeps a long line sent byte by byte from being read again each time.
+        lines = bytes(self._rest).split(b"\n") if b"\n" in chunk else []
+        if lines:
+            self._rest = bytearray(lines.pop())
+        if len(self._rest) > MAX_LINE_BYTES:
+            raise ModelError(f"{self._source} sent a line of more than 1 MiB.")
+        for line in lines:
+            yield from self._read(line)
+
+    def finish(self) -> Iterator[dict[str, Any]]:
+        """The event a stream without a last line end leaves behind."""
+        line, self._rest = bytes(self._rest), bytearray()
+        yield from self._read(line)
+
+    def _read(self, line: bytes) -> Iterator[dict[str, Any]]:
+        line = line.strip()
+        if not line or self.done or line.startswith(_FIELDS):
+            return
+        if not line.startswith(b"data:"):
+            self._count_garbage()
+            return
+        text = line[len(b"data:") :].strip().decode("utf-8", "replace")
+        if text == DONE:
+            self.done = True
+            return
+        try:
+            event = json.loads(text)
+        except (ValueError, RecursionError):
+            event = None
+        if isinstance(event, dict):
+            yield event
+        else:
+            self._count_garbage()
+
+    def _count_garbage(self) -> None:
+        self._garbage += 1
+        if self._garbage > MAX_GARBAGE_LINES:
+            raise ModelError(f"{self._source} sent lines that are no chat completion: check `base_url`.")
+
+
+class SurrogateJoiner:
+    """Joins characters whose two halves (UTF-16 surrogates) come in different pieces of a stream."""
+
+    def __init__(self) -> None:
+        self._held = ""
+
+    def feed(self, piece: str) -> str:
+        """What of *piece* is whole; a first half at its end waits for the next piece."""
+        text = self._held + piece
+        self._held = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
+        return join_surrogates(text.removesuffix(self._held))
+
+    def close(self) -> str:
+        """What still waits, now that no second half can come."""
+        held, self._held = self._held, ""
+        return join_surrogates(held)
+
+
+def join_surrogates(text: str) -> str:
+    """*text* with halves joined to characters; a half that stands alone becomes U+FFFD."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+@dataclass(frozen=True)
+class Delta:
+    """What one event adds."""
+
+    text: str = ""
+    finish_reason: str | None = None
+    part: Any = None
+    """The delta itself, for what else it may hold."""
+
+
+def read_delta(event: Mapping[str, Any]) -> Delta:
+    """The text and end mark of one streamed event; anything missing or null is empty."""
+    choice = first_choice(event)
+    if choice is None:
+        return Delta()
+    # Some servers put the whole message into the last event instead of a delta.
+    part = choice.get("delta")
+    if not isinstance(part, Mapping):
+        part = choice.get("message")
+    return Delta(text_of(part), _string(choice.get("finish_reason")), part)
+
+
+def first_choice(answer: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    choices = answer.get("choices")
+    if isinstance(choices, list) and choices and isinstance(choices[0], Mapping):
+        return choices[0]
+    return None
+
+
+def text_of(part: Any) -> str:
+    """The text of a message or delta: a string, a list of text parts, or nothing."""
+    content = part.get("content") if isinstance(part, Mapping) else None
+    if isinstance(content, list):
+        return "".join(p["text"] for p in content if isinstance(p, Mapping) and isinstance(p.get("text"), str))
+    return content if isinstance(content, str) else ""
+
+
+def copy_metadata(completion: Completion, answer: Mapping[str, Any]) -> None:
+    """Copy usage, provider and timings of *answer*, where it has them, into *completion*."""
+    usage = answer.get("usage")
+    if isinstance(usage, Mapping):
+        details = usage.get("prompt_tokens_details")
+        cached = details.get("cached_tokens") if isinstance(details, Mapping) else None
+        completion.usage = Usage(
+            prompt_tokens=_count(usage.get("prompt_tokens")),
+            completion_tokens=_count(usage.get("completion_tokens")),
+            cached_tokens=_count(cached if cached is not None else usage.get("prompt_cache_hit_tokens")),
+        )
+    provider = _string(answer.get("provider"))
+    if provider:
+        completion.provider = provider
+    timings = answer.get("timings")
+    if isinstance(timings, Mapping):
+        completion.timings = {str(key): value for key, value in timings.items() if _is_finite(value)}
+
+
+def parse_json_object(body: bytes) -> dict[str, Any] | None:
+    """The JSON object in *body*, or None."""
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _count(value: Any) -> int:
+    return max(0, int(value)) if isinstance(value, int | float) and value == value and abs(value) < 1e12 else 0
+
+
+def _is_finite(value: Any) -> bool:
+    """Whether *value* is a number one can count with: some servers divide by nothing and send NaN."""
+    return isinstance(value, int | float) and abs(value) < float("inf")
+
+
+def _string(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None

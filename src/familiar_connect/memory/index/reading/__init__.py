@@ -1,1 +1,0 @@
-"""How texts are read: questions, the times they name, and the pieces a model knows."""

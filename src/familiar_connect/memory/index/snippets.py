@@ -1,0 +1,138 @@
+"""recalled_text: what was found again, as it is shown to a model, within a budget.
+
+The best comes in first; things from one conversation or one file stand together in their order, under one line that
+says when or where. Where room is left, what stands right before and after the best is shown with it, because an
+answer often needs its question. Nothing is shown twice, though it was both said and written down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from familiar_connect.memory.index.protocols import ExplainedScore, Recollection, RetrievedChunk
+from familiar_connect.memory.index.query import plain_words
+from familiar_connect.support.text import truncate_chars
+from familiar_connect.support.tokens import CHARS_PER_TOKEN
+
+SHINGLE = 6
+"""Words in a row that two texts must share, at both ends, to count as the same."""
+GAP = "…"
+MIN_ROOM_CHARS = 120
+HISTORY_PATH = "history"
+"""Stands where a file's path would, for something that was said."""
+
+
+@dataclass
+class _Group:
+    """Lines of one conversation or file, by place."""
+
+    header: str
+    lines: dict[int, str] = field(default_factory=dict)
+
+    def text(self) -> str:
+        shown: list[str] = [self.header]
+        last: int | None = None
+        for place in sorted(self.lines):
+            if last is not None and place > last + 1:
+                shown.append(GAP)
+            shown.append(self.lines[place])
+            last = place
+        return "\n".join(shown)
+
+
+def format_snippets(hits: Sequence[Recollection | RetrievedChunk], max_tokens: int) -> str:
+    """*hits*, best first, as one text of at most *max_tokens* (four characters each)."""
+    room = max_tokens * CHARS_PER_TOKEN
+    groups: dict[str, _Group] = {}
+    shown: list[Recollection] = []
+    for hit in map(_as_recollection, hits):
+        line = _line(hit.speaker, hit.text)
+        cost = _cost(groups, hit, hit.place[1], line)
+        if cost > room and not groups and room >= MIN_ROOM_CHARS:
+            line = truncate_chars(line, room - len(_header(hit)) - 3)
+            cost = _cost(groups, hit, hit.place[1], line)
+        if cost <= room:
+            groups.setdefault(hit.place[0], _Group(_header(hit))).lines.setdefault(hit.place[1], line)
+            shown.append(hit)
+            room -= cost
+    for hit in shown:
+        for neighbour in (*hit.before, *hit.after):
+            line = _line(neighbour.speaker, neighbour.text)
+            cost = _cost(groups, hit, neighbour.place, line)
+            if cost <= room:
+                groups[hit.place[0]].lines.setdefault(neighbour.place, line)
+                room -= cost
+    return "\n\n".join(group.text() for group in groups.values())
+
+
+def without_repeats(hits: Sequence[Recollection]) -> list[Recollection]:
+    """*hits* in order, each thing once: what was both said and written down word for word counts as said."""
+    seen = {shingle for hit in hits if hit.source == "turn" for shingle in _shingles(plain_words(hit.text))}
+    found: list[Recollection] = []
+    for hit in hits:
+        if hit.source == "file":
+            shingles = _shingles(plain_words(hit.text))
+            if shingles and shingles[0] in seen and shingles[-1] in seen:
+                continue
+            seen.update(shingles)
+        found.append(hit)
+    return found
+
+
+def _shingles(words: list[str]) -> list[str]:
+    if len(words) <= SHINGLE:
+        return [" ".join(words)] if words else []
+    return [" ".join(words[at : at + SHINGLE]) for at in range(len(words) - SHINGLE + 1)]
+
+
+def _as_recollection(hit: Recollection | RetrievedChunk) -> Recollection:
+    if isinstance(hit, Recollection):
+        return hit
+    key = f"{hit.rel_path} {hit.heading_path} {hit.text[:80]}"
+    return Recollection(
+        source="file",
+        key=key,
+        text=hit.text,
+        explained=ExplainedScore(hit.score, {}),
+        rel_path=hit.rel_path,
+        heading_path=hit.heading_path,
+        place=(key, 0),
+    )
+
+
+def _header(hit: Recollection) -> str:
+    if hit.source == "turn":
+        return f"[{_moment(hit.when)}]" if hit.when else "[earlier]"
+    where = hit.rel_path or ""
+    return f"[{where}: {hit.heading_path}]" if hit.heading_path else f"[{where}]"
+
+
+def _moment(when: datetime) -> str:
+    return f"{when:%Y-%m-%d %H:%M}"
+
+
+def _line(speaker: str | None, text: str) -> str:
+    return f"{speaker}: {text.strip()}" if speaker else text.strip()
+
+
+def _cost(groups: dict[str, _Group], hit: Recollection, place: int, line: str) -> int:
+    """Characters that showing *line* takes: itself, its line end, a gap, and the header of a new group."""
+    group = groups.get(hit.place[0])
+    if group is not None:
+        return 0 if place in group.lines else len(line) + 1 + len(GAP) + 1
+    return len(line) + 1 + len(_header(hit)) + 2
+
+
+def as_chunk(hit: Recollection) -> RetrievedChunk:
+    """A recollection with its neighbours as one piece of text."""
+    lines = [
+        *(_line(neighbour.speaker, neighbour.text) for neighbour in hit.before),
+        _line(hit.speaker, hit.text),
+        *(_line(neighbour.speaker, neighbour.text) for neighbour in hit.after),
+    ]
+    if hit.source == "file":
+        return RetrievedChunk(hit.rel_path or "", hit.heading_path, "\n".join(lines), hit.score)
+    moment = f"{hit.when:%Y-%m-%d %H:%M}" if hit.when else ""
+    return RetrievedChunk(HISTORY_PATH, moment, "\n".join(lines), hit.score)

@@ -1,0 +1,1 @@
+"""Looking after memory between conversations: housekeeping, links, review, erasing, export."""

@@ -1,0 +1,253 @@
+"""Forgetting a person: first everything that is kept of them, listed; then gone, on the owner's word.
+
+Rows go in one transaction and last, because they tell the names that the rest is found by. What is to be
+done is written down before the first removal, so a run that was cut is finished by the next. Nothing of
+their words is left in free pages, write-ahead logs or earlier versions. This is the one exception to
+"nothing is ever deleted".
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from familiar_connect.history.store import HistoryStore
+from familiar_connect.memory.maintenance.mentions import Mention, mentions_of, without_parts
+from familiar_connect.memory.maintenance.person_lookup import Person
+from familiar_connect.memory.maintenance.review import Review, unescape_json
+from familiar_connect.memory.people import ALIASES_PATH, read_aliases, rebuild_aliases
+from familiar_connect.memory.store import MemoryStore
+from familiar_connect.memory.versioning.provenance import Provenance
+from familiar_connect.memory.versioning.versions import Versions
+from familiar_connect.memory.writing.journal import PENDING, RunLog, writer_lock
+from familiar_connect.observe.person_match import mentions_person
+from familiar_connect.observe.replay_store import ReplayStore
+from familiar_connect.support.files import atomic_write, sync_folder
+from familiar_connect.support.serialize import from_plain, to_plain
+
+SOURCE = "forget"
+UNFINISHED_NAME = "forgetting.json"
+_WRITER_FILES = ("writer-journal.json", "writer-journal.damaged", "writer-attempts.json")
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PersonRecords:
+    """Everything kept of one person, before any of it goes."""
+
+    person: Person
+    turns: int
+    files: tuple[str, ...]
+    """Their own file, if there is one."""
+    versions: int
+    aliases: tuple[str, ...]
+    pending: tuple[str, ...]
+    pages: tuple[str, ...]
+    """Last prompts, and what the writer left, that speak of them."""
+    replays: int
+    """Past turns kept for replay; those that speak of them go."""
+    summaries: int
+    caches: tuple[str, ...]
+    """Derived files that may hold their words and are made anew."""
+    mentions: tuple[Mention, ...]
+    """Parts of other files that speak of them."""
+
+    @property
+    def mention_paths(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(mention.rel_path for mention in self.mentions))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is kept that is theirs alone."""
+        return not (self.turns or self.files or self.versions or self.aliases or self.pending or self.pages)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErasureResult:
+    """What went."""
+
+    turns: int
+    versions: int
+    replays: int
+    edited: tuple[str, ...]
+    complete: bool
+    """False while another program still reads the databases: their old pages go when it ends and this runs again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """What the owner asked for, kept until it is done."""
+
+    person: Person
+    also_mentions: bool = False
+
+
+class PersonEraser:
+    """Looks up and removes what the familiar in *root* keeps of a person.
+
+    *caches* tells which files and folders outside the familiar may hold words of a person.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        store: MemoryStore,
+        history: HistoryStore,
+        caches: Callable[[Person], Iterable[Path]] = lambda _: (),
+        progress: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._root = root
+        self._familiar_id = root.name
+        self._store = store
+        self._history = history
+        self._audit_folder = root / "audit"
+        self._provenance = Provenance(self._audit_folder)
+        self._review = Review(store, provenance=self._provenance)
+        self._replays = ReplayStore(root / "traces")
+        self._caches = caches
+        self._progress = progress
+
+    def look_up(self, person: Person) -> PersonRecords:
+        """Everything there is of *person*; nothing is changed."""
+        who = person.author
+        turns = set(self._history.turn_ids_of_author(familiar_id=self._familiar_id, author=who))
+        audit = self._store.audit
+        return PersonRecords(
+            person=person,
+            turns=len(turns),
+            files=(person.file,) if self._store.exists(person.file) else (),
+            versions=len(Versions(audit).log(person.file)) if audit is not None else 0,
+            aliases=tuple(name for name, slugs in sorted(read_aliases(self._store).items()) if person.slug in slugs),
+            pending=tuple(self._pending_of(person, turns)),
+            pages=tuple(path.name for path in self._pages_of(person)),
+            replays=len(self._replays.ids()),
+            summaries=self._history.count_summaries(familiar_id=self._familiar_id),
+            caches=tuple(sorted(file.name for file in self._cached_files(person))),
+            mentions=tuple(self._mentions_of(person, turns)),
+        )
+
+    def pending_order(self) -> Order | None:
+        """What an earlier run was cut in."""
+        try:
+            return from_plain(Order, json.loads((self._audit_folder / UNFINISHED_NAME).read_bytes()))
+        except FileNotFoundError:
+            return None
+        except ValueError:
+            _log.warning("a note about an unfinished erasure cannot be read and was passed over")
+            return None
+
+    def forget(self, person: Person, *, also_mentions: bool = False) -> ErasureResult:
+        """Remove all of it. Run again after a crash, it finishes."""
+        order = Order(person=person, also_mentions=also_mentions)
+        with writer_lock(self._audit_folder):
+            atomic_write(self._audit_folder / UNFINISHED_NAME, json.dumps(to_plain(order)), mode=0o600)
+            turns = set(self._history.turn_ids_of_author(familiar_id=self._familiar_id, author=person.author))
+            pending = self._forget_pages(person, turns)
+            replays = self._replays.erase_person(person.author)
+            edited = self._forget_mentions(person, turns) if also_mentions else ()
+            versions = self._forget_files(person, pending, edited)
+            self._progress("sources of each part")
+            self._provenance.erase(turn_ids=turns, rel_path=person.file)
+            RunLog(self._audit_folder).erase(turns, person.file)
+            self._review.decisions.erase(lambda line: person.file in (line.get("files") or ()))
+            self._progress("turns")
+            gone = self._history.erase_author(familiar_id=self._familiar_id, author=person.author)
+            self._progress("free pages")
+            complete = self._compact()
+            if complete:
+                (self._audit_folder / UNFINISHED_NAME).unlink(missing_ok=True)
+                sync_folder(self._audit_folder)
+        facts = {"turns": gone, "versions": versions, "replays": replays, "complete": complete}
+        _log.info("a person was forgotten", extra=facts)
+        return ErasureResult(turns=gone, versions=versions, replays=replays, edited=edited, complete=complete)
+
+    def _forget_pages(self, person: Person, turns: set[int]) -> list[str]:
+        """Proposals, pages and caches: whatever can be made again from what stays."""
+        self._progress("proposals, last prompts, caches")
+        pending = list(self._pending_of(person, turns))
+        self._review.remove(pending)
+        for path in (*self._pages_of(person), *self._cached_files(person)):
+            path.unlink(missing_ok=True)
+        return pending
+
+    def _forget_mentions(self, person: Person, turns: set[int]) -> tuple[str, ...]:
+        """Take the parts that speak of them out of other files."""
+        self._progress("mentions in other files")
+        by_file: dict[str, list[Mention]] = {}
+        for mention in self._mentions_of(person, turns):
+            by_file.setdefault(mention.rel_path, []).append(mention)
+        for rel_path, found in by_file.items():
+            text = without_parts(self._store.read_file(rel_path), [mention.part for mention in found])
+            self._store.write_file(rel_path, text, source=SOURCE)
+        return tuple(by_file)
+
+    def _forget_files(self, person: Person, pending: list[str], edited: tuple[str, ...]) -> int:
+        """Their file, their aliases, and every version of what was about them."""
+        self._progress("files and their versions")
+        for rel_path in (person.file, ALIASES_PATH):
+            if self._store.exists(rel_path):
+                self._store.delete_file(rel_path, source=SOURCE)
+        removed = 0
+        if self._store.audit is not None:
+            folders = tuple(f"{PENDING}/{run_id}/" for run_id in pending)
+            known = {entry.rel_path for entry in self._store.audit.entries()}
+            gone = {path for path in known if path.startswith(folders)} | {person.file, ALIASES_PATH}
+            removed = self._store.audit.erase(
+                gone, but_latest=edited, leftovers=lambda data: _speaks_of(data.decode("utf-8", "replace"), person)
+            )
+        others = [speaker.author for speaker in self._history.speakers(familiar_id=self._familiar_id)]
+        rebuild_aliases(self._store, [other for other in others if other.slug != person.slug], source=SOURCE)
+        return removed
+
+    def _compact(self) -> bool:
+        kept = self._store.audit.objects.compact() if self._store.audit is not None else True
+        return self._history.compact() and kept
+
+    def _mentions_of(self, person: Person, turns: set[int]) -> list[Mention]:
+        found = mentions_of(
+            person.author, store=self._store, provenance=self._provenance, turns=turns, but={person.file}
+        )
+        return list(found)
+
+    def _pending_of(self, person: Person, turns: set[int]) -> list[str]:
+        """Proposals that speak of them, or were made of their turns."""
+        found = []
+        for pending in self._review.list():
+            first, last = pending.turn_range
+            made_of = any(first <= turn <= last for turn in turns) if last else False
+            if made_of or person.file in pending.files or _speaks_of(self._review.pending_text(pending.id), person):
+                found.append(pending.id)
+        return found
+
+    def _pages_of(self, person: Person) -> list[Path]:
+        pages = sorted((self._root / "channels").glob("*.last-context.md"))
+        left = [self._audit_folder / name for name in _WRITER_FILES]
+        return [path for path in (*pages, *left) if path.is_file() and _file_speaks_of(path, person)]
+
+    def _cached_files(self, person: Person) -> list[Path]:
+        """The search index, and what else is only a copy."""
+        caches = (self._root / "memory" / ".index", *self._caches(person))
+        found = [file for cache in caches for file in (cache, *cache.rglob("*"))]
+        return [file for file in found if file.is_file()]
+
+
+def _speaks_of(text: str, person: Person) -> bool:
+    return mentions_person(text, person.author)
+
+
+def _file_speaks_of(path: Path, person: Person) -> bool:
+    """What cannot be read counts as yes."""
+    try:
+        return _speaks_of(unescape_json(path.read_text(encoding="utf-8", errors="replace")), person)
+    except OSError:
+        return True
+
+
+def confirmation_text(person: Person) -> str:
+    """What the owner types to confirm."""
+    return person.author.label

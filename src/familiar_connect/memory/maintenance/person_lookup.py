@@ -1,0 +1,118 @@
+"""Persons: who is meant by a slug, a platform id, an alias or a display name, and everything they are called.
+
+Names only point at people. A name that points at several is never guessed: all of them come back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from familiar_connect.errors import FamiliarError, MemoryStoreError
+from familiar_connect.history.store import HistoryStore
+from familiar_connect.identity import Author
+from familiar_connect.memory.people import harvest_aliases, people_path, read_aliases
+from familiar_connect.memory.store import MemoryStore
+from familiar_connect.memory.writing.markdown_sections import document_title
+
+MAX_PEOPLE_FILES = 10_000
+
+
+class PersonNotFound(FamiliarError):
+    """Nobody is called so, or several are; the message says who could be meant."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Person:
+    """One person as history and memory know them."""
+
+    author: Author
+    """Every name they were ever seen under is among its aliases."""
+    turns: int = 0
+
+    @property
+    def slug(self) -> str:
+        return self.author.slug
+
+    @property
+    def file(self) -> str:
+        return people_path(self.slug)
+
+    @property
+    def names(self) -> list[str]:
+        return sorted(self.author.all_known_names, key=lambda name: (name.casefold(), name))
+
+    def __str__(self) -> str:
+        return f"{self.author.label} ({self.author.canonical_key})"
+
+
+def find_person(words: str, *, familiar_id: str, history: HistoryStore, store: MemoryStore) -> Person:
+    """The one person *words* mean; else an error that lists who could be meant."""
+    found = find_people(words, familiar_id=familiar_id, history=history, store=store)
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise PersonNotFound(
+            f"nobody called {words!r} is known: give a name, an alias, a slug such as discord-123, or platform:id; "
+            "`familiar memory list people` shows the files"
+        )
+    could_be = "; ".join(f"{person.author.canonical_key} ({person.author.label})" for person in found)
+    raise PersonNotFound(f"{words!r} could be {len(found)} people: {could_be}. Say which, by platform:id")
+
+
+def find_people(words: str, *, familiar_id: str, history: HistoryStore, store: MemoryStore) -> list[Person]:
+    """Everyone *words* may mean: by id alone if it is one, else by any name."""
+    words = words.strip().removeprefix("people/").removesuffix(".md")
+    everyone = list_people(familiar_id=familiar_id, history=history, store=store)
+    by_id = [person for person in everyone if words in (person.author.canonical_key, person.slug)]
+    if by_id:
+        return by_id
+    platform, mark, user_id = words.partition(":")
+    if mark and platform and user_id:
+        return [Person(author=Author(platform, user_id, None, None))]
+    wanted = " ".join(words.split()).casefold()
+    pointed_at = set(read_aliases(store).get(wanted, ()))
+    return [
+        person
+        for person in everyone
+        if person.slug in pointed_at or wanted in {name.casefold() for name in person.author.all_known_names}
+    ]
+
+
+def list_people(*, familiar_id: str, history: HistoryStore, store: MemoryStore) -> list[Person]:
+    """Everyone who spoke, and everyone with a file, most recently heard first."""
+    found = {
+        speaker.author.slug: Person(author=speaker.author, turns=speaker.turns)
+        for speaker in reversed(history.speakers(familiar_id=familiar_id))
+    }
+    found = dict(reversed(found.items()))
+    pointing: dict[str, set[str]] = {}
+    for name, slugs in read_aliases(store).items():
+        for slug in slugs:
+            pointing.setdefault(slug, set()).add(name)
+    for path in _people_files(store):
+        slug = path.removeprefix("people/").removesuffix(".md")
+        known = found.get(slug) or Person(author=_author_of(slug))
+        names = known.author.aliases | frozenset(_names_in(store, path, slug)) | pointing.get(slug, set())
+        found[slug] = replace(known, author=replace(known.author, aliases=frozenset(names)))
+    return list(found.values())
+
+
+def _people_files(store: MemoryStore) -> list[str]:
+    limits = replace(store.limits, max_results_per_op=MAX_PEOPLE_FILES)
+    files = MemoryStore(store.root, limits=limits).glob("people/*.md")
+    return [path for path in files if not path.startswith("people/_")]
+
+
+def _author_of(slug: str) -> Author:
+    """As much of a person as their file's name tells."""
+    platform, _, user_id = slug.partition("-")
+    return Author(platform, user_id or slug, None, None)
+
+
+def _names_in(store: MemoryStore, path: str, slug: str) -> list[str]:
+    try:
+        text = store.read_file(path)
+    except MemoryStoreError:
+        return []
+    title = document_title(text)
+    return [*harvest_aliases(text), *([title] if title and title != slug and len(title) <= 64 else [])]

@@ -1,1 +1,0 @@
-"""Looking after memory: review, links, housekeeping, export and erasure."""

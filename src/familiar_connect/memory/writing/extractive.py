@@ -1,0 +1,149 @@
+"""Extractive notes: memory for models too small to write it.
+
+Nothing is invented. A session file says where and who, and quotes the most telling sentences; a people
+file quotes what the person said about themselves, with the date. Later passes add to the same lists;
+when a list is full the least telling line goes, the older first. Earlier versions stay in the audit.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from familiar_connect.history.types import HistoryTurn
+from familiar_connect.memory.versioning.provenance import part_hash
+from familiar_connect.memory.writing.attribution import telling_words
+from familiar_connect.memory.writing.batch import Batch, BatchParticipant
+from familiar_connect.memory.writing.markdown_sections import bullets_under, keep_bullets, with_bullets
+from familiar_connect.support.text import one_line, sentences, truncate_chars
+
+SAID_HEADING = "What was said"
+ABOUT_HEADING = "What they said about themselves"
+MAX_SESSION_LINES = 40
+MAX_LINES_PER_PASS = 14
+MAX_PERSON_LINES = 40
+MAX_LINE_CHARS = 240
+MAX_SENTENCES_PER_TURN = 20
+
+_SELF = re.compile(
+    r"\b(?:i|i'm|i’m|i've|i’ve|i'll|i'd|my|mine|me|we|we're|our|us|ich|mein|meine|wir|je|j'ai|mon|ma|mes|nous|yo|mi|"
+    r"mis|soy|tengo|estoy|я|мой|моя|мы)\b|[私僕俺我나저]",
+    re.IGNORECASE,
+)
+_WEIGHTY = re.compile(
+    r"\b(?:name|call(?:ed)?|loves?|likes?|hates?|prefer|favou?rite|live[ds]?|from|works?|job|study|school|birthday|"
+    r"born|married|family|mother|father|mom|mum|dad|sister|brother|wife|husband|partner|son|daughter|kids?|dog|cat|"
+    r"allergic|remember|promised?|decided?|plan(?:ned|s)?|going to|tomorrow|next|moving|moved|bought|started|"
+    r"finished|won|lost|sick|died|never|always|learn(?:ed|ing)?|afraid|proud|dream|hope)\b",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(r"\d")
+_NAME = re.compile(r"(?<=[a-z,;] )[A-Z][a-z]{2,}")
+_FILLER = re.compile(
+    r"^(?:hi|hey|hello|ok|okay|yes|no|thanks|thank you|lol|haha|bye|good (?:morning|night))\b[^a-z]*$", re.I
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExtractedFile:
+    """The text of one file and the turns behind each new part of it."""
+
+    rel_path: str
+    text: str
+    sources: dict[str, tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class _Quote:
+    turn: HistoryTurn
+    person: BatchParticipant
+    sentence: str
+    weight: int
+
+
+def extract_files(batch: Batch, current: Callable[[str], str | None]) -> list[ExtractedFile]:
+    """Session and people files for *batch*; *current* gives the text a file has now, None when there is none."""
+    quotes = list(_quotes(batch))
+    found = [_session(batch, quotes, current(batch.slot.rel_path))]
+    for person in batch.roster:
+        about = [quote for quote in quotes if quote.person is person and _SELF.search(quote.sentence)]
+        if person.may_note:
+            found.append(_person(batch, person, about, current(person.rel_path)))
+    return found
+
+
+def _session(batch: Batch, quotes: Sequence[_Quote], before: str | None) -> ExtractedFile:
+    best = sorted(sorted(quotes, key=lambda quote: -quote.weight)[:MAX_LINES_PER_PASS], key=lambda q: q.turn.id)
+    lines = {f"{quote.person.label} said: {quote.sentence}": (quote.turn.id,) for quote in best}
+    text = before if before and before.strip() else f"# {batch.slot.title}\n"
+    if batch.contexts:
+        text = with_bullets(text, "Context", batch.contexts)
+    if batch.roster:
+        text = with_bullets(text, "Who was there", [person.label for person in batch.roster])
+    text = _with_quotes(text, SAID_HEADING, lines, MAX_SESSION_LINES)
+    return ExtractedFile(rel_path=batch.slot.rel_path, text=text, sources=_sources(lines))
+
+
+def _person(batch: Batch, person: BatchParticipant, quotes: Sequence[_Quote], before: str | None) -> ExtractedFile:
+    day = batch.slot.day.isoformat()
+    lines = {f"{day}, {person.label} said: {quote.sentence}": (quote.turn.id,) for quote in quotes}
+    text = before if before and before.strip() else f"# {person.label}\n"
+    if lines:
+        text = _with_quotes(text, ABOUT_HEADING, lines, MAX_PERSON_LINES)
+    return ExtractedFile(rel_path=person.rel_path, text=text, sources=_sources(lines))
+
+
+def _with_quotes(text: str, heading: str, lines: Iterable[str], most: int) -> str:
+    """*text* with *lines* added to its list; over *most*, the least telling go, of equals the oldest."""
+    present = bullets_under(text, heading)
+    said = {_words(line) for line in present}
+    new = [line for line in lines if _words(line) not in said]
+    if not new:
+        return text
+    text = with_bullets(text, heading, new)
+    every = bullets_under(text, heading)
+    ranked = sorted(range(len(every)), key=lambda at: (-weight_of(_words(every[at])), -at))[:most]
+    return text if len(every) <= most else keep_bullets(text, heading, {every[at] for at in ranked})
+
+
+def _words(line: str) -> str:
+    """A quote without who said it when."""
+    return line.partition(" said: ")[2] or line
+
+
+def _sources(lines: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
+    return {part_hash(line): turns for line, turns in lines.items()}
+
+
+def _quotes(batch: Batch) -> Iterable[_Quote]:
+    seen: set[tuple[str, str]] = set()
+    for turn in batch.turns:
+        person = batch.participant(turn)
+        if person is None:
+            continue
+        spoken = turn.content[: MAX_LINE_CHARS * MAX_SENTENCES_PER_TURN]
+        for sentence in sentences(spoken)[:MAX_SENTENCES_PER_TURN]:
+            quote = quotable(sentence)
+            weight = weight_of(quote)
+            if weight > 0 and (person.slug, quote.casefold()) not in seen:
+                seen.add((person.slug, quote.casefold()))
+                yield _Quote(turn, person, quote, weight)
+
+
+def quotable(sentence: str) -> str:
+    """A sentence as it may stand in a bullet: one line, nothing that steers a reader's terminal, no live links."""
+    clean = "".join(character for character in one_line(sentence) if character.isprintable())
+    clean = clean.replace("](", "] (").replace("<!--", "< !--")
+    return truncate_chars(clean, MAX_LINE_CHARS)
+
+
+def weight_of(sentence: str) -> int:
+    """How much a sentence tells about people and plans; 0: nothing worth keeping."""
+    telling = len(telling_words(sentence))
+    if telling < 2 or sentence.rstrip().endswith(("?", "？")) or _FILLER.match(sentence.strip()):
+        return 0
+    weighty = len(_WEIGHTY.findall(sentence))
+    personal = bool(_SELF.search(sentence))
+    facts = bool(_NUMBER.search(sentence)) + bool(_NAME.search(sentence))
+    return 3 * weighty + 2 * personal + 2 * facts + min(telling, 8) // 4

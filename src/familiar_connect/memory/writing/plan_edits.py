@@ -1,0 +1,289 @@
+"""From an answer, or from the transcript itself, to a plan: the model proposes, code decides.
+
+A file is replaced only when the model saw all of it and nobody changed it since; any other edit is
+added to what stands there. Strong shrinkage is refused. Words of others about a person are marked as
+theirs, names seen are listed, files of one pass link to each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import PurePosixPath
+
+from familiar_connect.errors import MemoryStoreError
+from familiar_connect.memory.people import ALIASES_HEADING
+from familiar_connect.memory.store import MemoryStore
+from familiar_connect.memory.versioning.provenance import parts_of
+from familiar_connect.memory.writing.apply import text_hash, with_added_parts
+from familiar_connect.memory.writing.attribution import SourceFinder
+from familiar_connect.memory.writing.batch import Batch, BatchParticipant
+from familiar_connect.memory.writing.extractive import extract_files
+from familiar_connect.memory.writing.markdown_sections import (
+    bullets_under,
+    document_title,
+    has_section,
+    keep_bullets,
+    with_bullets,
+    without_sections,
+)
+from familiar_connect.memory.writing.path_policy import EditRefused, check_text, path_for_proposal
+from familiar_connect.memory.writing.plan import PartSource, Plan, PlannedWrite, RefusedEdit
+from familiar_connect.memory.writing.prompt import INSTRUCTIONS, PromptMaterial
+from familiar_connect.memory.writing.reply_parser import MAX_REPLY_CHARS, ProposedFile, WriterAnswer, parse_reply
+
+MAX_FILES = 12
+MAX_PASS_BYTES = 262_144
+SHRINK_FROM_CHARS = 400
+SHRINK_TO = 0.5
+MAX_SESSION_LINKS = 30
+MAX_REFUSED = 50
+MAX_REFUSED_CHARS = 4_000
+SESSIONS_HEADING = "Sessions"
+LINKS_HEADING = "Links"
+MANAGED = (ALIASES_HEADING, SESSIONS_HEADING, LINKS_HEADING)
+"""Sections that code keeps: what stood there stays, whatever a model leaves out."""
+
+_MIN_TELLTALE_CHARS = 40
+
+
+@dataclass(frozen=True, kw_only=True)
+class WriterRun:
+    """Which pass this is."""
+
+    run_id: str
+    familiar_id: str
+    now: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Draft:
+    rel_path: str
+    text: str
+    before: str | None
+    sources: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+
+def interpret_reply(reply: str | None, name: str) -> WriterAnswer | str:
+    """What a reply proposes, or in words why it is no answer."""
+    if not reply or not reply.strip():
+        return "the reply was empty"
+    if len(reply) > MAX_REPLY_CHARS:
+        return f"the reply was longer than {MAX_REPLY_CHARS} characters"
+    answer = parse_reply(reply)
+    if answer is None:
+        return "the reply held no section that could be understood"
+    telltales = [line for line in INSTRUCTIONS.replace("{name}", name).splitlines() if len(line) >= _MIN_TELLTALE_CHARS]
+    if sum(line in reply for line in telltales) >= 3:
+        return "the reply only repeated the instructions"
+    session = "" if any(line in answer.session for line in telltales) else answer.session
+    files = tuple(file for file in answer.files if not any(line in file.text for line in telltales))
+    kept = replace(answer, session=session, files=files)
+    return kept if kept.weight else "the reply only repeated the instructions"
+
+
+def plan_from_answer(
+    store: MemoryStore, batch: Batch, material: PromptMaterial, answer: WriterAnswer, run: WriterRun
+) -> Plan:
+    """What of *answer* is carried out, and what is refused."""
+    support = SourceFinder(batch)
+    drafts: dict[str, _Draft] = {}
+    refused: list[RefusedEdit] = []
+    used = 0
+    proposals = (
+        [ProposedFile(category="sessions", name=batch.slot.title, text=answer.session)] if answer.session else []
+    )
+    for proposed in [*proposals, *answer.files]:
+        try:
+            draft = _draft(store, batch, material, proposed, run)
+            used += len(draft.text.encode("utf-8"))
+            if draft.rel_path in drafts:
+                raise EditRefused("the answer names this file twice")
+            if len(drafts) >= MAX_FILES or used > MAX_PASS_BYTES:
+                raise EditRefused(f"one pass writes at most {MAX_FILES} files and {MAX_PASS_BYTES} bytes")
+        except EditRefused as reason:
+            refused.append(_refusal(proposed, str(reason)))
+        else:
+            drafts[draft.rel_path] = _with_claims(draft, batch, support)
+    held_back = {edit.name.lower().removesuffix(".md") for edit in refused}
+    for person in batch.roster:
+        if f"people/{person.slug}" not in held_back:
+            _note_new_names(store, person, drafts)
+    return _plan(store, batch, drafts, refused, support, run)
+
+
+def plan_from_transcript(store: MemoryStore, batch: Batch, run: WriterRun) -> Plan:
+    """A plan made of quotes alone, for models too small to write."""
+    befores: dict[str, str | None] = {}
+    refused: list[RefusedEdit] = []
+    drafts: dict[str, _Draft] = {}
+
+    def current(rel_path: str) -> str | None:
+        try:
+            befores[rel_path] = store.read_if_present(rel_path)
+        except MemoryStoreError as error:
+            refused.append(RefusedEdit(name=rel_path, reason=f"the file that stands there cannot be read: {error}"))
+        return befores.get(rel_path)
+
+    for found in extract_files(batch, current):
+        if len(drafts) >= MAX_FILES:
+            refused.append(RefusedEdit(name=found.rel_path, reason=f"one pass writes at most {MAX_FILES} files"))
+        elif found.rel_path in befores:
+            drafts[found.rel_path] = _Draft(
+                rel_path=found.rel_path, text=found.text, before=befores[found.rel_path], sources=found.sources
+            )
+    return _plan(store, batch, drafts, refused, SourceFinder(batch), run)
+
+
+def _draft(
+    store: MemoryStore, batch: Batch, material: PromptMaterial, proposed: ProposedFile, run: WriterRun
+) -> _Draft:
+    """One proposal as the whole text its file shall have."""
+    is_session = proposed.category == "sessions"
+    rel_path = batch.slot.rel_path if is_session else path_for_proposal(proposed.category, proposed.name, batch)
+    check_text(proposed.text)
+    try:
+        before = store.read_if_present(rel_path)
+    except MemoryStoreError as error:
+        raise EditRefused(f"the file that stands there cannot be read: {error}") from None
+    text = _titled(proposed.text, rel_path, batch)
+    if before is None or not before.strip():
+        return _Draft(rel_path=rel_path, text=text, before=before)
+    shown = material.shown.get(rel_path)
+    if proposed.adds or shown is None or not shown.whole or shown.hash != text_hash(before):
+        parts = [part for part in parts_of(text) if part.heading not in MANAGED]
+        added = with_added_parts(before, parts, f"Added {run.now.date().isoformat()}")
+        return _Draft(rel_path=rel_path, text=added, before=before)
+    had, has = (len(without_sections(side, MANAGED).strip()) for side in (before, text))
+    if had >= SHRINK_FROM_CHARS and has < had * SHRINK_TO:
+        raise EditRefused(f"it would shrink the file from {had} to {has} characters")
+    return _Draft(rel_path=rel_path, text=text, before=before)
+
+
+def _titled(text: str, rel_path: str, batch: Batch) -> str:
+    if document_title(text) is not None:
+        return text.strip() + "\n"
+    stem = PurePosixPath(rel_path).stem
+    if rel_path == batch.slot.rel_path:
+        title = batch.slot.title
+    else:
+        labels = {person.rel_path: person.label for person in batch.roster}
+        title = labels.get(rel_path) or stem.replace("-", " ").capitalize()
+    return f"# {title}\n\n{text.strip()}\n"
+
+
+def _with_claims(draft: _Draft, batch: Batch, support: SourceFinder) -> _Draft:
+    person = next((person for person in batch.roster if person.rel_path == draft.rel_path), None)
+    if person is None:
+        return draft
+    known = {part.hash for part in parts_of(draft.before or "")}
+    return replace(draft, text=support.with_attributions(draft.text, known, person))
+
+
+def _note_new_names(store: MemoryStore, person: BatchParticipant, drafts: dict[str, _Draft]) -> None:
+    """List a name not seen before in a people file that keeps such a list, though nothing else changes there."""
+    if person.rel_path in drafts or not person.may_note or len(drafts) >= MAX_FILES:
+        return
+    if not _readable(store, person.rel_path):
+        return
+    before = store.read_if_present(person.rel_path)
+    if before is not None and has_section(before, ALIASES_HEADING):
+        text = with_bullets(before, ALIASES_HEADING, person.names)
+        if text != before:
+            drafts[person.rel_path] = _Draft(rel_path=person.rel_path, text=text, before=before)
+
+
+def _readable(store: MemoryStore, rel_path: str) -> bool:
+    try:
+        store.read_if_present(rel_path)
+    except MemoryStoreError:
+        return False
+    return True
+
+
+def _plan(
+    store: MemoryStore,
+    batch: Batch,
+    drafts: Mapping[str, _Draft],
+    refused: list[RefusedEdit],
+    support: SourceFinder,
+    run: WriterRun,
+) -> Plan:
+    writes = []
+    for draft in drafts.values():
+        text = _finished(store, batch, draft, drafts)
+        size = len(text.encode("utf-8"))
+        if size > store.limits.max_file_bytes:
+            reason = f"the file would be {size} bytes, more than the {store.limits.max_file_bytes} allowed"
+            refused.append(RefusedEdit(name=draft.rel_path, reason=reason, text=text[:MAX_REFUSED_CHARS]))
+        elif text != draft.before:
+            writes.append(_planned(draft, text, support))
+    return Plan(
+        run_id=run.run_id,
+        familiar_id=run.familiar_id,
+        turn_range=batch.turn_range,
+        created_at=run.now.isoformat(),
+        writes=tuple(writes),
+        refused=tuple(refused[:MAX_REFUSED]),
+    )
+
+
+def _finished(store: MemoryStore, batch: Batch, draft: _Draft, drafts: Mapping[str, _Draft]) -> str:
+    """The text of a draft with what code keeps: names, and links to what exists after the pass."""
+    text, before = draft.text, draft.before or ""
+    session = batch.slot.rel_path
+    if draft.rel_path == session:
+        links = [*bullets_under(before, LINKS_HEADING), *_session_links(store, batch, drafts)]
+        return with_bullets(text, LINKS_HEADING, [link for link in links if _target(link) not in text])
+    person = next((person for person in batch.roster if person.rel_path == draft.rel_path), None)
+    if person is not None:
+        text = with_bullets(text, ALIASES_HEADING, [*bullets_under(before, ALIASES_HEADING), *person.names])
+    links = bullets_under(before, SESSIONS_HEADING)
+    if session in drafts or store.exists(session):
+        links.append(f"[{batch.slot.title}](../{session})")
+    text = with_bullets(text, SESSIONS_HEADING, [link for link in links if _target(link) not in text])
+    kept = bullets_under(text, SESSIONS_HEADING)
+    if len(kept) > MAX_SESSION_LINKS:
+        text = keep_bullets(text, SESSIONS_HEADING, set(kept[-MAX_SESSION_LINKS:]))
+    return text
+
+
+def _session_links(store: MemoryStore, batch: Batch, drafts: Mapping[str, _Draft]) -> list[str]:
+    people = [
+        f"[{_link_text(person.label)}](../{person.rel_path})"
+        for person in batch.roster
+        if person.rel_path in drafts or store.exists(person.rel_path)
+    ]
+    topics = [
+        f"[{_link_text(document_title(draft.text) or PurePosixPath(path).stem)}](../{path})"
+        for path, draft in drafts.items()
+        if path.startswith("topics/")
+    ]
+    return [*people, *topics]
+
+
+def _link_text(label: str) -> str:
+    return "".join(character for character in label if character not in "[]()<>`") or "somebody"
+
+
+def _target(link: str) -> str:
+    """What a link bullet points at, as it stands in Markdown; the bullet itself when it is no link."""
+    return link[link.index("](") :] if "](" in link else link
+
+
+def _planned(draft: _Draft, text: str, support: SourceFinder) -> PlannedWrite:
+    known = {part.hash for part in parts_of(draft.before or "")}
+    parts = {
+        part.hash: PartSource(part=part.hash, turns=draft.sources.get(part.hash) or support.turns_behind(part.text))
+        for part in parts_of(text)
+        if part.hash not in known and part.heading not in MANAGED
+    }
+    return PlannedWrite(
+        rel_path=draft.rel_path, content=text, before=text_hash(draft.before), parts=tuple(parts.values())
+    )
+
+
+def _refusal(proposed: ProposedFile, reason: str) -> RefusedEdit:
+    name = f"{proposed.category}/{proposed.name}" if proposed.category else proposed.name
+    return RefusedEdit(name=name[:200], reason=reason, text=proposed.text[:MAX_REFUSED_CHARS])

@@ -1,0 +1,255 @@
+"""What replay needs of past turns, kept by content.
+
+A turn's record names its parts by the hash of what they say; a part that stays the same from turn to
+turn, such as the character, is on disk once. The newest turns are kept. Saving never fails a turn;
+loading says in one sentence what is not there. `erase_person` rather forgets too much than too little.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import threading
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from familiar_connect.chat.types import Directives
+from familiar_connect.context.types import ContextRequest, Contribution, DroppedNote
+from familiar_connect.errors import FamiliarError
+from familiar_connect.identity import Author
+from familiar_connect.llm.types import Message
+from familiar_connect.observe.person_match import mentions_person
+from familiar_connect.support.clock import Clock, SystemClock
+from familiar_connect.support.files import atomic_write
+from familiar_connect.support.serialize import PlainDataError, canonical_json, content_hash, from_plain, to_plain
+
+logger = logging.getLogger(__name__)
+
+DEFAULT_KEEP = 2_000
+PRUNE_SLACK = 20
+"""A twentieth more than is kept may pile up, so that the folder is not listed after every turn."""
+SWEEP_AFTER = 200
+"""Records pruned between two sweeps for parts nobody names any more."""
+GRACE_S = 3_600.0
+"""A part this young may belong to a record another process is about to write."""
+REQUEST_PARTS = ("preset", "card")
+"""Of a request, what is kept by content."""
+MAX_BYTES = 64 * 1024 * 1024
+"""Nothing larger is unpacked."""
+
+_UNREADABLE = (OSError, zlib.error, KeyError, TypeError, ValueError, OverflowError, RecursionError)
+"""What reading a damaged or hostile file may end in."""
+_SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_SUFFIX = ".json.z"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplayRecord:
+    """All that a turn's messages were made of."""
+
+    trace_id: str
+    request: ContextRequest
+    clock_iso: str
+    seed: int
+    settings: dict[str, Any] = field(default_factory=dict)
+    """The effective settings, as plain data."""
+    kept: tuple[Contribution, ...] = ()
+    dropped: tuple[DroppedNote, ...] = ()
+    directives: Directives = field(default_factory=Directives)
+    messages_hash: str = ""
+    """`hash_messages` of what was sent: a replay that matches it is exact."""
+
+
+def hash_messages(messages: Sequence[Message]) -> str:
+    """A name for a prompt made of every byte that is sent."""
+    return content_hash([message.to_dict() for message in messages])
+
+
+class ReplayStore:
+    """Records under `turns/`, their parts under `objects/`."""
+
+    def __init__(self, folder: Path, *, keep: int = DEFAULT_KEEP, clock: Clock | None = None) -> None:
+        self._turns = Path(folder) / "turns"
+        self._objects = Path(folder) / "objects"
+        self._keep = keep
+        self._clock = clock or SystemClock()
+        self._lock = threading.Lock()
+        self._count: int | None = None
+        self._pruned = 0
+
+    def save(self, trace_id: str, record: ReplayRecord) -> None:
+        """Keep *record* under *trace_id*. It touches the disk: callers on an event loop run it in a thread."""
+        try:
+            path = self._record_path(trace_id)
+            with self._lock:
+                plain = {
+                    "trace_id": trace_id,
+                    "clock_iso": record.clock_iso,
+                    "seed": record.seed,
+                    "messages_hash": record.messages_hash,
+                    "request": self._request(record.request),
+                    "dropped": to_plain(record.dropped),
+                    "directives": to_plain(record.directives),
+                    "settings": self._put(to_plain(record.settings)),
+                    "kept": [self._put(to_plain(contribution)) for contribution in record.kept],
+                }
+                _write(path, plain)
+                self._count = None if self._count is None else self._count + 1
+                self._prune()
+        except (OSError, TypeError, ValueError, FamiliarError) as failure:
+            logger.warning("turn not kept for replay", extra={"trace_id": trace_id, "error": type(failure).__name__})
+
+    def load(self, trace_id: str) -> ReplayRecord:
+        """The record of one turn; a `FamiliarError` says why there is none."""
+        path = self._record_path(trace_id)
+        if not path.exists():
+            raise FamiliarError(
+                f"no turn {trace_id!r} is kept in {self._turns}: the newest {self._keep} are;"
+                " `familiar inspect` shows the last one"
+            )
+        try:
+            plain = _read(path)
+            return ReplayRecord(
+                trace_id=str(plain["trace_id"]),
+                clock_iso=str(plain["clock_iso"]),
+                seed=int(plain["seed"]),
+                messages_hash=str(plain["messages_hash"]),
+                request=from_plain(ContextRequest, self._whole_request(plain["request"])),
+                dropped=tuple(from_plain(DroppedNote, note) for note in plain["dropped"]),
+                directives=from_plain(Directives, plain["directives"]),
+                settings=_read(self._object_path(plain["settings"])),
+                kept=tuple(from_plain(Contribution, _read(self._object_path(name))) for name in plain["kept"]),
+            )
+        except (*_UNREADABLE, PlainDataError) as failure:
+            raise FamiliarError(
+                f"{path}: this turn cannot be rebuilt ({type(failure).__name__}); the file, or a part in"
+                f" {self._objects}, is damaged or of another version. Delete the file; other turns are not touched."
+            ) from failure
+
+    def find(self, trace_id: str) -> ReplayRecord | None:
+        """The record of one turn, or None when it cannot be had."""
+        try:
+            return self.load(trace_id)
+        except FamiliarError:
+            return None
+
+    def ids(self) -> list[str]:
+        """The turns kept, newest first."""
+        return [path.name.removesuffix(_SUFFIX) for path in reversed(self._records())]
+
+    def erase_person(self, author: Author) -> int:
+        """Forget every turn that speaks of *author*, and the parts only they used; how many turns went.
+
+        Names count as well as ids, anywhere in what was said: a turn forgotten for the mere name costs a
+        replay, one kept by mistake would cost a promise.
+        """
+        with self._lock:
+            verdicts: dict[str, bool] = {}
+            doomed = [path for path in self._records() if self._speaks_of(path, author, verdicts)]
+            for path in doomed:
+                path.unlink(missing_ok=True)
+            self._count = None
+            self._sweep(grace_s=0.0)
+        logger.info("turns erased from replay", extra={"turns": len(doomed)})
+        return len(doomed)
+
+    def _speaks_of(self, path: Path, author: Author, verdicts: dict[str, bool]) -> bool:
+        """Whether the record at *path*, or a part of it, mentions *author*; a torn one counts as yes."""
+        try:
+            plain = _read(path)
+            if mentions_person([plain["request"], plain["dropped"], plain["directives"]], author):
+                return True
+            for name in plain["kept"]:
+                if name not in verdicts:
+                    verdicts[name] = mentions_person(_read(self._object_path(name)), author)
+                if verdicts[name]:
+                    return True
+        except (*_UNREADABLE, FamiliarError):
+            return True
+        return False
+
+    def _request(self, request: ContextRequest) -> dict[str, Any]:
+        """The request as plain data; preset and card, the same from turn to turn, as parts of their own."""
+        plain: dict[str, Any] = to_plain(request)
+        for name in REQUEST_PARTS:
+            if plain.get(name) is not None:
+                plain[name] = self._put(plain[name])
+        return plain
+
+    def _whole_request(self, plain: dict[str, Any]) -> dict[str, Any]:
+        parts = {name: _read(self._object_path(plain[name])) for name in REQUEST_PARTS if _is_part(plain.get(name))}
+        return {**plain, **parts}
+
+    def _put(self, plain: Any) -> str:
+        """Store a part under its content's name, once."""
+        name = content_hash(plain)
+        path = self._object_path(name)
+        if path.exists():
+            path.touch()
+        else:
+            _write(path, plain)
+        return name
+
+    def _prune(self) -> None:
+        """Let the oldest records go, and now and then the parts nobody names any more."""
+        if self._count is None or self._count > self._keep + self._keep // PRUNE_SLACK:
+            records = self._records()
+            too_old = records[: max(0, len(records) - self._keep)]
+            for path in too_old:
+                path.unlink(missing_ok=True)
+            self._count = len(records) - len(too_old)
+            self._pruned += len(too_old)
+        if self._pruned >= SWEEP_AFTER:
+            self._pruned = 0
+            self._sweep(grace_s=GRACE_S)
+
+    def _sweep(self, *, grace_s: float) -> None:
+        named: set[str] = set()
+        for path in self._records():
+            try:
+                plain = _read(path)
+                named.update(plain["kept"], [plain["settings"]])
+                named.update(part for name in REQUEST_PARTS if _is_part(part := plain["request"].get(name)))
+            except _UNREADABLE:
+                logger.debug("torn record passed over", extra={"file": path.name})
+        limit = self._clock.now().timestamp() - grace_s
+        for path in self._parts():
+            if path.name.removesuffix(_SUFFIX) not in named and path.stat().st_mtime <= limit:
+                path.unlink(missing_ok=True)
+
+    def _records(self) -> list[Path]:
+        """Records, oldest first: ids sort by time."""
+        return sorted(self._turns.glob(f"*{_SUFFIX}"))
+
+    def _parts(self) -> Iterator[Path]:
+        return self._objects.glob(f"*/*{_SUFFIX}")
+
+    def _record_path(self, trace_id: str) -> Path:
+        if not _SAFE_ID.fullmatch(trace_id):
+            raise FamiliarError(f"{trace_id!r} is no id of a turn: letters, digits, dots and dashes only")
+        return self._turns / f"{trace_id}{_SUFFIX}"
+
+    def _object_path(self, name: str) -> Path:
+        if not re.fullmatch(r"[0-9a-f]{64}", name):
+            raise ValueError("no content hash")
+        return self._objects / name[:2] / f"{name}{_SUFFIX}"
+
+
+def _is_part(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _write(path: Path, plain: Any) -> None:
+    atomic_write(path, zlib.compress(canonical_json(plain).encode("ascii")))
+
+
+def _read(path: Path) -> Any:
+    unpacking = zlib.decompressobj()
+    text = unpacking.decompress(path.read_bytes(), MAX_BYTES)
+    if not unpacking.eof:
+        raise ValueError("cut short, or too large")
+    return json.loads(text)

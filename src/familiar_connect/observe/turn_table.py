@@ -1,0 +1,96 @@
+"""Turns at a glance: one turn on half a screen, many turns as a table. No word of what was said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from familiar_connect.context.types import ItemTag
+from familiar_connect.observe.inspector import (
+    BlockLine,
+    block_lines,
+    cut_reason,
+    cuts,
+    message_mark,
+    model_facts,
+    model_facts_line,
+    prefix_line,
+)
+from familiar_connect.observe.replay_store import ReplayRecord
+from familiar_connect.observe.report import NOTHING, seconds, table
+from familiar_connect.observe.trace import TurnTrace
+from familiar_connect.observe.trace_values import count_or_zero, finite_number, provider_outcomes
+from familiar_connect.support.text import one_line
+
+_GATHERED = {ItemTag.SAMPLE.value: "examples", ItemTag.DIALOGUE.value: "turns of dialogue"}
+"""Blocks of which a prompt holds many alike: one row tells them all."""
+
+
+def outline_turn(trace: TurnTrace, record: ReplayRecord | None = None) -> str:
+    """What the model was shown and what it cost, without the prompt itself."""
+    parts = [f"Turn {trace.trace_id} · {trace.timestamp} · {seconds(trace.total_duration_s)}"]
+    parts += [_blocks(trace, record), _cuts(trace, record), _providers(trace)]
+    parts += [_labelled("Model", model_facts_line(trace)), _labelled("Repeated", prefix_line(trace))]
+    return "\n\n".join(part for part in parts if part)
+
+
+def turn_table(traces: Sequence[TurnTrace]) -> str:
+    """One row a turn: when, which, by whom, how fast, how large, how many cuts."""
+    if not traces:
+        return NOTHING
+    return table(["time", "turn", "model", "first token", "prompt", "written", "cuts"], [_row(each) for each in traces])
+
+
+def _row(trace: TurnTrace) -> list[str]:
+    facts = model_facts(trace)
+    first = finite_number(facts.get("first_token_s"))
+    sizes = [str(count_or_zero(facts[key])) if key in facts else "-" for key in ("prompt_tokens", "completion_tokens")]
+    moment = one_line(trace.timestamp)[:19].replace("T", " ")
+    model = one_line(str(facts.get("model") or "-"))
+    return [moment, trace.trace_id, model, "-" if first is None else seconds(first), *sizes, str(len(cuts(trace)))]
+
+
+def _blocks(trace: TurnTrace, record: ReplayRecord | None) -> str:
+    lines = [line for line in block_lines(trace, record) if line.place is not None]
+    if not lines:
+        return "No blocks were noted for this turn."
+    rows = [_block_row(list(alike)) for _, alike in groupby(lines, key=_kind)]
+    total = sum(line.tokens for line in lines)
+    return table(["block", "message", "tokens"], rows) + f"\n  {total} tokens in the prompt (estimated)"
+
+
+def _kind(line: BlockLine) -> tuple[str, str | int | None]:
+    return (line.tag, "") if line.tag in _GATHERED else ("", line.place)
+
+
+def _block_row(alike: Sequence[BlockLine]) -> list[str]:
+    first, last = alike[0], alike[-1]
+    where = message_mark(first)
+    if message_mark(last) != where:
+        where = f"{where}–{message_mark(last)}"
+    name = f"{len(alike)} {_GATHERED[first.tag]}" if first.tag in _GATHERED else one_line(first.source)
+    shortened = "" if first.fate == "kept" else f" ({first.fate})"
+    return [name + shortened, where, str(sum(line.tokens for line in alike))]
+
+
+def _cuts(trace: TurnTrace, record: ReplayRecord | None) -> str:
+    found = [
+        f"  {one_line(str(cut['source']))}: {cut['tokens_dropped']} tokens, {cut_reason(cut)}"
+        for cut in cuts(trace, record)
+    ]
+    return "Cut\n" + "\n".join(found) if found else "Nothing was cut."
+
+
+def _providers(trace: TurnTrace) -> str:
+    words = []
+    for each in provider_outcomes(trace):
+        took = seconds(finite_number(each.get("duration_s")) or 0.0)
+        trouble = (
+            "" if each.get("status") == "ok" else f" {each.get('status')}: {one_line(str(each.get('error') or ''))}"
+        )
+        words.append(f"{one_line(str(each.get('id', '?')))} {took}{trouble}")
+    return _labelled("Providers", " · ".join(words))
+
+
+def _labelled(label: str, words: str) -> str:
+    return f"{label}: {words}" if words else ""

@@ -1,0 +1,138 @@
+"""Where lines come from: an editor with history on a real terminal, a plain reader on a pipe."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol, TextIO
+
+from familiar_connect.support.files import atomic_write
+
+logger = logging.getLogger(__name__)
+
+MAX_LINE_CHARS = 16 * 1024 * 1024
+"""A longer line is taken in pieces, so that no input can fill the memory."""
+
+
+MAX_HISTORY_BYTES = 512 * 1024
+"""Lines typed before are kept up to this; beyond it the older half goes."""
+
+
+class Interrupted(Exception):
+    """Ctrl-C was typed instead of a line. Not a KeyboardInterrupt: that would tear down the event loop."""
+
+
+class LineReader(Protocol):
+    async def line(self) -> str | None:
+        """The next line, or None at the end. Raises Interrupted when Ctrl-C was typed."""
+
+    def close(self) -> None: ...
+
+
+@contextmanager
+def without_echo(stream: TextIO) -> Iterator[None]:
+    """What is typed meanwhile waits unseen for the next prompt, instead of standing in the middle of a reply."""
+    if sys.platform == "win32" or not stream.isatty():
+        yield
+        return
+    import termios
+
+    descriptor = stream.fileno()
+    before = termios.tcgetattr(descriptor)
+    quiet = [*before[:3], before[3] & ~termios.ECHO, *before[4:]]
+    termios.tcsetattr(descriptor, termios.TCSADRAIN, quiet)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
+
+
+class PipeReader:
+    """Lines of a stream, read by a thread of its own that never keeps the program from ending."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._wanted = threading.Semaphore(0)
+        self._lines: asyncio.Queue[str | None] = asyncio.Queue()
+        self._thread: threading.Thread | None = None
+        self._ended = False
+
+    async def line(self) -> str | None:
+        if self._ended:
+            return None
+        if self._thread is None:
+            loop = asyncio.get_running_loop()
+            self._thread = threading.Thread(target=self._read, args=(loop,), name="stdin", daemon=True)
+            self._thread.start()
+        self._wanted.release()  # one line is read for each that is asked for
+        line = await self._lines.get()
+        self._ended = line is None
+        return line
+
+    def _read(self, loop: asyncio.AbstractEventLoop) -> None:
+        while True:
+            self._wanted.acquire()
+            try:
+                text = self._stream.readline(MAX_LINE_CHARS)
+            except (OSError, ValueError):
+                text = ""
+            try:
+                loop.call_soon_threadsafe(self._lines.put_nowait, text.rstrip("\r\n") if text else None)
+            except RuntimeError:  # the loop has closed: nobody listens any more
+                return
+            if not text:
+                return
+
+    def close(self) -> None:
+        self._ended = True
+
+
+class EditorReader:
+    """prompt_toolkit's line editor: arrows, history across runs, multi-line paste."""
+
+    def __init__(self, prompt: str, history_file: Path | None) -> None:
+        self._prompt = prompt
+        self._history_file = history_file
+        self._session: Any = None
+
+    async def line(self) -> str | None:
+        session = self._session or self._open()
+        try:
+            return str(await session.prompt_async())
+        except EOFError:
+            return None
+        except KeyboardInterrupt:
+            raise Interrupted from None
+
+    def _open(self) -> Any:
+        from prompt_toolkit import PromptSession  # heavy: only where someone really types
+        from prompt_toolkit.formatted_text import ANSI
+        from prompt_toolkit.history import FileHistory, InMemoryHistory
+
+        history: Any = InMemoryHistory()
+        if self._history_file is not None and prepare_history_file(self._history_file):
+            history = FileHistory(str(self._history_file))
+        self._session = PromptSession(ANSI(self._prompt), history=history)
+        return self._session
+
+    def close(self) -> None:
+        self._session = None
+
+
+def prepare_history_file(history_file: Path) -> bool:
+    """The file of typed lines, there, readable by its owner alone and not too long; False when it cannot be had."""
+    try:
+        history_file.parent.mkdir(parents=True, exist_ok=True)
+        history_file.touch(mode=0o600)
+        if history_file.stat().st_size > MAX_HISTORY_BYTES:
+            lines = history_file.read_bytes()[-MAX_HISTORY_BYTES // 2 :]
+            atomic_write(history_file, lines[lines.find(b"\n# ") + 1 :])  # an entry begins with a comment
+    except OSError as error:
+        logger.warning("typed lines are not kept", extra={"file": str(history_file), "error": type(error).__name__})
+        return False
+    return True

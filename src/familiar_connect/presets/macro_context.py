@@ -1,0 +1,204 @@
+"""What macros mean in one turn: names, card, chat, clock and chance of a request, as a `MacroContext`.
+
+Authored text is read with these values; what people said and what memory holds is only quoted by them.
+Quoted text is sealed on its way through, so that no later pass mistakes a brace somebody typed for a macro.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from familiar_connect.chat.types import TurnFlags
+from familiar_connect.context.slots import in_prompt_order
+from familiar_connect.context.types import ContextItem, ContextRequest, Contribution, ItemTag, Layer
+from familiar_connect.llm.types import TextPart
+from familiar_connect.presets.macros import conditions, engine, identity_macros, random_choice
+from familiar_connect.presets.macros.types import MacroContext
+from familiar_connect.presets.types import CardFields, ChatLine, GenerationKind, PresetFidelity
+from familiar_connect.support.tokens import estimate_tokens
+
+ANYONE = "User"
+"""Who is meant in blocks that stay the same whoever speaks."""
+ORIGINAL = "{{original}}"
+"""Stands in a familiar's own text until the preset's text that it replaces is known."""
+
+_SEAL = str.maketrans("{}<", "\ue000\ue001\ue002")
+_UNSEAL = str.maketrans("\ue000\ue001\ue002", "{}<")
+_OVERRIDES = (ItemTag.RULES, ItemTag.POST_HISTORY)
+
+
+def seal_braces(text: str) -> str:
+    """*text* with its braces out of every macro's sight."""
+    return text.translate(_SEAL)
+
+
+def unseal_braces(text: str) -> str:
+    return text.translate(_UNSEAL)
+
+
+def speaker_of(request: ContextRequest) -> str:
+    return request.author.label if request.author else ANYONE
+
+
+def char_of(request: ContextRequest) -> str:
+    """Who answers: an alter where one does, else the familiar by its card's name."""
+    alter = request.turn.flags.alter if request.turn is not None else None
+    return alter or (request.card.name if request.card is not None else "") or request.familiar_id
+
+
+def rng_for(request: ContextRequest, part: str) -> random.Random:
+    """The dice of one part of the turn: the same turn made anew rolls the same."""
+    return random.Random(f"{request.seed}:{part}")
+
+
+def chat_lines(items: Iterable[ContextItem], char: str) -> tuple[ChatLine, ...]:
+    """The real turns among *items*, without marks and names before the words."""
+    return tuple(
+        ChatLine(
+            name=item.sender.name if item.sender else ANYONE if item.role == "user" else char,
+            text=item.words if item.words is not None else item.text,
+            is_user=item.role == "user",
+            is_narrator=item.role == "system",
+            sent_at=item.timestamp,
+        )
+        for item in items
+        if item.tag is ItemTag.DIALOGUE
+    )
+
+
+def build_macro_context(
+    request: ContextRequest,
+    chat: Sequence[ChatLine] = (),
+    *,
+    user: str,
+    rng: random.Random,
+    persona: str = "",
+    summary: str = "",
+) -> MacroContext:
+    """The values behind the macros of *request*; card fields have their own macros read first, in card order."""
+    card = request.card or CardFields()
+    ctx = MacroContext(
+        char=char_of(request),
+        user=user,
+        persona=seal_braces(persona),
+        creator_notes=card.creator_notes,
+        character_version=card.character_version,
+        first_mes=card.first_mes,
+        alternate_greetings=card.alternate_greetings,
+        mes_example=card.mes_example,
+        chat=tuple(map(_seal_line, chat)),
+        now=request.now,
+        rng=rng,
+        chat_id=f"{request.familiar_id}/{request.channel_id}",
+        generation=generation_kind(request),
+        summary=seal_braces(summary),
+        tools=request.offered.tools,
+        tool_names=request.offered.tool_names,
+        tool_families=request.offered.tool_families,
+        capabilities=request.offered.capabilities,
+    )
+
+    def field(text: str) -> str:
+        return expand_all_macros(text.replace("\r", "").strip(), ctx)
+
+    return replace(
+        ctx,
+        description=field(card.description),
+        personality=field(card.personality),
+        scenario=field(card.scenario),
+        system_prompt=field(card.system_prompt),
+        post_history_instructions=field(card.post_history_instructions),
+        depth_prompt=field(card.depth_prompt),
+    )
+
+
+def _seal_line(line: ChatLine) -> ChatLine:
+    name, text = seal_braces(line.name), seal_braces(line.text)
+    return line if text == line.text and name == line.name else replace(line, name=name, text=text)
+
+
+def generation_kind(request: ContextRequest) -> GenerationKind:
+    """What kind of answer is asked for, as SillyTavern tells them apart."""
+    flags = request.turn.flags if request.turn is not None else TurnFlags()
+    if flags.impersonation:
+        return "impersonate"
+    if flags.continuation:
+        return "continue"
+    return "quiet" if flags.manual and flags.manual_prompt.strip() else "normal"
+
+
+def expand_all_macros(text: str, ctx: MacroContext, *, original: str | None = None) -> str:
+    """*text* with its macros read and random choices left for the last pass; as it is where it holds none."""
+    if "{" not in text and "<" not in text:
+        return text
+    done = engine.expand(text, ctx, original=original, defer_random=True).text
+    return identity_macros.fill_identity(conditions.fill_tool_names(done, ctx), char=ctx.char, user=ctx.user)
+
+
+# Authored contributions
+
+
+def expand_authored(found: Sequence[Contribution], request: ContextRequest) -> list[Contribution]:
+    """*found* with the macros of authored text read, in the order of the prompt; the rest as it came."""
+    if request.card is None or not any(map(_is_authored, found)):
+        return list(found)
+    chat = [item for c in found if c.layer is Layer.recent_history for item in c.items]
+    lines = (*chat_lines(chat, char_of(request)), *_pending_lines(request))
+    ctx = build_macro_context(request, lines, user=ANYONE, rng=rng_for(request, "authored"), persona=request.persona)
+    in_samples = replace(ctx, user=_sample_partner(chat, request))
+    with_preset = request.preset is not None and request.preset.fidelity is PresetFidelity.with_memory
+    done: dict[int, Contribution] = {}
+    for contribution in in_prompt_order([c for c in found if _is_authored(c)]):
+        if contribution.items:
+            done[id(contribution)] = _read_items(contribution, in_samples)
+        else:
+            original = (ORIGINAL if with_preset else "") if contribution.tag in _OVERRIDES else None
+            done[id(contribution)] = _read_text(contribution, ctx, original)
+    return [done.get(id(contribution), contribution) for contribution in found]
+
+
+def _is_authored(contribution: Contribution) -> bool:
+    return contribution.authored
+
+
+def _pending_lines(request: ContextRequest) -> tuple[ChatLine, ...]:
+    """What is being answered, where the dialogue does not hold it already."""
+    if request.turn is not None and request.turn.messages:
+        return ()
+    return tuple(
+        ChatLine(name=turn.author.label if turn.author else ANYONE, text=turn.text, is_user=True)
+        for turn in request.turns_to_answer
+    )
+
+
+def _sample_partner(chat: Sequence[ContextItem], request: ContextRequest) -> str:
+    """Who speaks with the familiar in its samples: the speaker; in company nobody by name, so that samples stay."""
+    present = {item.sender.name for item in chat if item.sender is not None and item.role == "user"}
+    present |= {turn.author.label for turn in request.turns_to_answer if turn.author}
+    return present.pop() if len(present) == 1 else ANYONE
+
+
+def _read_text(contribution: Contribution, ctx: MacroContext, original: str | None) -> Contribution:
+    text = unseal_braces(expand_all_macros(contribution.text, ctx, original=original))
+    volatile = contribution.volatile or (contribution.depth is None and random_choice.has_choice(text))
+    if text == contribution.text and volatile == contribution.volatile:
+        return contribution
+    return replace(contribution, text=text, estimated_tokens=estimate_tokens(text), volatile=volatile)
+
+
+def _read_items(contribution: Contribution, ctx: MacroContext) -> Contribution:
+    """A dialogue of samples, with the speaker's name before what a user says there."""
+    items = []
+    for item in contribution.items:
+        if item.words is None:  # said by nobody
+            items.append(item)
+            continue
+        words = unseal_braces(expand_all_macros(item.words, ctx))
+        shown = f"{ctx.user}: {words}" if item.role == "user" else item.text.removesuffix(item.words) + words
+        items.append(replace(item, parts=(TextPart(shown),), words=words))
+    if all(new.parts == old.parts for new, old in zip(items, contribution.items, strict=True)):
+        return contribution
+    tokens = sum(estimate_tokens(item.text) for item in items)
+    return replace(contribution, items=tuple(items), estimated_tokens=tokens)

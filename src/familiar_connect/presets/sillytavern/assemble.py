@@ -1,0 +1,190 @@
+"""SillyTavern's prompt for one turn: `assemble(inputs: SillyInputs) -> Assembled`.
+
+The steps and their order are SillyTavern's own, because a macro that sets a variable, or a budget that runs out,
+makes the order visible: greeting and card are read, the preset's prompts collected and the markers filled, the
+card's words put in place of the preset's, relative prompts given their places, in-chat texts laid among the chat,
+chat and examples fitted into what room is left, and the words of control put last. Nothing else is added.
+
+What cannot be left out and does not fit raises `TooLarge`, a sentence for the owner.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from familiar_connect.context.types import ContextItem, ItemTag
+from familiar_connect.presets.sillytavern.chat_messages import chat_pieces, lines_to_send
+from familiar_connect.presets.sillytavern.depth_injection import depth_additions, insert_at_depth
+from familiar_connect.presets.sillytavern.example_dialogue import example_blocks
+from familiar_connect.presets.sillytavern.prepare_card import PreparedCard, prepare_card
+from familiar_connect.presets.sillytavern.prompt_collection import (
+    CollectedPrompt,
+    PromptCollection,
+    author_note_for_turn,
+    collect_prompts,
+)
+from familiar_connect.presets.sillytavern.prompt_slots import PromptSlots, TokenBudgetExceeded
+from familiar_connect.presets.sillytavern.squash import squash_messages
+from familiar_connect.presets.sillytavern.token_budget import ChatFitter
+from familiar_connect.presets.sillytavern.types import (
+    AssembledPrompt,
+    AuthorNote,
+    Piece,
+    PromptTooLarge,
+    SillyTavernInputs,
+)
+
+FIRST_PLACED = (
+    "worldInfoBefore",
+    "main",
+    "worldInfoAfter",
+    "charDescription",
+    "charPersonality",
+    "scenario",
+    "personaDescription",
+)
+THEN_PLACED = ("nsfw", "jailbreak")
+LAST_PLACED = "enhanceDefinitions"
+
+
+def assemble(inputs: SillyTavernInputs) -> AssembledPrompt:
+    """The prompt SillyTavern would send; `TooLarge` when what it insists on does not fit."""
+    opening = prepare_card(inputs)
+    note = author_note_for_turn(inputs)
+    collection = collect_prompts(inputs, opening, note)
+    slots = PromptSlots(inputs.budget, inputs.count)
+    fitting = ChatFitter(inputs, opening, collection, slots)
+    try:
+        _lay_out(inputs, opening, collection, note, slots, fitting)
+    except TokenBudgetExceeded as error:
+        raise PromptTooLarge(_sentence(inputs, error.what), _finished(inputs, opening, slots, fitting)) from error
+    return _finished(inputs, opening, slots, fitting)
+
+
+def _lay_out(
+    inputs: SillyTavernInputs,
+    opening: PreparedCard,
+    collection: PromptCollection,
+    note: AuthorNote | None,
+    slots: PromptSlots,
+    fitting: ChatFitter,
+) -> None:
+    for identifier in FIRST_PLACED:
+        _place(collection, slots, identifier)
+    control = _control(inputs, collection)
+    slots.reserve(control)
+    users = [prompt.identifier for prompt in collection.prompts if prompt.is_users and not prompt.in_chat]
+    for identifier in (*THEN_PLACED, *users, LAST_PLACED):
+        _place(collection, slots, identifier)
+    in_chat = [prompt for prompt in collection.prompts if prompt.in_chat]
+    _stand_by_main(collection, note, slots, in_chat)
+    in_chat = [prompt for prompt in in_chat if prompt.role_given]
+    chat = chat_pieces(
+        lines_to_send(opening.chat, inputs.kind),
+        behavior=inputs.settings.names_behavior,
+        user=inputs.context.user,
+        is_group=inputs.is_group,
+    )
+    if inputs.kind == "continue" and inputs.settings.continue_prefill and chat:
+        begun = _begun_answer(inputs, opening, chat.pop())
+        control.append(begun)
+        slots.reserve([begun])
+    chat = insert_at_depth(chat, in_chat, depth_additions(inputs, opening, note))
+    blocks = example_blocks(
+        opening.card.mes_example,
+        user=inputs.context.user,
+        char=opening.reader.context.char,
+        group=inputs.context.group if inputs.is_group else (),
+        is_group=inputs.is_group,
+    )
+    if inputs.pin_examples:
+        fitting.fit_examples(blocks)
+        fitting.fit_history(chat)
+    else:
+        fitting.fit_history(chat)
+        fitting.fit_examples(blocks)
+    slots.free(control)
+    if control:
+        slots.put("controlPrompts", control)
+
+
+def _place(collection: PromptCollection, slots: PromptSlots, identifier: str) -> None:
+    prompt = collection.get(identifier)
+    if prompt is None or prompt.in_chat or (identifier in collection.disabled and identifier != "main"):
+        return
+    slots.put(identifier, [_piece(prompt)], collection.index(identifier))
+
+
+def _piece(prompt: CollectedPrompt) -> Piece:
+    return Piece(prompt.role, prompt.text, source=prompt.source, layer=prompt.layer)
+
+
+def _control(inputs: SillyTavernInputs, collection: PromptCollection) -> list[Piece]:
+    """Words that always stand last: the impersonation prompt, then the quiet one."""
+    prompts = [collection.get("impersonate") if inputs.kind == "impersonate" else None, collection.get("quietPrompt")]
+    return [_piece(prompt) for prompt in prompts if prompt is not None and prompt.text]
+
+
+def _stand_by_main(
+    collection: PromptCollection, note: AuthorNote | None, slots: PromptSlots, in_chat: list[CollectedPrompt]
+) -> None:
+    """The author's note next to `main`; where `main` stands among the chat, in the same message."""
+    prompt = collection.get("authorsNote")
+    if note is None or prompt is None or note.position == "chat":
+        return
+    first = note.position == "before_main"
+    if slots.has("main"):
+        slots.insert("main", _piece(prompt), first=first)
+        return
+    at = next((at for at, other in enumerate(in_chat) if other.identifier == "main"), None)
+    if at is not None:
+        main = in_chat[at]
+        beside = replace(prompt, in_chat=True, depth=main.depth, order=main.order)
+        in_chat.insert(at if first else at + 1, beside)
+
+
+def _begun_answer(inputs: SillyTavernInputs, opening: PreparedCard, last: Piece) -> Piece:
+    """The message to be continued, as the last of all; the prefill before it where the model takes one."""
+    words = opening.reader.read(last.text)
+    if inputs.takes_prefill and last.role == "assistant":
+        prefill = opening.reader.read(inputs.settings.assistant_prefill)
+        words = "\n\n".join(filter(None, (prefill, words)))
+    return replace(last, text=words)
+
+
+def _finished(
+    inputs: SillyTavernInputs, opening: PreparedCard, slots: PromptSlots, fitting: ChatFitter
+) -> AssembledPrompt:
+    pieces = slots.pieces()
+    if inputs.settings.squash_system_messages:
+        pieces = squash_messages(pieces)
+    pieces = [piece for piece in pieces if piece.text]
+    prefill = _prefill(inputs, opening)
+    if prefill:
+        source = f"preset:{inputs.preset_name}:assistant_prefill"
+        pieces.append(Piece("assistant", prefill, source=source, tag=ItemTag.PREFILL))
+    return AssembledPrompt(
+        items=tuple(
+            ContextItem.of(piece.role, piece.text, tag=piece.tag, name=piece.name, source=piece.source, apart=True)
+            for piece in pieces
+        ),
+        lines=tuple(piece.line for piece in pieces),
+        dropped=tuple(fitting.dropped),
+    )
+
+
+def _prefill(inputs: SillyTavernInputs, opening: PreparedCard) -> str:
+    settings = inputs.settings
+    begun = inputs.kind == "continue" and settings.continue_prefill
+    if not inputs.takes_prefill or inputs.kind == "quiet" or begun:
+        return ""
+    words = settings.assistant_impersonation if inputs.kind == "impersonate" else settings.assistant_prefill
+    return opening.reader.read(words).rstrip()
+
+
+def _sentence(inputs: SillyTavernInputs, what: str) -> str:
+    preset = f"preset {inputs.preset_name!r}" if inputs.preset_name else "preset"
+    return (
+        f"The {preset} and the card need more than the {inputs.budget} tokens there are: {what!r} does not fit. "
+        "Turn prompts of the preset off, shorten the card, or use a model with a larger window."
+    )

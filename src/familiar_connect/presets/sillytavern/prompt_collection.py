@@ -1,0 +1,175 @@
+"""The prompts of one build: the preset's own in their order, the markers filled, the card's words in their place.
+
+A marker that the order switches off shows nothing; one that the order does not name stands behind everything else.
+Of the card's own words only `{{original}}` tells what they replace.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from familiar_connect.context.types import Layer
+from familiar_connect.llm.types import Role
+from familiar_connect.presets.sillytavern.prepare_card import PreparedCard
+from familiar_connect.presets.sillytavern.types import AuthorNote, SillyTavernInputs
+from familiar_connect.presets.types import PresetNode
+
+MARKED_SOURCES = {
+    "charDescription": "card:description",
+    "charPersonality": "card:personality",
+    "scenario": "card:scenario",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CollectedPrompt:
+    """One prompt with its text read."""
+
+    identifier: str
+    text: str
+    role: Role = "system"
+    source: str = ""
+    in_chat: bool = False
+    depth: int | None = 4
+    order: int = 100
+    role_given: bool = True
+    """Without a role of its own it has no place among the chat."""
+    is_users: bool = False
+    """Written by the preset's author rather than built in: only then does the order alone place it."""
+    forbid_overrides: bool = False
+    layer: Layer = Layer.core
+
+
+class PromptCollection:
+    """Prompts in their order; the place of each is its place in the prompt."""
+
+    def __init__(self, prompts: list[CollectedPrompt], disabled: frozenset[str]) -> None:
+        self.prompts = prompts
+        self.disabled = disabled
+        self._index: dict[str, int] = {}
+        for index, prompt in enumerate(prompts):
+            self._index.setdefault(prompt.identifier, index)
+
+    def index(self, identifier: str) -> int | None:
+        return self._index.get(identifier)
+
+    def get(self, identifier: str) -> CollectedPrompt | None:
+        index = self._index.get(identifier)
+        return None if index is None else self.prompts[index]
+
+    def put(self, prompt: CollectedPrompt) -> None:
+        """In the place of the prompt it names, else behind all others."""
+        index = self._index.get(prompt.identifier)
+        if index is None:
+            self._index[prompt.identifier] = len(self.prompts)
+            self.prompts.append(prompt)
+        else:
+            self.prompts[index] = prompt
+
+
+def is_triggered(node: PresetNode, kind: str) -> bool:
+    """Whether *node* takes part in this kind of generation."""
+    return not node.triggers or kind in node.triggers
+
+
+def author_note_for_turn(inputs: SillyTavernInputs) -> AuthorNote | None:
+    """The author's note of this turn with the persona at its side, if it is this turn's to be shown."""
+    beside = inputs.persona if inputs.persona_position in ("note_top", "note_bottom") else ""
+    note = inputs.author_note or (AuthorNote(text="") if beside else None)
+    if note is None:
+        return None
+    said = 1 if note.interval == 1 else sum(line.is_user for line in inputs.chat)
+    if said <= 0 or note.interval <= 0 or said < note.interval or said % note.interval:
+        return None
+    if beside:
+        pair = (beside, note.text) if inputs.persona_position == "note_top" else (note.text, beside)
+        note = replace(note, text="\n".join(pair))
+    return note if note.text else None
+
+
+def collect_prompts(inputs: SillyTavernInputs, opening: PreparedCard, note: AuthorNote | None) -> PromptCollection:
+    """Every prompt there is, read in the order in which later ones see what earlier ones set."""
+    fillings = _fillings(inputs, opening)
+    disabled = frozenset(node.identifier for node in inputs.nodes if not node.is_enabled)
+    collection = PromptCollection(
+        [_own(inputs, opening, node) for node in inputs.nodes if _takes_part(node, inputs)], disabled
+    )
+    if note is not None:
+        fillings.append(CollectedPrompt(identifier="authorsNote", text=note.text, role=note.role, source="author_note"))
+    if inputs.persona and inputs.persona_position == "prompt":
+        fillings.append(CollectedPrompt(identifier="personaDescription", text=inputs.persona, source="persona"))
+    for filling in fillings:
+        collection.put(_filled(collection.get(filling.identifier), filling, opening))
+    _override(collection, opening, "main", opening.card.system_prompt, "card:system_prompt")
+    _override(
+        collection, opening, "jailbreak", opening.card.post_history_instructions, "card:post_history_instructions"
+    )
+    return collection
+
+
+def _takes_part(node: PresetNode, inputs: SillyTavernInputs) -> bool:
+    # the main prompt stays even so, empty: other texts stand next to it
+    return node.identifier == "main" or _speaks(node, inputs)
+
+
+def _speaks(node: PresetNode, inputs: SillyTavernInputs) -> bool:
+    return node.is_enabled and is_triggered(node, inputs.kind)
+
+
+def _own(inputs: SillyTavernInputs, opening: PreparedCard, node: PresetNode) -> CollectedPrompt:
+    text = node.content if _speaks(node, inputs) else ""
+    return CollectedPrompt(
+        identifier=node.identifier,
+        text=opening.reader.read(text),
+        role=node.role,
+        source=f"preset:{inputs.preset_name}:{node.identifier}",
+        in_chat=node.position == 1,
+        depth=node.depth if node.depth_given else None,
+        order=node.order,
+        role_given=node.role_given,
+        is_users=node.system_prompt is False,
+        forbid_overrides=node.forbid_overrides,
+    )
+
+
+def _fillings(inputs: SillyTavernInputs, opening: PreparedCard) -> list[CollectedPrompt]:
+    """What the markers stand for and what stands outside the order, formats and nudges read once already."""
+    settings, card, read = inputs.settings, opening.card, opening.reader.read
+
+    def formatted(text: str, template: str) -> str:
+        return read(template) if text and template else text
+
+    scenario = formatted(card.scenario, settings.scenario_format)
+    personality = formatted(card.personality, settings.personality_format)
+    nudge = read(settings.group_nudge_prompt)
+    impersonation = read(settings.impersonation_prompt)
+    texts = (
+        ("worldInfoBefore", "", Layer.content),
+        ("worldInfoAfter", "", Layer.content),
+        ("charDescription", card.description, Layer.character),
+        ("charPersonality", personality, Layer.character),
+        ("scenario", scenario, Layer.character),
+        ("impersonate", impersonation, Layer.core),
+        ("quietPrompt", inputs.quiet_prompt, Layer.core),
+        ("groupNudge", nudge, Layer.core),
+    )
+    own = f"preset:{inputs.preset_name}:"
+    return [
+        CollectedPrompt(identifier=name, text=text, source=MARKED_SOURCES.get(name, own + name), layer=layer)
+        for name, text, layer in texts
+    ]
+
+
+def _filled(marker: CollectedPrompt | None, filling: CollectedPrompt, opening: PreparedCard) -> CollectedPrompt:
+    """*filling* read again, standing and speaking as its marker says."""
+    filled = replace(filling, text=opening.reader.read(filling.text))
+    if marker is None:
+        return filled
+    return replace(filled, role=marker.role, in_chat=marker.in_chat, depth=marker.depth, order=marker.order)
+
+
+def _override(collection: PromptCollection, opening: PreparedCard, identifier: str, text: str, source: str) -> None:
+    prompt = collection.get(identifier)
+    if not text or prompt is None or prompt.forbid_overrides or identifier in collection.disabled:
+        return
+    collection.put(replace(prompt, text=opening.reader.read(text, original=prompt.text), source=source))

@@ -1,1 +1,0 @@
-"""What one turn brings to a preset: the values of its macros, and how its speech is written."""

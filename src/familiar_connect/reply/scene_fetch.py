@@ -1,0 +1,69 @@
+"""Looking around: the scene of a turn, asked for once and within a moment; and what of it a request carries."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+
+from familiar_connect.chat.scene import ChannelRef, Scene, Surroundings
+from familiar_connect.chat.types import Turn
+from familiar_connect.config.types import PlaceSettings
+from familiar_connect.identity import Author
+
+logger = logging.getLogger(__name__)
+
+SCENE_LIMIT_S = 2.0
+MOST_ASSETS = 500
+"""Emojis, stickers, roles and other channels that a request carries."""
+
+
+async def fetch_scene(place: Surroundings, *, limit_s: float = SCENE_LIMIT_S) -> Scene | None:
+    """The scene as the platform shows it now; None when it cannot be had in time."""
+    try:
+        async with asyncio.timeout(limit_s):
+            return await place.scene()
+    except Exception as error:  # isolation: a turn goes on without knowing where it is
+        logger.warning("the scene could not be looked at", extra={"error": type(error).__name__})
+        return None
+
+
+def with_place_settings(scene: Scene | None, settings: PlaceSettings) -> Scene | None:
+    """*scene* as the owner wants people told of: without the names they asked for, where those are switched off."""
+    if scene is None or settings.personal_memories_enabled:
+        return scene
+    return replace(scene, members=tuple(replace(member, is_personalised=False) for member in scene.members))
+
+
+def scene_for_turn(turn: Turn, scene: Scene | None, is_private: Callable[[Author], bool] | None = None) -> Scene | None:
+    """What of *scene* bears on *turn*: its own people, none that is not to be heard, and no endless lists."""
+    if scene is None:
+        return None
+    writers = {message.author_id for message in turn.messages} | {said.author.user_id for said in turn.said}
+    writers |= {author.user_id for author in (scene.participants if not turn.messages else ())}
+    if turn.imitated is not None:
+        writers.add(turn.imitated.author.user_id)
+
+    def heard(author: Author) -> bool:
+        return is_private is None or not is_private(author)
+
+    return replace(
+        scene,
+        members=tuple(
+            member
+            for member in scene.members
+            if {member.author.user_id, member.author.canonical_key} & writers and heard(member.author)
+        ),
+        participants=tuple(author for author in scene.participants if heard(author)),
+        channels=_limit_channels(scene, turn.channel_id),
+        roles=scene.roles[:MOST_ASSETS],
+        emojis=scene.emojis[-MOST_ASSETS:],
+        stickers=scene.stickers[-MOST_ASSETS:],
+    )
+
+
+def _limit_channels(scene: Scene, channel_id: int) -> tuple[ChannelRef, ...]:
+    """The channel itself first, for it is looked for; then others, which texts may point at."""
+    own = tuple(each for each in scene.channels if each.channel_id == channel_id)
+    return (*own, *(each for each in scene.channels if each.channel_id != channel_id))[:MOST_ASSETS]

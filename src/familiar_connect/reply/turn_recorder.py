@@ -1,0 +1,150 @@
+"""Witness: opens a turn's trace, keeps what was seen, and hands it to the observers afterwards.
+
+Observers work in the background, after the reply is out; none of them can fail a turn.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from familiar_connect.config import ChannelConfig
+from familiar_connect.context.pipeline import PipelineReply
+from familiar_connect.context.render import RenderOptions
+from familiar_connect.context.types import ContextRequest
+from familiar_connect.observe.inspector import turn_facts
+from familiar_connect.observe.last_context import NOTES, LastContextCache
+from familiar_connect.observe.ledger import MetricsCollector
+from familiar_connect.observe.prompt_prefix import PrefixMeter
+from familiar_connect.observe.replay_store import ReplayRecord, ReplayStore, hash_messages
+from familiar_connect.observe.trace import TraceBuilder, TurnTrace
+from familiar_connect.reply.prompt_replay import full_prompt, infer_fitting
+from familiar_connect.support.aio import BackgroundTasks, off_loop
+from familiar_connect.support.clock import Clock
+from familiar_connect.support.serialize import to_plain
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass
+class OpenTurn:
+    """One turn under observation."""
+
+    trace: TraceBuilder
+    request: ContextRequest
+    clock_iso: str
+    seed: int
+    reply: PipelineReply | None = None
+
+    def keep(self, reply: PipelineReply) -> None:
+        self.reply = reply
+
+
+class TurnRecorder:
+    """Fills the ledger, the last context and what a replay needs."""
+
+    def __init__(
+        self,
+        *,
+        last_context: LastContextCache,
+        collector: MetricsCollector,
+        replays: ReplayStore,
+        options: RenderOptions,
+    ) -> None:
+        self.collector = collector
+        self._last_context = last_context
+        self._replays = replays
+        self._options = options
+        self._prefixes = PrefixMeter()
+        self._background = BackgroundTasks("witness")
+
+    def open(self, request: ContextRequest, *, clock: Clock, seed: int) -> OpenTurn:
+        trace = TraceBuilder(
+            familiar_id=request.familiar_id,
+            channel_id=request.channel_id,
+            guild_id=request.guild_id,
+            modality=request.modality,
+            clock=clock,
+        )
+        if request.mode is not None:
+            trace.tag("mode", request.mode.value)
+        return OpenTurn(trace, request, clock.now().isoformat(), seed)
+
+    def close(self, seen: OpenTurn, channel: ChannelConfig) -> TurnTrace:
+        """Finish the trace, write the turn's one line, and let the observers work."""
+        reply = seen.reply
+        if reply is not None and reply.messages:
+            share = self._prefixes.measure(seen.request.channel_id, reply.messages)
+            seen.trace.add_span("observe", seen.trace.seconds_since_start(), 0.0, share.facts())
+            if reply.completion is not None:
+                seen.trace.tag("model", reply.completion.model)
+        trace = seen.trace.finalize()
+        logger.info("turn", extra=turn_facts(trace))
+        self._background.start(off_loop(self._keep, seen, trace, channel), name=trace.trace_id)
+        return trace
+
+    def _keep(self, seen: OpenTurn, trace: TurnTrace, channel: ChannelConfig) -> None:
+        try:
+            try:
+                if seen.reply is not None:
+                    self._keep_prompt(seen, seen.reply, trace, channel)
+            finally:
+                self.collector.record(trace)  # last: whoever finds the trace finds its prompt too
+        except Exception:  # isolation: observing never fails a turn
+            logger.exception("turn could not be kept for inspection", extra={"trace_id": trace.trace_id})
+
+    def _keep_prompt(self, seen: OpenTurn, reply: PipelineReply, trace: TurnTrace, channel: ChannelConfig) -> None:
+        if reply.messages:
+            self._last_context.put(
+                channel_id=trace.channel_id,
+                messages=reply.messages,
+                modality=seen.request.modality,
+                notes=cuts_and_timings(trace),
+                trace_id=trace.trace_id,
+            )
+        self._replays.save(trace.trace_id, self._record(seen, reply, trace, channel))
+
+    def _record(self, seen: OpenTurn, reply: PipelineReply, trace: TurnTrace, channel: ChannelConfig) -> ReplayRecord:
+        whole = full_prompt(reply.output, self._options)
+        settings = {
+            "channel": to_plain(channel),
+            "render": to_plain(self._options),
+            "fitting": to_plain(infer_fitting(whole, reply.prompt.items, reply.messages)),
+        }
+        return ReplayRecord(
+            trace_id=trace.trace_id,
+            request=reply.output.request,
+            clock_iso=seen.clock_iso,
+            seed=seen.seed,
+            settings=settings,
+            kept=tuple(reply.output.budget.kept),
+            dropped=tuple(reply.prompt.dropped),
+            directives=reply.output.directives,
+            messages_hash=hash_messages(reply.messages),
+        )
+
+    async def wait_until_idle(self) -> None:
+        """Wait until everything seen so far is kept."""
+        await self._background.wait_until_idle()
+
+    async def aclose(self) -> None:
+        """Let what is under way finish, then close the ledger."""
+        await self.wait_until_idle()
+        await off_loop(self.collector.close)
+
+
+def cuts_and_timings(trace: TurnTrace) -> str:
+    """What was cut and how long each stage took, as a short Markdown list."""
+    dropped = [note for span in trace.stages for note in span.metadata.get("dropped") or ()]
+    lines = [f"- cut: {_cut(note)}" for note in dropped] or ["- nothing was cut"]
+    lines += [f"- {span.name}: {span.duration_s * 1000:.0f} ms" for span in trace.stages if span.name != "observe"]
+    return f"{NOTES}\n\n" + "\n".join(lines)
+
+
+def _cut(note: Mapping[str, Any]) -> str:
+    return (
+        f"{note['source']} {note['reason']}, {note['tokens_dropped']} tokens ({note['layer']}; no room in the "
+        f"{note['full']})"
+    )

@@ -1,0 +1,161 @@
+"""System lines, `[System: …]`: how notes of ours stand inside a user's turn, and how nobody else's can.
+
+What people type and call themselves goes through `quiet` and `speaker_name` before it stands beside
+such lines. Then a line that begins like one is one.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection, Sequence
+from functools import lru_cache
+
+_OPEN = "[System: "
+MAX_NAME_CHARS = 64
+NAMELESS = "someone"
+
+_UNSEEN = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+    "\u3164\ufeff\uffa0\ufff0-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+"""Characters nobody sees: zero-width, direction marks, fillers, tags."""
+_NOT_IN_A_NAME = re.compile(f"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff{_UNSEEN}]+")
+_JOINER = "\u200d"
+_ENDS_A_NAME = re.compile("[:\uff1a\ufe55\ufe13\ua789\u2236\u02d0]")
+"""A colon and what looks like one: what stands before it is taken for a speaker."""
+_BRACKETS = str.maketrans({"[": "(", "]": ")", "［": "(", "］": ")", "【": "(", "】": ")", "〔": "(", "〕": ")"})
+_A_BRACKET = re.compile("[\\[\\]［］【】〔〕]")
+_WORD = ("sｓѕ", "yｙу", "sｓѕ", "tｔт", "eｅе", "mｍм")
+"""The letters of "system", and their doubles in other scripts."""
+_BETWEEN = f"[\\s{_UNSEEN}]*"
+_LOOKS_LIKE_ONE = re.compile(
+    "[\\[［【〔](?=" + _BETWEEN + _BETWEEN.join(f"[{each}]" for each in _WORD) + _BETWEEN + "[:：﹕︓])",
+    re.IGNORECASE,
+)
+_BEGINS_LIKE_SPEECH = re.compile(
+    "\n(?:\\[\\d\\d:\\d\\d\\] )?(?P<name>[^\n\\[\\]:]{1,80})(?=" + _ENDS_A_NAME.pattern + ")"
+)
+"""A line that begins with what could be a speaker's name; the longest name and a little more is looked at."""
+
+
+def wrap_note(text: str) -> str:
+    return f"{_OPEN}{text}]"
+
+
+def note(text: str) -> str:
+    """*text* as one System line that nothing in it can end."""
+    return wrap_note(" ".join(_round(text).split()))
+
+
+def quote_inline(text: str) -> str:
+    """*text* in quotation marks on one line, for use in a note."""
+    return '"' + " ".join(_round(text).replace('"', "'").split()) + '"'
+
+
+def _round(text: str) -> str:
+    """*text* with round brackets only."""
+    return text.translate(_BRACKETS) if _A_BRACKET.search(text) else text
+
+
+def without_fake_notes(text: str) -> str:
+    """What somebody typed, with nothing in it that could pass for a System line."""
+    return _LOOKS_LIKE_ONE.sub("(", text)
+
+
+@lru_cache(maxsize=4096)
+def speaker_name(name: str | None, fallback: str = NAMELESS) -> str:
+    """*name* as it may stand before somebody's words: one line, seen as it is, no colon, no bracket, not "System"."""
+    for candidate in (name or "", fallback):
+        cleaned = _clean(candidate)
+        if cleaned:
+            break
+    else:
+        cleaned = NAMELESS
+    return f"{cleaned} (a user)" if _is_system(cleaned) else cleaned
+
+
+def _clean(name: str) -> str:
+    seen = _NOT_IN_A_NAME.sub(_seam, name[: MAX_NAME_CHARS * 8])
+    seen = _ENDS_A_NAME.sub(" ", seen).translate(_BRACKETS)
+    cleaned = " ".join(seen.split())[:MAX_NAME_CHARS].rstrip(_JOINER + " ")
+    return cleaned if any(not unicodedata.category(char).startswith(("C", "Z", "M")) for char in cleaned) else ""
+
+
+def _seam(found: re.Match[str]) -> str:
+    """What is left of unseen characters: a space for line ends, a joiner between two emojis, else nothing."""
+    if any(char.isspace() or unicodedata.category(char) == "Cc" for char in found[0]):
+        return " "
+    text, at, end = found.string, found.start(), found.end()
+    joins = found[0] == _JOINER and at > 0 and end < len(text) and text[at - 1] > "\u2000" and text[end] > "\u2000"
+    return _JOINER if joins else ""
+
+
+def _is_system(name: str) -> bool:
+    folded = unicodedata.normalize("NFKC", name).casefold().strip(" ()*_~`|.-")
+    return len(folded) == len(_WORD) and all(char in double for char, double in zip(folded, _WORD, strict=True))
+
+
+def is_note(line: str) -> bool:
+    """Whether *line* is a System line of ours."""
+    return line.startswith(_OPEN) and line.endswith("]")
+
+
+def split_notes(content: str) -> tuple[str, str]:
+    """The System lines *content* begins with, and the rest."""
+    if not content.startswith(_OPEN):
+        return "", content
+    lines = content.split("\n")
+    leading = 0
+    while leading < len(lines) and is_note(lines[leading]):
+        leading += 1
+    return "\n".join(lines[:leading]), "\n".join(lines[leading:])
+
+
+def with_speaker(name: str, content: str) -> str:
+    """*content* with `name: ` before its first words; System lines stay in front, and alone they get no name."""
+    notes, rest = split_notes(content)
+    if not rest.strip():
+        return notes or f"{name}: {rest}"
+    return f"{notes}\n{name}: {rest}" if notes else f"{name}: {rest}"
+
+
+def mark_cited_lines(content: str, names: Collection[str]) -> str:
+    """*content* with a mark before each further line that begins as if one of *names*, in lower case, said it.
+
+    Whoever wrote it cites them; they do not speak.
+    """
+    return _BEGINS_LIKE_SPEECH.sub(lambda found: _marked(found, names), content) if "\n" in content else content
+
+
+def _marked(found: re.Match[str], names: Collection[str]) -> str:
+    name = speaker_name(found["name"], "").casefold()
+    return f"\n> {found[0][1:]}" if name in names or _is_system(found["name"].strip()) else found[0]
+
+
+def extract_notes(content: str) -> tuple[str, str]:
+    """Every System line of *content*, and the words without them."""
+    lines = content.split("\n")
+    return "\n".join(filter(is_note, lines)), "\n".join(line for line in lines if not is_note(line))
+
+
+def strip_note_frame(text: str) -> str:
+    """*text* without white space around it and one outer `[System: …]`."""
+    inner = text.strip()
+    if inner.lower().startswith("[system:") and inner.endswith("]"):
+        inner = inner[len("[system:") : -1].strip()
+    return inner
+
+
+def unwrap_note(text: str) -> str:
+    """*text* without white space around it, one outer `[System: …]` and one outer `[…]`."""
+    inner = strip_note_frame(text)
+    if inner.startswith("[") and inner.endswith("]"):
+        inner = inner[1:-1].strip()
+    return inner
+
+
+def combine_notes(texts: Sequence[str]) -> str | None:
+    """One System line holding every non-blank text, a blank line between; None when all are blank."""
+    bare = [inner for inner in map(unwrap_note, texts) if inner]
+    return wrap_note("\n\n".join(bare)) if bare else None

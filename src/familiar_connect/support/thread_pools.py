@@ -1,0 +1,88 @@
+"""Threads for blocking work, a few for each module that asks.
+
+A call that never returns (a dead network folder, a pipe nobody writes to) keeps one thread of its own
+module and no other. The threads are daemons: whatever hangs in them, the program can end.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+THREADS_PER_MODULE = 4
+MAX_WAITING = 10_000
+"""Calls of one module that may wait for a thread; more than that is a mistake, not a load."""
+LOWEST_PRIORITY = 15
+"""How far a thread steps back, as `nice` counts."""
+
+
+class ThreadPool:
+    """At most *size* daemon threads, started when they are needed."""
+
+    def __init__(self, name: str, size: int = THREADS_PER_MODULE) -> None:
+        self._name = name
+        self._size = size
+        self._calls: deque[tuple[Future[Any], Callable[[], Any]]] = deque()
+        self._wanted = threading.Condition()
+        self._threads = 0
+        self._idle = 0
+
+    def submit(self, work: Callable[[], T]) -> Future[T]:
+        future: Future[T] = Future()
+        with self._wanted:
+            if len(self._calls) >= MAX_WAITING:
+                raise RuntimeError(f"{MAX_WAITING} calls wait for a thread of {self._name}")
+            self._calls.append((future, work))
+            if self._idle >= len(self._calls) or self._threads >= self._size:
+                self._wanted.notify()
+            else:
+                self._threads += 1
+                threading.Thread(target=self._run, name=f"{self._name}-{self._threads}", daemon=True).start()
+        return future
+
+    def _run(self) -> None:
+        while True:
+            with self._wanted:
+                self._idle += 1
+                while not self._calls:
+                    self._wanted.wait()
+                self._idle -= 1
+                future, work = self._calls.popleft()
+            if future.set_running_or_notify_cancel():
+                _carry_out(future, work)
+            del future, work  # an idle thread keeps nothing alive
+
+
+def lower_thread_priority() -> None:
+    """Have this thread give way to all others from now on, where the system can do that; never the main one."""
+    if sys.platform == "linux" and threading.current_thread() is not threading.main_thread():
+        with suppress(OSError):  # elsewhere this would hold back the whole process
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LOWEST_PRIORITY)
+
+
+def _carry_out(future: Future[Any], work: Callable[[], Any]) -> None:
+    try:
+        result = work()
+    except BaseException as error:  # it belongs to whoever waits for the result
+        future.set_exception(error)
+    else:
+        future.set_result(result)
+
+
+_pools: dict[str, ThreadPool] = {}
+_lock = threading.Lock()
+
+
+def pool_for(work: Callable[..., Any]) -> ThreadPool:
+    """The threads of the module that *work* comes from."""
+    name = getattr(work, "__module__", None) or "work"
+    with _lock:
+        return _pools.setdefault(name, ThreadPool(name))

@@ -1,0 +1,233 @@
+"""DiscordServer: our own Discord on loopback, with people in it who can be made to speak.
+
+Everything the client does is noted, in order; `until` waits for what is still to come.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+from aiohttp import web
+
+from familiar_connect.testing.discord_server.api import Api
+from familiar_connect.testing.discord_server.faults import Faults
+from familiar_connect.testing.discord_server.gateway import Gateway
+from familiar_connect.testing.discord_server.world import (
+    MANAGE_CHANNELS,
+    ORDINARY,
+    REPLY,
+    FakePerson,
+    Guild,
+    Payload,
+    Room,
+    World,
+)
+
+TOKEN = "MTIz.demo.token"
+MAX_NOTES = 100_000
+COMMAND, AUTOCOMPLETE, MODAL_SUBMIT = 2, 4, 5
+
+
+@dataclass(frozen=True)
+class Note:
+    """One thing the client did."""
+
+    what: str
+    facts: Payload
+
+
+class DiscordServer:
+    """Use as an async context manager; `api_url` is where a client finds it."""
+
+    def __init__(self, *, token: str = TOKEN, port: int = 0) -> None:
+        self.token = token
+        self._port = port
+        self.world = World()
+        self.faults = Faults()
+        self.notes: list[Note] = []
+        self.on_note: Callable[[Note], None] | None = None
+        """Told of everything the client does, as it happens."""
+        self._news = asyncio.Condition()
+        self.gateway = Gateway(self.world, token=token, url=lambda: self.gateway_url, noted=self._note)
+        self.api = Api(
+            self.world, self.gateway, self.faults, token=token, url=lambda: self.gateway_url, noted=self._note
+        )
+        self._runner: web.AppRunner | None = None
+        self._telling: set[asyncio.Task[None]] = set()
+
+    @property
+    def api_url(self) -> str:
+        return f"http://127.0.0.1:{self._port}/api"
+
+    @property
+    def gateway_url(self) -> str:
+        return f"ws://127.0.0.1:{self._port}/gateway"
+
+    async def __aenter__(self) -> Self:
+        app = web.Application()
+        app.add_routes([*self.api.routes(), web.get("/gateway", self.gateway.handle_connection)])
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", self._port)
+        await site.start()
+        self._port = self._runner.addresses[0][1]
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.gateway.drop(1000)
+        if self._runner is not None:
+            await self._runner.cleanup()
+        if self._telling:
+            await asyncio.wait(self._telling)
+
+    # What happened
+
+    def _note(self, what: str, facts: Payload) -> None:
+        self.notes.append(Note(what, facts))
+        if self.on_note is not None:
+            self.on_note(self.notes[-1])
+        if len(self.notes) > MAX_NOTES:
+            del self.notes[: MAX_NOTES // 2]
+        telling = asyncio.get_running_loop().create_task(self._tell_news(), name="news")
+        self._telling.add(telling)
+        telling.add_done_callback(self._telling.discard)
+
+    async def _tell_news(self) -> None:
+        async with self._news:
+            self._news.notify_all()
+
+    async def until(self, condition: Callable[[], object], *, within_s: float | None = 10.0) -> None:
+        """Wait until *condition* holds; looked at whenever the client has done something."""
+        async with asyncio.timeout(within_s), self._news:
+            await self._news.wait_for(condition)
+
+    def facts_of(self, what: str) -> list[Payload]:
+        return [note.facts for note in self.notes if note.what == what]
+
+    def replies_in(self, room: Room) -> list[str]:
+        """What the familiar has said in *room*, oldest first."""
+        return [facts["message"]["content"] for facts in self.facts_of("posted") if facts["room"] == room.id]
+
+    async def until_replied(self, room: Room, pieces: int = 1) -> list[str]:
+        await self.until(lambda: len(self.replies_in(room)) >= pieces)
+        return self.replies_in(room)
+
+    def answers(self, token: str) -> list[Payload]:
+        """What an interaction was answered, oldest first."""
+        return [facts for facts in self.facts_of("answered") if facts["token"] == token]
+
+    async def until_answered(self, token: str, answers: int = 1) -> list[Payload]:
+        await self.until(lambda: len(self.answers(token)) >= answers)
+        return self.answers(token)
+
+    async def until_ready(self) -> None:
+        """Wait until a client is there and has made its commands known."""
+        await self.until(lambda: self.gateway.sessions and self.api.commands, within_s=None)
+
+    # People doing things
+
+    async def post(self, room: Room, author: FakePerson, text: str, **more: Any) -> Payload:
+        """*author* says *text*; *more* goes into the message as it stands on the wire."""
+        message = self.world.message(room, author, text, **more)
+        await self.gateway.dispatch("MESSAGE_CREATE", self.world.event(room, message))
+        return message
+
+    async def reply(self, room: Room, author: FakePerson, text: str, to: Payload, **more: Any) -> Payload:
+        reference = {"message_id": to["id"], "channel_id": to["channel_id"]}
+        return await self.post(
+            room, author, text, type=REPLY, message_reference=reference, referenced_message=to, **more
+        )
+
+    async def edit(self, room: Room, message: Payload, text: str) -> None:
+        message["content"] = text
+        message["edited_timestamp"] = message["timestamp"]
+        await self.gateway.dispatch("MESSAGE_UPDATE", self.world.event(room, message))
+
+    async def delete(self, room: Room, *messages: Payload) -> None:
+        for message in messages:
+            room.messages.pop(int(message["id"]), None)
+        where = {"channel_id": str(room.id), **({"guild_id": str(room.guild_id)} if room.guild_id else {})}
+        if len(messages) == 1:
+            await self.gateway.dispatch("MESSAGE_DELETE", {"id": messages[0]["id"], **where})
+        else:
+            await self.gateway.dispatch("MESSAGE_DELETE_BULK", {"ids": [each["id"] for each in messages], **where})
+
+    async def react(self, room: Room, message: Payload, person: FakePerson, emoji: str) -> None:
+        message.setdefault("reactors", {}).setdefault(emoji, []).append(person.id)
+        event: Payload = {
+            "user_id": str(person.id),
+            "channel_id": str(room.id),
+            "message_id": message["id"],
+            "emoji": {"id": None, "name": emoji},
+            "type": 0,
+            "burst": False,
+        }
+        if room.guild_id is not None:
+            event |= {"guild_id": str(room.guild_id), "member": person.member()}
+        await self.gateway.dispatch("MESSAGE_REACTION_ADD", event)
+
+    async def command(
+        self,
+        room: Room,
+        person: FakePerson,
+        name: str,
+        options: Mapping[str, str] | None = None,
+        *,
+        may_manage: bool = True,
+    ) -> str:
+        """*person* uses a slash command; the token its answers are found by."""
+        data: Payload = {"id": "9", "name": name, "type": 1}
+        if options:
+            data["options"] = [{"name": key, "type": 3, "value": value} for key, value in options.items()]
+        return await self._interact(room, person, COMMAND, data, may_manage=may_manage)
+
+    async def autocomplete(self, room: Room, person: FakePerson, name: str, option: str, begun: str) -> str:
+        """*person* has begun to type an option's value."""
+        options = [{"name": option, "type": 3, "value": begun, "focused": True}]
+        data: Payload = {"id": "9", "name": name, "type": 1, "options": options}
+        return await self._interact(room, person, AUTOCOMPLETE, data, may_manage=True)
+
+    async def submit_form(
+        self, room: Room, person: FakePerson, form: Payload, value: str, *, may_manage: bool = True
+    ) -> str:
+        """*person* fills in and sends the form that a command was answered with."""
+        field = form["components"][0]["components"][0]
+        filled = {"type": 1, "components": [{"type": 4, "custom_id": field["custom_id"], "value": value}]}
+        data: Payload = {"custom_id": form["custom_id"], "components": [filled]}
+        return await self._interact(room, person, MODAL_SUBMIT, data, may_manage=may_manage)
+
+    async def _interact(self, room: Room, person: FakePerson, kind: int, data: Payload, *, may_manage: bool) -> str:
+        interaction_id = self.world.new_id()
+        token = f"token-{interaction_id}"
+        event: Payload = {
+            "id": str(interaction_id),
+            "application_id": str(self.world.bot.id),
+            "type": kind,
+            "token": token,
+            "version": 1,
+            "channel_id": str(room.id),
+            "channel": room.payload(),
+            "data": data,
+            "locale": "en-US",
+            "app_permissions": str(ORDINARY & ~room.denied),
+            "entitlements": [],
+            "attachment_size_limit": 10_000_000,
+        }
+        if room.guild_id is None:
+            event["user"] = person.payload()
+        else:
+            rights = ORDINARY | (MANAGE_CHANNELS if may_manage else 0)
+            event |= {"guild_id": str(room.guild_id), "member": person.member() | {"permissions": str(rights)}}
+        await self.gateway.dispatch("INTERACTION_CREATE", event)
+        return token
+
+    async def remove_guild(self, guild: Guild) -> None:
+        """The familiar is thrown out of *guild*."""
+        self.world.guilds.pop(guild.id, None)
+        await self.gateway.dispatch("GUILD_DELETE", {"id": str(guild.id)})

@@ -1,0 +1,103 @@
+"""Kept memories: numbered lines of a Markdown file, one section for each persona.
+
+`- [id:7] text` under `## Remembered by <persona>`, in the file of a server or a person. Numbers are unique within
+a file. Everything else in the file is left as it stands.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from familiar_connect.context.providers.scene.protocols import KeptMemory
+from familiar_connect.context.types import ContextRequest
+from familiar_connect.errors import MemoryStoreError
+from familiar_connect.identity import Author
+from familiar_connect.memory.people import people_path
+from familiar_connect.memory.store import MemoryStore
+from familiar_connect.memory.writing.markdown_sections import headings
+from familiar_connect.support.aio import off_loop
+from familiar_connect.support.text import one_line
+
+_LINE = re.compile(r"^\s*[-*+]\s+\[id:\s*(\d{1,12})\]\s*(.*?)\s*$", re.IGNORECASE)
+_NOT_NAME = re.compile(r"[#\[\]\x00-\x1f]+")
+
+
+@dataclass(frozen=True)
+class NumberedNote:
+    """One numbered line."""
+
+    id: int
+    text: str
+    line: int
+    """Where it stands in the file."""
+
+
+def persona_heading(persona: str) -> str:
+    """The heading under which *persona*'s memories stand."""
+    return f"Remembered by {one_line(_NOT_NAME.sub(' ', persona))}".strip()
+
+
+def notes_of(text: str, persona: str) -> list[NumberedNote]:
+    """What *persona* keeps in a file, in its order."""
+    lines = text.splitlines()
+    place = _section(lines, persona_heading(persona))
+    return _numbered(lines, *place) if place is not None else []
+
+
+def with_numbered_note(text: str, persona: str, content: str, *, title: str) -> tuple[str, int]:
+    """*text* with one memory more, and its number; a file that is missing begins with *title*."""
+    lines = text.rstrip().splitlines() if text.strip() else [f"# {one_line(title)}"]
+    number = max((memory.id for memory in _numbered(lines, 0, len(lines))), default=0) + 1
+    line = f"- [id:{number}] {one_line(content)}"
+    place = _section(lines, persona_heading(persona))
+    if place is None:
+        return "\n".join([*lines, "", f"## {persona_heading(persona)}", "", line]) + "\n", number
+    end = place[1]
+    while end > place[0] + 1 and not lines[end - 1].strip():
+        end -= 1
+    return "\n".join([*lines[:end], line, *lines[end:]]) + "\n", number
+
+
+def with_edited_note(text: str, memory: NumberedNote, content: str | None) -> str:
+    """*text* with one memory saying *content*, or without it for None."""
+    lines = text.splitlines()
+    lines[memory.line : memory.line + 1] = [f"- [id:{memory.id}] {one_line(content)}"] if content is not None else []
+    return "\n".join(lines) + "\n"
+
+
+def _section(lines: Sequence[str], heading: str) -> tuple[int, int] | None:
+    found = list(headings(lines))
+    for index, (number, level, words) in enumerate(found):
+        if level == 2 and one_line(words).casefold() == heading.casefold():
+            end = next((other for other, depth, _ in found[index + 1 :] if depth <= level), len(lines))
+            return number, end
+    return None
+
+
+def _numbered(lines: Sequence[str], start: int, end: int) -> list[NumberedNote]:
+    found = ((at, _LINE.match(lines[at])) for at in range(start, end))
+    return [NumberedNote(int(match[1]), match[2], at) for at, match in found if match]
+
+
+class NumberedNoteReader:
+    """What a persona keeps of people, for the list of who is here."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        self._store = store
+
+    async def of(self, people: Sequence[Author], request: ContextRequest) -> Mapping[str, Sequence[KeptMemory]]:
+        persona = request.turn.persona if request.turn is not None else ""
+        return await off_loop(self._read, tuple(people), persona or request.familiar_id)
+
+    def _read(self, people: Sequence[Author], persona: str) -> dict[str, Sequence[KeptMemory]]:
+        found: dict[str, Sequence[KeptMemory]] = {}
+        for author in people:
+            try:
+                text = self._store.read_if_present(people_path(author.slug)) or ""
+            except MemoryStoreError:
+                continue
+            if kept := notes_of(text, persona):
+                found[author.canonical_key] = [KeptMemory(id=str(each.id), text=each.text) for each in kept]
+        return found

@@ -1,0 +1,173 @@
+"""Toolbox: the tools a familiar has, and which of them a turn is offered.
+
+Off by default; the owner names them, or switches all of them on. A turn that is spoken, or in which the familiar
+speaks for somebody else, is offered none. Arguments a model wrote are read with care: whatever they are, it is
+told how it went.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, tzinfo
+from typing import Any
+
+from familiar_connect.chat.scene import Scene
+from familiar_connect.context.types import ContextRequest, Modality
+from familiar_connect.identity import Author, PrivacyLevel
+from familiar_connect.llm.types import ToolCall, ToolSpec
+from familiar_connect.memory.index.protocols import Retriever
+from familiar_connect.memory.store import MemoryStore
+from familiar_connect.memory.visibility import Visibility, is_dm
+from familiar_connect.tools.asides import MessageMetadataTool, SearchMemoryTool, SendStickerTool, ShortTermNoteTool
+from familiar_connect.tools.long_term import LongTermMemoryTools
+from familiar_connect.tools.protocols import Notify, PrivacyOf, SendSticker, SummaryKeeper
+from familiar_connect.tools.types import (
+    ALL_TOOLS,
+    MACROS,
+    REVEAL_MESSAGE_METADATA,
+    SEARCH_MEMORY,
+    SEND_STICKER,
+    SHORT_TERM_NOTE,
+    Outcome,
+    Refusal,
+    Status,
+    Tool,
+)
+
+logger = logging.getLogger(__name__)
+
+RetrieverNow = Callable[[], Retriever | None]
+"""What searches memory, once it is ready."""
+
+
+class TurnTools:
+    """The tools of one reply. Each call is answered; none raises for what a model wrote."""
+
+    def __init__(self, tools: Sequence[Tool]) -> None:
+        self._tools = {tool.spec.name: tool for tool in tools}
+        self.used: list[tuple[str, Status]] = []
+        """Which tools were called, and how it went."""
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        return tuple(tool.spec for tool in self._tools.values())
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset(self._tools)
+
+    @property
+    def macros(self) -> Mapping[str, str]:
+        """Tool macro → function, of those that are offered."""
+        return {macro: name for macro, name in MACROS.items() if name in self._tools}
+
+    async def call(self, call: ToolCall) -> str:
+        outcome = await self._outcome(call)
+        self.used.append((call.name if call.name in self._tools else "unknown", outcome.status))
+        logger.info("tool used", extra={"tool": self.used[-1][0], "status": outcome.status.value})
+        return outcome.as_text()
+
+    async def _outcome(self, call: ToolCall) -> Outcome:
+        tool = self._tools.get(call.name)
+        if tool is None:
+            return Outcome(Status.disabled, "there is no such tool in this turn")
+        try:
+            return await tool.run(_arguments(call))
+        except Refusal as refused:
+            return refused.outcome
+
+
+def _arguments(call: ToolCall) -> dict[str, Any]:
+    try:
+        given = json.loads(call.arguments or "{}")
+    except (ValueError, RecursionError):
+        given = None
+    if not isinstance(given, dict):
+        raise Refusal(Status.invalid_arguments, "the arguments must be one JSON object")
+    return given
+
+
+class Toolbox:
+    """All a familiar's tools can work with. Long-lived; `for_turn` hands out what one reply may use."""
+
+    def __init__(
+        self,
+        enabled: Sequence[str],
+        *,
+        store: MemoryStore,
+        privacy: PrivacyOf | None = None,
+        summaries: SummaryKeeper | None = None,
+        retriever: RetrieverNow | None = None,
+        reach: Visibility | None = None,
+        notify: Notify | None = None,
+        zone: tzinfo = UTC,
+    ) -> None:
+        self.enabled = frozenset(enabled) & frozenset(ALL_TOOLS)
+        self._store = store
+        self._privacy = privacy or _everything_allowed
+        self._summaries = summaries
+        self._retriever = retriever or (lambda: None)
+        self._reach = reach
+        self._notify = notify
+        self._zone = zone
+        self._lock = threading.Lock()
+
+    def is_on(self, request: ContextRequest) -> bool:
+        """Whether a turn is offered any tool at all."""
+        turn = request.turn
+        spoken = request.modality is Modality.voice or (turn is not None and turn.is_voice)
+        withheld = turn is not None and (
+            turn.flags.disable_all_tools or turn.flags.impersonation or turn.imitated is not None
+        )
+        return bool(self.enabled) and not spoken and not withheld
+
+    def for_turn(self, request: ContextRequest, *, send_sticker: SendSticker | None = None) -> TurnTools | None:
+        """What the reply to *request* may use; None for nothing."""
+        if not self.is_on(request):
+            return None
+        made = (*self._long_term_tools(request), *self._other_tools(request, send_sticker))
+        offered = [tool for tool in made if tool.spec.name in self.enabled]
+        return TurnTools(offered) if offered else None
+
+    def _long_term_tools(self, request: ContextRequest) -> tuple[Tool, ...]:
+        if request.author is None or request.turn is None:
+            return ()
+        memory = LongTermMemoryTools(self._store, request, privacy=self._privacy, lock=self._lock, notify=self._notify)
+        return memory.tools()
+
+    def _other_tools(self, request: ContextRequest, send_sticker: SendSticker | None) -> list[Tool]:
+        tools: list[Tool] = []
+        if SHORT_TERM_NOTE in self.enabled and self._summaries is not None and _may_note(request):
+            tools.append(ShortTermNoteTool(self._summaries, request).tool())
+        if SEARCH_MEMORY in self.enabled and (retriever := self._retriever()) is not None:
+            tools.append(SearchMemoryTool(retriever, request, self._privacy, self._reach).tool())
+        scene = request.scene
+        if (
+            SEND_STICKER in self.enabled
+            and send_sticker is not None
+            and scene is not None
+            and _may_stick(request, scene)
+        ):
+            tools.append(SendStickerTool(send_sticker, scene).tool())
+        flags = request.turn.flags if request.turn is not None else None
+        if REVEAL_MESSAGE_METADATA in self.enabled and flags is not None and not flags.disable_message_metadata:
+            tools.append(MessageMetadataTool(request, self._zone).tool())
+        return tools
+
+
+def _may_note(request: ContextRequest) -> bool:
+    """Whether the conversation may be summed up: not while something is to be kept for good."""
+    flags = request.turn.flags if request.turn is not None else None
+    withheld = flags is not None and (flags.explicit_long_term_memory_intent or flags.disable_short_term_memory_update)
+    return request.author is not None and request.settings.short_term_memory_enabled and not withheld
+
+
+def _may_stick(request: ContextRequest, scene: Scene) -> bool:
+    return bool(scene.stickers) and not is_dm(request) and request.settings.sticker_usage_enabled
+
+
+def _everything_allowed(author: Author) -> PrivacyLevel:
+    return PrivacyLevel.MINIMAL

@@ -1,0 +1,51 @@
+"""Who writes long-term memory, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from familiar_connect.config import CharacterConfig
+from familiar_connect.memory.maintenance.review import Review
+from familiar_connect.memory.scheduler import MemoryWriterScheduler
+from familiar_connect.memory.writer import MemoryWriter
+from familiar_connect.support.clock import Clock
+from familiar_connect.wiring.models import SlotModel
+from familiar_connect.wiring.stores import Stores
+
+
+def build_memory_writer(
+    familiar_id: str,
+    stores: Stores,
+    config: CharacterConfig,
+    llm_clients: Mapping[str, Any],
+    clock: Clock | None = None,
+    channel_context_lookup: Callable[[int], str] | None = None,
+) -> MemoryWriter:
+    """The writer of long-term memory; in review mode its plans wait for the owner."""
+    return MemoryWriter(
+        memory_store=stores.memory,
+        history_store=stores.history,
+        llm_client=SlotModel(llm_clients, "memory_writer"),
+        familiar_id=familiar_id,
+        channel_context_lookup=channel_context_lookup,
+        clock=clock,
+        zone=ZoneInfo(config.display_tz),
+        review=config.memory_writer_review,
+        pending=Review(stores.memory),
+        privacy=stores.privacy.get,
+    )
+
+
+def build_memory_scheduler(
+    familiar_id: str, stores: Stores, config: CharacterConfig, writer: MemoryWriter, clock: Clock
+) -> MemoryWriterScheduler:
+    return MemoryWriterScheduler(
+        writer=writer,
+        history_store=stores.history,
+        familiar_id=familiar_id,
+        turn_threshold=config.memory_writer_turn_threshold,
+        idle_timeout=config.memory_writer_idle_timeout,
+        clock=clock,
+    )

@@ -1,0 +1,87 @@
+"""familiar memory list, show, grep."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.commands.memory.conftest import Run
+from tests.fakes.sample_week import ALICE_FILE
+
+
+def test_files_are_listed(run: Run) -> None:
+    """All, or those of a folder, for people and for scripts."""
+    assert "people/discord-1001.md" in run("list").out
+    assert [row["file"] for row in run("list", "topics", "--json").json["files"]] == [
+        "topics/pixel.md",
+        "topics/rowing-boat.md",
+    ]
+    assert "No memory files in nowhere yet" in run("list", "nowhere").out
+
+
+@pytest.mark.parametrize("words", [ALICE_FILE, "people/discord-1001", "Alice", "alice_n"])
+def test_a_file_is_shown_by_path_or_by_name(run: Run, words: str) -> None:
+    """A person's name means their file."""
+    assert run("show", words).out.startswith("# Alice\n")
+
+
+def test_an_earlier_version_and_links_are_shown(run: Run) -> None:
+    """By number or hash; links in their order."""
+    first = run("log", "Alice", "--json").json[0]
+
+    assert "lives on coffee" in run("show", "Alice", "1").out
+    assert run("show", "Alice", first["hash"][:12]).out == run("show", "Alice", "v1").out
+    assert run("show", "topics/pixel", "--links").out == "sessions/2026-04-07-evening.md\n"
+    assert run("show", "Alice", "--json").json["file"] == ALICE_FILE
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("show", "topics/pixl"), "did you mean topics/pixel.md?"),
+        (("show", "../../../etc/passwd"), "there is no memory file"),
+        (("show", "Alice", "99"), "has no version 99"),
+        (("grep", "("), "cannot search for '('"),
+    ],
+)
+def test_a_mistake_is_told_in_one_sentence(run: Run, words: tuple[str, ...], told: str) -> None:
+    """On standard error, with exit code 1."""
+    outcome = run(*words)
+
+    assert (outcome.code, outcome.out, outcome.err.count("\n")) == (1, "", 1)
+    assert told in outcome.err
+
+
+def test_a_wrong_verb_names_the_nearest(run: Run) -> None:
+    """Exit code 2, as for every wrong verb."""
+    outcome = run("blaem", "Alice")
+
+    assert outcome.code == 2
+    assert "Did you mean `familiar memory blame`?" in outcome.err
+
+
+def test_grep_finds_lines(run: Run) -> None:
+    """With file and line; nothing found is exit code 1."""
+    hits = run("grep", "LARCH", "--json").json
+
+    assert (hits[0]["file"], hits[0]["line"]) == ("people/discord-1002.md", 10)
+    assert run("grep", "LARCH", "--case").code == 1
+    assert run("grep", "coffee", "people").out.startswith("people/discord-1001.md:10: ")
+
+
+def test_every_verb_has_help_with_examples(run: Run) -> None:
+    """What to type is shown, not described."""
+    from familiar_connect.commands.memory.group import VERBS
+
+    for verb in VERBS:
+        outcome = run(verb, "-h")
+        assert outcome.code == 0
+        assert f"familiar memory {verb}" in outcome.out.split("Examples:")[1]
+
+
+def test_without_a_memory_the_next_step_is_told(run: Run, tmp_path: Path) -> None:
+    """A familiar that never talked has nothing to read."""
+    (tmp_path / "home" / "familiars" / "bare").mkdir()
+
+    assert "familiar chat --familiar bare" in run("list", "--familiar", "bare").err

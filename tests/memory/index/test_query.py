@@ -1,0 +1,119 @@
+"""What a question is understood to ask for."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from familiar_connect.memory.index.query import MAX_QUESTION_CHARS, content_words, line_label, parse_query, to_fts_text
+from familiar_connect.memory.index.time_expressions import nearness, time_hints
+
+NOW = datetime(2026, 11, 18, 15, 30, tzinfo=UTC)  # a Wednesday
+
+
+def days(text: str) -> list[tuple[str, str]]:
+    return [(f"{span.start:%Y-%m-%d}", f"{span.end:%Y-%m-%d}") for span in time_hints(text, NOW)]
+
+
+def test_names_say_who_and_are_no_part_of_what_is_compared() -> None:
+    """A known name is taken out; the rest keeps its shape."""
+    asked = parse_query("What did Ada's sister tell Bo about bees?", names=["Ada", "bo", "Cy"], now=NOW)
+
+    assert asked.names == {"ada", "bo"}
+    assert asked.meaning == "What did sister tell about bees?"
+    assert asked.words == ("sister", "tell", "bees")
+
+
+def test_a_name_is_a_whole_word() -> None:
+    """`bo` does not stand in `boat`; a name of two words does when both stand together."""
+    assert parse_query("the boat of Ada Lovelace", names=["bo", "ada lovelace"], now=NOW).names == {"ada lovelace"}
+
+
+def test_a_question_of_a_name_alone_is_searched_by_it() -> None:
+    """Better the name than nothing."""
+    assert parse_query("Who is Ada?", names=["ada"], now=NOW).words == ("ada",)
+
+
+def test_a_book_for_a_question_is_read_at_both_ends() -> None:
+    """However long the text, the search stays short."""
+    asked = parse_query("bees " * 10_000 + "lantern", names=[], now=NOW)
+
+    assert len(asked.text) <= MAX_QUESTION_CHARS + 1
+    assert asked.words == ("bees", "lantern")
+
+
+def test_words_of_scripts_without_spaces_are_looked_for_in_pairs() -> None:
+    """And stand with spaces in the word index."""
+    assert list(content_words("寿司が好き")) == ["寿司", "司が", "が好", "好き"]
+    assert to_fts_text("寿司 ok").split() == ["寿", "司", "ok"]
+
+
+@pytest.mark.parametrize(
+    ("line", "label"),
+    [("- **Ada:** hi", "ada"), ("Ada: hi", "ada"), ("[12:30] Ada: hi", "ada"), ("no label here", None), ("a:b", None)],
+)
+def test_a_label_opens_a_line(line: str, label: str | None) -> None:
+    """Bold, in a list or bare."""
+    assert line_label(line) == label
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("what did I say yesterday", [("2026-11-17", "2026-11-18")]),
+        ("the day before yesterday", [("2026-11-16", "2026-11-17")]),
+        ("last night", [("2026-11-17", "2026-11-18")]),
+        ("what happened last week", [("2026-11-09", "2026-11-19")]),
+        ("last month", [("2026-10-01", "2026-11-01")]),
+        ("last year", [("2025-01-01", "2026-01-01")]),
+        ("this year", [("2026-01-01", "2026-11-19")]),
+        ("in May", [("2026-05-01", "2026-06-01")]),
+        ("in December", [("2025-12-01", "2026-01-01")]),
+        ("in May 2023", [("2023-05-01", "2023-06-01")]),
+        ("May 2023", [("2023-05-01", "2023-06-01")]),
+        ("on 7 May 2023", [("2023-05-07", "2023-05-08")]),
+        ("on May 7th, 2023", [("2023-05-07", "2023-05-08")]),
+        ("on 24 December", [("2025-12-24", "2025-12-25")]),
+        ("2023-05-07", [("2023-05-07", "2023-05-08")]),
+        ("in 2023", [("2023-01-01", "2024-01-01")]),
+        ("last Monday", [("2026-11-16", "2026-11-17")]),
+        ("two weeks ago", [("2026-10-31", "2026-11-07")]),
+        ("last summer", [("2026-06-01", "2026-09-01")]),
+        ("you may go on a march", []),
+        ("on 31 February 2023", [("2023-02-01", "2023-03-01")]),
+        ("9999-12-31", []),
+        ("", []),
+    ],
+)
+def test_times_are_seen_from_now(text: str, expected: list[tuple[str, str]]) -> None:
+    """What people call a time is a stretch of the calendar; what merely sounds like one is not."""
+    assert days(text) == expected
+
+
+def test_words_of_time_are_not_looked_for_as_words() -> None:
+    """They say when, not what."""
+    asked = parse_query("What did we eat in May 2023?", names=[], now=NOW)
+
+    assert asked.words == ("eat",)
+    assert len(asked.spans) == 1
+
+
+def test_what_was_told_a_little_later_counts_a_little_less() -> None:
+    """Inside the time fully, soon after it partly, long after and before not at all."""
+    spans = time_hints("in May 2023", NOW)
+    moments = [datetime(2023, m, d, tzinfo=UTC).timestamp() for m, d in ((4, 30), (5, 1), (5, 31), (6, 8), (8, 1))]
+
+    before, first, last, later, much_later = nearness(np.array(moments), spans).tolist()
+
+    assert (before, first, last, much_later) == (0.0, 1.0, 1.0, 0.0)
+    assert 0.3 < later < 0.7
+
+
+@given(st.text(max_size=300), st.datetimes(timezones=st.just(UTC)))
+def test_no_text_and_no_moment_can_break_it(text: str, now: datetime) -> None:
+    """Whatever is said, whenever, is understood somehow."""
+    assert parse_query(text, names=["ada"], now=now).text == text.strip()

@@ -1,0 +1,81 @@
+"""How what was found again is shown."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from familiar_connect.memory.index.protocols import ExplainedScore, Neighbour, Recollection, RetrievedChunk
+from familiar_connect.memory.index.snippets import format_snippets, without_repeats
+
+WHEN = datetime(2026, 5, 1, 12, 30, tzinfo=UTC)
+
+
+def said(text: str, place: int = 1, **changes: Any) -> Recollection:
+    facts: dict[str, Any] = {"source": "turn", "key": f"{place}", "speaker": "Ada", "when": WHEN, "turn_id": place}
+    return Recollection(text=text, explained=ExplainedScore(1.0, {}), place=("turns:1", place), **facts | changes)
+
+
+def written(text: str, place: int = 1, path: str = "sessions/a.md") -> Recollection:
+    return Recollection(
+        source="file",
+        key=f"{path}#{place}",
+        text=text,
+        explained=ExplainedScore(1.0, {}),
+        rel_path=path,
+        heading_path="Log",
+        place=(f"file:{path}", place),
+    )
+
+
+def test_things_of_one_conversation_stand_together_in_order() -> None:
+    """Under one line that says when; a gap is marked."""
+    text = format_snippets([said("third", 9), written("- a note"), said("first", 4), said("second", 5)], 500)
+
+    assert text == ("[2026-05-01 12:30]\nAda: first\nAda: second\n…\nAda: third\n\n[sessions/a.md: Log]\n- a note")
+
+
+def test_neighbours_are_shown_where_room_is_left() -> None:
+    """The hits themselves come first."""
+    hit = said("in June", 5, before=(Neighbour(4, "When was it?", "Bo"),), after=(Neighbour(6, "I see."),))
+
+    assert format_snippets([hit], 500).splitlines()[1:] == ["Bo: When was it?", "Ada: in June", "I see."]
+    assert "When was it?" not in format_snippets([hit, said("x" * 120, 9)], 42)
+
+
+def test_a_first_hit_that_is_too_long_is_cut_not_dropped() -> None:
+    """Something is better than nothing."""
+    text = format_snippets([said("A fine sentence. " * 100)], 50)
+
+    assert text.endswith("sentence.")
+    assert len(text) <= 200
+
+
+def test_plain_chunks_are_shown_with_their_path() -> None:
+    """Whatever retriever found them."""
+    assert format_snippets([RetrievedChunk("topics/x.md", "", "words", 0.5)], 100) == "[topics/x.md]\nwords"
+
+
+@given(st.lists(st.tuples(st.text(max_size=200), st.integers(1, 9)), max_size=12), st.integers(0, 300))
+def test_the_budget_holds(hits: list[tuple[str, int]], tokens: int) -> None:
+    """Four characters to a token, never more."""
+    found = [said(text, place, before=(Neighbour(place - 1, text[::-1]),)) for text, place in hits]
+
+    assert len(format_snippets(found, tokens)) <= 4 * tokens
+
+
+def test_what_was_said_and_written_down_word_for_word_is_shown_once() -> None:
+    """As said: that knows who and when."""
+    words = "I keep bees on the roof of the old mill"
+
+    found = without_repeats([written(f"- **Ada:** {words}"), said(words), written("- something else entirely", 2)])
+
+    assert [hit.source for hit in found] == ["turn", "file"]
+
+
+def test_what_two_people_said_alike_is_shown_twice() -> None:
+    """Saying it again is news."""
+    assert len(without_repeats([said("me too", 1), said("me too", 2)])) == 2

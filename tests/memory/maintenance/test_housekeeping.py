@@ -1,0 +1,129 @@
+"""Housekeeping finds what a careful owner would, suggests, and changes nothing."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from familiar_connect.memory.maintenance.housekeeping import MemoryFinding, examine_memory, proposal
+from familiar_connect.memory.maintenance.review import Review
+from familiar_connect.memory.store import MemoryStore
+from familiar_connect.memory.types import MemoryStoreLimits
+from familiar_connect.support.clock import ManualClock
+from tests.fakes.sample_week import copy_week, memory_of
+
+BEGIN = datetime(2031, 1, 1, tzinfo=UTC)
+LATER = BEGIN + timedelta(days=30)
+LONG = "They met on the pier and talked about the lamps until the last ferry had left without either of them. " * 3
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> MemoryStore:
+    return MemoryStore(tmp_path / "memory", audit_dir=tmp_path / "audit", clock=ManualClock(BEGIN))
+
+
+def found(store: MemoryStore, kind: str, now: datetime = LATER) -> list[MemoryFinding]:
+    return [finding for finding in examine_memory(store, now=now) if finding.kind == kind]
+
+
+def test_a_well_kept_memory_has_no_findings(tmp_path: Path) -> None:
+    """A week of the writer's own work is in order."""
+    assert examine_memory(memory_of(copy_week(tmp_path)), now=LATER) == []
+
+
+def test_a_broken_link_is_found_and_mended_if_its_file_only_moved(store: MemoryStore) -> None:
+    """One candidate of that name is suggested; with none or several it is only told."""
+    store.write_file("topics/ska.md", "# Ska\n[Ann](ann.md)\n[no](nowhere.md)\n")
+    store.write_file("people/ann.md", "# Ann\n[ska](../topics/ska.md)\n")
+    broken = found(store, "broken link")
+
+    assert [finding.says for finding in broken] == [
+        "topics/ska.md:2 links to ann.md: there is no such file; it may mean people/ann.md",
+        "topics/ska.md:3 links to nowhere.md: there is no such file",
+    ]
+    assert broken[0].edits[0].content == "# Ska\n[Ann](../people/ann.md)\n[no](nowhere.md)\n"
+    assert broken[1].edits == ()
+
+
+def test_files_without_any_link_are_told(store: MemoryStore) -> None:
+    """People are found by name; topics and sessions want a way to them."""
+    store.write_file("topics/lonely.md", "# Lonely")
+    store.write_file("topics/known.md", "# Known")
+    store.write_file("people/a.md", "# A\n[k](../topics/known.md)")
+
+    assert [finding.files for finding in found(store, "orphan")] == [("topics/lonely.md",)]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("# Sam\n\n## Aliases\n- sammy\n", "# Samuel\n\n## Aliases\n- Sammy\n"),
+        (f"# Sam\n\n{LONG}", f"# Twitch Sam\n\n{LONG}"),
+    ],
+    ids=["same alias", "same words"],
+)
+def test_two_files_about_one_person_are_flagged_until_they_are_linked(store: MemoryStore, one: str, other: str) -> None:
+    """The suggestion is a link each way; merging is the owner's."""
+    store.write_file("people/discord-1.md", one)
+    store.write_file("people/twitch-9.md", other)
+    store.write_file("people/discord-2.md", "# Zoe\n\nSomebody else.\n")
+    flagged = found(store, "duplicate people")
+    plan = proposal(flagged, familiar_id="mira", now=LATER)
+
+    assert [finding.files for finding in flagged] == [("people/discord-1.md", "people/twitch-9.md")]
+    assert plan is not None
+    assert plan.writes[0].content.endswith("(twitch-9.md).\n")
+    review = Review(store)
+    review.approve(review.propose(plan))
+    assert found(store, "duplicate people") == []
+
+
+def test_a_name_of_several_people_is_told(store: MemoryStore) -> None:
+    """Nothing to mend: names collide."""
+    store.write_file("people/_aliases.json", '{"sam": ["discord-1", "twitch-9"], "zoe": "discord-2"}')
+
+    assert [finding.files for finding in found(store, "shared alias")] == [
+        ("people/discord-1.md", "people/twitch-9.md")
+    ]
+
+
+def test_notes_that_rest_are_ready_to_become_a_file(store: MemoryStore) -> None:
+    """Long enough and left alone long enough; the note leaves a link behind."""
+    store.write_file("notes.md", f"# Notes\n\n## The Pier\n{LONG}\n\n## Short\nmilk\n")
+    rested = found(store, "note")
+
+    assert found(store, "note", now=BEGIN + timedelta(days=1)) == []
+    assert len(rested) == 1
+    topic, notes = rested[0].edits
+    assert (topic.rel_path, topic.before) == ("topics/the-pier.md", None)
+    assert topic.content == f"# The Pier\n\n{LONG.strip()}\n"
+    assert notes.content == "# Notes\n\n- [The Pier](topics/the-pier.md)\n\n## Short\nmilk\n"
+
+
+def test_files_near_their_limit_and_unreadable_ones_are_told(tmp_path: Path) -> None:
+    """Before a write fails."""
+    store = MemoryStore(tmp_path, limits=MemoryStoreLimits(max_file_bytes=100))
+    store.write_file("people/a.md", "x" * 90)
+    (tmp_path / "people" / "b.md").write_bytes(b"\xff")
+
+    assert [finding.kind for finding in examine_memory(store, now=LATER)] == ["unreadable", "large file"]
+
+
+def test_nothing_is_changed_and_a_rejected_proposal_does_not_come_back(store: MemoryStore) -> None:
+    """Looking leaves the memory as it is; a no is a no."""
+    store.write_file("notes.md", f"# Notes\n\n## The Pier\n{LONG}\n")
+    before = {path: store.read_file(path) for path in store.glob("**/*")}
+    plan = proposal(examine_memory(store, now=LATER), familiar_id="mira", now=LATER)
+    assert plan is not None
+    review = Review(store)
+    review.reject(review.propose(plan), "keep it there")
+    again = proposal(
+        examine_memory(store, now=LATER + timedelta(days=1)), familiar_id="mira", now=LATER + timedelta(days=1)
+    )
+    assert again is not None
+    review.propose(again)
+
+    assert {path: store.read_file(path) for path in store.glob("**/*")} == before
+    assert review.list() == []

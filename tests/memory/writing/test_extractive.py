@@ -1,0 +1,127 @@
+"""Memory made of quotes, for models too small to write it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+from familiar_connect.llm.scripted import ScriptedModel
+from familiar_connect.llm.types import Capabilities
+from familiar_connect.memory.versioning.provenance import Provenance, part_hash
+from familiar_connect.memory.writer import MemoryWriter
+from familiar_connect.memory.writing.extractive import MAX_PERSON_LINES, MAX_SESSION_LINES
+from familiar_connect.memory.writing.markdown_sections import bullets_under
+from tests.fakes.writer_setup import ALICE, BOB, CONVERSATION, EVENING, WriterSetup
+
+SESSION = "sessions/2026-04-07-evening.md"
+
+
+def small(table: WriterSetup, **changes: object) -> MemoryWriter:
+    """A writer whose model may not be asked: its script is empty."""
+    return table.writer(ScriptedModel([], capabilities=Capabilities(side_tasks=False)), **changes)
+
+
+async def test_a_session_is_told_in_quotes(tmp_path: Path) -> None:
+    """Title, context, who was there, what was said; nothing nobody said, and no call."""
+    table = WriterSetup(tmp_path)
+    table.say(*CONVERSATION)
+    await small(table, channel_context_lookup=lambda _: "#general").run()
+
+    assert table.read(SESSION) == (
+        "# 2026-04-07 evening\n\n## Context\n- #general\n\n## Who was there\n- Alice\n- Bob\n\n## What was said\n"
+        "- Alice said: I moved to Lyon last week.\n"
+        "- Bob said: Alice secretly hates ska music, don't tell her.\n"
+        "- Alice said: My birthday is on May 5.\n\n"
+        "## Links\n- [Alice](../people/discord-1.md)\n- [Bob](../people/discord-2.md)\n"
+    )
+
+
+async def test_a_person_is_quoted_about_themselves_with_the_date(tmp_path: Path) -> None:
+    """What others said about them is not in their file."""
+    table = WriterSetup(tmp_path)
+    table.say(*CONVERSATION)
+    await small(table).run()
+
+    assert table.read("people/discord-1.md") == (
+        "# Alice\n\n## What they said about themselves\n"
+        "- 2026-04-07, Alice said: I moved to Lyon last week.\n"
+        "- 2026-04-07, Alice said: My birthday is on May 5.\n\n"
+        "## Aliases\n- Alice\n- alice_w\n\n## Sessions\n- [2026-04-07 evening](../sessions/2026-04-07-evening.md)\n"
+    )
+
+
+async def test_every_quote_knows_its_turn(tmp_path: Path) -> None:
+    """Exactly the one it was taken from."""
+    table = WriterSetup(tmp_path)
+    table.say(*CONVERSATION)
+    await small(table).run()
+    sources = Provenance(tmp_path / "audit").sources_of("people/discord-1.md")
+
+    assert sources[part_hash("2026-04-07, Alice said: My birthday is on May 5.")] == (4,)
+
+
+async def test_later_passes_add_and_do_not_repeat(tmp_path: Path) -> None:
+    """One session file, each sentence once, a person's days side by side."""
+    table = WriterSetup(tmp_path)
+    table.say(*CONVERSATION)
+    await small(table).run()
+    table.say((ALICE, "My birthday is on May 5."), (ALICE, "I bought a red bicycle."), at=EVENING + timedelta(hours=1))
+    await small(table).run()
+    table.say((ALICE, "I sold the bicycle again, for 20 euros."), at=EVENING + timedelta(days=1))
+    await small(table).run()
+
+    assert table.read(SESSION).count("My birthday is on May 5.") == 1
+    assert "red bicycle" in table.read(SESSION)
+    assert bullets_under(table.read("people/discord-1.md"), "What they said about themselves")[-1] == (
+        "2026-04-08, Alice said: I sold the bicycle again, for 20 euros."
+    )
+    assert bullets_under(table.read("people/discord-1.md"), "Sessions") == [
+        "[2026-04-07 evening](../sessions/2026-04-07-evening.md)",
+        "[2026-04-08 evening](../sessions/2026-04-08-evening.md)",
+    ]
+
+
+async def test_lists_stay_bounded_and_keep_what_tells_most(tmp_path: Path) -> None:
+    """The least telling lines go, into stored versions only."""
+    table = WriterSetup(tmp_path)
+    table.say((ALICE, "I decided to marry my partner Tom on June 3, and I will always remember it."))
+    for block in range(8):
+        table.say(*[(ALICE, f"I saw bird number {block * 10 + n} flying past.") for n in range(10)])
+        await small(table).run()
+    person = bullets_under(table.read("people/discord-1.md"), "What they said about themselves")
+
+    assert len(person) == MAX_PERSON_LINES
+    assert len(bullets_under(table.read(SESSION), "What was said")) <= MAX_SESSION_LINES
+    assert "June 3" in person[0]
+
+
+async def test_what_the_owner_wrote_stays(tmp_path: Path) -> None:
+    """Quotes go into their own section."""
+    table = WriterSetup(tmp_path)
+    table.memory.write_file("people/discord-1.md", "# Alice\n\nMy oldest friend.\n")
+    table.say((ALICE, "I like tea."))
+    await small(table).run()
+
+    assert "My oldest friend." in table.read("people/discord-1.md")
+
+
+async def test_quotes_cannot_break_out_of_their_line(tmp_path: Path) -> None:
+    """No headings, links or control characters from a channel stand in a memory file as such."""
+    table = WriterSetup(tmp_path)
+    table.say((BOB, "My plan is\n# Title\n- [x](../self/name.md) forever \x1b[31mred"))
+    await small(table).run()
+    text = table.read(SESSION)
+
+    assert "\x1b" not in text
+    assert "](../self" not in text
+    assert "\n# Title" not in text
+
+
+async def test_small_talk_still_says_who_was_there(tmp_path: Path) -> None:
+    """An honest file says no more than it knows."""
+    table = WriterSetup(tmp_path)
+    table.say((ALICE, "hi"), (None, "hello!"))
+    await small(table).run()
+
+    assert "## What was said" not in table.read(SESSION)
+    assert "- Alice" in table.read(SESSION)
