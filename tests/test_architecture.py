@@ -37,7 +37,7 @@ LAYERS = (
     ("errors",),
 )
 # Plain values and protocols lie under the working rooms, whichever room they are kept in.
-LEAF_NAMES = ("types", "protocols", "identity")
+LEAF_NAMES = ("types", "protocols", "identity", "audience")
 LEAF_MODULES = (
     "chat.scene",
     "chat.message_parts",

@@ -16,6 +16,8 @@ _NOT_NAME = re.compile(r"[^A-Za-z0-9_-]")
 MAX_OPENAI_NAME = 64
 LOCAL_PLATFORMS = frozenset({"terminal", "web"})
 """The operator's own doors: whoever is there was let in by the operator."""
+PUBLIC_PLATFORMS = frozenset({"twitch"})
+"""Platforms whose chats everybody can read."""
 
 
 class PrivacyLevel(Enum):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from familiar_connect.audience import whole_server
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.history.channel_stats import FOLD_EVERY
 from familiar_connect.history.store import HistoryStore
@@ -67,7 +68,9 @@ def test_a_turn_is_read_back_as_it_was_returned(store: HistoryStore) -> None:
         familiar_id=ME, channel_id=HERE, role="user", content="hi", author=ADA, guild_id=3, mode=ChannelMode.full_rp
     )
 
-    assert said == HistoryTurn(1, NOON, "user", ADA, "hi", HERE, guild_id=3, mode="full_rp")
+    assert said == HistoryTurn(
+        1, NOON, "user", ADA, "hi", HERE, guild_id=3, mode="full_rp", audience=whole_server("discord", 3)
+    )
     assert store.recent(familiar_id=ME, channel_id=HERE, limit=5) == [said]
     assert store.turn_by_id(familiar_id=ME, turn_id=1) == said
     assert store.turn_by_id(familiar_id="other", turn_id=1) is None

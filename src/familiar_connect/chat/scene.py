@@ -105,6 +105,15 @@ class Scene:
     own_name: str | None = None
     """What we are called on this server."""
     blocks: tuple[Block, ...] = ()
+    is_public: bool = False
+    """Everybody on the platform can read this channel."""
+    is_private_thread: bool = False
+    reader_keys: frozenset[str] = frozenset()
+    """In a direct or group message: canonical keys of the people who can read it, besides us."""
+    reader_channel_ids: frozenset[int] = frozenset()
+    """In a direct message: hidden channels that all of its people can read now."""
+    reader_server_ids: frozenset[int] = frozenset()
+    """In a direct message: servers that all of its people are on now."""
 
 
 @runtime_checkable

@@ -9,6 +9,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TypeAlias
 
+from familiar_connect.audience import parse_audience
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.history.types import HistoryTurn, OtherChannelInfo
 from familiar_connect.identity import Author
@@ -18,7 +19,7 @@ Mode: TypeAlias = ChannelMode | str | None
 
 TURN_COLUMNS = (
     "id, timestamp, role, author_platform, author_user_id, author_username, author_display_name,"
-    " content, channel_id, guild_id, mode, platform_message_id, facts"
+    " content, channel_id, guild_id, mode, platform_message_id, facts, audience"
 )
 """The columns `turn` reads, in its order."""
 
@@ -30,7 +31,7 @@ EARLIEST, LATEST = datetime(2, 1, 1, tzinfo=UTC), datetime(9998, 12, 31, tzinfo=
 
 def turn_from_row(row: Row) -> HistoryTurn:
     id_, when, role, platform, user_id, username, display_name, content, channel_id, guild_id, mode, *rest = row
-    message_id, facts = rest
+    message_id, facts, audience = rest
     return HistoryTurn(
         id_,
         parse_timestamp(when),
@@ -42,6 +43,7 @@ def turn_from_row(row: Row) -> HistoryTurn:
         mode=text_or_none(mode),
         platform_message_id=text_or_none(message_id),
         facts=text_or_none(facts),
+        audience=parse_audience(text_or_none(audience)),
     )
 
 

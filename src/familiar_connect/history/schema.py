@@ -9,7 +9,10 @@ channels, (familiar, channel, id) holds their turns. `short_term_notes` and `con
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 
+from familiar_connect.audience import EVERYONE, OWNER, Audience, between, whole_server
+from familiar_connect.identity import LOCAL_PLATFORMS, PUBLIC_PLATFORMS
 from familiar_connect.support.sqlite import Migration
 
 LEGACY_PLATFORM = "legacy-discord"
@@ -274,6 +277,47 @@ def _turn_revisions(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
 
 
+def _turn_audiences(connection: sqlite3.Connection) -> None:
+    """Who each turn was said to, as `audience` writes it; older turns get what their channel tells."""
+    if "audience" not in _columns(connection, "turns"):
+        connection.execute("ALTER TABLE turns ADD COLUMN audience TEXT")
+    channels = connection.execute(
+        "SELECT DISTINCT familiar_id, channel_id FROM turns WHERE audience IS NULL"
+    ).fetchall()
+    for familiar_id, channel_id in channels:
+        people = connection.execute(
+            "SELECT DISTINCT author_platform, author_user_id FROM turns"
+            " WHERE familiar_id = ? AND channel_id = ? AND author_platform IS NOT NULL AND author_user_id IS NOT NULL",
+            (familiar_id, channel_id),
+        ).fetchall()
+        servers = connection.execute(
+            "SELECT DISTINCT guild_id FROM turns WHERE familiar_id = ? AND channel_id = ?", (familiar_id, channel_id)
+        ).fetchall()
+        for (guild_id,) in servers:
+            audience = infer_audience([(str(where), str(who)) for where, who in people], guild_id)
+            connection.execute(
+                "UPDATE turns SET audience = ? WHERE familiar_id = ? AND channel_id = ? AND guild_id IS ?"
+                " AND audience IS NULL",
+                (str(audience), familiar_id, channel_id, guild_id),
+            )
+
+
+def infer_audience(people: Sequence[tuple[str, str]], guild_id: int | None) -> Audience:
+    """Whom a channel's talk was said to, from who spoke there (platform and user id) and its server alone.
+
+    A channel on a server is taken to be open; one without a server is between the people who spoke in it, the
+    owner's where that is a local door, and public on a platform whose chats everybody reads.
+    """
+    platforms = {platform for platform, _ in people}
+    if guild_id is not None:
+        return whole_server(min(platforms, default="discord"), guild_id)
+    if not people or platforms & LOCAL_PLATFORMS:
+        return OWNER
+    if platforms <= PUBLIC_PLATFORMS:
+        return EVERYONE
+    return between(f"{platform}:{user_id}" for platform, user_id in people)
+
+
 def _columns(connection: sqlite3.Connection, table: str) -> list[str]:
     return [str(row[1]) for row in connection.execute(f"PRAGMA table_info({table})")]
 
@@ -290,4 +334,5 @@ MIGRATIONS = (
     Migration("turn_facts", _turn_facts),
     Migration("notes", _notes),
     Migration("turn_revisions", _turn_revisions),
+    Migration("turn_audiences", _turn_audiences),
 )

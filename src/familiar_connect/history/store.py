@@ -13,6 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from familiar_connect.audience import Audience
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.errors import HistoryError
 from familiar_connect.history.authors import AuthorRows, Speaker
@@ -27,7 +28,7 @@ from familiar_connect.history.rows import (
     other_channel_from_row,
     turn_from_row,
 )
-from familiar_connect.history.schema import MIGRATIONS
+from familiar_connect.history.schema import MIGRATIONS, infer_audience
 from familiar_connect.history.summaries import SummaryRows
 from familiar_connect.history.types import (
     CrossContextEntry,
@@ -57,8 +58,8 @@ MAX_TURNS_READ = 10_000
 
 _INSERT = (
     "INSERT INTO turns (familiar_id, channel_id, guild_id, role, author_platform, author_user_id, author_username,"
-    " author_display_name, content, timestamp, mode, platform_message_id, facts)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+    " author_display_name, content, timestamp, mode, platform_message_id, facts, audience)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
 )
 _NOBODY = (None, None, None, None)
 
@@ -94,6 +95,7 @@ class HistoryStore:
         platform_message_id: str | None = None,
         timestamp: datetime | None = None,
         facts: str | None = None,
+        audience: Audience | None = None,
     ) -> HistoryTurn:
         """Store one turn for good. A platform message stored before is returned as it was stored then."""
         return self.append_if_new(
@@ -107,6 +109,7 @@ class HistoryStore:
             platform_message_id=platform_message_id,
             timestamp=timestamp,
             facts=facts,
+            audience=audience,
         )[0]
 
     def append_if_new(
@@ -122,15 +125,21 @@ class HistoryStore:
         platform_message_id: str | None = None,
         timestamp: datetime | None = None,
         facts: str | None = None,
+        audience: Audience | None = None,
     ) -> tuple[HistoryTurn, bool]:
-        """As `append_turn`, and whether the turn is new: False when this platform message was stored before."""
+        """As `append_turn`, and whether the turn is new: False when this platform message was stored before.
+
+        Without an *audience* it has that of the turn before it in the channel, else what speaker and server tell.
+        """
         when = in_utc(timestamp or self._clock.now())
         said_in = mode_value(mode)
         message_id = platform_message_id or None
         who = (author.platform, author.user_id, author.username, author.display_name) if author else _NOBODY
-        values = (familiar_id, channel_id, guild_id, role, *who, content, when.isoformat(), said_in, message_id, facts)
+        said_to = audience or self._usual_audience(familiar_id, channel_id, guild_id, author)
+        moment = when.isoformat()
+        values = (familiar_id, channel_id, guild_id, role, *who, content, moment, said_in, message_id, facts)
         try:
-            stored = self.database.write(_INSERT, values)
+            stored = self.database.write(_INSERT, (*values, str(said_to)))
         except UnicodeEncodeError:
             return self.append_if_new(
                 familiar_id=storable(familiar_id),
@@ -143,6 +152,7 @@ class HistoryStore:
                 platform_message_id=message_id and storable(message_id),
                 timestamp=when,
                 facts=facts and storable(facts),
+                audience=said_to,
             )
         if stored.rowcount == 0 and message_id is not None:
             place = (familiar_id, channel_id, message_id)
@@ -161,8 +171,24 @@ class HistoryStore:
             mode=said_in,
             platform_message_id=message_id,
             facts=facts,
+            audience=said_to,
         )
         return said, True
+
+    def _usual_audience(
+        self, familiar_id: str, channel_id: int, guild_id: int | None, author: Author | None
+    ) -> Audience:
+        last = self.recent(familiar_id=familiar_id, channel_id=channel_id, limit=1)
+        if last and last[0].guild_id == guild_id:
+            return last[0].audience
+        return infer_audience([(author.platform, author.user_id)] if author is not None else [], guild_id)
+
+    def narrow_audience(self, *, familiar_id: str, channel_id: int, audience: Audience) -> int:
+        """A channel became hidden: what was said in it to its whole server is *audience*'s now; how many turns."""
+        return self.database.write(
+            "UPDATE turns SET audience = ? WHERE familiar_id = ? AND channel_id = ? AND audience LIKE 'server:%'",
+            (str(audience), familiar_id, channel_id),
+        ).rowcount
 
     def recent(
         self, *, familiar_id: str, channel_id: int, limit: int, mode: Mode = None, before_id: int | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from familiar_connect.audience import OWNER, Audience
 from familiar_connect.identity import Author
 
 
@@ -22,7 +23,9 @@ class HistoryTurn:
     mode: str | None = field(default=None, kw_only=True)
     platform_message_id: str | None = field(default=None, kw_only=True)
     facts: str | None = field(default=None, kw_only=True)
-    """What came with the words, as `history.facts` writes it."""
+    """What came with the words, as `history.message_metadata` writes it."""
+    audience: Audience = field(default=OWNER, kw_only=True)
+    """Those it was said to."""
 
 
 @dataclass(frozen=True)

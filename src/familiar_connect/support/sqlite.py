@@ -14,7 +14,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NoReturn, TypeAlias
@@ -215,12 +215,27 @@ class Database:
         known = self._writer.execute("SELECT 1 FROM sqlite_master WHERE type='table' AND name='migrations'").fetchone()
         if known and all(self._has_run(migration.name) for migration in migrations):
             return
+        if known:
+            self._back_up(next(migration.name for migration in migrations if not self._has_run(migration.name)))
         for migration in migrations:
             with self.transaction() as connection:
                 connection.execute("CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at TEXT)")
                 if not self._has_run(migration.name):
                     migration.apply(connection)
                     connection.execute("INSERT INTO migrations VALUES (?, datetime('now'))", (migration.name,))
+
+    def _back_up(self, step: str) -> None:
+        """Keep a copy of an older file as it was before *step* changes its layout; one made before is left alone."""
+        copy = Path(f"{self.path}.before-{step}")
+        if self.in_memory or copy.exists():
+            return
+        unfinished = Path(f"{copy}.unfinished")
+        unfinished.unlink(missing_ok=True)
+        with closing(sqlite3.connect(unfinished)) as target:
+            self._writer.backup(target)
+        unfinished.chmod(0o600)
+        unfinished.replace(copy)
+        _log.info("database copied before a change of its layout", extra={"path": self.path, "copy": str(copy)})
 
     def _has_run(self, name: str) -> bool:
         return self._writer.execute("SELECT 1 FROM migrations WHERE name = ?", (name,)).fetchone() is not None

@@ -1,0 +1,236 @@
+"""Audience: who was told something, who can read a place now, and the one rule between the two.
+
+An `Audience` is decided once, when something is heard, and stored with it. `Readers` says who can read a place
+at the moment something is about to be told there. `may_tell` compares them: everybody who can read here now must
+have been among those it was said to. What a platform cannot say counts as no.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from urllib.parse import quote, unquote
+
+
+class AudienceKind(Enum):
+    """How wide the circle is."""
+
+    OWNER = "owner"
+    """The owner alone: terminal, page, and the owner's direct messages."""
+    PEOPLE = "people"
+    """The people of a direct message."""
+    CHANNEL = "channel"
+    """A channel that not everybody on its server can see, or a group message."""
+    SERVER = "server"
+    """Everybody on a server."""
+    EVERYONE = "everyone"
+
+
+class Confidence(Enum):
+    """How far what was heard may travel."""
+
+    strict = "strict"
+    server = "server"
+    """Hidden channels count as their server."""
+    open = "open"
+    """One mind everywhere: what is heard anywhere may be told anywhere."""
+
+
+@dataclass(frozen=True)
+class Audience:
+    """Those something was said to. *also* names places the owner shares it with: see `parse_share_target`."""
+
+    kind: AudienceKind
+    people: frozenset[str] = frozenset()
+    """Canonical keys of a direct message's people."""
+    platform: str = ""
+    id: int | None = None
+    """Of the channel or the server."""
+    server_id: int | None = None
+    """Of the server that a hidden channel belongs to."""
+    also: frozenset[str] = frozenset()
+
+    def __str__(self) -> str:
+        """The stored form; `parse_audience` reads it back."""
+        match self.kind:
+            case AudienceKind.PEOPLE:
+                text = "people:" + ",".join(quote(key, safe=":") for key in sorted(self.people))
+            case AudienceKind.CHANNEL:
+                server = "-" if self.server_id is None else str(self.server_id)
+                text = f"channel:{quote(self.platform, safe='')}:{self.id}:{server}"
+            case AudienceKind.SERVER:
+                text = f"server:{quote(self.platform, safe='')}:{self.id}"
+            case _:
+                text = str(self.kind.value)
+        return " ".join([text, *(f"+{target}" for target in sorted(self.also))])
+
+    @property
+    def slug(self) -> str:
+        """What marks a file of this audience in its name; the same people and places give the same slug."""
+        match self.kind:
+            case AudienceKind.PEOPLE:
+                return "dm-" + "-and-".join(_slug(key) for key in sorted(self.people))
+            case AudienceKind.CHANNEL:
+                return f"channel-{_slug(self.platform)}-{self.id}"
+            case AudienceKind.SERVER:
+                return f"server-{_slug(self.platform)}-{self.id}"
+            case _:
+                return str(self.kind.value)
+
+    def with_targets(self, targets: Iterable[str]) -> Audience:
+        """The same audience, shared with *targets* as well."""
+        return replace(self, also=self.also | frozenset(targets))
+
+
+OWNER = Audience(AudienceKind.OWNER)
+EVERYONE = Audience(AudienceKind.EVERYONE)
+
+
+def between(people: Iterable[str]) -> Audience:
+    """The audience of a direct message between *people* (canonical keys) and the familiar."""
+    return Audience(AudienceKind.PEOPLE, people=frozenset(people))
+
+
+def hidden_channel(platform: str, channel_id: int, server_id: int | None = None) -> Audience:
+    return Audience(AudienceKind.CHANNEL, platform=platform, id=channel_id, server_id=server_id)
+
+
+def whole_server(platform: str, server_id: int) -> Audience:
+    return Audience(AudienceKind.SERVER, platform=platform, id=server_id)
+
+
+def parse_audience(text: str | None) -> Audience:
+    """The audience a stored text names. One that is missing or cannot be read is the owner's: nobody else hears it."""
+    words = (text or "").split(" ")
+    kind, _, rest = words[0].partition(":")
+    also = frozenset(word[1:] for word in words[1:] if word.startswith("+") and len(word) > 1)
+    try:
+        return replace(_parse_kind(AudienceKind(kind), rest), also=also)
+    except ValueError:
+        return OWNER
+
+
+def _parse_kind(kind: AudienceKind, rest: str) -> Audience:
+    match kind:
+        case AudienceKind.PEOPLE:
+            people = frozenset(unquote(key) for key in rest.split(",") if key)
+            if not people:
+                raise ValueError("a direct message without people")
+            return Audience(kind, people=people)
+        case AudienceKind.CHANNEL:
+            platform, channel_id, server = rest.split(":")
+            return hidden_channel(unquote(platform), int(channel_id), None if server == "-" else int(server))
+        case AudienceKind.SERVER:
+            platform, server = rest.split(":")
+            return whole_server(unquote(platform), int(server))
+        case _:
+            return Audience(kind)
+
+
+def parse_share_target(text: str) -> str | None:
+    """One entry of `shares_with` in its stored form; None when it names no place.
+
+    A channel is its number or `channel:NUMBER`, a server `server:NUMBER`, a platform its name.
+    """
+    word = text.strip().lower()
+    kind, separator, rest = word.partition(":")
+    if word.isdigit():
+        return f"channel:{int(word)}"
+    if separator and kind in ("channel", "server") and rest.isdigit():
+        return f"{kind}:{int(rest)}"
+    return f"platform:{word}" if word.isalpha() else None
+
+
+@dataclass(frozen=True)
+class Readers:
+    """Who can read a place now, as far as its platform says."""
+
+    audience: Audience
+    """Whom something that is said here now is said to."""
+    platform: str = ""
+    channel_id: int = 0
+    server_id: int | None = None
+    speaker: str = ""
+    """Canonical key of whoever is being answered."""
+    channels: frozenset[int] = frozenset()
+    """In a direct message: hidden channels whose present members include everybody here."""
+    servers: frozenset[int] = frozenset()
+    """In a direct message: servers whose present members include everybody here."""
+
+    @property
+    def is_owner(self) -> bool:
+        return self.audience.kind is AudienceKind.OWNER
+
+
+@dataclass(frozen=True)
+class TellingPolicy:
+    """The owner's settings that widen the rule."""
+
+    confidence: Confidence = Confidence.strict
+    owner_hears_all: bool = False
+    """Whether the owner's place also hears other people's direct messages."""
+    known_everywhere: frozenset[str] = field(default_factory=frozenset)
+    """Canonical keys of people whose own words on servers follow them wherever they speak."""
+
+
+STRICT = TellingPolicy()
+
+
+def may_tell(said_to: Audience, here: Readers, policy: TellingPolicy = STRICT) -> bool:
+    """Whether what was said to *said_to* may be told *here*."""
+    if policy.confidence is Confidence.open or said_to.kind is AudienceKind.EVERYONE or _is_shared(said_to, here):
+        return True
+    if here.is_owner:
+        return said_to.kind is not AudienceKind.PEOPLE or policy.owner_hears_all
+    match said_to.kind:
+        case AudienceKind.PEOPLE:
+            return here.audience.kind is AudienceKind.PEOPLE and here.audience.people <= said_to.people
+        case AudienceKind.CHANNEL:
+            if policy.confidence is Confidence.server and said_to.server_id is not None:
+                return _is_on_server(said_to.platform, said_to.server_id, here)
+            return _is_in_channel(said_to, here)
+        case AudienceKind.SERVER:
+            return said_to.id is not None and _is_on_server(said_to.platform, said_to.id, here)
+        case _:
+            return False
+
+
+def may_tell_all(sources: Iterable[Audience], here: Readers, policy: TellingPolicy = STRICT) -> bool:
+    """Whether something made from several sources may be told *here*: each of them may."""
+    return all(may_tell(source, here, policy) for source in sources)
+
+
+def may_tell_words(author_key: str | None, said_to: Audience, here: Readers, policy: TellingPolicy = STRICT) -> bool:
+    """As `may_tell`, for the words of one person, who may have asked to be remembered everywhere."""
+    if may_tell(said_to, here, policy):
+        return True
+    follows = author_key is not None and author_key == here.speaker and author_key in policy.known_everywhere
+    return follows and said_to.kind is AudienceKind.SERVER
+
+
+def _is_shared(said_to: Audience, here: Readers) -> bool:
+    return not said_to.also.isdisjoint(
+        {f"channel:{here.channel_id}", f"server:{here.server_id}", f"platform:{here.platform.lower()}"}
+    )
+
+
+def _is_in_channel(said_to: Audience, here: Readers) -> bool:
+    """In the hidden channel itself while it is hidden, or among present members of it."""
+    if here.audience.kind is AudienceKind.PEOPLE:
+        return said_to.id in here.channels
+    return here.audience.kind is AudienceKind.CHANNEL and (here.audience.platform, here.audience.id) == (
+        said_to.platform,
+        said_to.id,
+    )
+
+
+def _is_on_server(platform: str, server_id: int, here: Readers) -> bool:
+    """On the server, in whichever channel, or among present members of it."""
+    if here.audience.kind is AudienceKind.PEOPLE:
+        return here.platform == platform and server_id in here.servers
+    return here.platform == platform and here.server_id == server_id
+
+
+def _slug(text: str) -> str:
+    return "-".join("".join(ch if ch.isalnum() and ch.isascii() else " " for ch in text.lower()).split()) or "unknown"
