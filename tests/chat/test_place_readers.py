@@ -26,7 +26,7 @@ GROUP = Scene(channel=ChannelContext("us", ChannelKind.group_dm), is_dm=True)
         (LOUNGE, ON_SERVER, whole_server("discord", 2001)),
         (replace(LOUNGE, private_channel_ids=frozenset({3001})), ON_SERVER, hidden_channel("discord", 3001, 2001)),
         (replace(THREAD, private_channel_ids=frozenset({3000})), ON_SERVER, hidden_channel("discord", 3001, 2001)),
-        (replace(LOUNGE, is_private_thread=True), ON_SERVER, hidden_channel("discord", 3001, 2001)),
+        (replace(LOUNGE, is_hidden=True), ON_SERVER, hidden_channel("discord", 3001, 2001)),
         (LOUNGE, replace(ON_SERVER, private_channel_ids={3001}), hidden_channel("discord", 3001, 2001)),
         (None, ON_SERVER, hidden_channel("discord", 3001, 2001)),
         (DM, IN_DM, between([ADA.canonical_key])),

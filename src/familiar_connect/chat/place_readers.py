@@ -75,7 +75,7 @@ def is_hidden(scene: Scene | None, facts: PlaceFacts) -> bool:
     parent = None
     closed = set(facts.private_channel_ids)
     if scene is not None:
-        if scene.is_private_thread:
+        if scene.is_hidden:
             return True
         parent = next((each.parent_id for each in scene.channels if each.channel_id == facts.channel_id), None)
         closed |= scene.private_channel_ids

@@ -107,7 +107,8 @@ class Scene:
     blocks: tuple[Block, ...] = ()
     is_public: bool = False
     """Everybody on the platform can read this channel."""
-    is_private_thread: bool = False
+    is_hidden: bool = False
+    """Some people of the server cannot see this channel, or the channel that its thread is in."""
     reader_keys: frozenset[str] = frozenset()
     """In a direct or group message: canonical keys of the people who can read it, besides us."""
     reader_channel_ids: frozenset[int] = frozenset()

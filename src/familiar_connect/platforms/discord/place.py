@@ -23,7 +23,7 @@ from familiar_connect.identity import Author
 from familiar_connect.platforms.discord.errors import delivery_error
 from familiar_connect.platforms.discord.inbound import NOTICE_FOOTER, to_inbound
 from familiar_connect.platforms.discord.people import author_of
-from familiar_connect.platforms.discord.scene import SceneCache, scene_of
+from familiar_connect.platforms.discord.scene import SceneCache, scene_of, with_readers
 from familiar_connect.support.aio import cancel_and_wait, off_loop
 
 logger = logging.getLogger(__name__)
@@ -200,6 +200,11 @@ class DiscordPlace:
         )
 
     async def scene(self) -> Scene:
+        scene = await self._scene()
+        # Who is a member where is never taken from the cache: somebody may have left a moment ago.
+        return with_readers(scene, self.channel, self._client.guilds) if scene.is_dm else scene
+
+    async def _scene(self) -> Scene:
         kept = self._scenes.get(self._channel.id)
         if kept is not None:
             return kept

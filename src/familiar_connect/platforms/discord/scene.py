@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from familiar_connect.chat.message_parts import Emoji
@@ -83,6 +84,7 @@ def scene_of(channel: Any, *, me: Any, speakers: Iterable[Author]) -> Scene:
         ),
         stickers=stickers_of(guild.stickers[:MAX_STICKERS]),
         private_channel_ids=_private(guild),
+        is_hidden=is_hidden(channel),
         me=us,
         own_name=own.display_name if own is not None else None,
     )
@@ -102,10 +104,46 @@ def _channels(guild: Any) -> tuple[ChannelRef, ...]:
 
 def _private(guild: Any) -> frozenset[int]:
     """Channels that not everyone on the server can see."""
-    everyone = guild.default_role
-    return frozenset(
-        each.id for each in guild.channels[:MAX_CHANNELS] if not each.permissions_for(everyone).view_channel
+    return frozenset(each.id for each in guild.channels[:MAX_CHANNELS] if is_hidden(each))
+
+
+def is_hidden(channel: Any) -> bool:
+    """Whether some people of the server cannot see *channel*. What the library cannot tell counts as hidden."""
+    if getattr(channel.type, "name", "") == "private_thread":
+        return True
+    if _kind(channel) is ChannelKind.thread:
+        return channel.parent is None or is_hidden(channel.parent)
+    return not channel.permissions_for(channel.guild.default_role).view_channel
+
+
+def with_readers(scene: Scene, channel: Any, guilds: Iterable[Any]) -> Scene:
+    """The scene of a direct or group message with who can read it, and where those people are members right now."""
+    recipients = list(getattr(channel, "recipients", None) or ())
+    single = getattr(channel, "recipient", None)
+    people = recipients or ([single] if single is not None else [])
+    if not people:
+        return scene
+    shared = [(guild, [guild.get_member(person.id) for person in people]) for guild in guilds]
+    shared = [(guild, members) for guild, members in shared if all(members)]
+    hidden = {
+        each.id
+        for guild, members in shared
+        for each in (*guild.channels[:MAX_CHANNELS], *guild.threads[:MAX_CHANNELS])
+        if is_hidden(each) and all(_can_read(each, member) for member in members)
+    }
+    return replace(
+        scene,
+        reader_keys=frozenset(author_of(person).canonical_key for person in people),
+        reader_server_ids=frozenset(guild.id for guild, _ in shared),
+        reader_channel_ids=frozenset(hidden),
     )
+
+
+def _can_read(channel: Any, member: Any) -> bool:
+    if getattr(channel.type, "name", "") == "private_thread":
+        return any(each.id == member.id for each in channel.members)
+    room = channel.parent if _kind(channel) is ChannelKind.thread else channel
+    return room is not None and bool(room.permissions_for(member).view_channel)
 
 
 def _member(guild: Any, author: Author) -> Member:

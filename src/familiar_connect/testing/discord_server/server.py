@@ -6,7 +6,7 @@ Everything the client does is noted, in order; `until` waits for what is still t
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
@@ -231,3 +231,13 @@ class DiscordServer:
         """The familiar is thrown out of *guild*."""
         self.world.guilds.pop(guild.id, None)
         await self.gateway.dispatch("GUILD_DELETE", {"id": str(guild.id)})
+
+    async def set_readers(self, room: Room, readers: Iterable[FakePerson] | None) -> None:
+        """Hide a channel from all but *readers* and the familiar, or open it to the server with None."""
+        room.readers = None if readers is None else frozenset(each.id for each in (*readers, self.world.bot))
+        await self.gateway.dispatch("CHANNEL_UPDATE", room.payload())
+
+    async def remove_member(self, guild: Guild, person: FakePerson) -> None:
+        """*person* leaves *guild*."""
+        guild.people.pop(person.id, None)
+        await self.gateway.dispatch("GUILD_MEMBER_REMOVE", {"guild_id": str(guild.id), "user": person.payload()})

@@ -10,7 +10,7 @@ from typing import Any
 Payload = dict[str, Any]
 
 DISCORD_EPOCH_MS = 1_420_070_400_000
-TEXT, DM, FORUM, PUBLIC_THREAD = 0, 1, 15, 11
+TEXT, DM, FORUM, PUBLIC_THREAD, PRIVATE_THREAD = 0, 1, 15, 11, 12
 DEFAULT, MEMBER_JOIN, REPLY = 0, 7, 19
 EVERYTHING = (1 << 53) - 1
 MANAGE_CHANNELS, VIEW_CHANNEL, SEND_MESSAGES, SEND_IN_THREADS = 1 << 4, 1 << 10, 1 << 11, 1 << 38
@@ -65,6 +65,8 @@ class Room:
     parent_id: int | None = None
     denied: int = 0
     """What nobody but the server's owner may do here."""
+    readers: frozenset[int] | None = None
+    """Who alone can see the channel, by id; None: everybody on the server."""
     is_archived: bool = False
     is_locked: bool = False
     with_person: FakePerson | None = None
@@ -72,7 +74,7 @@ class Room:
 
     @property
     def is_thread(self) -> bool:
-        return self.kind == PUBLIC_THREAD
+        return self.kind in (PUBLIC_THREAD, PRIVATE_THREAD)
 
     def payload(self) -> Payload:
         about: Payload = {"id": str(self.id), "type": self.kind, "last_message_id": None, "flags": 0}
@@ -93,12 +95,15 @@ class Room:
                     "create_timestamp": "2025-01-01T00:00:00+00:00",
                 },
             }
-        denied = [{"id": str(self.guild_id), "type": 0, "allow": "0", "deny": str(self.denied)}]
+        denied = self.denied | (VIEW_CHANNEL if self.readers is not None else 0)
+        rules = [{"id": str(self.guild_id), "type": 0, "allow": "0", "deny": str(denied)}] if denied else []
+        view = str(VIEW_CHANNEL)
+        rules += [{"id": str(each), "type": 1, "allow": view, "deny": "0"} for each in sorted(self.readers or ())]
         return about | {
             "position": 0,
             "topic": self.topic,
             "nsfw": False,
-            "permission_overwrites": denied if self.denied else [],
+            "permission_overwrites": rules,
             "available_tags": [],
         }
 
