@@ -182,7 +182,8 @@ def may_tell(said_to: Audience, here: Readers, policy: TellingPolicy = STRICT) -
     if policy.confidence is Confidence.open or said_to.kind is AudienceKind.EVERYONE or _is_shared(said_to, here):
         return True
     if here.is_owner:
-        return said_to.kind is not AudienceKind.PEOPLE or policy.owner_hears_all
+        own = said_to.people <= {here.speaker}
+        return said_to.kind is not AudienceKind.PEOPLE or own or policy.owner_hears_all
     match said_to.kind:
         case AudienceKind.PEOPLE:
             return here.audience.kind is AudienceKind.PEOPLE and here.audience.people <= said_to.people

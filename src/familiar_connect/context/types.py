@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum, IntEnum
 from typing import Literal
 
+from familiar_connect.audience import OWNER, STRICT, Audience, Readers, TellingPolicy, may_tell_all
 from familiar_connect.chat.message_ids import MessageIdMap
 from familiar_connect.chat.scene import Scene
 from familiar_connect.chat.types import EMPTY_MENTIONS, Directives, ListedUser, MediaDescriptor, Sender, Turn
@@ -166,6 +167,8 @@ class Contribution:
     """What it is announced as. Labelled text is shown as data, in a fence that nothing in the text can close."""
     authored: bool = False
     """Written for the familiar by whoever made it: its macros are read. What was said or found never is."""
+    audiences: frozenset[Audience] | None = None
+    """Those its sources were said to; it is told only where each may be. None: nobody said, so the owner's alone."""
 
     @classmethod
     def of(
@@ -177,9 +180,12 @@ class Contribution:
         priority: int = 50,
         tag: ItemTag | None = None,
         volatile: bool = False,
+        audiences: Iterable[Audience] | None = None,
     ) -> Contribution:
         """A contribution whose tokens are counted here."""
-        return cls(layer, priority, text, estimate_tokens(text), source, tag=tag, volatile=volatile)
+        told_to = None if audiences is None else frozenset(audiences)
+        tokens = estimate_tokens(text)
+        return cls(layer, priority, text, tokens, source, tag=tag, volatile=volatile, audiences=told_to)
 
 
 @dataclass(frozen=True)
@@ -233,6 +239,15 @@ class ContextRequest:
     now: datetime | None = None
     """When the turn began, in the familiar's zone: the clock that macros read."""
     offered: Offered = field(default_factory=Offered)
+    readers: Readers | None = None
+    """Who can read the place now; None: nobody but the owner looks, as in a preview."""
+    telling: TellingPolicy = STRICT
+
+    def may_tell(self, audiences: Iterable[Audience] | None) -> bool:
+        """Whether something made from what was said to *audiences* may be told here; None counts as the owner's."""
+        if self.readers is None:
+            return True
+        return may_tell_all((OWNER,) if audiences is None else audiences, self.readers, self.telling)
 
     @property
     def turns_to_answer(self) -> tuple[PendingTurn, ...]:
@@ -254,6 +269,16 @@ class DroppedNote:
     def __post_init__(self) -> None:
         if self.reason not in ("dropped", "truncated"):
             raise ValueError(f"reason must be 'dropped' or 'truncated', not {self.reason!r}")
+
+
+@dataclass(frozen=True)
+class WithheldNote:
+    """One thing kept back because some who can read here were not among those it was said to."""
+
+    layer: Layer
+    source: str
+    audiences: tuple[str, ...]
+    """Those it was said to, as `audience` writes them; for the owner's eyes."""
 
 
 @dataclass
@@ -284,6 +309,7 @@ class PipelineOutput:
     budget: BudgetResult
     outcomes: list[ProviderOutcome] = field(default_factory=list)
     directives: Directives = Directives()
+    withheld: list[WithheldNote] = field(default_factory=list)
 
 
 @dataclass(frozen=True, kw_only=True)
