@@ -25,10 +25,11 @@ def withhold(
     told: list[Contribution] = []
     notes: list[WithheldNote] = []
     for contribution in contributions:
-        if request.may_tell(contribution.audiences):
+        said_to = AUTHORED if contribution.authored and contribution.audiences is None else contribution.audiences
+        if request.may_tell(said_to):
             told.append(contribution)
         else:
-            notes.append(note_withheld(contribution.layer, contribution.source, contribution.audiences))
+            notes.append(note_withheld(contribution.layer, contribution.source, said_to))
     for note in notes:
         logger.info("context withheld", extra={"layer": note.layer.value, "source": note.source})
     return told, notes

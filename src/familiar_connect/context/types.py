@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import Enum, IntEnum
 from typing import Literal
 
-from familiar_connect.audience import OWNER, STRICT, Audience, Readers, TellingPolicy, may_tell_all
+from familiar_connect.audience import EVERYONE, OWNER, STRICT, Audience, Readers, TellingPolicy, may_tell_all
 from familiar_connect.chat.message_ids import MessageIdMap
 from familiar_connect.chat.scene import Scene
 from familiar_connect.chat.types import EMPTY_MENTIONS, Directives, ListedUser, MediaDescriptor, Sender, Turn
@@ -168,7 +168,8 @@ class Contribution:
     authored: bool = False
     """Written for the familiar by whoever made it: its macros are read. What was said or found never is."""
     audiences: frozenset[Audience] | None = None
-    """Those its sources were said to; it is told only where each may be. None: nobody said, so the owner's alone."""
+    """Those its sources were said to; it is told only where each may be. None: everyone's where it is authored, else
+    the owner's alone."""
 
     @classmethod
     def of(
@@ -248,6 +249,11 @@ class ContextRequest:
         if self.readers is None:
             return True
         return may_tell_all((OWNER,) if audiences is None else audiences, self.readers, self.telling)
+
+    @property
+    def own_audience(self) -> frozenset[Audience]:
+        """The audience of what is known only from looking at this place, or said in it now."""
+        return frozenset({EVERYONE if self.readers is None else self.readers.audience})
 
     @property
     def turns_to_answer(self) -> tuple[PendingTurn, ...]:

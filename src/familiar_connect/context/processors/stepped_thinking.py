@@ -71,6 +71,7 @@ class SteppedThinkingPreProcessor:
             SOURCE,
             tag=ItemTag.THINKING,
             volatile=True,
+            audiences=request.own_audience,
         )
         return replace(request, preprocessor_contributions=(*request.preprocessor_contributions, note))
 

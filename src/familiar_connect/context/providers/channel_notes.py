@@ -10,6 +10,7 @@ import logging
 from datetime import timedelta
 
 from familiar_connect.chat.types import Turn
+from familiar_connect.context.confidence_gate import AUTHORED
 from familiar_connect.context.providers.scene.text import is_for_small_model, readable
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
 from familiar_connect.memory.store import MemoryStore, MemoryStoreError
@@ -82,6 +83,7 @@ def _instructions(
         source,
         tag=ItemTag.RULES if replaces else ItemTag.CHANNEL_PROMPT,
         authored=authored,
+        audiences=AUTHORED,
     )
 
 
@@ -99,6 +101,7 @@ def _note(request: ContextRequest, text: str, depth: int, source: str, *, volati
         order=NOTE_ORDER,
         volatile=volatile,
         authored=not volatile,
+        audiences=request.own_audience,
     )
 
 

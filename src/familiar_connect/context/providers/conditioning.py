@@ -55,6 +55,7 @@ class ConditioningProvider:
                 SOURCE,
                 tag=ItemTag.CONDITIONING,
                 label=LABEL,
+                audiences=request.own_audience,
             )
         ]
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
+from familiar_connect.context.confidence_gate import AUTHORED
 from familiar_connect.context.providers.content_search.unfiltered import content_budget
 from familiar_connect.context.providers.scene.text import block_safe, inline_safe
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
@@ -94,6 +95,7 @@ class DocumentsProvider:
                 role="user",
                 volatile=True,
                 label=LABEL,
+                audiences=AUTHORED,
             )
         ]
 

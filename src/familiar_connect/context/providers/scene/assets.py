@@ -65,7 +65,7 @@ class AssetsProvider:
             how += " Use them now and then, where they fit."
         lines = ["# Emojis of this server", how, *(f":{asset.name}:{asset.label}" for asset in shown)]
         text = with_names("\n".join(lines), char=persona_of(request))
-        return [_block(text, ItemTag.EMOJIS, Priority.EMOJIS, "assets:emojis")]
+        return [_block(request, text, ItemTag.EMOJIS, Priority.EMOJIS, "assets:emojis")]
 
     def _stickers(self, request: ContextRequest, scene: Scene) -> list[Contribution]:
         turn = request.turn
@@ -80,7 +80,7 @@ class AssetsProvider:
             f"To send one, call `{self.sticker_tool}` with its name.",
         ]
         text = with_names("\n".join(lines), char=persona_of(request))
-        return [_block(text, ItemTag.STICKERS, Priority.STICKERS, "assets:stickers")]
+        return [_block(request, text, ItemTag.STICKERS, Priority.STICKERS, "assets:stickers")]
 
 
 @dataclass(frozen=True)
@@ -128,5 +128,6 @@ def _label(asset: Emoji | Sticker) -> tuple[int, str]:
     return (1 if said else 0), f" ({'; '.join(said)})" if said else ""
 
 
-def _block(text: str, tag: ItemTag, priority: Priority, source: str) -> Contribution:
-    return Contribution.of(Layer.scene, text, source=source, priority=int(priority), tag=tag)
+def _block(request: ContextRequest, text: str, tag: ItemTag, priority: Priority, source: str) -> Contribution:
+    here = request.own_audience
+    return Contribution.of(Layer.scene, text, source=source, priority=int(priority), tag=tag, audiences=here)

@@ -111,6 +111,7 @@ class ParticipantsProvider:
             tag=ItemTag.PARTICIPANTS,
             role="user",
             items=(item,),
+            audiences=request.own_audience,
         )
 
     def _details(self, person: Participant, facts: PeopleFacts, request: ContextRequest) -> list[str]:
@@ -173,6 +174,7 @@ class ParticipantsProvider:
             volatile=True,
             items=(item,),
             directives=imitation_directive(request),
+            audiences=request.own_audience,
         )
 
 

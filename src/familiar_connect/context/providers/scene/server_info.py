@@ -31,7 +31,12 @@ class ServerInfoProvider:
         text = "\n".join(lines)
         return [
             Contribution.of(
-                Layer.scene, text, source=self.id, priority=int(Priority.SERVER_INFO), tag=ItemTag.SERVER_INFO
+                Layer.scene,
+                text,
+                source=self.id,
+                priority=int(Priority.SERVER_INFO),
+                tag=ItemTag.SERVER_INFO,
+                audiences=request.own_audience,
             )
         ]
 

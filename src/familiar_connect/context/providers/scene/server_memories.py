@@ -105,6 +105,7 @@ class ServerMemoriesProvider:
                 source=self.id,
                 priority=int(Priority.SERVER_MEMORIES),
                 tag=ItemTag.SERVER_MEMORIES,
+                audiences=request.own_audience,
             )
         ]
 
