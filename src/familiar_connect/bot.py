@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from familiar_connect.config import CharacterConfig, load_character_config
+from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.config.llm import OPENROUTER_BASE_URL
-from familiar_connect.config.secrets import SECRETS_FILE, Secrets, command_name
+from familiar_connect.config.secrets import Secrets, command_name
 from familiar_connect.errors import ConfigError, SetupError
 from familiar_connect.familiar import Familiar
 from familiar_connect.llm.embedded.server import EmbeddedServer
@@ -35,9 +36,9 @@ def load_familiar(
 
     The embedded model starts in the background; without *wake*, only when it is first asked.
     """
-    config = load_character_config(root / "character.toml", defaults_path=defaults_path)
+    config = load_character_config(FamiliarFolder(root).settings_file, defaults_path=defaults_path)
     secrets = Secrets(home)
-    embedded = EmbeddedServer(cache_dir=home / "cache" / "embedded", cache_key=root.name)
+    embedded = EmbeddedServer(cache_dir=HomeFolder(home).embedded_cache, cache_key=root.name)
     clients = create_llm_clients(secrets.get("OPENROUTER_API_KEY"), config, secrets=secrets.get, embedded=embedded)
     familiar = Familiar.load_from_disk(root, llm_clients=dict(clients), defaults_path=defaults_path, clock=clock)
     if not config.llm["main_prose"].is_embedded:
@@ -80,7 +81,7 @@ def create_bot(
     is_installed: Callable[[str], bool] = lambda library: find_spec(library) is not None,
 ) -> Bot:
     """Pick the platforms this familiar answers on: those that are set up and whose library is there."""
-    home = home or familiar.root.parent.parent
+    home = home or FamiliarFolder(familiar.root).home.root
     secrets = secrets or Secrets(home)
     bot = Bot(familiar, [], {}, tell)
     makers = {"discord": _discord, "twitch": _twitch}
@@ -111,13 +112,15 @@ def why_not_set_up(platform: str, config: CharacterConfig, root: Path, *, home: 
     """What the owner has not given that *platform* takes."""
     if platform == "discord":
         if secrets.get("DISCORD_BOT") is None:
-            return f"no DISCORD_BOT; put a line DISCORD_BOT= with the bot's token into {home / SECRETS_FILE}"
+            return f"no DISCORD_BOT; put a line DISCORD_BOT= with the bot's token into {HomeFolder(home).secrets_file}"
         return None
     if config.twitch.channel is None:
-        return f"no channel; set `channel` under [twitch] in {root / 'character.toml'}"
+        return f"no channel; set `channel` under [twitch] in {FamiliarFolder(root).settings_file}"
     lacking = [name for name in ("TWITCH_CLIENT_ID", "TWITCH_TOKEN") if secrets.get(name) is None]
     if lacking:
-        return f"no {' and no '.join(lacking)}; put {'both' if lacking[1:] else 'it'} into {home / SECRETS_FILE}"
+        return (
+            f"no {' and no '.join(lacking)}; put {'both' if lacking[1:] else 'it'} into {HomeFolder(home).secrets_file}"
+        )
     return None
 
 
@@ -174,5 +177,5 @@ def check_keys(familiar: Familiar, home: Path, secrets: Secrets | None = None) -
         if name is not None and secrets.get(name) is None:
             raise ConfigError(
                 f"no {name}, although [llm.{slot}] asks {config.model}: put a line {name}= with it "
-                f"into {home / SECRETS_FILE}, or run `{command_name()} connect`"
+                f"into {HomeFolder(home).secrets_file}, or run `{command_name()} connect`"
             )

@@ -16,6 +16,7 @@ from typing import Any
 
 from familiar_connect.config.channel import NO_PRESET, ChannelConfig, merge_typing_settings
 from familiar_connect.config.character import CharacterConfig
+from familiar_connect.config.folders import channel_file
 from familiar_connect.config.load import channel_config_from, load_channel_config
 from familiar_connect.config.modes import channel_config_for_mode
 from familiar_connect.config.toml import parse_toml, read_text, write_text
@@ -70,7 +71,7 @@ class ChannelConfigStore:
         return self._character.typing_simulation_overrides
 
     def _path(self, channel_id: int) -> Path:
-        return self._root / f"{int(channel_id)}.toml"
+        return channel_file(self._root, channel_id)
 
     def _untouched(self, channel_id: int) -> ChannelConfig:
         base = channel_config_for_mode(self._character.default_mode)

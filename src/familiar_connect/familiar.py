@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo
 from familiar_connect.channel_config import ChannelConfigStore
 from familiar_connect.chat.message_parts import Sticker
 from familiar_connect.config import ChannelConfig, CharacterConfig, load_character_config
+from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.context.generate import capabilities_of
 from familiar_connect.context.generation.media_cache import MediaCache
 from familiar_connect.context.pipeline import ContextPipeline, ToolsFor
@@ -103,8 +104,9 @@ class Familiar:
         clock: Clock | None = None,
     ) -> Familiar:
         """Build the familiar that lives in *root*; folders and databases that lack are made."""
-        profile = defaults_path or _default_profile(Path(root))
-        config = load_character_config(Path(root) / "character.toml", defaults_path=profile)
+        folder = FamiliarFolder(Path(root))
+        profile = defaults_path or _default_profile(folder)
+        config = load_character_config(folder.settings_file, defaults_path=profile)
         return cls.from_config(
             root,
             config,
@@ -157,7 +159,7 @@ class Familiar:
             labels=labels,
             memory_writer=writer,
             memory_writer_scheduler=scheduler,
-            defaults_modes_root=defaults_path.parent / "modes" if defaults_path else None,
+            defaults_modes_root=FamiliarFolder(defaults_path.parent).modes if defaults_path else None,
             tts_client=tts_client,
             transcriber=transcriber,
             clock=clock,
@@ -198,7 +200,7 @@ class Familiar:
             providers=self.providers,
             pre_processors=self.pre_processors,
             post_processors=self.post_processors,
-            modes_root=self.root / "modes",
+            modes_root=FamiliarFolder(self.root).modes,
             defaults_modes_root=self.defaults_modes_root,
             model=self.llm_clients["main_prose"],
             options=render_options(self.config),
@@ -321,7 +323,7 @@ def _distinct(clients: Iterable[Any]) -> Iterable[Any]:
     return {id(client): client for client in clients}.values()
 
 
-def _default_profile(root: Path) -> Path | None:
+def _default_profile(folder: FamiliarFolder) -> Path | None:
     """`_default/character.toml` beside the familiar, where there is one."""
-    profile = root.parent / "_default" / "character.toml"
+    profile = folder.profile.settings_file
     return profile if profile.exists() else None

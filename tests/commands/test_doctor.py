@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from familiar_connect.commands.doctor import run_checks
+from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.load import write_default_model
 from familiar_connect.memory.store import MemoryStore
-from familiar_connect.presets.store import FOLDER, PresetStore
+from familiar_connect.presets.store import PresetStore
 from tests.fakes.program import make_home
 
 
@@ -133,11 +134,11 @@ def test_a_platform_that_lacks_something_is_told_with_the_fix(tmp_path: Path, mo
 def test_a_preset_that_cannot_be_used_is_found(tmp_path: Path) -> None:
     """The one in force and those of channels."""
     root = make_home(tmp_path)
-    store = PresetStore(root / FOLDER)
+    store = PresetStore(FamiliarFolder(root).presets)
     store.import_bytes("Default", b'{"prompts": [{"identifier": "main", "content": "x"}]}')
     store.use("Default")
     sound = found(tmp_path, "preset")
-    (root / FOLDER / "Default.json").write_text("no preset", encoding="utf-8")
+    (FamiliarFolder(root).presets / "Default.json").write_text("no preset", encoding="utf-8")
     (root / "channels").mkdir(exist_ok=True)
     (root / "channels" / "42.toml").write_text('mode = "full_rp"\npreset = "Gone"\n', encoding="utf-8")
     said = [each.says for each in run_checks(tmp_path, None) if each.area == "preset" and each.state == "bad"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from familiar_connect.presets.store import FOLDER, PresetStore
+from familiar_connect.config.folders import FamiliarFolder
+from familiar_connect.presets.store import PresetStore
 from familiar_connect.slash.command import SlashContext
 from familiar_connect.slash.preset import MAX_LISTED, USAGE
 from familiar_connect.slash.registry import find_command
@@ -13,7 +14,7 @@ from tests.fakes.scripted_familiar import ANA, CHANNEL, ScriptedFamiliar, script
 
 
 def store_of(house: ScriptedFamiliar) -> PresetStore:
-    return PresetStore(house.familiar.root / FOLDER)
+    return PresetStore(FamiliarFolder(house.familiar.root).presets)
 
 
 def bring(house: ScriptedFamiliar, name: str, *nodes: str) -> None:

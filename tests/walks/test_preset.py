@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.llm.types import Capabilities
 from familiar_connect.observe.replay_store import hash_messages
-from familiar_connect.presets.store import FOLDER, PresetStore
+from familiar_connect.presets.store import PresetStore
 from familiar_connect.reply.prompt_replay import replay_messages
 from tests.fakes.scripted_familiar import CHANNEL, ScriptedFamiliar, scripted_familiar
 
@@ -32,7 +33,7 @@ def use_preset(root: Path, name: str = "tower", **settings: Any) -> None:
         ],
         **settings,
     }
-    PresetStore(root / FOLDER).import_bytes(name, json.dumps(raw).encode())
+    PresetStore(FamiliarFolder(root).presets).import_bytes(name, json.dumps(raw).encode())
 
 
 def settle(house: ScriptedFamiliar, **lines: str) -> None:
@@ -92,7 +93,7 @@ async def test_a_turn_with_a_preset_is_made_anew_byte_for_byte(
         await house.talk("second")
         replays = house.familiar.reply_path.replays
         records = [replays.load(trace_id) for trace_id in sorted(replays.ids())]
-        PresetStore(house.familiar.root / FOLDER).use_none()
+        PresetStore(FamiliarFolder(house.familiar.root).presets).use_none()
 
         assert [replay_messages(record) for record in records] == house.model.calls
         assert [hash_messages(call) for call in house.model.calls] == [record.messages_hash for record in records]

@@ -18,6 +18,7 @@ from familiar_connect.bootstrap.cards import CARD_FIELDS, CharacterCard, read_ca
 from familiar_connect.bootstrap.import_silly_tavern import import_silly_tavern_lorebook
 from familiar_connect.bootstrap.starter import new_familiar_root
 from familiar_connect.bootstrap.unpack_character import unpack_character
+from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.home import is_valid_familiar_id
 from familiar_connect.config.reference import starter_toml
 from familiar_connect.errors import CharacterCardError, LorebookImportError
@@ -88,7 +89,7 @@ def make_from_card(
     _remove_leftovers(root.parent)
     made = root.with_name(f".{temporary_name()}")
     try:
-        atomic_write(made / "character.toml", starter_toml(user_name=user_name))
+        atomic_write(FamiliarFolder(made).settings_file, starter_toml(user_name=user_name))
         outcome = _unpack(made, source, CardImportResult(root, is_new=True), overwrite=False)
         if _rename_into_place(made, root):
             return outcome
@@ -120,7 +121,7 @@ def _remove_leftovers(familiars: Path) -> None:
 
 def _unpack(place: Path, source: CardFile, outcome: CardImportResult, *, overwrite: bool) -> CardImportResult:
     """Character and lore of *source* into the familiar folder at *place*."""
-    store = MemoryStore(place / "memory", audit_dir=place / "audit")
+    store = MemoryStore(FamiliarFolder(place).memory, audit_dir=FamiliarFolder(place).audit)
     try:
         original = source.data if len(source.data) <= MAX_BINARY_BYTES else None
         if original is None:

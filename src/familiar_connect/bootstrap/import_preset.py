@@ -5,10 +5,11 @@ from __future__ import annotations
 import stat
 from pathlib import Path
 
+from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import PresetError
 from familiar_connect.presets.import_report import ImportReport
 from familiar_connect.presets.load import MAX_BYTES
-from familiar_connect.presets.store import FOLDER, SUFFIX, PresetStore
+from familiar_connect.presets.store import SUFFIX, PresetStore
 from familiar_connect.presets.types import PresetFidelity
 
 
@@ -24,7 +25,7 @@ def import_preset(
     if path.suffix.casefold() != SUFFIX:
         raise PresetError(f"{path}: a preset is a .json file; export it from SillyTavern as one")
     raw = _content(path)
-    store = PresetStore(familiar_root / FOLDER)
+    store = PresetStore(FamiliarFolder(familiar_root).presets)
     return store.import_bytes(name or path.stem, raw, overwrite=overwrite, fidelity=fidelity)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.home import familiar_root, is_valid_familiar_id
 from familiar_connect.config.reference import starter_toml
 from familiar_connect.errors import HomeError
@@ -56,8 +57,8 @@ def make_starter(home: Path, familiar_id: str, *, name: str | None = None, user_
         )
     made = root.with_name(f".{temporary_name()}")
     try:
-        atomic_write(made / "character.toml", starter_toml(user_name=user_name))
-        store = MemoryStore(made / "memory", audit_dir=made / "audit")
+        atomic_write(FamiliarFolder(made).settings_file, starter_toml(user_name=user_name))
+        store = MemoryStore(FamiliarFolder(made).memory, audit_dir=FamiliarFolder(made).audit)
         for stem, text in character_texts(name).items():
             store.write_file(f"self/{stem}.md", text, source=SOURCE)
         made.rename(root)

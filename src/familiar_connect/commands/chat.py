@@ -13,6 +13,7 @@ import click
 
 from familiar_connect.bootstrap.starter import STARTER_ID, STARTER_NAME, make_starter
 from familiar_connect.commands.common import familiar_from_env, familiar_option, home_of, profile_of
+from familiar_connect.config.folders import HomeFolder
 from familiar_connect.config.home import familiar_root, list_familiars, pick_familiar
 from familiar_connect.identity import Author, PrivacyLevel
 from familiar_connect.support.text import printable
@@ -49,7 +50,7 @@ def chat(ctx: click.Context, familiar_id: str | None, user_name: str | None, pla
         screen.note(f"Its files are plain text in {root}; memory/self/description.md says who it is.")
     root = familiar_root(home, pick_familiar(home, familiar_id))
     if not plain and not ctx.find_root().obj["verbose"]:
-        log_to_file(home / "cache" / "familiar.log")
+        log_to_file(HomeFolder(home).log_file)
     return asyncio.run(_chat(root, home, screen, user_name, greeting))
 
 
@@ -88,7 +89,7 @@ async def _chat(root: Path, home: Path, screen: Any, user_name: str | None, gree
 def _typed_lines(familiar: Any, user: Author, home: Path) -> Path | None:
     """Where typed lines are kept for the up arrow; nowhere for someone of whom nothing is kept."""
     private = familiar.stores.privacy.get(user) is PrivacyLevel.FULL
-    return None if private else home / "cache" / "chat-lines"
+    return None if private else HomeFolder(home).chat_lines
 
 
 def _busy(embedded: Any) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 import click
 
 from familiar_connect.commands.common import familiar_option, home_of, json_option, profile_of, root_of, say, say_json
+from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.errors import ConfigError, FamiliarError, ModelError
 
 CONNECT_EPILOG = """\b
@@ -74,7 +75,7 @@ def connect(
     if to is not None and url is not None:
         raise ConfigError(f"--to {to} and --url each name an address: give one of them")
     home, root = home_of(ctx), root_of(ctx, familiar_id)
-    path = root / "character.toml"
+    path = FamiliarFolder(root).settings_file
     if to is None and url is None:
         to = click.prompt("Which endpoint", type=click.Choice([*KNOWN_ENDPOINTS, OTHER]), default="openrouter")
     if to == "embedded":
@@ -88,7 +89,7 @@ def connect(
         raise FamiliarError(f"{str(error).rstrip('.')}. Nothing was written.") from error
     if new_key and target.key_env:
         Secrets(home).put(target.key_env, new_key)
-        say(f"The key is in {home / 'secrets.env'} as {target.key_env}, readable by you alone.")
+        say(f"The key is in {HomeFolder(home).secrets_file} as {target.key_env}, readable by you alone.")
     base_url = None if to == "openrouter" else target.address
     write_default_model(path, model=target.model, base_url=base_url, api_key_env=target.key_env)
     say(f"{path}: every slot that names no model of its own now uses {target.model}.")
@@ -183,7 +184,7 @@ def _new_key(target: ConnectTarget, home: Path, *, test: bool) -> str | None:
 
 
 def _ask_key(target: ConnectTarget, home: Path) -> str:
-    return _ask(f"Key for {target.address} (kept in {home / 'secrets.env'})", _key, hide_input=True)
+    return _ask(f"Key for {target.address} (kept in {HomeFolder(home).secrets_file})", _key, hide_input=True)
 
 
 def _side_calls() -> str:
@@ -233,7 +234,7 @@ def show(ctx: click.Context, familiar_id: str | None, as_json: bool, changed: bo
     from familiar_connect.config.load import default_settings, explain_character_config
 
     root = root_of(ctx, familiar_id)
-    settings = explain_character_config(root / "character.toml", defaults_path=profile_of(home_of(ctx)))
+    settings = explain_character_config(FamiliarFolder(root).settings_file, defaults_path=profile_of(home_of(ctx)))
     if changed:
         usual = {each.key: each.value for each in default_settings()}
         settings = [each for each in settings if each.source != "default" and each.value != usual.get(each.key)]
@@ -269,11 +270,11 @@ def settings_problems(root: Path, defaults_path: Path | None) -> list[str]:
     from familiar_connect.subscriptions import SubscriptionRegistry
 
     looks: list[Callable[[], object]] = [
-        lambda: load_character_config(root / "character.toml", defaults_path=defaults_path),
-        lambda: SubscriptionRegistry(root / "subscriptions.toml"),
-        lambda: PrivacyRegistry(root / "privacy.toml"),
+        lambda: load_character_config(FamiliarFolder(root).settings_file, defaults_path=defaults_path),
+        lambda: SubscriptionRegistry(FamiliarFolder(root).subscriptions_file),
+        lambda: PrivacyRegistry(FamiliarFolder(root).privacy_file),
     ]
-    looks += [partial(load_channel_config, sidecar) for sidecar in sorted((root / "channels").glob("*.toml"))]
+    looks += [partial(load_channel_config, sidecar) for sidecar in FamiliarFolder(root).channel_files()]
     problems: list[str] = []
     for look in looks:
         try:

@@ -18,14 +18,13 @@ import click
 from familiar_connect.commands.common import familiar_option, home_of, json_option, profile_of, say, say_json
 from familiar_connect.commands.connect_config import settings_problems
 from familiar_connect.commands.doctor_checks import DoctorFinding, check_documents, check_platforms, check_presets
+from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.home import familiar_root, list_familiars, pick_familiar
 from familiar_connect.errors import FamiliarError
 
 LEAST_FREE_BYTES = 200 * 1024 * 1024
 CONNECT_TIMEOUT_S = 1.0
 """How long a server on this computer may take to open its door."""
-FOLDERS = ("memory", "channels", "modes")
-"""What a familiar cannot start without being able to use."""
 
 
 @click.command()
@@ -90,8 +89,10 @@ def _run_check(area: str, look: Callable[[], Iterable[DoctorFinding]]) -> Iterat
 
 
 def _folders(root: Path) -> Iterator[DoctorFinding]:
-    for name in FOLDERS:
-        folder = root / name
+    """What a familiar cannot start without being able to use."""
+    own = FamiliarFolder(root)
+    for folder in (own.memory, own.channels, own.modes):
+        name = folder.name
         if not folder.exists():
             continue
         if not folder.is_dir():
@@ -143,7 +144,7 @@ def _models(root: Path, home: Path, *, ask_models: bool) -> Iterator[DoctorFindi
     from familiar_connect.config import load_character_config
     from familiar_connect.config.secrets import Secrets
 
-    config = load_character_config(root / "character.toml", defaults_path=profile_of(home))
+    config = load_character_config(FamiliarFolder(root).settings_file, defaults_path=profile_of(home))
     secrets = Secrets(home)
     by_model: dict[tuple[str, str | None, str | None], list[str]] = {}
     for slot, each in sorted(config.llm.items()):
@@ -197,7 +198,7 @@ async def _ask(model: str, address: str, key: str | None, variable: str | None) 
 
 
 def _history(root: Path) -> DoctorFinding:
-    path = root / "history.db"
+    path = FamiliarFolder(root).history_db
     if not path.exists():
         return DoctorFinding("history", "ok", "nothing said yet")
     return _check_one("history", lambda: _read_history(path, root.name))
@@ -220,7 +221,7 @@ def _ledger(root: Path) -> Iterator[DoctorFinding]:
     """The past turns that `inspect` and `metrics` read; nothing is said of sound ones."""
     from familiar_connect.observe.ledger import SQLiteCollector
 
-    path = root / "metrics.db"
+    path = FamiliarFolder(root).metrics_db
     problem = SQLiteCollector(path).problem() if path.exists() else None
     if problem:
         says = f"{path} cannot be read ({problem}): move it away, a new one is made; nothing said is lost with it"
@@ -230,7 +231,7 @@ def _ledger(root: Path) -> Iterator[DoctorFinding]:
 def _memory(root: Path) -> Iterator[DoctorFinding]:
     from familiar_connect.memory.store import MemoryStore, MemoryStoreError
 
-    folder = root / "memory"
+    folder = FamiliarFolder(root).memory
     if folder.exists() and not folder.is_dir():
         return
     if not folder.is_dir():
@@ -258,9 +259,9 @@ def _pending(root: Path) -> Iterator[DoctorFinding]:
     from familiar_connect.memory.maintenance.review import Review
     from familiar_connect.memory.store import MemoryStore
 
-    if not (root / "memory").is_dir():
+    if not FamiliarFolder(root).memory.is_dir():
         return
-    waiting = Review(MemoryStore(root / "memory", audit_dir=root / "audit")).list()
+    waiting = Review(MemoryStore(FamiliarFolder(root).memory, audit_dir=FamiliarFolder(root).audit)).list()
     kinds = {"proposal": "proposals", "quarantine": "batches the memory writer gave up on", "broken": "unreadable ones"}
     counts = {says: sum(pending.kind == kind for pending in waiting) for kind, says in kinds.items()}
     if waiting:
@@ -273,12 +274,12 @@ def _embedder(root: Path, home: Path) -> DoctorFinding:
     from familiar_connect.config import load_character_config
     from familiar_connect.memory.index.indexing_store import choose_embedder
 
-    config = load_character_config(root / "character.toml", defaults_path=profile_of(home))
+    config = load_character_config(FamiliarFolder(root).settings_file, defaults_path=profile_of(home))
     return DoctorFinding("search", "ok", choose_embedder(config.embedder)[1])
 
 
 def _index(root: Path) -> DoctorFinding:
-    index = root / "memory" / ".index"
+    index = FamiliarFolder(root).index
     if not index.is_dir():
         return DoctorFinding("index", "ok", "none yet: it is made while a chat runs, or by `familiar memory reindex`")
     size = sum(file.stat().st_size for file in index.rglob("*") if file.is_file())

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from familiar_connect.commands.common import profile_of
+from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.home import profile_path
 from familiar_connect.errors import FamiliarError, PresetError
 
@@ -30,7 +31,7 @@ def check_platforms(root: Path, home: Path) -> Iterator[DoctorFinding]:
     from familiar_connect.config import load_character_config
     from familiar_connect.config.secrets import Secrets
 
-    config = load_character_config(root / "character.toml", defaults_path=profile_of(home))
+    config = load_character_config(FamiliarFolder(root).settings_file, defaults_path=profile_of(home))
     secrets = Secrets(home)
     wanted = {"discord": secrets.get("DISCORD_BOT") is not None, "twitch": config.twitch.channel is not None}
     for name in LIBRARIES:
@@ -49,8 +50,8 @@ def platforms_of(root: Path) -> list[str]:
     from familiar_connect.config import load_character_config
     from familiar_connect.config.secrets import Secrets
 
-    home = root.parent.parent
-    config = load_character_config(root / "character.toml", defaults_path=profile_path(home))
+    home = FamiliarFolder(root).home.root
+    config = load_character_config(FamiliarFolder(root).settings_file, defaults_path=profile_path(home))
     secrets = Secrets(home)
     return [name for name in LIBRARIES if why_not_set_up(name, config, root, home=home, secrets=secrets) is None]
 
@@ -59,10 +60,10 @@ def check_presets(root: Path) -> Iterator[DoctorFinding]:
     """The preset in force, and those that channels choose for themselves."""
     from familiar_connect.presets.import_report import pluralize
     from familiar_connect.presets.prompt_order import nodes_of
-    from familiar_connect.presets.store import FOLDER, PresetStore
+    from familiar_connect.presets.store import PresetStore
     from familiar_connect.presets.types import PresetFidelity
 
-    store = PresetStore(root / FOLDER)
+    store = PresetStore(FamiliarFolder(root).presets)
     name = store.active()
     if name is None:
         count = len(store.names())
@@ -81,14 +82,14 @@ def check_presets(root: Path) -> Iterator[DoctorFinding]:
             store.get(chosen)
         except PresetError as error:
             fix = f"`familiar preset use NAME --channel {channel_id}` chooses another"
-            yield DoctorFinding("preset", "bad", f"{root / 'channels' / f'{channel_id}.toml'}: {error}; {fix}")
+            yield DoctorFinding("preset", "bad", f"{FamiliarFolder(root).channel_file(channel_id)}: {error}; {fix}")
 
 
 def _channel_presets(root: Path) -> Iterator[tuple[int, str]]:
     """Channels with a preset of their own; settings that cannot be read are told of elsewhere."""
     from familiar_connect.config.load import load_channel_config
 
-    for path in sorted((root / "channels").glob("*.toml")):
+    for path in FamiliarFolder(root).channel_files():
         if not path.stem.isascii() or not path.stem.isdigit():
             continue
         try:
@@ -101,9 +102,9 @@ def _channel_presets(root: Path) -> Iterator[tuple[int, str]]:
 
 def active_preset(root: Path) -> str | None:
     """The name of the preset in force."""
-    from familiar_connect.presets.store import FOLDER, PresetStore
+    from familiar_connect.presets.store import PresetStore
 
-    return PresetStore(root / FOLDER).active()
+    return PresetStore(FamiliarFolder(root).presets).active()
 
 
 def check_documents(root: Path) -> Iterator[DoctorFinding]:
@@ -111,13 +112,14 @@ def check_documents(root: Path) -> Iterator[DoctorFinding]:
     from familiar_connect.context.providers.documents import FOLDER
     from familiar_connect.memory.store import MemoryStore
 
-    folder = root / "memory" / FOLDER
-    files = MemoryStore(root / "memory").glob(f"{FOLDER}*.md") if folder.is_dir() else []
+    own = FamiliarFolder(root)
+    folder = own.memory / FOLDER
+    files = MemoryStore(own.memory).glob(f"{FOLDER}*.md") if folder.is_dir() else []
     if not files:
         yield DoctorFinding("documents", "ok", "none: `familiar import document FILE` brings one in")
         return
-    size = sum((root / "memory" / path).stat().st_size for path in files)
-    searched = (root / "memory" / ".index").is_dir()
+    size = sum((own.memory / path).stat().st_size for path in files)
+    searched = own.index.is_dir()
     says = f"{len(files)} in {folder}, {size / 1e3:.1f} kB"
     if not searched:
         yield DoctorFinding("documents", "warn", f"{says}, not searched yet: `familiar memory reindex` makes the index")

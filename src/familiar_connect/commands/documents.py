@@ -9,6 +9,7 @@ import click
 
 from familiar_connect.bootstrap.import_document import ImportedDocument, import_document
 from familiar_connect.commands.common import familiar_option, json_option, root_of, say, say_json
+from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import FamiliarError
 from familiar_connect.memory.store import MemoryStore
 
@@ -45,7 +46,7 @@ def import_documents(
     if title is not None and len(files) > 1:
         raise click.UsageError("--title names one document: import the others by themselves")
     root = root_of(ctx, familiar_id)
-    store = MemoryStore(root / "memory", audit_dir=root / "audit")
+    store = MemoryStore(FamiliarFolder(root).memory, audit_dir=FamiliarFolder(root).audit)
     taken: list[ImportedDocument] = []
     errors: list[str] = []
     try:

@@ -10,6 +10,7 @@ import click
 from familiar_connect.bootstrap.starter import STARTER_ID, make_starter
 from familiar_connect.commands.common import home_of, json_option, say, say_json
 from familiar_connect.commands.doctor_checks import active_preset, platforms_of
+from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.config.home import list_familiars
 from familiar_connect.config.secrets import command_name
 from familiar_connect.errors import FamiliarError
@@ -105,7 +106,7 @@ def _has(extensions: Any, key: str) -> bool:
 def list_(ctx: click.Context, as_json: bool) -> None:
     """List the familiars of this home: their model, how much was said, platforms and preset."""
     home = home_of(ctx)
-    rows = [_facts(home / "familiars" / name) for name in list_familiars(home)]
+    rows = [_facts(HomeFolder(home).familiar(name).root) for name in list_familiars(home)]
     if as_json:
         say_json({"home": str(home), "familiars": rows})
         return
@@ -130,9 +131,11 @@ def _facts(root: Path) -> dict[str, Any]:
     facts: dict[str, Any] = {"id": root.name, "name": root.name, "model": "?", "turns": 0, "problem": None}
     facts |= {"platforms": [], "preset": None}
     try:
-        if (root / "memory").is_dir():
-            facts["name"] = persona_name(MemoryStore(root / "memory"), root.name)
-        config = load_character_config(root / "character.toml", defaults_path=profile_path(root.parent.parent))
+        if FamiliarFolder(root).memory.is_dir():
+            facts["name"] = persona_name(MemoryStore(FamiliarFolder(root).memory), root.name)
+        config = load_character_config(
+            FamiliarFolder(root).settings_file, defaults_path=profile_path(FamiliarFolder(root).home.root)
+        )
         facts["model"] = config.llm["main_prose"].model
         facts |= {"platforms": platforms_of(root), "preset": active_preset(root)}
     except FamiliarError as error:
@@ -148,9 +151,9 @@ def _turns(root: Path) -> int:
     """How much was said, whatever ails the settings."""
     from familiar_connect.history.store import HistoryStore
 
-    if not (root / "history.db").exists():
+    if not FamiliarFolder(root).history_db.exists():
         return 0
-    store = HistoryStore(root / "history.db")
+    store = HistoryStore(FamiliarFolder(root).history_db)
     try:
         return store.count(familiar_id=root.name)
     finally:

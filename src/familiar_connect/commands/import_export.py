@@ -10,6 +10,7 @@ import click
 
 from familiar_connect.commands.common import familiar_option, home_of, root_of, say, say_json
 from familiar_connect.commands.lazy_group import CommandTable, LazyGroup
+from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import HomeError
 
 IMPORTS: CommandTable = {
@@ -59,9 +60,9 @@ def export_card_command(ctx: click.Context, familiar_id: str | None, output: Pat
     chosen: Any = form or (ending if ending in get_args(CardFormat) else usual)
     if form is None and ending and ending not in FORMATS:
         raise click.UsageError(f"a card is not written as .{ending}: name a .png, .json or .charx file")
-    if not (root / "memory" / "self").is_dir():
+    if not FamiliarFolder(root).character.is_dir():
         raise HomeError(f"{root} has no character: memory/self is missing")
-    store = MemoryStore(root / "memory")
+    store = MemoryStore(FamiliarFolder(root).memory)
     if to_screen:
         if chosen != "json":
             raise click.UsageError("only JSON goes to the screen: leave out --format, or name a file")

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from familiar_connect.commands.common import MOST_TURNS, familiar_option, json_option, root_of, say, say_json
+from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import HomeError
 
 EPILOG = """\b
@@ -49,8 +50,8 @@ def inspect(
     trace = collector.trace(turn) if turn else collector.last_trace(root.name)
     if trace is None:
         raise HomeError(explain_missing_turn(root, turn))
-    record = ReplayStore(root / "traces").find(trace.trace_id)
-    latest = LastContextCache(channels_root=root / "channels").get(channel_id=trace.channel_id)
+    record = ReplayStore(FamiliarFolder(root).traces).find(trace.trace_id)
+    latest = LastContextCache(channels_root=FamiliarFolder(root).channels).get(channel_id=trace.channel_id)
     page = prompt_page(trace.trace_id, latest, record)
     if as_json:
         say_json(turn_as_json(trace, record, page))
@@ -62,11 +63,13 @@ def explain_missing_turn(root: Path, turn: str | None) -> str:
     """Why there is no such turn to show."""
     if turn:
         return f"{root.name} has no turn {turn!r}: `familiar inspect --list` shows the latest"
-    return f"{root / 'metrics.db'} holds no turn yet: talk first with `familiar chat --familiar {root.name}`"
+    return (
+        f"{FamiliarFolder(root).metrics_db} holds no turn yet: talk first with `familiar chat --familiar {root.name}`"
+    )
 
 
 def _metrics(root: Path) -> Path:
-    path = root / "metrics.db"
+    path = FamiliarFolder(root).metrics_db
     if not path.exists():
         raise HomeError(f"{path} is not there yet: talk first with `familiar chat --familiar {root.name}`")
     return path

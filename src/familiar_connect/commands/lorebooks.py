@@ -13,6 +13,7 @@ from familiar_connect.bootstrap.export_silly_tavern import DEFAULT_FOLDER, expor
 from familiar_connect.bootstrap.import_silly_tavern import DEFAULT_TARGET, ImportResult, import_book
 from familiar_connect.bootstrap.lorebook_files.books import read_book
 from familiar_connect.commands.common import familiar_option, json_option, progress_bar, root_of, say, say_json
+from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import HomeError
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.support.files import atomic_write
@@ -112,7 +113,7 @@ def _report(result: ImportResult, folder: str, familiar_id: str) -> None:
 @contextmanager
 def _memory(root: Path) -> Iterator[MemoryStore]:
     """The memory of a familiar, made when it has none yet."""
-    store = MemoryStore(root / "memory", audit_dir=root / "audit")
+    store = MemoryStore(FamiliarFolder(root).memory, audit_dir=FamiliarFolder(root).audit)
     assert store.audit is not None
     with closing(store.audit):
         yield store

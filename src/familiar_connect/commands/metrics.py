@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from familiar_connect.commands.common import MOST_TURNS, familiar_option, json_option, root_of, say, say_json
+from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import HomeError
 
 EPILOG = """\b
@@ -41,7 +42,7 @@ def metrics(
     from familiar_connect.observe.ledger import SQLiteCollector
 
     root = root_of(ctx, familiar_id)
-    path = root / "metrics.db"
+    path = FamiliarFolder(root).metrics_db
     if not path.exists():
         raise HomeError(f"{path} is not there yet: talk first with `familiar chat --familiar {root.name}`")
     traces = SQLiteCollector(path).recent_traces(familiar_id=root.name, limit=last)

@@ -12,12 +12,13 @@ import click
 from familiar_connect.bootstrap.import_preset import import_preset as keep_preset
 from familiar_connect.channel_config import ChannelConfigStore
 from familiar_connect.commands.common import familiar_option, home_of, json_option, profile_of, root_of, say, say_json
+from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.load import load_character_config
 from familiar_connect.config.secrets import command_name
 from familiar_connect.errors import ConfigError, PresetError
 from familiar_connect.presets.import_report import ImportReport, pluralize, report_on
 from familiar_connect.presets.prompt_order import find_node, nodes_of
-from familiar_connect.presets.store import FOLDER, PresetStore
+from familiar_connect.presets.store import PresetStore
 from familiar_connect.presets.types import Preset, PresetFidelity, PresetNode
 
 EPILOG = """\b
@@ -251,21 +252,21 @@ def delete(ctx: click.Context, name: str, yes: bool, familiar_id: str | None, as
     if as_json:
         say_json({"deleted": found, "active": active})
     else:
-        say(f"{found} is deleted; its file is kept in {FOLDER}/.versions. In force: {active or 'none'}.")
+        say(f"{found} is deleted; its file is kept in presets/.versions. In force: {active or 'none'}.")
     return 0
 
 
 def _opened(ctx: click.Context, familiar_id: str | None) -> tuple[Path, PresetStore]:
     root = root_of(ctx, familiar_id)
-    return root, PresetStore(root / FOLDER)
+    return root, PresetStore(FamiliarFolder(root).presets)
 
 
 def _in_channel(ctx: click.Context, root: Path, channel_id: int, name: str | None, *, as_json: bool) -> None:
     """Write a channel's own choice into its settings, and say so."""
-    config = load_character_config(root / "character.toml", defaults_path=profile_of(home_of(ctx)))
-    channels = ChannelConfigStore(root=root / "channels", character=config)
+    config = load_character_config(FamiliarFolder(root).settings_file, defaults_path=profile_of(home_of(ctx)))
+    channels = ChannelConfigStore(root=FamiliarFolder(root).channels, character=config)
     channels.set_preset(channel_id, name)
-    file = root / "channels" / f"{channel_id}.toml"
+    file = FamiliarFolder(root).channel_file(channel_id)
     if as_json:
         say_json({"channel": channel_id, "preset": name, "file": str(file)})
         return
@@ -285,7 +286,7 @@ def _fidelity(ctx: click.Context, root: Path, given: str | None) -> PresetFideli
     if given is not None:
         return PresetFidelity(given)
     with suppress(ConfigError):
-        config = load_character_config(root / "character.toml", defaults_path=profile_of(home_of(ctx)))
+        config = load_character_config(FamiliarFolder(root).settings_file, defaults_path=profile_of(home_of(ctx)))
         return PresetFidelity(config.preset_fidelity)
     return PresetFidelity.with_memory
 

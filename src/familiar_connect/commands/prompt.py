@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from familiar_connect.commands.common import familiar_option, home_of, json_option, profile_of, root_of, say, say_json
+from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import ConfigError, PresetError
 
 if TYPE_CHECKING:
@@ -144,13 +145,13 @@ def _check_alter(wanted: str | None, alters: Sequence[str]) -> None:
 def _preset_name(copy: Path, wanted: str | None) -> str | None:
     """The preset that is meant, brought into the copy where it is a file."""
     from familiar_connect.bootstrap.import_preset import import_preset
-    from familiar_connect.presets.store import FOLDER, PresetStore
+    from familiar_connect.presets.store import PresetStore
 
     if wanted is None or wanted == "none":
         return wanted
     if Path(wanted).suffix.casefold() == ".json":
         return import_preset(Path(wanted), copy, overwrite=True).name
-    store = PresetStore(copy / FOLDER)
+    store = PresetStore(FamiliarFolder(copy).presets)
     try:
         return store.find(wanted)
     except PresetError as error:

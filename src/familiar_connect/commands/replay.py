@@ -12,6 +12,7 @@ import click
 from familiar_connect.commands.common import familiar_option, home_of, json_option, profile_of, root_of, say, say_json
 from familiar_connect.commands.inspect import explain_missing_turn
 from familiar_connect.commands.prompt import format_message
+from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import HomeError
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def replay(
     if as_sent and today:
         raise click.UsageError("--as-sent and --today each leave out what the other shows: choose one, or neither")
     root = root_of(ctx, familiar_id)
-    store = ReplayStore(root / "traces")
+    store = ReplayStore(FamiliarFolder(root).traces)
     turn = turn or next(iter(store.ids()), None)
     if turn is None:
         raise HomeError(explain_missing_turn(root, None))

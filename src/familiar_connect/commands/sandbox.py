@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from familiar_connect.config import CharacterConfig, load_character_config
+from familiar_connect.config.folders import LAST_CONTEXT_SUFFIX, FamiliarFolder
 from familiar_connect.config.llm import SLOT_TEMPERATURES
 from familiar_connect.context.types import PipelineOutput
 from familiar_connect.errors import FamiliarError, HomeError, ModelError
@@ -25,8 +26,8 @@ from familiar_connect.support.aio import off_loop
 from familiar_connect.support.clock import Clock
 
 MAIN_SLOT = "main_prose"
-NOT_COPIED = ("traces", "metrics.db*", "audit", "*.lock", "*-shm", "*.last-context.md")
-"""What a prompt is not made of."""
+NOT_COPIED = ("*.lock", "*-shm", f"*{LAST_CONTEXT_SUFFIX}")
+"""What a prompt is not made of, besides the ledger, the replays and the audit log."""
 COPIES = 3
 """How often a database that changes meanwhile is copied anew."""
 INDEX_READY_S = 30.0
@@ -61,7 +62,7 @@ async def open_sandbox(
     *capabilities* go over what is known of *model*, or of the familiar's own model.
     """
     with tempfile.TemporaryDirectory(prefix="familiar-") as folder:
-        config = await off_loop(load_character_config, root / "character.toml", defaults_path=profile)
+        config = await off_loop(load_character_config, FamiliarFolder(root).settings_file, defaults_path=profile)
         copy = await off_loop(copy_familiar, root, Path(folder))
         config = changed(config) if changed is not None else config
         familiar = Familiar.from_config(
@@ -91,25 +92,26 @@ def stand_in_models(config: CharacterConfig, model: str | None, over: Mapping[st
 
 def copy_familiar(root: Path, folder: Path) -> Path:
     """A copy of the familiar's folder, without what no prompt is made of."""
-    copy = folder / root.name
+    copy, there = folder / root.name, FamiliarFolder(root)
+    left_out = (there.traces.name, there.audit.name, f"{there.metrics_db.name}*", f"{there.history_db.name}*")
     try:
-        shutil.copytree(root, copy, symlinks=True, ignore=shutil.ignore_patterns(*NOT_COPIED, "history.db*"))
-        _copy_history(root, copy)
+        shutil.copytree(root, copy, symlinks=True, ignore=shutil.ignore_patterns(*NOT_COPIED, *left_out))
+        _copy_history(there, FamiliarFolder(copy))
     except (OSError, shutil.Error) as error:
         raise HomeError(f"{root}: cannot be copied to be looked at ({type(error).__name__}: {error})") from error
     return copy
 
 
-def _copy_history(root: Path, copy: Path) -> None:
+def _copy_history(there: FamiliarFolder, copy: FamiliarFolder) -> None:
     """The history with what is not yet merged into it, both of one moment."""
-    names = ("history.db-wal", "history.db")
+    pairs = ((there.history_wal, copy.history_wal), (there.history_db, copy.history_db))
     for _ in range(COPIES):
-        before = [_stamp(root / name) for name in names]
-        for name in names:
-            (copy / name).unlink(missing_ok=True)
-            if (root / name).exists():
-                shutil.copyfile(root / name, copy / name)
-        if before == [_stamp(root / name) for name in names]:
+        before = [_stamp(path) for path, _ in pairs]
+        for path, target in pairs:
+            target.unlink(missing_ok=True)
+            if path.exists():
+                shutil.copyfile(path, target)
+        if before == [_stamp(path) for path, _ in pairs]:
             return
 
 

@@ -7,15 +7,13 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.config.secrets import FAMILIAR_VARIABLE, Secrets, expand_folder, home_from_environment
 from familiar_connect.config.toml import format_value
 from familiar_connect.errors import HomeError
 
 DEFAULT_FAMILIAR_ID = "default"
 """Taken when several are there and nobody says which."""
-
-PROFILE_NAME = "_default"
-"""Folder beside the familiars whose settings lie under everyone's."""
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))}
@@ -34,18 +32,18 @@ def familiar_root(home: Path, familiar_id: str) -> Path:
     """Folder of one familiar, whether or not it exists."""
     if familiar_id in ("", ".", "..") or any(mark in familiar_id for mark in "/\\\0:"):
         raise HomeError(f"{format_value(familiar_id)} cannot name a familiar; use letters, digits, - and _")
-    return Path(home) / "familiars" / familiar_id
+    return HomeFolder(Path(home)).familiar(familiar_id).root
 
 
 def profile_path(home: Path) -> Path | None:
     """The `character.toml` that lies under every familiar's own, if this home has one."""
-    path = Path(home) / "familiars" / PROFILE_NAME / "character.toml"
+    path = HomeFolder(Path(home)).profile.settings_file
     return path if path.exists() else None
 
 
 def list_familiars(home: Path) -> list[str]:
     """The familiars of this home, by name."""
-    folder = Path(home) / "familiars"
+    folder = HomeFolder(Path(home)).familiars
     try:
         return sorted(entry.name for entry in folder.iterdir() if entry.name[0] not in "_." and entry.is_dir())
     except FileNotFoundError:
@@ -77,7 +75,8 @@ def pick_familiar(home: Path, wanted: str | None = None, *, environ: Mapping[str
 
 def _last_used(root: Path) -> float:
     """When the familiar last heard or said something; its folder's own time where it never did."""
-    times = [path.stat().st_mtime for path in (root / "history.db", root / "history.db-wal") if path.exists()]
+    folder = FamiliarFolder(root)
+    times = [path.stat().st_mtime for path in (folder.history_db, folder.history_wal) if path.exists()]
     return max(times, default=0.0)
 
 

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from familiar_connect.config.folders import HomeFolder
 from familiar_connect.config.toml import read_text, write_text
 from familiar_connect.errors import ConfigError, HomeError
 
@@ -20,7 +21,6 @@ COMMAND_VARIABLE = "FAMILIAR_COMMAND"
 """Set by the launcher, so that advice names the command that was typed."""
 HOME_VARIABLE = "FAMILIAR_HOME"
 FAMILIAR_VARIABLE = "FAMILIAR_ID"
-SECRETS_FILE = "secrets.env"
 APP_NAME = "familiar-connect"
 
 ENVIRONMENT: dict[str, str] = {
@@ -69,7 +69,7 @@ def home_from_environment(*, cwd: Path | None = None, environ: Mapping[str, str]
     if named:
         return expand_folder(named)
     nearby = (cwd or Path.cwd()) / "data"
-    if (nearby / "familiars").is_dir():
+    if HomeFolder(nearby).familiars.is_dir():
         return nearby.absolute()
     from platformdirs import user_data_path
 
@@ -93,7 +93,7 @@ class Secrets:
     """The secrets of one home. Nothing is kept in memory: each look reads anew."""
 
     def __init__(self, home: Path | None, *, environ: Mapping[str, str] | None = None) -> None:
-        self._file = None if home is None else Path(home) / SECRETS_FILE
+        self._file = None if home is None else HomeFolder(Path(home)).secrets_file
         self._environ = environ
 
     def __repr__(self) -> str:

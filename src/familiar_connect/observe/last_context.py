@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
 
+from familiar_connect.config.folders import last_context_file
 from familiar_connect.llm.types import Message
 from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.support.files import atomic_write
@@ -60,7 +61,7 @@ class LastContextCache:
             return None
 
     def _path(self, channel_id: int) -> Path:
-        return self._root / f"{int(channel_id)}.last-context.md"
+        return last_context_file(self._root, channel_id)
 
 
 def page_of(messages: Sequence[Message], *, header: str, notes: str | None = None) -> bytes:

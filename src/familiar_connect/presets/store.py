@@ -27,8 +27,6 @@ from familiar_connect.presets.prompt_order import find_node, nodes_of
 from familiar_connect.presets.types import OrderEntry, Preset, PresetFidelity, PresetNode
 from familiar_connect.support.files import atomic_write, open_locked
 
-FOLDER = "presets"
-"""Where presets lie in a familiar's folder."""
 SUFFIX = ".json"
 STATE_NAME = ".state.json"
 LOCK_NAME = ".lock"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.context.providers.mode_instructions import resolve_mode_default
 from familiar_connect.familiar import Familiar
@@ -43,7 +44,7 @@ async def backdrop_form(ctx: SlashContext, familiar: Familiar) -> SlashForm:
     config = await off_loop(familiar.channel_configs.get, ctx.channel_id)
     default = await off_loop(
         resolve_mode_default,
-        modes_root=familiar.root / "modes",
+        modes_root=FamiliarFolder(familiar.root).modes,
         mode=config.mode,
         defaults_modes_root=familiar.defaults_modes_root,
     )

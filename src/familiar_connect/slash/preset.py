@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import FamiliarError
 from familiar_connect.familiar import Familiar
 from familiar_connect.presets.prompt_order import find_node, nodes_of
-from familiar_connect.presets.store import FOLDER, PresetStore
+from familiar_connect.presets.store import PresetStore
 from familiar_connect.presets.types import PresetFidelity
 from familiar_connect.slash.command import SlashCommand, SlashContext, SlashOption, SlashReply
 from familiar_connect.support.aio import off_loop
@@ -20,7 +21,7 @@ async def run_preset(ctx: SlashContext, familiar: Familiar) -> SlashReply:
 
 
 def _answer(ctx: SlashContext, familiar: Familiar) -> str:
-    store = PresetStore(familiar.root / FOLDER)
+    store = PresetStore(FamiliarFolder(familiar.root).presets)
     verb, _, rest = ctx.words.strip().partition(" ")
     rest = rest.strip()
     try:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from familiar_connect.config import CharacterConfig
+from familiar_connect.config.folders import index_folder
 from familiar_connect.context.providers.character import persona_name
 from familiar_connect.context.providers.content_search.mentions import load_aliases
 from familiar_connect.memory.index.indexing_store import Indexer, IndexingMemoryStore, choose_embedder
@@ -45,7 +46,7 @@ def build_memory_index(familiar_id: str, stores: Stores, config: CharacterConfig
     store = cast("IndexingMemoryStore", stores.memory)
     model, embedder = choose_embedder(config.embedder)
     name = str(getattr(model, "name", type(model).__name__))
-    folder = store.root / ".index"
+    folder = index_folder(store.root)
     files = turns = None
     if config.search_files:
         files = EmbeddingIndex(folder / INDEX_FILE, dim=model.dim, model_name=name)

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 
 from familiar_connect.chat.types import TurnSettings
 from familiar_connect.config import ChannelConfig, CharacterConfig
+from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.types import PromptOrder
 from familiar_connect.context.providers.character import persona_name
 from familiar_connect.conversation.channels import ChannelLabels
@@ -25,7 +26,7 @@ from familiar_connect.memory.store import MemoryStore
 from familiar_connect.observe.last_context import LastContextCache
 from familiar_connect.observe.ledger import SQLiteCollector
 from familiar_connect.observe.replay_store import ReplayStore
-from familiar_connect.presets.store import FOLDER, PresetStore
+from familiar_connect.presets.store import PresetStore
 from familiar_connect.reply.deliver import TextDeliveryRegistry
 from familiar_connect.reply.runner import PipelineFor, ReplyRunner
 from familiar_connect.reply.turn_inputs import TurnInputsLookup
@@ -138,7 +139,7 @@ def turn_settings(familiar_id: str, stores: Stores, config: CharacterConfig) -> 
 def build_turn_inputs(familiar_id: str, root: Path, stores: Stores, config: CharacterConfig) -> TurnInputsLookup:
     """What looks up a turn's preset and card."""
     return TurnInputsLookup(
-        presets=PresetStore(root / FOLDER),
+        presets=PresetStore(FamiliarFolder(root).presets),
         card=CardReader(stores.memory, familiar_id),
         fidelity=config.preset_fidelity,
         persona=config.user_persona,
@@ -157,9 +158,10 @@ def build_reply_path(
     clock: Clock,
 ) -> ReplyPath:
     deliveries = TextDeliveryRegistry()
-    last_context = LastContextCache(channels_root=root / "channels", clock=clock)
-    collector = SQLiteCollector(root / "metrics.db", flush_interval=1)  # other programs look at a turn once it is over
-    replays = ReplayStore(root / "traces")
+    last_context = LastContextCache(channels_root=FamiliarFolder(root).channels, clock=clock)
+    folder = FamiliarFolder(root)
+    collector = SQLiteCollector(folder.metrics_db, flush_interval=1)  # other programs look at a turn once it is over
+    replays = ReplayStore(folder.traces)
     witness = TurnRecorder(
         last_context=last_context, collector=collector, replays=replays, options=render_options(config)
     )

@@ -8,6 +8,7 @@ from typing import cast
 
 from familiar_connect.channel_config import ChannelConfigStore
 from familiar_connect.config import CharacterConfig
+from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.memory.conditioning import Conditioning
 from familiar_connect.memory.index.indexing_store import IndexingMemoryStore
@@ -33,13 +34,14 @@ class Stores:
 
 def build_stores(root: Path, config: CharacterConfig, clock: Clock) -> Stores:
     """Open everything; the history last, so that nothing stays open when another file is broken."""
-    for folder in ("channels", "modes"):
-        (root / folder).mkdir(parents=True, exist_ok=True)
-    memory = cast("MemoryStore", IndexingMemoryStore(MemoryStore(root / "memory", audit_dir=root / "audit")))
-    subscriptions = SubscriptionRegistry(root / "subscriptions.toml")
-    privacy = PrivacyRegistry(root / "privacy.toml")
-    channels = ChannelConfigStore(root=root / "channels", character=config)
-    history = HistoryStore(root / "history.db", clock=clock)
+    folder = FamiliarFolder(root)
+    for made in (folder.channels, folder.modes):
+        made.mkdir(parents=True, exist_ok=True)
+    memory = cast("MemoryStore", IndexingMemoryStore(MemoryStore(folder.memory, audit_dir=folder.audit)))
+    subscriptions = SubscriptionRegistry(folder.subscriptions_file)
+    privacy = PrivacyRegistry(folder.privacy_file)
+    channels = ChannelConfigStore(root=folder.channels, character=config)
+    history = HistoryStore(folder.history_db, clock=clock)
     short_term = ShortTermNotes(history, clock=clock, is_private=privacy.is_full)
     conditioning = Conditioning(history, familiar_id=root.name, clock=clock, is_private=privacy.is_full)
     return Stores(memory, history, subscriptions, privacy, channels, short_term, conditioning)

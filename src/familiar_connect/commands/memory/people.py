@@ -9,6 +9,7 @@ import click
 
 from familiar_connect.commands.common import familiar_option, home_of, json_option, say, say_json
 from familiar_connect.commands.memory.session import MemorySession, open_session
+from familiar_connect.config.folders import HomeFolder
 from familiar_connect.memory.maintenance.person_lookup import Person, find_person
 from familiar_connect.support.text import printable
 
@@ -50,7 +51,7 @@ def forget(
     from familiar_connect.memory.maintenance.forget_person import PersonEraser
 
     with open_session(ctx, familiar_id) as memory:
-        cache = home_of(ctx) / "cache"
+        cache = HomeFolder(home_of(ctx)).cache
         tell = _quiet if as_json else _progress
         forgetting = PersonEraser(
             memory.root,

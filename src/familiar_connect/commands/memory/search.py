@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from familiar_connect.commands.common import familiar_option, json_option, progress_bar, root_of, say, say_json
+from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import FamiliarError, HomeError
 
 if TYPE_CHECKING:
@@ -155,10 +156,10 @@ def stats(ctx: click.Context, familiar_id: str | None, as_json: bool) -> None:
     with _open_search(ctx, familiar_id) as memory:
         folders: dict[str, int] = {}
         total = 0
-        for path in _markdown(memory.root / "memory"):
+        for path in _markdown(FamiliarFolder(memory.root).memory):
             folder = path.parts[0] if len(path.parts) > 1 else "."
             folders[folder] = folders.get(folder, 0) + 1
-            total += (memory.root / "memory" / path).stat().st_size
+            total += (FamiliarFolder(memory.root).memory / path).stat().st_size
         facts = {
             "embedder": memory.model_name,
             "memory_files": sum(folders.values()),
@@ -186,15 +187,16 @@ def _open_search(ctx: click.Context, familiar_id: str | None) -> Iterator[Search
     from familiar_connect.privacy import PrivacyRegistry
 
     root = root_of(ctx, familiar_id)
-    store, model, privacy = MemoryStore(root / "memory"), _embedder(), PrivacyRegistry(root / "privacy.toml")
+    own = FamiliarFolder(root)
+    store, model, privacy = MemoryStore(own.memory), _embedder(), PrivacyRegistry(own.privacy_file)
     name = str(getattr(model, "name", type(model).__name__))
-    folder = root / "memory" / ".index"
+    folder = own.index
     with ExitStack() as stack:
         files = EmbeddingIndex(folder / INDEX_FILE, dim=model.dim, model_name=name)
         stack.callback(files.close)
         turns = None
-        if (root / "history.db").exists():
-            history = HistoryStore(root / "history.db")
+        if own.history_db.exists():
+            history = HistoryStore(own.history_db)
             stack.callback(history.close)
             turns = TurnIndex(
                 folder / TURNS_FILE,
@@ -297,7 +299,7 @@ def _sizes(memory: SearchSession) -> dict[str, Any]:
     """What the index holds and takes."""
     counts = memory.files.counts()
     units, conversations = memory.turns.counts() if memory.turns is not None else (0, 0)
-    folder = memory.root / "memory" / ".index"
+    folder = FamiliarFolder(memory.root).index
     return {
         "indexed_files": counts["files"],
         "chunks": counts["chunks"],

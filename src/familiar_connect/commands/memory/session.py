@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 
 from familiar_connect.commands.common import root_of
+from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import HomeError, MemoryStoreError
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.memory.audit import AuditLog
@@ -73,11 +74,12 @@ class MemorySession:
 def open_session(ctx: click.Context, familiar_id: str | None) -> Iterator[MemorySession]:
     """The stores of the familiar that is meant, closed at the end."""
     root = root_of(ctx, familiar_id)
-    if not (root / "memory").is_dir():
+    folder = FamiliarFolder(root)
+    if not folder.memory.is_dir():
         raise HomeError(f"{root.name} has no memory yet: talk first with `familiar chat --familiar {root.name}`")
-    store = MemoryStore(root / "memory", audit_dir=root / "audit")
+    store = MemoryStore(folder.memory, audit_dir=folder.audit)
     assert store.audit is not None
-    path = root / "history.db"
+    path = folder.history_db
     history = HistoryStore(path if path.exists() else ":memory:")
     try:
         yield MemorySession(root, store, store.audit, history)

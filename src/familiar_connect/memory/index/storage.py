@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from familiar_connect.config.folders import INDEX_NAME
 from familiar_connect.errors import FamiliarError
 from familiar_connect.support.sqlite import Database, Migration, Row, storable
 
@@ -32,7 +33,6 @@ FIRST_ROWS = 1_024
 MAX_FTS_HITS = 400
 """Enough to rank among; words that stand everywhere would bring thousands."""
 MAX_FTS_WORDS = 24
-IGNORED_FOLDER = ".index/"
 _SUFFIXES = ("", "-wal", "-shm", "-journal")
 
 _log = logging.getLogger(__name__)
@@ -280,16 +280,16 @@ def match_any(words: Iterable[str]) -> str:
 
 def keep_out_of_git(index_folder: Path) -> None:
     """Name the index folder in the memory folder's `.gitignore`; lines that are there stay."""
-    if f"{index_folder.name}/" != IGNORED_FOLDER:
+    if index_folder.name != INDEX_NAME:
         return
     path = index_folder.parent / ".gitignore"
     try:
         present = path.read_bytes() if path.exists() else b""
-        if any(line.strip() in (b".index/", b".index", b"/.index/", b"/.index") for line in present.splitlines()):
+        if any(line.strip().strip(b"/") == INDEX_NAME.encode() for line in present.splitlines()):
             return
         gap = b"" if not present or present.endswith(b"\n") else b"\n"
         with path.open("ab") as file:
-            file.write(gap + IGNORED_FOLDER.encode() + b"\n")
+            file.write(gap + f"{INDEX_NAME}/\n".encode())
     except OSError as exc:
         _log.warning("the index folder could not be named in .gitignore", extra={"path": str(path), "error": str(exc)})
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.memory.maintenance.mentions import Mention, mentions_of, without_parts
 from familiar_connect.memory.maintenance.person_lookup import Person
@@ -105,10 +106,10 @@ class PersonEraser:
         self._familiar_id = root.name
         self._store = store
         self._history = history
-        self._audit_folder = root / "audit"
+        self._audit_folder = FamiliarFolder(root).audit
         self._provenance = Provenance(self._audit_folder)
         self._review = Review(store, provenance=self._provenance)
-        self._replays = ReplayStore(root / "traces")
+        self._replays = ReplayStore(FamiliarFolder(root).traces)
         self._caches = caches
         self._progress = progress
 
@@ -225,13 +226,13 @@ class PersonEraser:
         return found
 
     def _pages_of(self, person: Person) -> list[Path]:
-        pages = sorted((self._root / "channels").glob("*.last-context.md"))
+        pages = FamiliarFolder(self._root).last_context_files()
         left = [self._audit_folder / name for name in _WRITER_FILES]
         return [path for path in (*pages, *left) if path.is_file() and _file_speaks_of(path, person)]
 
     def _cached_files(self, person: Person) -> list[Path]:
         """The search index, and what else is only a copy."""
-        caches = (self._root / "memory" / ".index", *self._caches(person))
+        caches = (FamiliarFolder(self._root).index, *self._caches(person))
         found = [file for cache in caches for file in (cache, *cache.rglob("*"))]
         return [file for file in found if file.is_file()]
 

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 
 from familiar_connect.chat.types import InboundMessage
+from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.platforms import TwitchConfig
 from familiar_connect.errors import ConfigError, SetupError
 from familiar_connect.familiar import Familiar
@@ -110,7 +111,7 @@ class TwitchPlatform:
         login = (self._settings.channel or "").lstrip("#@").lower()
         found = await speaker.find_user(login)
         if found is None or not found.user_id.isdigit():
-            path = self._familiar.root / "character.toml"
+            path = FamiliarFolder(self._familiar.root).settings_file
             raise ConfigError(f"{path}: [twitch] channel: Twitch knows no {login!r}; write the channel's login name")
         return found
 

@@ -1,0 +1,164 @@
+"""Folders: every path of the data home and of a familiar in it, spelled once.
+
+A value here names paths and does nothing else: it reads no disk and makes no folder, so it costs nothing to build.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+PROFILE_NAME = "_default"
+"""Folder beside the familiars whose settings lie under everyone's."""
+LAST_CONTEXT_SUFFIX = ".last-context.md"
+CHANNEL_SUFFIX = ".toml"
+INDEX_NAME = ".index"
+
+
+@dataclass(frozen=True)
+class FamiliarFolder:
+    """The folder of one familiar, at *root*."""
+
+    root: Path
+
+    @property
+    def familiar_id(self) -> str:
+        return self.root.name
+
+    @property
+    def home(self) -> HomeFolder:
+        """The data home this familiar lives in."""
+        return HomeFolder(self.root.parent.parent)
+
+    @property
+    def profile(self) -> FamiliarFolder:
+        """The folder beside this one whose settings lie under every familiar's, whether or not it exists."""
+        return FamiliarFolder(self.root.parent / PROFILE_NAME)
+
+    @property
+    def settings_file(self) -> Path:
+        return self.root / "character.toml"
+
+    @property
+    def subscriptions_file(self) -> Path:
+        return self.root / "subscriptions.toml"
+
+    @property
+    def privacy_file(self) -> Path:
+        return self.root / "privacy.toml"
+
+    @property
+    def history_db(self) -> Path:
+        return self.root / "history.db"
+
+    @property
+    def history_wal(self) -> Path:
+        """What SQLite has not yet merged into the history."""
+        return self.root / "history.db-wal"
+
+    @property
+    def metrics_db(self) -> Path:
+        return self.root / "metrics.db"
+
+    @property
+    def memory(self) -> Path:
+        return self.root / "memory"
+
+    @property
+    def character(self) -> Path:
+        """The texts that make the character, in its memory."""
+        return self.memory / "self"
+
+    @property
+    def index(self) -> Path:
+        """What finds memory again: derived, and safe to delete."""
+        return index_folder(self.memory)
+
+    @property
+    def audit(self) -> Path:
+        return self.root / "audit"
+
+    @property
+    def traces(self) -> Path:
+        return self.root / "traces"
+
+    @property
+    def presets(self) -> Path:
+        return self.root / "presets"
+
+    @property
+    def modes(self) -> Path:
+        return self.root / "modes"
+
+    @property
+    def channels(self) -> Path:
+        return self.root / "channels"
+
+    def channel_file(self, channel_id: int) -> Path:
+        """Settings of one channel."""
+        return channel_file(self.channels, channel_id)
+
+    def channel_files(self) -> list[Path]:
+        """Settings of every channel that has some, by name."""
+        return sorted(self.channels.glob(f"*{CHANNEL_SUFFIX}"))
+
+    def last_context_files(self) -> list[Path]:
+        """The last prompt of every channel that has one, by name."""
+        return sorted(self.channels.glob(f"*{LAST_CONTEXT_SUFFIX}"))
+
+
+@dataclass(frozen=True)
+class HomeFolder:
+    """The data home, at *root*."""
+
+    root: Path
+
+    @property
+    def familiars(self) -> Path:
+        return self.root / "familiars"
+
+    def familiar(self, familiar_id: str) -> FamiliarFolder:
+        """Folder of one familiar; `config.home.familiar_root` first checks that the id can name one."""
+        return FamiliarFolder(self.familiars / familiar_id)
+
+    @property
+    def profile(self) -> FamiliarFolder:
+        """Settings and modes that lie under every familiar's own."""
+        return FamiliarFolder(self.familiars / PROFILE_NAME)
+
+    @property
+    def secrets_file(self) -> Path:
+        return self.root / "secrets.env"
+
+    @property
+    def cache(self) -> Path:
+        """What may be deleted at any time."""
+        return self.root / "cache"
+
+    @property
+    def log_file(self) -> Path:
+        return self.cache / "familiar.log"
+
+    @property
+    def chat_lines(self) -> Path:
+        """What was typed in the terminal, for the line editor to offer again."""
+        return self.cache / "chat-lines"
+
+    @property
+    def embedded_cache(self) -> Path:
+        return self.cache / "embedded"
+
+
+def channel_file(channels: Path, channel_id: int) -> Path:
+    """Settings of a channel in the folder *channels*."""
+    return channels / f"{int(channel_id)}{CHANNEL_SUFFIX}"
+
+
+def last_context_file(channels: Path, channel_id: int) -> Path:
+    """The last prompt of a channel in the folder *channels*."""
+    return channels / f"{int(channel_id)}{LAST_CONTEXT_SUFFIX}"
+
+
+def index_folder(memory: Path) -> Path:
+    """The index of the memory folder *memory*."""
+    return memory / INDEX_NAME
