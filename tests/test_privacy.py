@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from familiar_connect.errors import ConfigError, HomeError
-from familiar_connect.identity import Author, PrivacyLevel
+from familiar_connect.identity import EVERYTHING_ALLOWED, Author, FixedPrivacy, PrivacyLevel
 from familiar_connect.privacy import PrivacyRegistry
 
 ADA = Author("discord", "1", "ada", "Ada")
@@ -125,3 +125,20 @@ def test_those_about_whom_no_notes_are_shown_are_named(tmp_path: Path) -> None:
     registry.set(Author("discord", "9", None, None), PrivacyLevel.MINIMAL)
 
     assert registry.slugs_without_notes() == {ADA.slug, BOB.slug}
+
+
+def test_given_privacy_answers_as_the_registry_does(tmp_path: Path) -> None:
+    """One set of questions, whoever answers them; whoever never chose allows everything."""
+    registry = PrivacyRegistry(tmp_path / "privacy.toml")
+    levels = {ADA: PrivacyLevel.FULL, BOB: PrivacyLevel.PARTIAL}
+    for author, level in levels.items():
+        registry.set(author, level)
+    given = FixedPrivacy({author.canonical_key: level for author, level in levels.items()})
+    stranger = Author("discord", "9", None, None)
+
+    for privacy in (registry, given):
+        assert [privacy.is_full(who) for who in (ADA, BOB, stranger)] == [True, False, False]
+        assert [privacy.may_note(who) for who in (ADA, BOB, stranger)] == [False, False, True]
+        assert privacy.slugs_without_notes() == {ADA.slug, BOB.slug}
+        assert privacy.full_privacy_keys() == {ADA.canonical_key}
+    assert EVERYTHING_ALLOWED.may_note(ADA)

@@ -167,7 +167,7 @@ class Familiar:
         familiar.toolbox = Toolbox(
             config.tools,
             store=stores.memory,
-            privacy=stores.privacy.get,
+            privacy=stores.privacy,
             summaries=stores.short_term,
             retriever=lambda: familiar.memory_index.retriever if familiar.memory_index is not None else None,
             reach=build_reach(stores, config),

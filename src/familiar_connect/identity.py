@@ -7,7 +7,9 @@ point at a person, they never are one.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
@@ -48,7 +50,7 @@ class Author:
     @property
     def slug(self) -> str:
         """Names the people file; survives renames because it rests on the id."""
-        return _NOT_SLUG.sub("-", self.canonical_key.lower()).strip("-")
+        return _slug(self.canonical_key)
 
     @property
     def label(self) -> str:
@@ -71,9 +73,58 @@ class Author:
         return cls(platform="twitch", user_id=user_id, username=user_login, display_name=user_name)
 
 
+class Privacy(ABC):
+    """What people allow to be kept and shown of them. Asked anew each time, for people may change their mind."""
+
+    @abstractmethod
+    def get(self, author: Author) -> PrivacyLevel:
+        """What *author* allows; everything, where they never chose."""
+
+    @abstractmethod
+    def all(self) -> dict[str, PrivacyLevel]:
+        """Everyone who chose, by canonical key."""
+
+    def is_full(self, author: Author) -> bool:
+        """Whether *author* is not to be heard at all."""
+        return self.get(author) is PrivacyLevel.FULL
+
+    def may_note(self, author: Author) -> bool:
+        """Whether notes about *author* may be kept and shown, and their presence and roles told."""
+        return self.get(author) is PrivacyLevel.MINIMAL
+
+    def full_privacy_keys(self) -> frozenset[str]:
+        """Everyone who is not to be heard, by canonical key."""
+        return frozenset(key for key, level in self.all().items() if level is PrivacyLevel.FULL)
+
+    def slugs_without_notes(self) -> frozenset[str]:
+        """Slugs of everyone about whom no notes are shown."""
+        return frozenset(_slug(key) for key, level in self.all().items() if level is not PrivacyLevel.MINIMAL)
+
+
+@dataclass(frozen=True)
+class FixedPrivacy(Privacy):
+    """Privacy that is given, by canonical key, and written nowhere."""
+
+    levels: Mapping[str, PrivacyLevel] = field(default_factory=dict)
+
+    def get(self, author: Author) -> PrivacyLevel:
+        return self.levels.get(author.canonical_key, PrivacyLevel.MINIMAL)
+
+    def all(self) -> dict[str, PrivacyLevel]:
+        return dict(self.levels)
+
+
+EVERYTHING_ALLOWED = FixedPrivacy()
+"""Where nobody chose."""
+
+
 def sanitize_name(name: str) -> str | None:
     """*name* as the `name` field of a chat message, or None when nothing of it is left."""
     return _NOT_NAME.sub("_", name)[:MAX_OPENAI_NAME].strip("_") or None
+
+
+def _slug(canonical_key: str) -> str:
+    return _NOT_SLUG.sub("-", canonical_key.lower()).strip("-")
 
 
 def format_turn_for_transcript(role: str, author: Author | None, content: str) -> str:

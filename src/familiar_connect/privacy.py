@@ -12,7 +12,7 @@ import threading
 from pathlib import Path
 
 from familiar_connect.config.toml import format_rows, read_rows, write_text
-from familiar_connect.identity import Author, PrivacyLevel
+from familiar_connect.identity import Author, Privacy, PrivacyLevel
 
 _TABLE = "person"
 _HEADER = "# What each person allows: minimal (everything is kept), partial, or full (they are not heard at all)."
@@ -21,7 +21,7 @@ _STRICTNESS = (PrivacyLevel.MINIMAL, PrivacyLevel.PARTIAL, PrivacyLevel.FULL)
 _log = logging.getLogger(__name__)
 
 
-class PrivacyRegistry:
+class PrivacyRegistry(Privacy):
     """The levels people chose, in the file at *path*."""
 
     def __init__(self, path: Path) -> None:
@@ -34,21 +34,6 @@ class PrivacyRegistry:
 
     def get(self, author: Author) -> PrivacyLevel:
         return self._levels.get(_key(author.platform, author.user_id), PrivacyLevel.MINIMAL)
-
-    def is_full(self, author: Author) -> bool:
-        return self.get(author) is PrivacyLevel.FULL
-
-    def full_privacy_keys(self) -> frozenset[str]:
-        """Everyone who is not to be heard, by canonical key."""
-        return frozenset(key for key, level in self.all().items() if level is PrivacyLevel.FULL)
-
-    def slugs_without_notes(self) -> frozenset[str]:
-        """Slugs of everyone about whom no notes are shown."""
-        return frozenset(
-            Author(platform, user_id, None, None).slug
-            for (platform, user_id), level in self._levels.copy().items()
-            if level is not PrivacyLevel.MINIMAL
-        )
 
     def set(self, author: Author, level: PrivacyLevel) -> None:
         """Write down what *author* allows. A stricter level holds at once, even if it cannot be written."""
@@ -63,7 +48,7 @@ class PrivacyRegistry:
 
     def all(self) -> dict[str, PrivacyLevel]:
         """Everyone who chose, by canonical key."""
-        return {f"{platform}:{user_id}": level for (platform, user_id), level in self._levels.items()}
+        return {f"{platform}:{user_id}": level for (platform, user_id), level in self._levels.copy().items()}
 
     def _take(self, row: object, count: int) -> None:
         person = _person(row)

@@ -23,7 +23,7 @@ from familiar_connect.chat.scene import Member, Scene
 from familiar_connect.chat.types import Imitated, InboundMessage, Reminder, SaidMessage, Turn, TurnOptions
 from familiar_connect.context.providers.history.turn_items import turn_items
 from familiar_connect.conversation.types import BufferedMessage, Exchange, ResponseTrigger
-from familiar_connect.identity import Author
+from familiar_connect.identity import Author, FixedPrivacy, PrivacyLevel
 from familiar_connect.support.serialize import from_plain, to_plain
 from tests.fakes.chat import (
     PERSONA,
@@ -257,7 +257,10 @@ def transcripts(draw: Any) -> list[InboundMessage]:
 
 def built(messages: list[InboundMessage]) -> Turn:
     turn = build_turn(
-        an_exchange(messages[-1]), FakeChannel(messages), settings=PERSONA, is_private=lambda author: author == DEE
+        an_exchange(messages[-1]),
+        FakeChannel(messages),
+        settings=PERSONA,
+        privacy=FixedPrivacy({DEE.canonical_key: PrivacyLevel.FULL}),
     )
     return asyncio.run(turn)
 

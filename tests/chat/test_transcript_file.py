@@ -54,7 +54,7 @@ async def test_a_transcript_can_be_looked_at_like_a_channel(tmp_path: Path) -> N
     path = tmp_path / "lounge.json"
     path.write_text(json.dumps(LOUNGE), encoding="utf-8")
     transcript = read_transcript(path)
-    turn = await build_turn(transcript.exchange("wren"), transcript, settings=PERSONA, is_private=transcript.is_private)
+    turn = await build_turn(transcript.exchange("wren"), transcript, settings=PERSONA, privacy=transcript.privacy)
 
     assert isinstance(transcript, Surroundings)
     assert (transcript.seen.server_name, transcript.seen.channel and transcript.seen.channel.kind) == (
@@ -174,7 +174,7 @@ async def test_nothing_of_who_is_not_to_be_heard_is_said(others: list[dict[str, 
         "messages": [*others, {"author": "dee", "text": "remember: psst"}],
     }
     hushed = parse_transcript(data)
-    turn = await build_turn(hushed.exchange("wren"), hushed, settings=PERSONA, is_private=hushed.is_private)
+    turn = await build_turn(hushed.exchange("wren"), hushed, settings=PERSONA, privacy=hushed.privacy)
 
     assert [said.text for said in turn.said] == [each["text"] for each in others] or [""]
     assert "psst" not in repr(turn)

@@ -13,6 +13,7 @@ from familiar_connect.chat.message_parts import Embed
 from familiar_connect.chat.scene import WindowStart
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.chat.window import window_start
+from familiar_connect.identity import FixedPrivacy, PrivacyLevel
 from tests.fakes.chat import (
     PERSONA,
     FakeChannel,
@@ -178,7 +179,9 @@ async def test_of_two_marks_the_newest_counts() -> None:
 async def test_people_at_full_privacy_are_left_out() -> None:
     """E4: as if they had said nothing."""
     told = await entry_contents(
-        message_by("secret", BO, 1), message_by("hi", ADA, 2), is_private=lambda author: author == BO
+        message_by("secret", BO, 1),
+        message_by("hi", ADA, 2),
+        privacy=FixedPrivacy({BO.canonical_key: PrivacyLevel.FULL}),
     )
 
     assert told == ["hi"]

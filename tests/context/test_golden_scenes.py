@@ -32,7 +32,7 @@ from familiar_connect.context.providers.scene.server_info import ServerInfoProvi
 from familiar_connect.context.providers.scene.server_memories import ServerMemoriesProvider
 from familiar_connect.context.render import RenderOptions
 from familiar_connect.history.store import HistoryStore
-from familiar_connect.identity import Author, PrivacyLevel
+from familiar_connect.identity import Author, FixedPrivacy, PrivacyLevel
 from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.llm.types import Message
 from familiar_connect.memory.store import MemoryStore
@@ -180,9 +180,7 @@ async def the_messages(
         ServerInfoProvider(),
         ServerMemoriesProvider(memory),
         AssetsProvider(sticker_tool="send_sticker"),
-        ParticipantsProvider(
-            privacy=lambda author: LEVELS.get(author.canonical_key, PrivacyLevel.MINIMAL), clock=clock
-        ),
+        ParticipantsProvider(privacy=FixedPrivacy(LEVELS), clock=clock),
         SampleDialoguesProvider(memory),
         HistoryProvider(store=store, llm_client=ScriptedModel()),
     ]

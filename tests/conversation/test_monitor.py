@@ -14,6 +14,7 @@ from familiar_connect.config.types import DecideWith, Interjection
 from familiar_connect.conversation.monitor import ConversationMonitor
 from familiar_connect.conversation.types import ResponseTrigger
 from familiar_connect.errors import ModelError
+from familiar_connect.identity import FixedPrivacy, PrivacyLevel
 from familiar_connect.llm.types import Capabilities
 from tests.fakes.monitored_channel import NO, YES, MonitoredChannel
 from tests.fakes.scripted_familiar import ANA, BEN, CHANNEL
@@ -335,10 +336,10 @@ async def test_between_two_every_message_is_answered_and_nobody_is_asked() -> No
 
 async def test_someone_who_asks_not_to_be_heard_is_left_out_of_what_waits() -> None:
     """What they said a moment ago is neither judged nor answered."""
-    private: list[Any] = []
-    company = MonitoredChannel([YES], is_private=lambda author: author in private)
+    levels: dict[str, PrivacyLevel] = {}
+    company = MonitoredChannel([YES], privacy=FixedPrivacy(levels))
     await company.say("my secret")
-    private.append(ANA)
+    levels[ANA.canonical_key] = PrivacyLevel.FULL
     await company.say("Ember?", author=BEN)
 
     assert company.decisions == [("respond", ["Ember?"], DIRECT)]

@@ -11,7 +11,7 @@ from familiar_connect.chat.scene import ChannelContext, ChannelKind, Member, Rol
 from familiar_connect.chat.types import AuthorKind, Imitated, SimplifiedMessage, Turn
 from familiar_connect.config.types import PlaceSettings
 from familiar_connect.context.types import ContextRequest
-from familiar_connect.identity import Author, PrivacyLevel
+from familiar_connect.identity import Author, FixedPrivacy, Privacy, PrivacyLevel
 from tests.fakes.chat import WREN
 from tests.fakes.context import ADA, BO, CY, a_request
 
@@ -78,7 +78,6 @@ def with_members(*members: Member, **more: Any) -> Scene:
     return replace(HOUSE, members=members, **more)
 
 
-def privacy_levels(choices: Sequence[tuple[Author, PrivacyLevel]]) -> Any:
+def privacy_levels(choices: Sequence[tuple[Author, PrivacyLevel]]) -> Privacy:
     """What each of them allows; everyone else allows everything."""
-    chosen = {author.canonical_key: level for author, level in choices}
-    return lambda author: chosen.get(author.canonical_key, PrivacyLevel.MINIMAL)
+    return FixedPrivacy({author.canonical_key: level for author, level in choices})

@@ -9,7 +9,7 @@ from typing import Any
 
 from familiar_connect.chat.types import SaidMessage, SimplifiedMessage, Turn
 from familiar_connect.history.store import HistoryStore
-from familiar_connect.identity import Author
+from familiar_connect.identity import Author, FixedPrivacy, PrivacyLevel
 from familiar_connect.memory.short_term import ShortTermNotes
 from familiar_connect.support.clock import ManualClock
 from tests.fakes.context import ADA
@@ -57,14 +57,15 @@ class NotesSetup:
 
     history: HistoryStore = field(default_factory=lambda: HistoryStore(":memory:"))
     clock: ManualClock = field(default_factory=lambda: ManualClock(NOON))
-    quiet: set[str] = field(default_factory=set)
+    levels: dict[str, PrivacyLevel] = field(default_factory=dict)
 
     @property
     def notes(self) -> ShortTermNotes:
-        return ShortTermNotes(self.history, clock=self.clock, is_private=self.is_private)
+        return ShortTermNotes(self.history, clock=self.clock, privacy=FixedPrivacy(self.levels))
 
-    def is_private(self, author: Author) -> bool:
-        return author.canonical_key in self.quiet
+    def hush(self, author: Author) -> None:
+        """From now on *author* is not to be heard."""
+        self.levels[author.canonical_key] = PrivacyLevel.FULL
 
     def say(
         self, text: str, reply: str = "Hm.", *, channel: int = KITCHEN, server: int | None = SERVER, by: Author = ADA

@@ -10,7 +10,7 @@ from typing import Any
 from familiar_connect.chat.scene import Member
 from familiar_connect.chat.types import SaidMessage, SimplifiedMessage, Turn
 from familiar_connect.context.types import ContextRequest
-from familiar_connect.identity import Author, PrivacyLevel
+from familiar_connect.identity import Author
 from familiar_connect.llm.types import ToolCall
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.tools.toolbox import Toolbox, TurnTools
@@ -55,13 +55,6 @@ def with_member(request: ContextRequest, author: Author, **facts: Any) -> Contex
     assert request.scene is not None
     scene = replace(request.scene, members=(*request.scene.members, Member(author=author, **facts)))
     return replace(request, scene=scene)
-
-
-class PrivacyLevels(dict[str, PrivacyLevel]):
-    """What people allow, by canonical key; everything where nothing is said."""
-
-    def __call__(self, author: Author) -> PrivacyLevel:
-        return self.get(author.canonical_key, PrivacyLevel.MINIMAL)
 
 
 class ChangeListener(list[MemoryChange]):

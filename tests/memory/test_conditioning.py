@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from familiar_connect.history.store import HistoryStore
-from familiar_connect.identity import Author
+from familiar_connect.identity import Author, FixedPrivacy, PrivacyLevel
 from familiar_connect.memory.conditioning import ACTIONS, MAX_GROUPS, MAX_REASON, Conditioning, normalise_reason
 from familiar_connect.support.clock import ManualClock
 from tests.fakes.context import ADA, BO
@@ -90,12 +90,12 @@ def test_reasons_are_short_and_an_unknown_action_is_refused(kept: Conditioning) 
 
 def test_who_is_not_heard_leaves_no_row_and_is_not_named() -> None:
     """G33: neither new nor from before they chose so."""
-    quiet: set[str] = set()
+    levels: dict[str, PrivacyLevel] = {}
     history = HistoryStore(":memory:")
-    kept = Conditioning(history, familiar_id="wren", is_private=lambda who: who.canonical_key in quiet)
+    kept = Conditioning(history, familiar_id="wren", privacy=FixedPrivacy(levels))
     praise(kept, "good tea", BO)
 
-    quiet.add(BO.canonical_key)
+    levels[BO.canonical_key] = PrivacyLevel.FULL
 
     assert praise(kept, "more", BO) == 0
     assert kept.groups("reward", server_id=SERVER, persona="Wren") == []

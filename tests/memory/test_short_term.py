@@ -60,7 +60,7 @@ def test_notes_of_ours_and_debug_lines_are_not_said_by_anyone() -> None:
 
 def test_nothing_is_captured_of_turns_that_are_no_conversation() -> None:
     """G1: a stopped reply, an empty history, a speaker at FULL, nobody who answered."""
-    kept = NotesSetup(quiet={CY.canonical_key})
+    kept = NotesSetup(levels={CY.canonical_key: PrivacyLevel.FULL})
     imitated = Imitated(author=ADA, name="Ada")
     hello = an_entry("hello")
 
@@ -200,7 +200,7 @@ def test_who_goes_quiet_is_told_of_no_more() -> None:
     kept.notes.capture(finished_turn(an_entry("Bo's words", BO), an_entry("Ada's words")), "Hm.")
     kept.sum_up("Bo said something.")
 
-    kept.quiet.add(BO.canonical_key)
+    kept.hush(BO)
 
     assert kept.lines() == ["Ada: Ada's words", "Wren: Hm."]
     assert kept.here().summary is None
@@ -209,7 +209,7 @@ def test_who_goes_quiet_is_told_of_no_more() -> None:
 
 def test_words_of_quiet_people_are_never_written_down() -> None:
     """G30, G33: whatever brought them into the turn."""
-    kept = NotesSetup(quiet={BO.canonical_key})
+    kept = NotesSetup(levels={BO.canonical_key: PrivacyLevel.FULL})
 
     kept.notes.capture(finished_turn(an_entry("hush", BO), an_entry("hello")), "Hm.")
 

@@ -13,7 +13,7 @@ import pytest
 
 from familiar_connect.errors import ModelError
 from familiar_connect.history.store import HistoryStore
-from familiar_connect.identity import Author, PrivacyLevel
+from familiar_connect.identity import Author, FixedPrivacy, PrivacyLevel
 from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.llm.types import Message
 from familiar_connect.memory.store import MemoryStore, MemoryStoreError
@@ -290,10 +290,10 @@ async def test_what_code_keeps_survives_a_model_that_leaves_it_out(table: Writer
 
 async def test_the_wish_for_privacy_holds(table: WriterSetup) -> None:
     """Whoever is not to be heard is not read; whoever wants no notes gets none."""
-    levels = {ALICE: PrivacyLevel.FULL, BOB: PrivacyLevel.PARTIAL}
+    levels = {ALICE.canonical_key: PrivacyLevel.FULL, BOB.canonical_key: PrivacyLevel.PARTIAL}
     table.say(*CONVERSATION)
     model = ScriptedModel([writer_answer("s", {"discord-1.md": "forged", "discord-2.md": "noted"})])
-    result = await table.writer(model, privacy=levels.__getitem__).run()
+    result = await table.writer(model, privacy=FixedPrivacy(levels)).run()
 
     assert "Lyon" not in model.calls[0][1].content
     assert result.people_files == []
@@ -304,7 +304,7 @@ async def test_the_wish_for_privacy_holds(table: WriterSetup) -> None:
 async def test_turns_of_people_not_to_be_heard_are_passed_by(table: WriterSetup) -> None:
     """No call is made for them alone."""
     table.say((ALICE, "secret"))
-    result = await table.scripted_writer(privacy=lambda _: PrivacyLevel.FULL).run()
+    result = await table.scripted_writer(privacy=FixedPrivacy({ALICE.canonical_key: PrivacyLevel.FULL})).run()
 
     assert (result.state, table.watermark, table.files()) == ("skipped", 1, [])
 

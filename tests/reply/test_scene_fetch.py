@@ -11,6 +11,7 @@ from familiar_connect.chat.types import SaidMessage
 from familiar_connect.config import ChannelMode, channel_config_for_mode
 from familiar_connect.config.types import PlaceSettings
 from familiar_connect.context.types import ContextRequest
+from familiar_connect.identity import FixedPrivacy, PrivacyLevel
 from familiar_connect.reply.request import to_request
 from familiar_connect.reply.scene_fetch import MOST_ASSETS, fetch_scene, scene_for_turn, with_place_settings
 from familiar_connect.support.serialize import from_plain, to_plain
@@ -49,7 +50,9 @@ def test_a_request_carries_what_bears_on_it() -> None:
         channels=tuple(ChannelRef(channel_id=n, name=f"c{n}") for n in range(1000, 0, -1)),
         emojis=tuple(Emoji(name=f"e{n}") for n in range(900)),
     )
-    seen = scene_for_turn(a_turn_of(entry_by(ADA), entry_by(CY)), scene, is_private=lambda author: author == CY)
+    seen = scene_for_turn(
+        a_turn_of(entry_by(ADA), entry_by(CY)), scene, privacy=FixedPrivacy({CY.canonical_key: PrivacyLevel.FULL})
+    )
 
     assert seen is not None
     assert seen.members == (Member(author=ADA),)

@@ -13,7 +13,7 @@ from familiar_connect.chat.message_parts import Sticker
 from familiar_connect.chat.types import TurnFlags
 from familiar_connect.config.types import PlaceSettings
 from familiar_connect.history.store import HistoryStore
-from familiar_connect.identity import Author, PrivacyLevel
+from familiar_connect.identity import Author, FixedPrivacy, PrivacyLevel
 from familiar_connect.memory.index.embeddings import EmbeddingIndex
 from familiar_connect.memory.index.protocols import RetrievedChunk
 from familiar_connect.memory.index.retriever import MemoryRetriever
@@ -24,7 +24,7 @@ from familiar_connect.memory.visibility import Visibility
 from tests.fakes.chat import TEA_HOUSE, minutes
 from tests.fakes.context import ADA, BO, CY
 from tests.fakes.embedding import CountingEmbedder
-from tests.fakes.toolbox import PrivacyLevels, a_toolbox, a_turn, call_tool, entry, tools_request
+from tests.fakes.toolbox import a_toolbox, a_turn, call_tool, entry, tools_request
 
 WAVE = Sticker(name="Wave", sticker_id="12")
 
@@ -134,7 +134,7 @@ async def test_notes_on_those_who_want_none_shown_are_not_found(store: MemorySto
         RetrievedChunk(path, "", "x", 1.0)
         for path in ("people/discord-1.md", "people/discord-2.md", "people/discord-77.md", "self/name.md", "notes.md")
     ]
-    levels = PrivacyLevels({BO.canonical_key: PrivacyLevel.PARTIAL, "discord:77": PrivacyLevel.FULL})
+    levels = FixedPrivacy({BO.canonical_key: PrivacyLevel.PARTIAL, "discord:77": PrivacyLevel.FULL})
     tools = a_toolbox(store, retriever=lambda: Found(*chunks), privacy=levels).for_turn(tools_request())
     told = await call_tool(tools, "search_memory", query="x")
 
@@ -174,7 +174,7 @@ async def test_only_what_may_be_told_here_is_found(store: MemoryStore, tmp_path:
         familiar_id="wren",
         dim=512,
         model_name="counting",
-        allows=lambda author: author != CY,
+        privacy=FixedPrivacy({CY.canonical_key: PrivacyLevel.FULL}),
     )
     files.build_if_stale(store, model)
     turns.sync(model)

@@ -12,7 +12,7 @@ import pytest
 from familiar_connect.chat.scene import Scene
 from familiar_connect.config.types import PlaceSettings
 from familiar_connect.errors import MemoryStoreError
-from familiar_connect.identity import Author, PrivacyLevel
+from familiar_connect.identity import Author, FixedPrivacy, PrivacyLevel
 from familiar_connect.memory.store import MemoryStore, MemoryStoreLimits
 from familiar_connect.tools.long_term import MAX_CHARS, MAX_MEMORIES
 from familiar_connect.tools.numbered_notes import NumberedNoteReader, notes_of
@@ -20,7 +20,6 @@ from familiar_connect.tools.types import Status
 from tests.fakes.context import ADA, BO, CY
 from tests.fakes.toolbox import (
     ChangeListener,
-    PrivacyLevels,
     a_toolbox,
     a_turn,
     call_tool,
@@ -124,7 +123,7 @@ async def test_what_is_about_someone_beyond_a_bridge_is_about_the_server(store: 
 @pytest.mark.parametrize("level", [PrivacyLevel.PARTIAL, PrivacyLevel.FULL])
 async def test_nothing_is_kept_about_those_who_want_nothing_kept(store: MemoryStore, level: PrivacyLevel) -> None:
     """G12, G30: refused, and not written elsewhere instead."""
-    tools = a_toolbox(store, privacy=PrivacyLevels({ADA.canonical_key: level})).for_turn(tools_request())
+    tools = a_toolbox(store, privacy=FixedPrivacy({ADA.canonical_key: level})).for_turn(tools_request())
     told = await call_tool(tools, "remember", content="a secret", scope="target_user", target="Ada")
 
     assert (told["status"], store.list_dir()) == ("privacy_restricted", [])
@@ -231,7 +230,7 @@ async def test_what_is_kept_about_someone_can_always_be_taken_back(store: Memory
     await call_tool(
         a_toolbox(store).for_turn(tools_request()), "remember", content="x", scope="target_user", target="Ada"
     )
-    tools = a_toolbox(store, privacy=PrivacyLevels({ADA.canonical_key: level})).for_turn(tools_request())
+    tools = a_toolbox(store, privacy=FixedPrivacy({ADA.canonical_key: level})).for_turn(tools_request())
     changed = await call_tool(tools, "update_memory", id=1, content="y", target="Ada")
     before = kept(store, ADAS)
     gone = await call_tool(tools, "forget_memory", id=1, target="Ada")

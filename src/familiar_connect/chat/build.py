@@ -15,7 +15,7 @@ from datetime import datetime
 
 from familiar_connect.chat.annotate.context import AnnotationContext
 from familiar_connect.chat.annotate.embeds import SYSTEM
-from familiar_connect.chat.annotate.identity import IsPrivate, People
+from familiar_connect.chat.annotate.identity import People
 from familiar_connect.chat.annotate.mentions import MentionResolver
 from familiar_connect.chat.annotate.references import with_references
 from familiar_connect.chat.annotate.reminders import reminder_entry
@@ -50,7 +50,7 @@ from familiar_connect.chat.window import (
     without_private_authors,
 )
 from familiar_connect.conversation.types import BufferedMessage, Exchange
-from familiar_connect.identity import Author
+from familiar_connect.identity import EVERYTHING_ALLOWED, Author, Privacy
 from familiar_connect.support.system_notes import note, speaker_name
 
 logger = logging.getLogger(__name__)
@@ -66,7 +66,7 @@ async def build_turn(
     surroundings: Surroundings,
     *,
     settings: TurnSettings = DEFAULTS,
-    is_private: IsPrivate | None = None,
+    privacy: Privacy = EVERYTHING_ALLOWED,
     stored: StoredTurns | None = None,
     scene: Scene | None = None,
     transcribe: Transcribe | None = None,
@@ -75,7 +75,7 @@ async def build_turn(
 ) -> Turn:
     """What was said, as it was said and as it is shown. *scene* is asked for only where it is not given."""
     asked = exchange.asked
-    said = _said(exchange, is_private)
+    said = _said(exchange, privacy)
     last = said[-1] if said else None
     now = now or (exchange.messages[-1].timestamp if exchange.messages else None)
     flags = turn_flags(
@@ -104,13 +104,13 @@ async def build_turn(
     recent, scene = await _fetch_recent_and_scene(surroundings, fetch_limit(settings.message_fetch_limit), scene)
     ids = MessageIdMap()
     if not recent:
-        reading = _annotation_context(scene, ids, (), settings, is_private, exchange, now)
+        reading = _annotation_context(scene, ids, (), settings, privacy, exchange, now)
         return _finish_turn(turn, (), reading, asked, ids, alone=True)
     start = await _start(exchange, stored, settings)
     seen = only_mode(with_exchange(recent, [_inbound(each, exchange) for each in exchange.messages]), settings.mode)
     turn = replace(turn, reset_at=reset_at(seen))
     seen = without_private_authors(
-        since_reset(cut_to_window(seen, start, size=settings.window_size, step=settings.window_step)), is_private
+        since_reset(cut_to_window(seen, start, size=settings.window_size, step=settings.window_step)), privacy
     )
     messages = await with_references([each.message for each in seen], surroundings, reactions=settings.show_reactions)
     messages = await with_transcripts(
@@ -120,14 +120,14 @@ async def build_turn(
         WindowMessage(message=message, in_exchange=each.in_exchange, ordinal=each.ordinal)
         for each, message in zip(seen, messages, strict=True)
     ]
-    reading = _annotation_context(scene, ids, messages, settings, is_private, exchange, now)
+    reading = _annotation_context(scene, ids, messages, settings, privacy, exchange, now)
     entries = merge(_entries(seen, reading, now), time_awareness=settings.time_awareness, zone=settings.zone)
     return _finish_turn(turn, entries, reading, asked, ids)
 
 
-def _said(exchange: Exchange, is_private: IsPrivate | None) -> tuple[SaidMessage, ...]:
+def _said(exchange: Exchange, privacy: Privacy) -> tuple[SaidMessage, ...]:
     """What is being answered; of people who are not to be heard at most that they asked, never their words."""
-    heard_ones = [each for each in exchange.messages if is_private is None or not is_private(each.author)]
+    heard_ones = [each for each in exchange.messages if not privacy.is_full(each.author)]
     return tuple(
         SaidMessage(
             author=each.author,
@@ -200,7 +200,7 @@ def _annotation_context(
     ids: MessageIdMap,
     messages: Sequence[InboundMessage],
     settings: TurnSettings,
-    is_private: IsPrivate | None,
+    privacy: Privacy,
     exchange: Exchange,
     now: datetime | None,
 ) -> AnnotationContext:
@@ -214,7 +214,7 @@ def _annotation_context(
         alters=settings.alters,
         known=known.values(),
         speakers=[each.author for each in messages if not each.is_self and each.webhook is None],
-        is_private=is_private,
+        privacy=privacy,
     )
     blocked = (
         block.author.canonical_key

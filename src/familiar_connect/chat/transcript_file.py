@@ -51,7 +51,7 @@ from familiar_connect.chat.scene import ChannelContext, ChannelKind, ChannelRef,
 from familiar_connect.chat.types import InboundMessage, TurnOptions
 from familiar_connect.conversation.types import BufferedMessage, Exchange, ResponseTrigger
 from familiar_connect.errors import ConfigError
-from familiar_connect.identity import Author, PrivacyLevel
+from familiar_connect.identity import Author, FixedPrivacy, Privacy, PrivacyLevel
 
 PLATFORM = "transcript"
 MAX_BYTES = 16 * 1024 * 1024
@@ -79,7 +79,6 @@ class Transcript:
     seen: Scene
     answered: int
     """How many of the newest messages are being answered."""
-    private: frozenset[str] = frozenset()
     channel_id: int = 7
     levels: tuple[tuple[Author, PrivacyLevel], ...] = ()
     """What each member allows, where the file says so."""
@@ -91,8 +90,10 @@ class Transcript:
     async def scene(self) -> Scene:
         return self.seen
 
-    def is_private(self, author: Author) -> bool:
-        return author.canonical_key in self.private
+    @property
+    def privacy(self) -> Privacy:
+        strictest_last = sorted(self.levels, key=lambda each: each[1] is PrivacyLevel.FULL)
+        return FixedPrivacy({author.canonical_key: level for author, level in strictest_last})
 
     def exchange(self, familiar_id: str, asked: TurnOptions | None = None) -> Exchange:
         """The newest messages, as what is being answered."""
@@ -142,7 +143,6 @@ def parse_transcript(data: object, name: str = "transcript") -> Transcript:
         messages=tuple(messages),
         seen=scene,
         answered=max(1, min(len(messages), MOST_ANSWERED, newest if answered is None else answered)),
-        private=frozenset(member.author.canonical_key for member, level in members if level is PrivacyLevel.FULL),
         channel_id=(channel.number("id") if channel else None) or (server.number("id") if server else None) or 7,
         levels=tuple((member.author, level) for member, level in members if level is not PrivacyLevel.MINIMAL),
         asked=_asked(top.part("asked"), people),

@@ -7,14 +7,14 @@ heard are left out, and nothing from before a reset is shown.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from familiar_connect.chat.message_parts import ForwardedMessage, Reaction, WebhookIdentity
 from familiar_connect.chat.scene import WindowStart
 from familiar_connect.chat.types import InboundMessage
-from familiar_connect.identity import Author
+from familiar_connect.identity import Author, Privacy
 
 LEAST_FETCHED, MOST_FETCHED = 20, 100
 
@@ -158,55 +158,49 @@ def reset_at(seen: Sequence[WindowMessage]) -> datetime | None:
     return next((mark.timestamp for mark in marks if any(e.notice == "reset" for e in mark.embeds)), None)
 
 
-def without_private_authors(
-    seen: Sequence[WindowMessage], is_private: Callable[[Author], bool] | None
-) -> list[WindowMessage]:
+def without_private_authors(seen: Sequence[WindowMessage], privacy: Privacy) -> list[WindowMessage]:
     """Without anything said by, or relayed for, people who are not to be heard."""
-    if is_private is None:
-        return list(seen)
-    return [each for each in seen if not _is_private(each.message, is_private)]
+    return [each for each in seen if not _is_private(each.message, privacy)]
 
 
-def _is_private(message: InboundMessage, is_private: Callable[[Author], bool]) -> bool:
-    return _is_quoted(message.author, message.is_self, message.webhook, is_private)
+def _is_private(message: InboundMessage, privacy: Privacy) -> bool:
+    return _is_quoted(message.author, message.is_self, message.webhook, privacy)
 
 
-def without_private(message: InboundMessage, is_private: Callable[[Author], bool]) -> InboundMessage:
+def without_private(message: InboundMessage, privacy: Privacy) -> InboundMessage:
     """*message* without quotes, reactions and forwards of people who are not to be heard: fit to be stored."""
     target = message.reply_to
-    if target is not None and _is_quoted(target.author, target.is_self, target.webhook, is_private):
+    if target is not None and _is_quoted(target.author, target.is_self, target.webhook, privacy):
         target = None
-    reactions = tuple(_reacted(each, is_private) for each in message.reactions)
+    reactions = tuple(_reacted(each, privacy) for each in message.reactions)
     return replace(
         message,
         reply_to=target,
         reactions=tuple(each for each in reactions if each.count > 0),
-        forwards=tuple(each for each in message.forwards if not _is_forwarded(each, is_private)),
-        mentions=tuple(each for each in message.mentions if not is_private(each)),
+        forwards=tuple(each for each in message.forwards if not _is_forwarded(each, privacy)),
+        mentions=tuple(each for each in message.mentions if not privacy.is_full(each)),
     )
 
 
-def _is_quoted(
-    author: Author | None, is_self: bool, webhook: WebhookIdentity | None, is_private: Callable[[Author], bool]
-) -> bool:
+def _is_quoted(author: Author | None, is_self: bool, webhook: WebhookIdentity | None, privacy: Privacy) -> bool:
     behind = (webhook.imitates, webhook.bridge_user) if webhook is not None else ()
     people = [*behind, None if is_self else author]
-    return any(person is not None and is_private(person) for person in people)
+    return any(person is not None and privacy.is_full(person) for person in people)
 
 
-def _reacted(reaction: Reaction, is_private: Callable[[Author], bool]) -> Reaction:
-    if not reaction.users or not any(map(is_private, reaction.users)):
+def _reacted(reaction: Reaction, privacy: Privacy) -> Reaction:
+    if not reaction.users or not any(map(privacy.is_full, reaction.users)):
         return reaction
-    users = tuple(user for user in reaction.users if not is_private(user))
+    users = tuple(user for user in reaction.users if not privacy.is_full(user))
     return replace(reaction, users=users, count=reaction.count - (len(reaction.users) - len(users)))
 
 
-def _is_forwarded(snapshot: ForwardedMessage, is_private: Callable[[Author], bool]) -> bool:
+def _is_forwarded(snapshot: ForwardedMessage, privacy: Privacy) -> bool:
     """Whether anybody who passed it on, or first said it, is not to be heard."""
     waiting = [snapshot]
     while waiting:
         each = waiting.pop()
-        if each.author is not None and not each.is_self and is_private(each.author):
+        if each.author is not None and not each.is_self and privacy.is_full(each.author):
             return True
         waiting += each.forwards
     return False

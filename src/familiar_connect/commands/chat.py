@@ -15,7 +15,7 @@ from familiar_connect.bootstrap.starter import STARTER_ID, STARTER_NAME, make_st
 from familiar_connect.commands.common import familiar_from_env, familiar_option, home_of, profile_of
 from familiar_connect.config.folders import HomeFolder
 from familiar_connect.config.home import familiar_root, list_familiars, pick_familiar
-from familiar_connect.identity import Author, PrivacyLevel
+from familiar_connect.identity import Author
 from familiar_connect.support.text import printable
 
 EPILOG = """\b
@@ -88,7 +88,7 @@ async def _chat(root: Path, home: Path, screen: Any, user_name: str | None, gree
 
 def _typed_lines(familiar: Any, user: Author, home: Path) -> Path | None:
     """Where typed lines are kept for the up arrow; nowhere for someone of whom nothing is kept."""
-    private = familiar.stores.privacy.get(user) is PrivacyLevel.FULL
+    private = familiar.stores.privacy.is_full(user)
     return None if private else HomeFolder(home).chat_lines
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from familiar_connect.chat.annotate.identity import display_name_of
@@ -16,11 +16,9 @@ from familiar_connect.chat.scene import Member, Scene
 from familiar_connect.chat.types import AuthorKind, ListedUser, SimplifiedMessage
 from familiar_connect.context.providers.scene.text import persona_of
 from familiar_connect.context.types import ContextRequest
-from familiar_connect.identity import Author, PrivacyLevel
+from familiar_connect.identity import Author, Privacy, PrivacyLevel
 from familiar_connect.support.system_notes import NAMELESS, speaker_name
 
-PrivacyOf = Callable[[Author], PrivacyLevel]
-"""What a person allows."""
 Key = tuple[AuthorKind, str]
 
 
@@ -58,7 +56,7 @@ class Participant:
         )
 
 
-def list_participants(request: ContextRequest, privacy: PrivacyOf) -> list[Participant]:
+def list_participants(request: ContextRequest, privacy: Privacy) -> list[Participant]:
     """Everyone who wrote what the turn shows, and the familiar itself unless it speaks for somebody."""
     found: dict[Key, Participant] = {}
     known = _Known(request, privacy)
@@ -106,7 +104,7 @@ def fold_alias(name: str) -> str:
 class _Known:
     """What the request tells about people."""
 
-    def __init__(self, request: ContextRequest, privacy: PrivacyOf) -> None:
+    def __init__(self, request: ContextRequest, privacy: Privacy) -> None:
         self._request = request
         self._privacy = privacy
         scene = request.scene or Scene()
@@ -145,7 +143,7 @@ class _Known:
 
     def person(self, author: Author, *, name: str | None = None, kind: AuthorKind = "user") -> Participant | None:
         """A human or another bot; None for ourselves, and for whoever is not to be heard at all."""
-        level = self._privacy(author)
+        level = self._privacy.get(author)
         if level is PrivacyLevel.FULL or (self._me is not None and author.canonical_key == self._me.canonical_key):
             return None
         member = self._members.get(author.user_id)

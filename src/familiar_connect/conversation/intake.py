@@ -23,8 +23,7 @@ from familiar_connect.errors import ConfigError, HistoryError
 from familiar_connect.history.message_metadata import encode_metadata
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import HistoryTurn
-from familiar_connect.identity import LOCAL_PLATFORMS, Author, PrivacyLevel
-from familiar_connect.privacy import PrivacyRegistry
+from familiar_connect.identity import LOCAL_PLATFORMS, Author, Privacy
 from familiar_connect.reply.protocols import Place
 from familiar_connect.subscriptions import SubscriptionKind, SubscriptionRegistry
 from familiar_connect.support.aio import BackgroundTasks, KeyedLocks, off_loop
@@ -60,7 +59,7 @@ class Intake:
         history: HistoryStore,
         channels: ChannelConfigStore,
         subscriptions: SubscriptionRegistry,
-        privacy: PrivacyRegistry,
+        privacy: Privacy,
         queue: ReplyQueue,
         monitor: ConversationMonitor,
         interrupt: Callable[[int], Awaitable[Any]],
@@ -95,12 +94,12 @@ class Intake:
         """
         if message.is_bot:
             return IntakeResult.not_a_person
-        if self._privacy.get(message.author) is PrivacyLevel.FULL:
+        if self._privacy.is_full(message.author):
             logger.info("message skipped", extra={"reason": "privacy", "channel_id": message.channel_id})
             return IntakeResult.private
         if not self._listens_to(message):
             return IntakeResult.not_subscribed
-        message = without_private(message, self._privacy.is_full)
+        message = without_private(message, self._privacy)
         try:
             async with self._channel_locks.lock(message.channel_id):
                 turn, is_new = await self._store(message)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.errors import HistoryError
 from familiar_connect.history.message_edits import MessageEdits
-from familiar_connect.privacy import PrivacyRegistry
+from familiar_connect.identity import Privacy
 from familiar_connect.support.aio import off_loop
 
 logger = logging.getLogger(__name__)
@@ -22,7 +22,7 @@ class MessageEditHandler:
     Nothing is answered anew. *waiting* is told of each change: channel, row of the history, and the words or None.
     """
 
-    def __init__(self, revisions: MessageEdits, privacy: PrivacyRegistry, waiting: EditListener | None = None) -> None:
+    def __init__(self, revisions: MessageEdits, privacy: Privacy, waiting: EditListener | None = None) -> None:
         self._revisions = revisions
         self._privacy = privacy
         self._on_change = waiting

@@ -29,9 +29,9 @@ from familiar_connect.conversation.decide import (
 from familiar_connect.conversation.idle_timers import CallLater, IdleTimers, call_later
 from familiar_connect.conversation.triggers import InterjectionSchedule, Rng, is_direct_address
 from familiar_connect.conversation.types import BufferedMessage, ResponseTrigger
-from familiar_connect.history.privacy_filter import IsPrivate, without_private_turns
+from familiar_connect.history.privacy_filter import without_private_turns
 from familiar_connect.history.types import HistoryTurn
-from familiar_connect.identity import Author
+from familiar_connect.identity import EVERYTHING_ALLOWED, Author, Privacy
 from familiar_connect.support.aio import BackgroundTasks, off_loop
 from familiar_connect.support.clock import Clock, SystemClock
 
@@ -61,7 +61,7 @@ class ConversationMonitor:
         decide_with: DecideWith = DecideWith.auto,
         reply_model: Any = None,
         labels: ChannelLabels | None = None,
-        is_private: IsPrivate | None = None,
+        privacy: Privacy = EVERYTHING_ALLOWED,
         clock: Clock | None = None,
         later: CallLater = call_later,
     ) -> None:
@@ -79,7 +79,7 @@ class ConversationMonitor:
         self.reply_model = reply_model
         self._ids = [familiar_id] if familiar_id is not None else [familiar_name, *self.aliases]
         self._labels = labels or ChannelLabels()
-        self._is_private = is_private
+        self._privacy = privacy
         self._clock = clock or SystemClock()
         rng = rng or random.random
         self._channels = ChannelStates(lambda: ChannelState(InterjectionSchedule(self.interjection, rng)))
@@ -190,8 +190,7 @@ class ConversationMonitor:
 
     def _leave_out_private(self, channel: ChannelState) -> None:
         """Take out what people said who have asked since not to be heard."""
-        if self._is_private is not None:
-            channel.buffer.drain([m for m in channel.buffer.snapshot() if self._is_private(m.author)])
+        channel.buffer.drain([m for m in channel.buffer.snapshot() if self._privacy.is_full(m.author)])
 
     async def _make_decision(
         self, channel_id: int, seen: list[BufferedMessage], trigger: ResponseTrigger
@@ -229,7 +228,7 @@ class ConversationMonitor:
         except Exception as error:  # isolation: without its past a question can still be decided
             logger.warning("recent turns could not be read", extra={"error": type(error).__name__})
             return []
-        return without_private_turns(_without_buffered(turns, seen), self._is_private)[-RECENT_TURNS:]
+        return without_private_turns(_without_buffered(turns, seen), self._privacy)[-RECENT_TURNS:]
 
     def _stored_turns(self, channel_id: int, seen: Sequence[BufferedMessage]) -> list[HistoryTurn]:
         if self.history_store is None:

@@ -7,13 +7,13 @@ only in case, spacing or a full stop are one. Synchronous; async code calls it o
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
 from familiar_connect.history.store import HistoryStore
-from familiar_connect.identity import Author
+from familiar_connect.identity import EVERYTHING_ALLOWED, Author, Privacy
 from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.support.sqlite import storable_all
 from familiar_connect.support.system_notes import speaker_name, without_fake_notes
@@ -62,7 +62,7 @@ class ConditioningGroup:
 
 
 class Conditioning:
-    """The rows of one familiar. *is_private* says who is not to be heard: of them nothing is kept or told."""
+    """The rows of one familiar. *privacy* says who is not to be heard: of them nothing is kept or told."""
 
     def __init__(
         self,
@@ -70,12 +70,12 @@ class Conditioning:
         *,
         familiar_id: str,
         clock: Clock | None = None,
-        is_private: Callable[[Author], bool] | None = None,
+        privacy: Privacy = EVERYTHING_ALLOWED,
     ) -> None:
         self._database = history.database
         self._familiar_id = familiar_id
         self._clock = clock or SystemClock()
-        self._is_private = is_private or (lambda _: False)
+        self._privacy = privacy
 
     def note(
         self, kind: FeedbackKind, action: str, reason: str, *, author: Author, server_id: int, persona: str
@@ -86,7 +86,7 @@ class Conditioning:
         """
         if action not in ACTIONS[kind]:
             raise ValueError(f"{action!r} is no {kind}: {', '.join(ACTIONS[kind])}")
-        if self._is_private(author):
+        if self._privacy.is_full(author):
             return 0
         said = " ".join(without_fake_notes(reason).split())[:MAX_REASON].strip()
         where = (self._familiar_id, server_id, speaker_name(persona))
@@ -105,7 +105,11 @@ class Conditioning:
         for action, reason_key, reason, platform, user_id, name, times in rows:
             who = Author(platform, user_id, None, name)
             known = found.get((action, reason_key))
-            if action not in ACTIONS[kind] or self._is_private(who) or (known is None and len(found) == MAX_GROUPS):
+            if (
+                action not in ACTIONS[kind]
+                or self._privacy.is_full(who)
+                or (known is None and len(found) == MAX_GROUPS)
+            ):
                 continue
             found[action, reason_key] = ConditioningGroup(
                 kind=kind,

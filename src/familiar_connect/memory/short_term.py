@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -18,7 +18,7 @@ from familiar_connect.chat.annotate.mentions import emoji_names
 from familiar_connect.chat.scene import Scene
 from familiar_connect.chat.types import Turn
 from familiar_connect.history.store import HistoryStore
-from familiar_connect.identity import Author
+from familiar_connect.identity import EVERYTHING_ALLOWED, Author, Privacy
 from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.support.sqlite import Row, storable_all
 from familiar_connect.support.system_notes import extract_notes, speaker_name, without_fake_notes
@@ -75,18 +75,18 @@ class ShortTermNote:
 
 
 class ShortTermNotes:
-    """The notes of every familiar whose history this is. *is_private* says who is not to be heard."""
+    """The notes of every familiar whose history this is. *privacy* says who is not to be heard."""
 
     def __init__(
         self,
         history: HistoryStore,
         *,
         clock: Clock | None = None,
-        is_private: Callable[[Author], bool] | None = None,
+        privacy: Privacy = EVERYTHING_ALLOWED,
     ) -> None:
         self._database = history.database
         self.clock = clock or SystemClock()
-        self._is_private = is_private or (lambda _: False)
+        self._privacy = privacy
 
     # Writing
 
@@ -97,7 +97,7 @@ class ShortTermNotes:
         """
         who, reply = turn.speaker, _line_text(sent)
         unanswered = turn.flags.stop or turn.imitated is not None or turn.flags.impersonation or not reply
-        if who is None or unanswered or self._is_private(who):
+        if who is None or unanswered or self._privacy.is_full(who):
             return False
         lines = self._lines(turn)
         if not lines:
@@ -129,7 +129,7 @@ class ShortTermNotes:
         summary = without_placeholders(" ".join(without_fake_notes(text[: MAX_SUMMARY_CHARS * 2]).split()))[
             :MAX_SUMMARY_CHARS
         ]
-        if not summary.strip() or self._is_private(author):
+        if not summary.strip() or self._privacy.is_full(author):
             return False
         with self._database.transaction():
             for owner, name in _owners(author, guild_id):
@@ -180,7 +180,9 @@ class ShortTermNotes:
 
     def person_notes(self, *, familiar_id: str, persona: str, author: Author) -> list[ShortTermNote]:
         """What *author* took part in, anywhere, newest first."""
-        return [] if self._is_private(author) else self._owned(familiar_id, persona, f"{_OWN}{author.canonical_key}")
+        return (
+            [] if self._privacy.is_full(author) else self._owned(familiar_id, persona, f"{_OWN}{author.canonical_key}")
+        )
 
     # Rows
 
@@ -206,7 +208,7 @@ class ShortTermNotes:
 
     def _is_hidden(self, person: str) -> bool:
         platform, _, user_id = person.partition(":")
-        return bool(user_id) and self._is_private(Author(platform, user_id, None, None))
+        return bool(user_id) and self._privacy.is_full(Author(platform, user_id, None, None))
 
     def _row(self, familiar_id: str, persona: str, channel_id: int, owner: str) -> Row | None:
         """One row that is still young enough; an old one goes."""

@@ -24,7 +24,7 @@ from zoneinfo import ZoneInfo
 from familiar_connect.errors import MemoryStoreError, ModelError
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import HistoryTurn
-from familiar_connect.identity import Author, PrivacyLevel
+from familiar_connect.identity import EVERYTHING_ALLOWED, Author, Privacy
 from familiar_connect.llm.types import Message
 from familiar_connect.memory.people import rebuild_aliases
 from familiar_connect.memory.store import MemoryStore
@@ -99,7 +99,7 @@ class MemoryWriter:
         zone: tzinfo | str | None = None,
         review: bool = False,
         pending: Proposals | None = None,
-        privacy: Callable[[Author], PrivacyLevel] | None = None,
+        privacy: Privacy = EVERYTHING_ALLOWED,
         bounds: Bounds | None = None,
         timeout_s: float = MODEL_TIMEOUT_S,
         max_attempts: int = MAX_ATTEMPTS,
@@ -332,10 +332,7 @@ class MemoryWriter:
         )
 
     def _without_private(self, turns: list[HistoryTurn]) -> list[HistoryTurn]:
-        allows = self.privacy
-        if allows is None:
-            return turns
-        return [turn for turn in turns if turn.author is None or allows(turn.author) is not PrivacyLevel.FULL]
+        return [turn for turn in turns if turn.author is None or not self.privacy.is_full(turn.author)]
 
     def _range_of(self, run_id: str) -> tuple[int, int]:
         try:

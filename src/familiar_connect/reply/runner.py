@@ -25,7 +25,7 @@ from familiar_connect.conversation.types import Exchange
 from familiar_connect.errors import ConfigError, DeliveryError, FamiliarError, HistoryError, TurnDeadlineError
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.stored_messages import StoredWindow
-from familiar_connect.identity import Author
+from familiar_connect.identity import EVERYTHING_ALLOWED, Author, Privacy
 from familiar_connect.memory.short_term import ShortTermNotes
 from familiar_connect.observe.trace import TraceBuilder
 from familiar_connect.reply.deliver import Sleep, TextDeliveryRegistry, TextDeliveryTracker, deliver
@@ -66,7 +66,7 @@ class ReplyRunner:
         clock: Clock | None = None,
         rng: random.Random | None = None,
         turn_settings: Callable[[ChannelConfig], TurnSettings] | None = None,
-        is_private: Callable[[Author], bool] | None = None,
+        privacy: Privacy = EVERYTHING_ALLOWED,
         short_term: ShortTermNotes | None = None,
         grows: bool = False,
         sleep: Sleep = asyncio.sleep,
@@ -85,7 +85,7 @@ class ReplyRunner:
         self._clock = clock or SystemClock()
         self._rng = rng or random.Random()
         self._turn_settings = turn_settings or _settings_of
-        self._is_private = is_private
+        self._privacy = privacy
         self._short_term = short_term
         self._stored = StoredWindow(history)
         self._transcripts = TranscriptCache()
@@ -188,13 +188,13 @@ class ReplyRunner:
             exchange,
             place,
             settings=settings,
-            is_private=self._is_private,
+            privacy=self._privacy,
             stored=self._stored,
             scene=scene or Scene(),
             transcripts=self._transcripts,
             now=self._clock.now(),
         )
-        seen = scene_for_turn(turn, scene, self._is_private)
+        seen = scene_for_turn(turn, scene, self._privacy)
         return turn, self._request(turn, channel, brought, scene=seen, seed=seed)
 
     async def respond(self, exchange: Exchange, place: Place) -> ReplyOutcome | None:

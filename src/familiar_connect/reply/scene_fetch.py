@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
 from dataclasses import replace
 
 from familiar_connect.chat.scene import ChannelRef, Scene, Surroundings
 from familiar_connect.chat.types import Turn
 from familiar_connect.config.types import PlaceSettings
-from familiar_connect.identity import Author
+from familiar_connect.identity import EVERYTHING_ALLOWED, Privacy
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +35,7 @@ def with_place_settings(scene: Scene | None, settings: PlaceSettings) -> Scene |
     return replace(scene, members=tuple(replace(member, is_personalised=False) for member in scene.members))
 
 
-def scene_for_turn(turn: Turn, scene: Scene | None, is_private: Callable[[Author], bool] | None = None) -> Scene | None:
+def scene_for_turn(turn: Turn, scene: Scene | None, privacy: Privacy = EVERYTHING_ALLOWED) -> Scene | None:
     """What of *scene* bears on *turn*: its own people, none that is not to be heard, and no endless lists."""
     if scene is None:
         return None
@@ -45,17 +44,14 @@ def scene_for_turn(turn: Turn, scene: Scene | None, is_private: Callable[[Author
     if turn.imitated is not None:
         writers.add(turn.imitated.author.user_id)
 
-    def heard(author: Author) -> bool:
-        return is_private is None or not is_private(author)
-
     return replace(
         scene,
         members=tuple(
             member
             for member in scene.members
-            if {member.author.user_id, member.author.canonical_key} & writers and heard(member.author)
+            if {member.author.user_id, member.author.canonical_key} & writers and not privacy.is_full(member.author)
         ),
-        participants=tuple(author for author in scene.participants if heard(author)),
+        participants=tuple(author for author in scene.participants if not privacy.is_full(author)),
         channels=_limit_channels(scene, turn.channel_id),
         roles=scene.roles[:MOST_ASSETS],
         emojis=scene.emojis[-MOST_ASSETS:],

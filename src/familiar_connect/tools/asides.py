@@ -10,14 +10,14 @@ from typing import Any
 from familiar_connect.chat.scene import Scene
 from familiar_connect.chat.types import SimplifiedMessage
 from familiar_connect.context.types import ContextRequest
-from familiar_connect.identity import Author, PrivacyLevel
+from familiar_connect.identity import Author, Privacy
 from familiar_connect.memory.index.protocols import Recaller, RecallScope, RetrievedChunk, Retriever
 from familiar_connect.memory.people import PEOPLE
 from familiar_connect.memory.visibility import SERVERS, Visibility
 from familiar_connect.support.aio import off_loop, run_to_end
 from familiar_connect.support.system_notes import speaker_name, without_fake_notes
 from familiar_connect.support.text import truncate_chars
-from familiar_connect.tools.protocols import PrivacyOf, SendSticker, SummaryKeeper
+from familiar_connect.tools.protocols import SendSticker, SummaryKeeper
 from familiar_connect.tools.targets import fold_target_name, people_in_turn
 from familiar_connect.tools.types import (
     REVEAL_MESSAGE_METADATA,
@@ -91,7 +91,7 @@ class SearchMemoryTool:
     """Looks into memory files and past talk, as far as both may be told where the reply goes."""
 
     def __init__(
-        self, retriever: Retriever, request: ContextRequest, privacy: PrivacyOf, reach: Visibility | None = None
+        self, retriever: Retriever, request: ContextRequest, privacy: Privacy, reach: Visibility | None = None
     ) -> None:
         self._retriever = retriever
         self._request = request
@@ -100,7 +100,7 @@ class SearchMemoryTool:
         self._closed = {
             f"{PEOPLE}/{person.author.slug}.md"
             for person in people_in_turn(request).people
-            if privacy(person.author) is not PrivacyLevel.MINIMAL
+            if not privacy.may_note(person.author)
         }
 
     def tool(self) -> Tool:
@@ -144,7 +144,7 @@ class SearchMemoryTool:
         folder, _, rest = chunk.rel_path.partition("/")
         if folder == PEOPLE:
             platform, _, user_id = rest.removesuffix(".md").partition("-")
-            allowed = self._privacy(Author(platform, user_id, None, None)) is PrivacyLevel.MINIMAL
+            allowed = self._privacy.may_note(Author(platform, user_id, None, None))
             return allowed and chunk.rel_path not in self._closed
         return not chunk.rel_path.startswith(EXCLUDED_FOLDERS)
 

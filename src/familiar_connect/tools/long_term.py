@@ -15,7 +15,7 @@ from typing import Any
 
 from familiar_connect.context.types import ContextRequest
 from familiar_connect.errors import MemoryStoreError, MemoryStoreSizeLimitError
-from familiar_connect.identity import Author, PrivacyLevel
+from familiar_connect.identity import Author, Privacy
 from familiar_connect.memory.people import people_path
 from familiar_connect.memory.short_term import without_placeholders
 from familiar_connect.memory.store import MemoryStore
@@ -24,7 +24,7 @@ from familiar_connect.support.aio import off_loop, run_to_end
 from familiar_connect.support.system_notes import without_fake_notes
 from familiar_connect.support.text import one_line, printable
 from familiar_connect.tools.numbered_notes import NumberedNote, notes_of, with_edited_note, with_numbered_note
-from familiar_connect.tools.protocols import Notify, PrivacyOf
+from familiar_connect.tools.protocols import Notify
 from familiar_connect.tools.targets import TargetPeople, TargetPerson, people_in_turn
 from familiar_connect.tools.types import (
     FORGET_MEMORY,
@@ -70,7 +70,7 @@ class LongTermMemoryTools:
         store: MemoryStore,
         request: ContextRequest,
         *,
-        privacy: PrivacyOf,
+        privacy: Privacy,
         lock: threading.Lock,
         notify: Notify | None = None,
     ) -> None:
@@ -148,7 +148,7 @@ class LongTermMemoryTools:
 
     def _check_privacy(self, person: TargetPerson) -> None:
         allowed = self._request.settings.personal_memories_enabled and not person.is_barred
-        if not allowed or self._privacy(person.author) is not PrivacyLevel.MINIMAL:
+        if not allowed or not self._privacy.may_note(person.author):
             raise Refusal(Status.privacy_restricted, "nothing is kept about this person")
 
     def _check_persona(self) -> None:

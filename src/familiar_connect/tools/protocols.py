@@ -6,11 +6,9 @@ from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from familiar_connect.chat.message_parts import Sticker
-from familiar_connect.identity import Author, PrivacyLevel
+from familiar_connect.identity import Author
 from familiar_connect.tools.types import MemoryChange
 
-PrivacyOf = Callable[[Author], PrivacyLevel]
-"""What a person allows."""
 Notify = Callable[[MemoryChange], Awaitable[None]]
 SendSticker = Callable[[Sticker], Awaitable[None]]
 """Puts a sticker into the channel being answered."""

@@ -16,14 +16,14 @@ from typing import Any
 
 from familiar_connect.chat.scene import Scene
 from familiar_connect.context.types import ContextRequest, Modality
-from familiar_connect.identity import Author, PrivacyLevel
+from familiar_connect.identity import EVERYTHING_ALLOWED, Privacy
 from familiar_connect.llm.types import ToolCall, ToolSpec
 from familiar_connect.memory.index.protocols import Retriever
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.visibility import Visibility, is_dm
 from familiar_connect.tools.asides import MessageMetadataTool, SearchMemoryTool, SendStickerTool, ShortTermNoteTool
 from familiar_connect.tools.long_term import LongTermMemoryTools
-from familiar_connect.tools.protocols import Notify, PrivacyOf, SendSticker, SummaryKeeper
+from familiar_connect.tools.protocols import Notify, SendSticker, SummaryKeeper
 from familiar_connect.tools.types import (
     ALL_TOOLS,
     MACROS,
@@ -98,7 +98,7 @@ class Toolbox:
         enabled: Sequence[str],
         *,
         store: MemoryStore,
-        privacy: PrivacyOf | None = None,
+        privacy: Privacy = EVERYTHING_ALLOWED,
         summaries: SummaryKeeper | None = None,
         retriever: RetrieverNow | None = None,
         reach: Visibility | None = None,
@@ -107,7 +107,7 @@ class Toolbox:
     ) -> None:
         self.enabled = frozenset(enabled) & frozenset(ALL_TOOLS)
         self._store = store
-        self._privacy = privacy or _everything_allowed
+        self._privacy = privacy
         self._summaries = summaries
         self._retriever = retriever or (lambda: None)
         self._reach = reach
@@ -167,7 +167,3 @@ def _may_note(request: ContextRequest) -> bool:
 
 def _may_stick(request: ContextRequest, scene: Scene) -> bool:
     return bool(scene.stickers) and not is_dm(request) and request.settings.sticker_usage_enabled
-
-
-def _everything_allowed(author: Author) -> PrivacyLevel:
-    return PrivacyLevel.MINIMAL

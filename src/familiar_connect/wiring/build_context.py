@@ -53,10 +53,10 @@ def build_scene_providers(
     """Those that tell where the familiar is, who is there and what the channel wants."""
     return {
         "channel_notes": ChannelNotesProvider(stores.memory),
-        "server_info": ServerInfoProvider(is_private=stores.privacy.is_full),
+        "server_info": ServerInfoProvider(privacy=stores.privacy),
         "server_memories": ServerMemoriesProvider(stores.memory),
         "assets": AssetsProvider(mode_of=lambda channel_id: stores.channels.get(channel_id).mode),
-        "participants": ParticipantsProvider(privacy=stores.privacy.get, zone=ZoneInfo(config.display_tz), clock=clock),
+        "participants": ParticipantsProvider(privacy=stores.privacy, zone=ZoneInfo(config.display_tz), clock=clock),
         "sample_dialogues": SampleDialoguesProvider(stores.memory),
     }
 
@@ -77,8 +77,7 @@ def build_providers(
             refresh_every_turns=config.history_refresh_every_turns,
             max_turns_per_refresh=config.history_max_turns_per_refresh,
             max_chars_per_refresh=config.history_max_chars_per_refresh,
-            is_private=stores.privacy.is_full,
-            private_people=stores.privacy.full_privacy_keys,
+            privacy=stores.privacy,
             elsewhere=CrossChannelNotes(stores.short_term, config.private_channel_ids, config.recall_across_servers),
         ),
         "short_term_memory": ShortTermMemoryProvider(stores.short_term),
@@ -91,7 +90,7 @@ def build_providers(
             recent_turns=config.history_window_size,
             exclude_folders=(DOCUMENTS, f"{SERVERS}/"),
             reach=build_reach(stores, config),
-            closed=stores.privacy.slugs_without_notes,
+            privacy=stores.privacy,
         ),
         **build_scene_providers(stores, config, clock),
     }
@@ -110,7 +109,7 @@ def build_pre_processors(stores: Stores, llm_clients: Mapping[str, Any]) -> dict
     thinking = SteppedThinkingPreProcessor(
         llm_client=SlotModel(llm_clients, "reasoning_context"),
         history_store=stores.history,
-        is_private=stores.privacy.is_full,
+        privacy=stores.privacy,
     )
     return {thinking.id: thinking}
 

@@ -58,7 +58,7 @@ def build_memory_index(familiar_id: str, stores: Stores, config: CharacterConfig
             dim=model.dim,
             model_name=name,
             own_name=persona_name(stores.memory, familiar_id),
-            allows=lambda author: not stores.privacy.is_full(author),
+            privacy=stores.privacy,
         )
     retriever = MemoryRetriever(
         model=model, files=files, turns=turns, names=lambda: load_aliases(stores.memory), clock=clock

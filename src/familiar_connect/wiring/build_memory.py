@@ -34,7 +34,7 @@ def build_memory_writer(
         zone=ZoneInfo(config.display_tz),
         review=config.memory_writer_review,
         pending=Review(stores.memory),
-        privacy=stores.privacy.get,
+        privacy=stores.privacy,
     )
 
 

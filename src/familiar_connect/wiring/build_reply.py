@@ -81,7 +81,7 @@ def build_conversation(
         decide_with=config.decide_with,
         reply_model=SlotModel(llm_clients, "main_prose"),
         labels=labels,
-        is_private=stores.privacy.is_full,
+        privacy=stores.privacy,
         clock=clock,
     )
     return queue, monitor
@@ -177,7 +177,7 @@ def build_reply_path(
         zone=ZoneInfo(config.display_tz),
         clock=clock,
         turn_settings=turn_settings(familiar_id, stores, config),
-        is_private=stores.privacy.is_full,
+        privacy=stores.privacy,
         short_term=stores.short_term,
         grows=config.delivery == "growing",
     )

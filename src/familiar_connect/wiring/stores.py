@@ -42,6 +42,6 @@ def build_stores(root: Path, config: CharacterConfig, clock: Clock) -> Stores:
     privacy = PrivacyRegistry(folder.privacy_file)
     channels = ChannelConfigStore(root=folder.channels, character=config)
     history = HistoryStore(folder.history_db, clock=clock)
-    short_term = ShortTermNotes(history, clock=clock, is_private=privacy.is_full)
-    conditioning = Conditioning(history, familiar_id=root.name, clock=clock, is_private=privacy.is_full)
+    short_term = ShortTermNotes(history, clock=clock, privacy=privacy)
+    conditioning = Conditioning(history, familiar_id=root.name, clock=clock, privacy=privacy)
     return Stores(memory, history, subscriptions, privacy, channels, short_term, conditioning)

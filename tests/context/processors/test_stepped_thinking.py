@@ -18,6 +18,7 @@ from familiar_connect.context.processors.stepped_thinking import (
 from familiar_connect.context.types import Layer, PendingTurn
 from familiar_connect.errors import ModelError
 from familiar_connect.history.store import HistoryStore
+from familiar_connect.identity import EVERYTHING_ALLOWED, FixedPrivacy, PrivacyLevel
 from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.llm.types import Capabilities, Message
 from familiar_connect.support.clock import ManualClock
@@ -60,7 +61,7 @@ def test_names_and_defaults_are_as_promised() -> None:
         ("history_store", None),
         ("history_window", 20),
         ("processor_timeout_s", 9.0),
-        ("is_private", None),
+        ("privacy", EVERYTHING_ALLOWED),
     ]
     assert SteppedThinkingPreProcessor(llm_client=ScriptedModel()).id == "stepped_thinking"
 
@@ -136,7 +137,9 @@ async def test_it_is_not_told_what_private_people_said() -> None:
     store.append_turn(familiar_id="wren", channel_id=7, role="assistant", content="my own words")
     store.append_turn(familiar_id="wren", channel_id=7, role="user", content="a question", author=BO)
     model = ScriptedModel(["thought"])
-    processor = SteppedThinkingPreProcessor(llm_client=model, history_store=store, is_private=lambda who: who == ADA)
+    processor = SteppedThinkingPreProcessor(
+        llm_client=model, history_store=store, privacy=FixedPrivacy({ADA.canonical_key: PrivacyLevel.FULL})
+    )
     await processor.process(a_request(author=BO, utterance="new"))
     store.close()
 

@@ -10,7 +10,7 @@ import pytest
 
 from familiar_connect.history.message_edits import MessageEdits
 from familiar_connect.history.store import HistoryStore
-from familiar_connect.identity import Author
+from familiar_connect.identity import Author, FixedPrivacy, PrivacyLevel
 from familiar_connect.memory.index.protocols import ExplainedScore, RecallScope, Recollection
 from familiar_connect.memory.index.turns import MAX_STRETCH, TurnIndex
 from tests.fakes.embedding import CountingEmbedder
@@ -138,12 +138,12 @@ def test_whoever_no_longer_allows_it_is_not_shown(
     tmp_path: Path, history: HistoryStore, model: CountingEmbedder
 ) -> None:
     """Neither what was indexed before nor what comes."""
-    hidden: set[str] = set()
+    levels: dict[str, PrivacyLevel] = {}
     say(history, "bees, says Ada")
     say(history, "bees, says Bo", BO, minutes=1)
-    index = an_index(tmp_path, history, allows=lambda author: author.canonical_key not in hidden)
+    index = an_index(tmp_path, history, privacy=FixedPrivacy(levels))
     index.sync(model)
-    hidden.add(ADA.canonical_key)
+    levels[ADA.canonical_key] = PrivacyLevel.FULL
     say(history, "more bees, says Ada", minutes=2)
     index.sync(model)
 

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from familiar_connect.identity import Author, PrivacyLevel
+from familiar_connect.identity import Author, FixedPrivacy, PrivacyLevel
 from familiar_connect.memory.writing.batch import Batch, Bounds, cut_batch, format_transcript, session_slot
 from tests.fakes.writer_setup import ALICE, BOB, EVENING, FAMILIAR, SpokenLine, WriterSetup
 
@@ -86,11 +86,8 @@ def test_everyone_who_spoke_is_on_the_roster_once(tmp_path: Path) -> None:
 
 def test_who_asked_not_to_be_heard_is_not_there(tmp_path: Path) -> None:
     """Neither words nor name; yet the batch has read past them."""
-
-    def level(author: Author) -> PrivacyLevel:
-        return PrivacyLevel.FULL if author == BOB else PrivacyLevel.MINIMAL
-
-    batch = batch_of(tmp_path, (ALICE, "a"), (BOB, "secret"), privacy=level)
+    privacy = FixedPrivacy({BOB.canonical_key: PrivacyLevel.FULL})
+    batch = batch_of(tmp_path, (ALICE, "a"), (BOB, "secret"), privacy=privacy)
 
     assert [turn.content for turn in batch.turns] == ["a"]
     assert [person.label for person in batch.roster] == ["Alice"]
@@ -99,7 +96,7 @@ def test_who_asked_not_to_be_heard_is_not_there(tmp_path: Path) -> None:
 
 def test_who_asked_for_no_notes_is_heard_but_not_noted(tmp_path: Path) -> None:
     """Partial privacy keeps the words and forbids the file."""
-    batch = batch_of(tmp_path, (BOB, "hi"), privacy=lambda author: PrivacyLevel.PARTIAL)
+    batch = batch_of(tmp_path, (BOB, "hi"), privacy=FixedPrivacy({BOB.canonical_key: PrivacyLevel.PARTIAL}))
 
     assert [person.may_note for person in batch.roster] == [False]
     assert len(batch.turns) == 1

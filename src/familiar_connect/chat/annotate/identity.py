@@ -6,18 +6,16 @@ Names come out fit to stand before somebody's words. Ids are only unique within 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 from familiar_connect.chat.message_parts import WebhookIdentity
 from familiar_connect.chat.scene import Member, Scene
 from familiar_connect.chat.types import AuthorKind
-from familiar_connect.identity import Author
+from familiar_connect.identity import EVERYTHING_ALLOWED, Author, Privacy
 from familiar_connect.support.system_notes import speaker_name
 
-IsPrivate = Callable[[Author], bool]
-"""Whether a person is not to be heard at all."""
 FAMILIAR = "the familiar"
 
 
@@ -68,7 +66,7 @@ class People:
         alters: Iterable[str] = (),
         known: Iterable[Author] = (),
         speakers: Iterable[Author] = (),
-        is_private: IsPrivate | None = None,
+        privacy: Privacy = EVERYTHING_ALLOWED,
     ) -> None:
         self._members = {member.author.canonical_key: member for member in scene.members}
         self._by_id: dict[str, Author] = {}
@@ -78,7 +76,7 @@ class People:
         """By identity: a turn asks for the same few people again and again."""
         self._shared: dict[str, set[str]] = {}
         """Names of several, each with the people who go by it."""
-        self._is_private = is_private
+        self._privacy = privacy
         self._me = scene.me
         self.persona = speaker_name(persona or scene.own_name, FAMILIAR)
         self.own_name = speaker_name(scene.own_name or persona, FAMILIAR)
@@ -89,7 +87,7 @@ class People:
         return self._members.get(author.canonical_key)
 
     def is_private(self, author: Author | None) -> bool:
-        return author is not None and self._is_private is not None and self._is_private(author)
+        return author is not None and self._privacy.is_full(author)
 
     def name_of(self, author: Author) -> str:
         known = self._names.get(id(author))

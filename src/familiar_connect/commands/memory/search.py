@@ -179,7 +179,6 @@ def _open_search(ctx: click.Context, familiar_id: str | None) -> Iterator[Search
     from familiar_connect.context.providers.character import persona_name
     from familiar_connect.context.providers.content_search.mentions import load_aliases
     from familiar_connect.history.store import HistoryStore
-    from familiar_connect.identity import PrivacyLevel
     from familiar_connect.memory.index.embeddings import INDEX_FILE, EmbeddingIndex
     from familiar_connect.memory.index.retriever import MemoryRetriever
     from familiar_connect.memory.index.turns import TURNS_FILE, TurnIndex
@@ -205,7 +204,7 @@ def _open_search(ctx: click.Context, familiar_id: str | None) -> Iterator[Search
                 dim=model.dim,
                 model_name=name,
                 own_name=persona_name(store, root.name),
-                allows=lambda author: privacy.get(author) is not PrivacyLevel.FULL,
+                privacy=privacy,
             )
             stack.callback(turns.close)
         retriever = MemoryRetriever(model=model, files=files, turns=turns, names=lambda: load_aliases(store))

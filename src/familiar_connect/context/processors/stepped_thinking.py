@@ -12,9 +12,9 @@ from typing import Any
 
 from familiar_connect.context.generate import capabilities_of
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
-from familiar_connect.history.privacy_filter import IsPrivate, without_private_turns
+from familiar_connect.history.privacy_filter import without_private_turns
 from familiar_connect.history.store import HistoryStore
-from familiar_connect.identity import format_turn_for_transcript
+from familiar_connect.identity import EVERYTHING_ALLOWED, Privacy, format_turn_for_transcript
 from familiar_connect.llm.types import Message
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.text import shorten_middle
@@ -41,13 +41,13 @@ class SteppedThinkingPreProcessor:
         history_store: HistoryStore | None = None,
         history_window: int = DEFAULT_HISTORY_WINDOW,
         processor_timeout_s: float = DEFAULT_PROCESSOR_TIMEOUT_S,
-        is_private: IsPrivate | None = None,
+        privacy: Privacy = EVERYTHING_ALLOWED,
     ) -> None:
         self.llm_client = llm_client
         self._history = history_store
         self._window = history_window
         self._timeout_s = processor_timeout_s
-        self._is_private = is_private
+        self._privacy = privacy
 
     async def process(self, request: ContextRequest) -> ContextRequest:
         if not capabilities_of(self.llm_client).side_tasks:
@@ -87,7 +87,7 @@ class SteppedThinkingPreProcessor:
         )
         return [
             format_turn_for_transcript(t.role, t.author, shorten_middle(t.content, MAX_MESSAGE_CHARS))
-            for t in without_private_turns(turns, self._is_private)
+            for t in without_private_turns(turns, self._privacy)
         ]
 
 

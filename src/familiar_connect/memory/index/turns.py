@@ -16,7 +16,7 @@ from pathlib import Path
 from familiar_connect.history.rows import TURN_COLUMNS, turn_from_row
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import HistoryTurn
-from familiar_connect.identity import Author
+from familiar_connect.identity import EVERYTHING_ALLOWED, Author, Privacy
 from familiar_connect.memory.index.chunking import split_long
 from familiar_connect.memory.index.edited_turns import has_words, newest_edit_mark, read_edited_turns
 from familiar_connect.memory.index.protocols import EmbeddingModel, ExplainedScore, Neighbour, RecallScope, Recollection
@@ -54,13 +54,13 @@ class TurnIndex:
         model_name: str,
         own_name: str = "",
         newest_by_meaning: int = NEWEST_BY_MEANING,
-        allows: Callable[[Author], bool] | None = None,
+        privacy: Privacy = EVERYTHING_ALLOWED,
     ) -> None:
         self._history = history
         self._familiar_id = familiar_id
         self._own_name = own_name
         self._newest = newest_by_meaning
-        self._allows = allows or (lambda _author: True)
+        self._privacy = privacy
         identity = {"version": VERSION, "familiar": familiar_id, "model": model_name, "dim": str(dim)}
         self._file = DerivedFile(Path(path), create=create_tables, identity=identity)
         self.vectors = Vectors(dim)
@@ -193,7 +193,7 @@ class TurnIndex:
             (self._familiar_id, json.dumps(sorted(turn_ids))),
         )
         found = (turn_from_row(row) for row in rows)
-        return {said.id: said for said in found if said.author is None or self._allows(said.author)}
+        return {said.id: said for said in found if said.author is None or not self._privacy.is_full(said.author)}
 
     def _take_in(self) -> int:
         """The next few hundred turns, by their words."""
@@ -222,7 +222,7 @@ class TurnIndex:
             insert_unit(connection, next_unit_number(connection, said), said, text)
 
     def _may_hold(self, said: HistoryTurn) -> bool:
-        return has_words(said) and (said.author is None or self._allows(said.author))
+        return has_words(said) and (said.author is None or not self._privacy.is_full(said.author))
 
     def _embed_newest(
         self, model: EmbeddingModel, go_on: Callable[[], bool], progress: Callable[[int, int], None] | None

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, tzinfo
 
 from familiar_connect.history.types import HistoryTurn
-from familiar_connect.identity import Author, PrivacyLevel
+from familiar_connect.identity import EVERYTHING_ALLOWED, Author, Privacy
 from familiar_connect.memory.people import people_path
 from familiar_connect.support.text import grapheme_boundary, one_line, shorten_middle
 
@@ -122,7 +122,7 @@ def cut_batch(
     zone: tzinfo,
     bounds: Bounds,
     label_of: Callable[[int], str] | None = None,
-    privacy: Callable[[Author], PrivacyLevel] | None = None,
+    privacy: Privacy = EVERYTHING_ALLOWED,
 ) -> Batch | None:
     """The first of *turns* that make one batch; None when there are none."""
     if not turns:
@@ -135,7 +135,7 @@ def cut_batch(
         if taken and (used > bounds.transcript or session_slot(turn.timestamp, zone) != slot):
             break
         taken.append(turn)
-    heard = tuple(turn for turn in taken if _level(turn, privacy) is not PrivacyLevel.FULL)
+    heard = tuple(turn for turn in taken if turn.author is None or not privacy.is_full(turn.author))
     return Batch(
         turns=heard,
         turn_range=(taken[0].id, taken[-1].id),
@@ -172,15 +172,7 @@ def _inset(text: str) -> str:
     return "\n  ".join(line for line in text.splitlines() if line.strip()) or "(nothing)"
 
 
-def _level(turn: HistoryTurn, privacy: Callable[[Author], PrivacyLevel] | None) -> PrivacyLevel:
-    if privacy is None or turn.author is None:
-        return PrivacyLevel.MINIMAL
-    return privacy(turn.author)
-
-
-def _roster(
-    turns: Sequence[HistoryTurn], privacy: Callable[[Author], PrivacyLevel] | None
-) -> tuple[BatchParticipant, ...]:
+def _roster(turns: Sequence[HistoryTurn], privacy: Privacy) -> tuple[BatchParticipant, ...]:
     newest: dict[str, HistoryTurn] = {}
     names: dict[str, dict[str, None]] = {}
     for turn in turns:
@@ -195,7 +187,7 @@ def _roster(
             slug=slug,
             label=short_name(turn.author.label) if turn.author else slug,
             names=tuple(names[slug])[:MAX_NAMES],
-            may_note=_level(turn, privacy) is PrivacyLevel.MINIMAL,
+            may_note=turn.author is None or privacy.may_note(turn.author),
         )
         for slug, turn in ((slug, newest[slug]) for slug in names)
     )

@@ -16,6 +16,7 @@ from familiar_connect.context.providers.content_search.provider import ContentSe
 from familiar_connect.context.types import Modality, PendingTurn
 from familiar_connect.errors import ModelError
 from familiar_connect.history.store import HistoryStore
+from familiar_connect.identity import EVERYTHING_ALLOWED, FixedPrivacy, PrivacyLevel
 from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.llm.types import Capabilities
 from tests.fakes.retrieval import ADA, BO, CY, FixedRetriever, a_chunk, a_memory, a_question
@@ -58,7 +59,7 @@ def test_it_is_a_provider_with_the_promised_defaults(tmp_path: Path) -> None:
         "recent_turns": 20,
         "exclude_folders": (),
         "reach": None,
-        "closed": None,
+        "privacy": EVERYTHING_ALLOWED,
     }
 
 
@@ -321,7 +322,7 @@ async def test_notes_on_those_who_want_none_shown_are_in_no_tier(tmp_path: Path)
         history_store=history,
         llm_client=model,
         retriever=found,
-        closed=lambda: frozenset({"discord-1", "discord-3"}),
+        privacy=FixedPrivacy({"discord:1": PrivacyLevel.PARTIAL, "discord:3": PrivacyLevel.FULL}),
     )
     given = await provider.contribute(
         a_question("What of Cy and Bo?", pending_turns=(PendingTurn(ADA, "x"), PendingTurn(BO, "y")))

@@ -17,7 +17,7 @@ from familiar_connect.context.types import Contribution, Layer
 from familiar_connect.errors import ModelError
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import HistoryTurn
-from familiar_connect.identity import Author
+from familiar_connect.identity import Author, FixedPrivacy, PrivacyLevel
 from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.llm.types import Capabilities, Message
 from familiar_connect.support.clock import ManualClock
@@ -385,29 +385,15 @@ async def test_in_a_scene_a_short_pause_tells_nothing(world: World) -> None:
 # Private people
 
 
-class Privacy:
-    """Who is private; changed as a story goes."""
-
-    def __init__(self) -> None:
-        self.people: frozenset[str] = frozenset()
-
-    def is_private(self, who: Author) -> bool:
-        return who.canonical_key in self.people
-
-    def given(self) -> dict[str, Any]:
-        return {"is_private": self.is_private, "private_people": lambda: self.people}
-
-
 async def test_private_people_are_neither_shown_nor_summarised(world: World) -> None:
     """Not in the dialogue, the summary or the news; the familiar's own words stay."""
-    privacy = Privacy()
-    privacy.people = frozenset({ADA.canonical_key})
+    levels = {ADA.canonical_key: PrivacyLevel.FULL}
     for channel in (7, 8):
         for number in range(6):
             world.say(f"secret {number}", channel, ADA, CHAT)
             world.say(f"plain {number}", channel, BO, CHAT)
         world.say("my own", channel, None, CHAT)
-    provider, model = world.provider("the summary", "the news", window_size=3, **privacy.given())
+    provider, model = world.provider("the summary", "the news", window_size=3, privacy=FixedPrivacy(levels))
     first = await told(provider, mode=CHAT)
     await provider.refresher.background.wait_until_idle()
 
@@ -421,12 +407,11 @@ async def test_private_people_are_neither_shown_nor_summarised(world: World) -> 
 
 async def test_where_only_private_people_spoke_no_model_is_asked(world: World) -> None:
     """And nothing is told; the next look does not begin again."""
-    privacy = Privacy()
-    privacy.people = frozenset({ADA.canonical_key})
+    levels = {ADA.canonical_key: PrivacyLevel.FULL}
     for channel in (7, 8):
         for number in range(12):
             world.say(f"secret {number}", channel, ADA, CHAT)
-    provider, model = world.provider(window_size=2, **privacy.given())
+    provider, model = world.provider(window_size=2, privacy=FixedPrivacy(levels))
     for _ in range(2):
         assert await told(provider, mode=CHAT) == {}
         await provider.refresher.background.wait_until_idle()
@@ -439,15 +424,15 @@ async def test_where_only_private_people_spoke_no_model_is_asked(world: World) -
 
 async def test_what_was_summarised_before_someone_became_private_is_gone_at_once(world: World) -> None:
     """The next summary is made from the rest, not from the one before."""
-    privacy = Privacy()
+    levels: dict[str, PrivacyLevel] = {}
     for number in range(12):
         world.say(f"secret {number}", author=ADA)
         world.say(f"plain {number}", author=BO)
-    provider, model = world.provider("Ada's secret", "Bo was plain", window_size=4, **privacy.given())
+    provider, model = world.provider("Ada's secret", "Bo was plain", window_size=4, privacy=FixedPrivacy(levels))
     await told(provider)
     await provider.refresher.background.wait_until_idle()
     assert (await told(provider))["history:summary"].text == "Ada's secret"
-    privacy.people = frozenset({ADA.canonical_key})
+    levels[ADA.canonical_key] = PrivacyLevel.FULL
     after = await told(provider)
     await provider.refresher.background.wait_until_idle()
 
@@ -458,16 +443,16 @@ async def test_what_was_summarised_before_someone_became_private_is_gone_at_once
 
 async def test_a_summary_under_way_when_someone_becomes_private_is_thrown_away(world: World) -> None:
     """It holds their words."""
-    privacy = Privacy()
+    levels: dict[str, PrivacyLevel] = {}
     world.fill(12)
 
     class Overtaken(ScriptedModel):
         async def chat(self, messages: list[Message]) -> Message:
-            privacy.people = frozenset({ADA.canonical_key})
+            levels[ADA.canonical_key] = PrivacyLevel.FULL
             return await super().chat(messages)
 
     model = Overtaken(["Ada's secret"])
-    provider = HistoryProvider(store=world.store, llm_client=model, window_size=2, **privacy.given())
+    provider = HistoryProvider(store=world.store, llm_client=model, window_size=2, privacy=FixedPrivacy(levels))
     await told(provider)
     await provider.refresher.background.wait_until_idle()
 

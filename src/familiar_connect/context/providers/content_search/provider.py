@@ -33,7 +33,7 @@ from familiar_connect.context.providers.content_search.unfiltered import (
 from familiar_connect.context.types import ContextRequest, Contribution, Modality
 from familiar_connect.errors import MemoryStoreError
 from familiar_connect.history.store import HistoryStore
-from familiar_connect.identity import Author
+from familiar_connect.identity import EVERYTHING_ALLOWED, Author, Privacy
 from familiar_connect.memory.index.protocols import RecallScope, Retriever
 from familiar_connect.memory.people import people_path
 from familiar_connect.memory.store import MemoryStore
@@ -83,9 +83,8 @@ class ContentSearchProvider:
         recent_turns: int = DEFAULT_RECENT_TURNS,
         exclude_folders: tuple[str, ...] = (),
         reach: Visibility | None = None,
-        closed: Callable[[], Collection[str]] | None = None,
+        privacy: Privacy = EVERYTHING_ALLOWED,
     ) -> None:
-        """*closed* gives the slugs of people who want no notes about them shown now."""
         self.llm_client = llm_client
         self.retriever = retriever
         self._store = store
@@ -98,7 +97,7 @@ class ContentSearchProvider:
         self._recent_turns = recent_turns
         self._exclude_folders = exclude_folders
         self._reach = reach
-        self._closed = closed or frozenset
+        self._privacy = privacy
         self._build_started = False
         self._background = BackgroundTasks(self.id)
         self._left_behind: set[asyncio.Task[Any]] = set()
@@ -140,7 +139,7 @@ class ContentSearchProvider:
             content_cap_tokens=self._content_cap,
             max_tokens_per_file=self._tokens_per_file(request),
             into=found,
-            closed=self._closed(),
+            closed=self._privacy.slugs_without_notes(),
         )
         await self._in_time(_off_loop_apart(work), max(0.0, ends - now()), "people")
         return found.snapshot()
@@ -178,10 +177,10 @@ class ContentSearchProvider:
 
     def _not_searched(self) -> tuple[str, ...]:
         """How the paths begin that have blocks of their own, or are about people who want no notes shown."""
-        return (*self._exclude_folders, *(people_path(slug) for slug in self._closed()))
+        return (*self._exclude_folders, *(people_path(slug) for slug in self._privacy.slugs_without_notes()))
 
     async def _query(self, retriever: Any, request: ContextRequest, known: set[str]) -> list[Hit]:
-        known |= {people_path(slug) for slug in self._closed()}
+        known |= {people_path(slug) for slug in self._privacy.slugs_without_notes()}
         found = await retriever.query(request.utterance, top_k=self._top_k, exclude_paths=known)
         return sorted(found, key=lambda hit: -hit.score)[: self._top_k]
 
@@ -189,7 +188,7 @@ class ContentSearchProvider:
         scope = RecallScope(
             channel_id=request.channel_id,
             before_turn_id=await off_loop(self._first_shown_turn, request),
-            exclude_paths=frozenset(known).union(people_path(slug) for slug in self._closed()),
+            exclude_paths=frozenset(known).union(people_path(slug) for slug in self._privacy.slugs_without_notes()),
             exclude_folders=self._exclude_folders,
             may_tell=self._reach.predicate_for(request) if self._reach is not None else None,
         )

@@ -6,35 +6,33 @@ somebody new is to be left out, all summaries go and are made anew from the rest
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
-from familiar_connect.history.privacy_filter import IsPrivate, without_private_turns
+from familiar_connect.history.privacy_filter import without_private_turns
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import HistoryTurn
-
-PrivatePeople = Callable[[], frozenset[str]]
-"""Canonical keys of everyone who is not to be heard now."""
+from familiar_connect.identity import EVERYTHING_ALLOWED, Privacy
 
 
 class SummaryPrivacy:
-    """Who is not heard: *is_private* says it of one person, *people* names them all."""
+    """Keeps those who are not heard out of the summaries. Without *privacy* nothing is left out and none is dropped."""
 
-    def __init__(self, store: HistoryStore, is_private: IsPrivate | None, people: PrivatePeople | None) -> None:
+    def __init__(self, store: HistoryStore, privacy: Privacy | None) -> None:
         self._store = store
-        self._is_private = is_private
-        self._people = people
+        self._is_known = privacy is not None
+        self._privacy = privacy or EVERYTHING_ALLOWED
         self._known_private: dict[str, frozenset[str]] = {}
 
     def people(self) -> frozenset[str]:
-        return self._people() if self._people is not None else frozenset()
+        return self._privacy.full_privacy_keys()
 
     def without_private(self, turns: Iterable[HistoryTurn]) -> list[HistoryTurn]:
-        return without_private_turns(turns, self._is_private)
+        return without_private_turns(turns, self._privacy)
 
     def drop_stale_summaries(self, familiar_id: str) -> frozenset[str]:
         """See to it that the stored summaries hold no words of private people; returns who these are."""
         people = self.people()
-        if self._people is not None and self._known_private.get(familiar_id) != people:
+        if self._is_known and self._known_private.get(familiar_id) != people:
             self._store.leave_out_of_summaries(familiar_id=familiar_id, people=people)
             self._known_private[familiar_id] = people
         return people

@@ -17,14 +17,13 @@ from familiar_connect.chat.window import window_start
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.context.providers.history.cross_channel import CrossChannelNotes
 from familiar_connect.context.providers.history.dialogue import SOURCE, dialogue_items, is_within_gap
-from familiar_connect.context.providers.history.private_people import PrivatePeople, SummaryPrivacy
+from familiar_connect.context.providers.history.private_people import SummaryPrivacy
 from familiar_connect.context.providers.history.refresh import SummaryRefresher
 from familiar_connect.context.providers.history.turn_items import role_of, turn_items
 from familiar_connect.context.types import ContextItem, ContextRequest, Contribution, ItemTag, Layer, Priority
-from familiar_connect.history.privacy_filter import IsPrivate
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import HistoryTurn, OtherChannelInfo, SummaryEntry
-from familiar_connect.identity import format_turn_for_transcript
+from familiar_connect.identity import Privacy, format_turn_for_transcript
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.tokens import estimate_tokens
 
@@ -81,8 +80,7 @@ class HistoryProvider:
         refresh_every_turns: int = 10,
         max_turns_per_refresh: int = 200,
         max_chars_per_refresh: int = 24_000,
-        is_private: IsPrivate | None = None,
-        private_people: PrivatePeople | None = None,
+        privacy: Privacy | None = None,
         elsewhere: CrossChannelNotes | None = None,
     ) -> None:
         if window_size <= 0:
@@ -94,7 +92,7 @@ class HistoryProvider:
         self._zone = display_zone
         self._step = step
         self._refresh_every = refresh_every_turns
-        self._private = SummaryPrivacy(store, is_private, private_people)
+        self._private = SummaryPrivacy(store, privacy)
         self._cross_channel = elsewhere
         self.refresher = SummaryRefresher(
             store=store,

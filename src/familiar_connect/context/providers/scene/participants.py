@@ -27,7 +27,7 @@ from familiar_connect.context.providers.scene.text import (
     scene_budget,
 )
 from familiar_connect.context.providers.scene.time_and_presence import clock_line, presence_line
-from familiar_connect.context.roster import Participant, PrivacyOf, list_participants
+from familiar_connect.context.roster import Participant, list_participants
 from familiar_connect.context.types import (
     ContextItem,
     ContextRequest,
@@ -37,7 +37,7 @@ from familiar_connect.context.types import (
     Modality,
     Priority,
 )
-from familiar_connect.identity import Author, PrivacyLevel
+from familiar_connect.identity import EVERYTHING_ALLOWED, Author, Privacy
 from familiar_connect.llm.types import TextPart
 from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.support.system_notes import speaker_name, wrap_note
@@ -64,14 +64,14 @@ class ParticipantsProvider:
     def __init__(
         self,
         *,
-        privacy: PrivacyOf | None = None,
+        privacy: Privacy = EVERYTHING_ALLOWED,
         zone: tzinfo = UTC,
         clock: Clock | None = None,
         memories: PersonalMemories | None = None,
         reminders: Reminders | None = None,
         enrichers: Sequence[Enricher] = (),
     ) -> None:
-        self._privacy = privacy or _everything_allowed
+        self._privacy = privacy
         self._zone = zone
         self._clock = clock or SystemClock()
         self.sources = PeopleSources(memories, reminders, tuple(enrichers))
@@ -229,7 +229,3 @@ def _is_for(reminder: PendingReminder, author: Author, request: ContextRequest) 
     recipient = reminder.recipient
     same = recipient is not None and recipient.canonical_key == author.canonical_key
     return same and _is_personas(reminder, request)
-
-
-def _everything_allowed(author: Author) -> PrivacyLevel:
-    return PrivacyLevel.MINIMAL

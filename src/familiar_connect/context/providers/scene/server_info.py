@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from familiar_connect.chat.annotate.identity import IsPrivate
 from familiar_connect.chat.scene import Scene
 from familiar_connect.context.providers.scene.text import ANYONE, block_safe, channel_name, is_dm, persona_of, readable
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
+from familiar_connect.identity import EVERYTHING_ALLOWED, Privacy
 from familiar_connect.support.system_notes import quote_inline, speaker_name
 
 DEADLINE_S = 0.25
@@ -18,14 +18,14 @@ class ServerInfoProvider:
     id = "server_info"
     deadline_s = DEADLINE_S
 
-    def __init__(self, *, is_private: IsPrivate | None = None) -> None:
-        self._is_private = is_private
+    def __init__(self, *, privacy: Privacy = EVERYTHING_ALLOWED) -> None:
+        self._privacy = privacy
 
     async def contribute(self, request: ContextRequest) -> list[Contribution]:
         scene = request.scene or Scene()
         lines = ["# Setting", _where(request, scene)]
         if not is_dm(request) and scene.server_description and scene.server_name:
-            about = readable(request, scene.server_description, is_private=self._is_private)
+            about = readable(request, scene.server_description, privacy=self._privacy)
             if about := block_safe(about, DESCRIPTION_CHARS):
                 lines += [f"## About {_server(scene.server_name)}", about]
         text = "\n".join(lines)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 
-from familiar_connect.chat.annotate.identity import FAMILIAR, IsPrivate, People
+from familiar_connect.chat.annotate.identity import FAMILIAR, People
 from familiar_connect.chat.annotate.mentions import MentionResolver
 from familiar_connect.chat.scene import ChannelKind, Scene
 from familiar_connect.config.modes import SMALL_MODEL_SHARES, channel_config_for_mode
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.context.types import ContextRequest, Layer
+from familiar_connect.identity import EVERYTHING_ALLOWED, Privacy
 from familiar_connect.memory.visibility import is_dm as is_dm
 from familiar_connect.support.system_notes import note, speaker_name, unwrap_note, without_fake_notes
 from familiar_connect.support.text import truncate_chars
@@ -70,12 +71,12 @@ def channel_name(request: ContextRequest) -> str:
     return f"{name} in #{speaker_name(channel.parent_name.lstrip('#'))}" if channel.parent_name else name
 
 
-def readable(request: ContextRequest, text: str, *, user: str = ANYONE, is_private: IsPrivate | None = None) -> str:
+def readable(request: ContextRequest, text: str, *, user: str = ANYONE, privacy: Privacy = EVERYTHING_ALLOWED) -> str:
     """*text* somebody wrote about this place, its mentions and names as people read them."""
     scene = request.scene or Scene()
     persona = persona_of(request)
     if "<" in text or "://" in text:
-        text = MentionResolver(scene, People(scene, persona=persona, is_private=is_private)).readable(text)
+        text = MentionResolver(scene, People(scene, persona=persona, privacy=privacy)).readable(text)
     return with_names(text, char=persona, user=user)
 
 
