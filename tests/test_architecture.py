@@ -39,6 +39,8 @@ LAYERS = (
 # Plain values and protocols lie under the working rooms, whichever room they are kept in.
 LEAF_NAMES = ("types", "protocols", "identity", "audience")
 LEAF_MODULES = (
+    "config.rules",
+    "config.settings",
     "chat.scene",
     "chat.message_parts",
     "chat.message_ids",

@@ -67,7 +67,7 @@ class ChannelConfigStore:
         return self._change(channel_id, {"preset": name or NO_PRESET})
 
     @property
-    def _overrides(self) -> Mapping[str, Any]:
+    def _overrides(self) -> Mapping[str, object]:
         return self._character.typing_simulation_overrides
 
     def _path(self, channel_id: int) -> Path:

@@ -134,7 +134,7 @@ def _ask(question: str, read: Callable[[str], str], **how: Any) -> str:
 
 def _address(given: str) -> str:
     from familiar_connect.config.llm import BASE_URL
-    from familiar_connect.config.toml import InvalidValue
+    from familiar_connect.config.rules import InvalidValue
 
     try:
         address = str(BASE_URL.read(given))

@@ -6,7 +6,7 @@ The names below are loaded on first use, so that importing `config.types` runs n
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from familiar_connect.config.channel import ChannelConfig, TypingSimulationConfig
@@ -55,7 +55,7 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     for home, names in _HOMES.items():
         if name in names:
             return getattr(import_module(f"familiar_connect.{home}"), name)

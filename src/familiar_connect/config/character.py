@@ -1,29 +1,28 @@
-"""CharacterConfig: everything `character.toml` can say, with its defaults, and the table of its keys."""
+"""CharacterConfig: everything `character.toml` can say. Each key is declared on its field, in the order shown."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 from zoneinfo import ZoneInfo
 
-from familiar_connect.config.channel import PLACE_KEYS, PRESET_FIDELITIES, PRESET_FIDELITY, TYPING_KEYS
+from familiar_connect.config.channel import PRESET_FIDELITIES, PRESET_FIDELITY, TYPING_KEYS
 from familiar_connect.config.llm import LLM_KEYS, LLMSlotConfig, default_slots
-from familiar_connect.config.platforms import DISCORD_KEYS, TWITCH_KEYS, DiscordConfig, TwitchConfig
-from familiar_connect.config.toml import (
+from familiar_connect.config.platforms import DiscordConfig, TwitchConfig
+from familiar_connect.config.rules import (
     FILLED_TEXT,
     FLAG,
     TEXT,
     TEXT_OR_NONE,
     TEXTS,
     InvalidValue,
-    Key,
     Rule,
     choice_rule,
     enum_rule,
     integer_rule,
     number_rule,
 )
+from familiar_connect.config.settings import keys_of, section, setting
 from familiar_connect.config.types import (
     DEFAULT_CHANNEL_MODE,
     ChannelMode,
@@ -33,8 +32,10 @@ from familiar_connect.config.types import (
     PlaceSettings,
     PromptOrder,
 )
-from familiar_connect.config.voice import INTERRUPTION_KEYS, TTS_KEYS, TTSConfig
+from familiar_connect.config.voice import TTSConfig
 from familiar_connect.tools.types import ALL_TOOLS
+
+DELIVERIES = ("whole", "growing")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,53 +44,6 @@ class Alter:
 
     name: str
     aliases: tuple[str, ...] = ()
-
-
-DELIVERIES = ("whole", "growing")
-
-
-@dataclass(frozen=True)
-class CharacterConfig:
-    """The settings of one familiar."""
-
-    default_mode: ChannelMode = DEFAULT_CHANNEL_MODE
-    history_window_size: int = 20
-    depth_inject_position: int = 0
-    depth_inject_role: str = "system"
-    display_tz: str = "UTC"
-    aliases: list[str] = field(default_factory=list)
-    chattiness: str = "Balanced — responds when the conversation is relevant"
-    interjection: Interjection = Interjection.average
-    text_lull_timeout: float = 10.0
-    voice_lull_timeout: float = 5.0
-    interrupt_tolerance: InterruptTolerance = InterruptTolerance.average
-    min_interruption_s: float = 2.0
-    short_long_boundary_s: float = 30.0
-    memory_writer_turn_threshold: int = 50
-    memory_writer_idle_timeout: float = 1800.0
-    llm: dict[str, LLMSlotConfig] = field(default_factory=default_slots)
-    tts: TTSConfig = field(default_factory=TTSConfig)
-    typing_simulation_overrides: dict[str, Any] = field(default_factory=dict)
-    preset_fidelity: str = PRESET_FIDELITIES[0]
-    discord: DiscordConfig = field(default_factory=DiscordConfig)
-    twitch: TwitchConfig = field(default_factory=TwitchConfig)
-    history_refresh_every_turns: int = 10
-    history_max_turns_per_refresh: int = 200
-    history_max_chars_per_refresh: int = 24_000
-    search_files: bool = True
-    search_turns: bool = True
-    embedder: str = "auto"
-    memory_writer_review: bool = False
-    prompt_order: PromptOrder = PromptOrder.stable_first
-    decide_with: DecideWith = DecideWith.auto
-    delivery: str = DELIVERIES[0]
-    user_name: str | None = None
-    user_persona: str = ""
-    place: PlaceSettings = PlaceSettings()
-    private_channel_ids: list[int] = field(default_factory=list)
-    recall_across_servers: list[str] = field(default_factory=list)
-    alters: list[Alter] = field(default_factory=list)
-    tools: list[str] = field(default_factory=list)
 
 
 def _zone(value: object) -> str:
@@ -130,178 +84,171 @@ def _alter(row: object) -> Alter:
     return Alter(name=FILLED_TEXT.read(row["name"]), aliases=tuple(TEXTS.read(row.get("aliases", []))))
 
 
-TOP_KEYS = (
-    Key(
-        name="default_mode", rule=enum_rule(ChannelMode), meaning="How the familiar behaves in a channel nobody set up."
-    ),
-    Key(
-        name="display_tz",
-        rule=Rule("a time zone such as Europe/Berlin or UTC", _zone),
-        meaning="Time zone of the dates the familiar sees and writes.",
-    ),
-    Key(
-        name="aliases",
-        rule=TEXTS,
-        meaning="Further names it answers to, besides the one in `memory/self/name.md`.",
-    ),
-    Key(name="user_name", rule=TEXT_OR_NONE, meaning="What you are called in the terminal.", example='"Robin"'),
-    Key(name="user_persona", rule=TEXT, meaning="Who you are to the familiar, in a few words."),
-    Key(name="chattiness", rule=TEXT, meaning="When to join in, in words; read by the model that decides."),
-    Key(
-        name="interjection",
-        rule=enum_rule(Interjection),
-        meaning="How readily it joins a conversation it was not addressed in.",
-    ),
-    Key(
-        name="decide_with",
-        rule=enum_rule(DecideWith),
-        meaning="Who decides whether to speak unasked: the `interjection_decision` model, the replying model (it may "
+@dataclass(frozen=True, kw_only=True)
+class CharacterConfig:
+    """The settings of one familiar."""
+
+    default_mode: ChannelMode = setting(
+        DEFAULT_CHANNEL_MODE, enum_rule(ChannelMode), "How the familiar behaves in a channel nobody set up."
+    )
+    display_tz: str = setting(
+        "UTC",
+        Rule("a time zone such as Europe/Berlin or UTC", _zone),
+        "Time zone of the dates the familiar sees and writes.",
+    )
+    aliases: list[str] = setting([], TEXTS, "Further names it answers to, besides the one in `memory/self/name.md`.")
+    user_name: str | None = setting(None, TEXT_OR_NONE, "What you are called in the terminal.", example='"Robin"')
+    user_persona: str = setting("", TEXT, "Who you are to the familiar, in a few words.")
+    chattiness: str = setting(
+        "Balanced — responds when the conversation is relevant",
+        TEXT,
+        "When to join in, in words; read by the model that decides.",
+    )
+    interjection: Interjection = setting(
+        Interjection.average,
+        enum_rule(Interjection),
+        "How readily it joins a conversation it was not addressed in.",
+    )
+    decide_with: DecideWith = setting(
+        DecideWith.auto,
+        enum_rule(DecideWith),
+        "Who decides whether to speak unasked: the `interjection_decision` model, the replying model (it may "
         "answer with silence, which costs no extra call), or fixed rules (answer whoever speaks to it, and a question "
         "left hanging). A model too small for its way leaves the next; `auto` takes the first that works.",
-    ),
-    Key(
-        name="delivery",
-        rule=choice_rule(*DELIVERIES),
-        meaning="How a reply arrives: `whole`, once it is written, or `growing`, as one message that is edited while "
+    )
+    delivery: str = setting(
+        DELIVERIES[0],
+        choice_rule(*DELIVERIES),
+        "How a reply arrives: `whole`, once it is written, or `growing`, as one message that is edited while "
         "it is written, where the platform can.",
-    ),
-    Key(
-        name="text_lull_timeout",
-        rule=number_rule(least=0),
-        meaning="Quiet in a text channel, seconds, after which it may speak.",
-    ),
-    Key(
-        name="voice_lull_timeout",
-        rule=number_rule(least=0),
-        meaning="Quiet in a voice channel, seconds, after which someone has finished.",
-    ),
-    Key(
-        name="prompt_order",
-        rule=enum_rule(PromptOrder),
-        meaning="Order of the prompt. `stable_first` keeps caches warm; `classic` is the older sequence.",
-    ),
-    Key(
-        name="preset_fidelity",
-        rule=PRESET_FIDELITY,
-        meaning="With a SillyTavern preset: our memory in its order, or exactly what SillyTavern would send.",
-    ),
-    Key(
-        name="author_note",
-        field="place.global_note",
-        rule=TEXT_OR_NONE,
-        meaning="A note kept near the end of every conversation where neither character nor channel has one.",
-        example='"Keep answers short."',
-    ),
-    Key(
-        name="author_note_depth",
-        field="place.global_note_depth",
-        rule=integer_rule(least=0),
-        meaning="How many turns follow the note.",
-    ),
-    *PLACE_KEYS,
-    Key(
-        name="private_channel_ids",
-        rule=Rule("a list of channel ids", _channel_ids),
-        meaning="Channels whose talk is never told of elsewhere.",
-    ),
-    Key(
-        name="recall_across_servers",
-        rule=TEXTS,
-        meaning='People who asked to be known everywhere, as "platform:id": on one server it recalls another.',
-    ),
-    Key(
-        name="tools",
-        rule=Rule(f"true, false or a list of {', '.join(ALL_TOOLS)}", _tools),
-        meaning="What the model may do during a reply, where it can use tools; never on voice.",
+    )
+    text_lull_timeout: float = setting(
+        10.0, number_rule(least=0), "Quiet in a text channel, seconds, after which it may speak."
+    )
+    voice_lull_timeout: float = setting(
+        5.0, number_rule(least=0), "Quiet in a voice channel, seconds, after which someone has finished."
+    )
+    prompt_order: PromptOrder = setting(
+        PromptOrder.stable_first,
+        enum_rule(PromptOrder),
+        "Order of the prompt. `stable_first` keeps caches warm; `classic` is the older sequence.",
+    )
+    preset_fidelity: str = setting(
+        PRESET_FIDELITIES[0],
+        PRESET_FIDELITY,
+        "With a SillyTavern preset: our memory in its order, or exactly what SillyTavern would send.",
+    )
+    place: PlaceSettings = section(PlaceSettings)
+    private_channel_ids: list[int] = setting(
+        [], Rule("a list of channel ids", _channel_ids), "Channels whose talk is never told of elsewhere."
+    )
+    recall_across_servers: list[str] = setting(
+        [],
+        TEXTS,
+        'People who asked to be known everywhere, as "platform:id": on one server it recalls another.',
+    )
+    tools: list[str] = setting(
+        [],
+        Rule(f"true, false or a list of {', '.join(ALL_TOOLS)}", _tools),
+        "What the model may do during a reply, where it can use tools; never on voice.",
         example='["remember", "search_memory"]',
-    ),
-    Key(
-        name="alters",
-        rule=Rule("rows that each start with [[alters]] and give a name and, if you like, aliases", _alters),
-        meaning="Further personas of this familiar, each in a `[[alters]]` row with a `name` and `aliases`.",
-    ),
-)
+    )
+    alters: list[Alter] = setting(
+        [],
+        Rule("rows that each start with [[alters]] and give a name and, if you like, aliases", _alters),
+        "Further personas of this familiar, each in a `[[alters]]` row with a `name` and `aliases`.",
+    )
+    history_window_size: int = setting(
+        20, integer_rule(least=1), "Recent turns shown word for word.", key="providers.history.window_size"
+    )
+    history_refresh_every_turns: int = setting(
+        10,
+        integer_rule(least=1),
+        "Turns after which the summary of older ones is refreshed.",
+        key="providers.history.refresh_every_turns",
+    )
+    history_max_turns_per_refresh: int = setting(
+        200,
+        integer_rule(least=1),
+        "Most turns one refresh takes in; a longer backlog is worked off in steps.",
+        key="providers.history.max_turns_per_refresh",
+    )
+    history_max_chars_per_refresh: int = setting(
+        24_000,
+        integer_rule(least=1),
+        "Most characters one refresh takes in.",
+        key="providers.history.max_chars_per_refresh",
+    )
+    search_files: bool = setting(
+        True,
+        FLAG,
+        "Whether memory files are searched for what bears on a message.",
+        key="providers.content_search.files",
+    )
+    search_turns: bool = setting(
+        True, FLAG, "Whether everything ever said is searched too.", key="providers.content_search.turns"
+    )
+    embedder: str = setting(
+        "auto",
+        FILLED_TEXT,
+        "What finds meaning: `auto` (comes along, offline), `hashing`, or a model that fastembed knows.",
+        key="providers.content_search.embedder",
+    )
+    depth_inject_position: int = setting(
+        0,
+        integer_rule(least=0),
+        "Where injected notes stand, counted in messages from the end.",
+        key="layers.depth_inject.position",
+    )
+    depth_inject_role: str = setting(
+        "system",
+        choice_rule("system", "user"),
+        "Role of the message that carries injected notes.",
+        key="layers.depth_inject.role",
+    )
+    memory_writer_turn_threshold: int = setting(
+        50,
+        integer_rule(least=1),
+        "Turns after which memories are written.",
+        key="memory_writer.turn_threshold",
+    )
+    memory_writer_idle_timeout: float = setting(
+        1800.0,
+        number_rule(above=0),
+        "Quiet, seconds, after which memories are written.",
+        key="memory_writer.idle_timeout",
+    )
+    memory_writer_review: bool = setting(
+        False, FLAG, "Keep memories as proposals until you approve them.", key="memory_writer.review"
+    )
+    interrupt_tolerance: InterruptTolerance = setting(
+        InterruptTolerance.average,
+        enum_rule(InterruptTolerance),
+        "How readily the familiar keeps talking when talked over.",
+        key="voice.interruption.interrupt_tolerance",
+    )
+    min_interruption_s: float = setting(
+        2.0,
+        number_rule(least=0),
+        "Shorter noises do not count as an interruption, seconds.",
+        key="voice.interruption.min_interruption_s",
+    )
+    short_long_boundary_s: float = setting(
+        30.0,
+        number_rule(above=0),
+        "From here on an interruption is a long one, seconds; above `min_interruption_s`.",
+        key="voice.interruption.short_long_boundary_s",
+    )
+    tts: TTSConfig = section(TTSConfig, "tts")
+    discord: DiscordConfig = section(DiscordConfig, "discord")
+    twitch: TwitchConfig = section(TwitchConfig, "twitch")
+    typing_simulation_overrides: dict[str, object] = field(default_factory=dict)
+    """What the file says of `TypingSimulationConfig`; the rest is for the mode to say."""
+    llm: dict[str, LLMSlotConfig] = field(default_factory=default_slots)
+    """By slot; what a file leaves out is resolved by `config.llm.resolve_slot`."""
 
-SECTION_KEYS = (
-    Key(
-        name="providers.history.window_size",
-        field="history_window_size",
-        rule=integer_rule(least=1),
-        meaning="Recent turns shown word for word.",
-    ),
-    Key(
-        name="providers.history.refresh_every_turns",
-        field="history_refresh_every_turns",
-        rule=integer_rule(least=1),
-        meaning="Turns after which the summary of older ones is refreshed.",
-    ),
-    Key(
-        name="providers.history.max_turns_per_refresh",
-        field="history_max_turns_per_refresh",
-        rule=integer_rule(least=1),
-        meaning="Most turns one refresh takes in; a longer backlog is worked off in steps.",
-    ),
-    Key(
-        name="providers.history.max_chars_per_refresh",
-        field="history_max_chars_per_refresh",
-        rule=integer_rule(least=1),
-        meaning="Most characters one refresh takes in.",
-    ),
-    Key(
-        name="providers.content_search.files",
-        field="search_files",
-        rule=FLAG,
-        meaning="Whether memory files are searched for what bears on a message.",
-    ),
-    Key(
-        name="providers.content_search.turns",
-        field="search_turns",
-        rule=FLAG,
-        meaning="Whether everything ever said is searched too.",
-    ),
-    Key(
-        name="providers.content_search.embedder",
-        field="embedder",
-        rule=FILLED_TEXT,
-        meaning="What finds meaning: `auto` (comes along, offline), `hashing`, or a model that fastembed knows.",
-    ),
-    Key(
-        name="layers.depth_inject.position",
-        field="depth_inject_position",
-        rule=integer_rule(least=0),
-        meaning="Where injected notes stand, counted in messages from the end.",
-    ),
-    Key(
-        name="layers.depth_inject.role",
-        field="depth_inject_role",
-        rule=choice_rule("system", "user"),
-        meaning="Role of the message that carries injected notes.",
-    ),
-    Key(
-        name="memory_writer.turn_threshold",
-        field="memory_writer_turn_threshold",
-        rule=integer_rule(least=1),
-        meaning="Turns after which memories are written.",
-    ),
-    Key(
-        name="memory_writer.idle_timeout",
-        field="memory_writer_idle_timeout",
-        rule=number_rule(above=0),
-        meaning="Quiet, seconds, after which memories are written.",
-    ),
-    Key(
-        name="memory_writer.review",
-        field="memory_writer_review",
-        rule=FLAG,
-        meaning="Keep memories as proposals until you approve them.",
-    ),
-    *INTERRUPTION_KEYS,
-    *TTS_KEYS,
-    *DISCORD_KEYS,
-    *TWITCH_KEYS,
-)
 
-PLAIN_KEYS = (*TOP_KEYS, *SECTION_KEYS)
+PLAIN_KEYS = keys_of(CharacterConfig, file="familiar")
 """Keys that fill one field each."""
 
 CHARACTER_KEYS = (*PLAIN_KEYS, *TYPING_KEYS, *LLM_KEYS)

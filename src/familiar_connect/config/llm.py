@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
-from familiar_connect.config.toml import FILLED_TEXT, InvalidValue, Key, Rule, integer_rule, number_rule
+from familiar_connect.config.rules import FILLED_TEXT, InvalidValue, Rule, integer_rule, number_rule
+from familiar_connect.config.settings import describe, fill_fields, keys_of, setting
 from familiar_connect.errors import ConfigError
 
 EMBEDDED_MODEL = "embedded"
@@ -37,44 +37,6 @@ SLOT_TEMPERATURES: dict[str, float] = {
 LLM_SLOT_NAMES = frozenset(SLOT_TEMPERATURES)
 
 _VARIABLE_NAME = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")
-
-
-@dataclass(frozen=True)
-class LLMSlotConfig:
-    """The model of one slot and how it is reached."""
-
-    model: str
-    temperature: float | None = None
-    api_key_env: str | None = None
-    fallbacks: tuple[str, ...] = ()
-    base_url: str | None = None
-    max_output_tokens: int | None = None
-    context_window: int | None = None
-    timeout_s: float | None = None
-
-    @property
-    def is_embedded(self) -> bool:
-        return self.model == EMBEDDED_MODEL
-
-    @property
-    def address(self) -> str | None:
-        """Where calls go: OpenRouter unless told otherwise, nowhere for the embedded model."""
-        if self.is_embedded:
-            return None
-        return self.base_url or OPENROUTER_BASE_URL
-
-    @property
-    def key_variable(self) -> str | None:
-        """Name of the variable that holds the key, None when no key is sent."""
-        if self.is_embedded:
-            return None
-        at_openrouter = _same_address(self.address, OPENROUTER_BASE_URL)
-        return self.api_key_env or (OPENROUTER_KEY_VARIABLE if at_openrouter else None)
-
-
-def default_slots() -> dict[str, LLMSlotConfig]:
-    """Every slot on the embedded model."""
-    return {slot: LLMSlotConfig(EMBEDDED_MODEL, heat) for slot, heat in SLOT_TEMPERATURES.items()}
 
 
 def _variable(value: object) -> str:
@@ -110,69 +72,93 @@ BASE_URL = Rule(
     may_show=False,
 )
 
-SLOT_KEYS = (
-    Key(
-        name="model",
-        rule=FILLED_TEXT,
-        meaning='Model id as its server knows it; "embedded" is the small model that comes with the program.',
-        example='"qwen3:8b"',
-    ),
-    Key(
-        name="base_url",
-        rule=BASE_URL,
-        meaning="Address of an OpenAI-compatible server. None: OpenRouter.",
-        example='"http://localhost:11434/v1"',
-    ),
-    Key(
-        name="api_key_env",
-        rule=Rule(
-            "the name of an environment variable in capitals, such as OPENROUTER_API_KEY; "
-            "put the key itself into secrets.env under that name and never here",
-            _variable,
-            may_show=False,
-        ),
-        meaning=f"Name of the variable that holds the key, never the key. None: `{OPENROUTER_KEY_VARIABLE}` at "
-        "OpenRouter, no key elsewhere.",
-        example='"MY_SERVER_API_KEY"',
-    ),
-    Key(
-        name="temperature",
-        rule=number_rule(least=0, most=2),
-        meaning="How freely words are chosen.",
-        example="0.7",
-    ),
-    Key(
-        name="fallbacks",
-        rule=Rule("a list of model ids", _models),
-        meaning="Models tried in turn when this one fails.",
-        example="[]",
-    ),
-    Key(
-        name="max_output_tokens",
-        rule=integer_rule(least=1),
-        meaning="Longest reply asked for. None: the model's own.",
-        example="800",
-    ),
-    Key(
-        name="context_window",
-        rule=integer_rule(least=1),
-        meaning="Tokens the model can take in. None: what is known of it.",
-        example="32768",
-    ),
-    Key(
-        name="timeout_s",
-        rule=number_rule(above=0),
-        meaning="Longest silence of the server, seconds. None: the client's own.",
-        example="60.0",
-    ),
+API_KEY_ENV = Rule(
+    "the name of an environment variable in capitals, such as OPENROUTER_API_KEY; "
+    "put the key itself into secrets.env under that name and never here",
+    _variable,
+    may_show=False,
 )
+
+
+@dataclass(frozen=True)
+class LLMSlotConfig:
+    """The model of one slot and how it is reached."""
+
+    model: str = field(
+        metadata=describe(
+            FILLED_TEXT,
+            'Model id as its server knows it; "embedded" is the small model that comes with the program.',
+            example='"qwen3:8b"',
+        )
+    )
+    base_url: str | None = field(
+        default=None,
+        kw_only=True,
+        metadata=describe(
+            BASE_URL,
+            "Address of an OpenAI-compatible server. None: OpenRouter.",
+            example='"http://localhost:11434/v1"',
+        ),
+    )
+    api_key_env: str | None = field(
+        default=None,
+        kw_only=True,
+        metadata=describe(
+            API_KEY_ENV,
+            f"Name of the variable that holds the key, never the key. None: `{OPENROUTER_KEY_VARIABLE}` at "
+            "OpenRouter, no key elsewhere.",
+            example='"MY_SERVER_API_KEY"',
+        ),
+    )
+    temperature: float | None = setting(
+        None, number_rule(least=0, most=2), "How freely words are chosen.", example="0.7"
+    )
+    _: KW_ONLY
+    fallbacks: tuple[str, ...] = setting(
+        (), Rule("a list of model ids", _models), "Models tried in turn when this one fails.", example="[]"
+    )
+    max_output_tokens: int | None = setting(
+        None, integer_rule(least=1), "Longest reply asked for. None: the model's own.", example="800"
+    )
+    context_window: int | None = setting(
+        None, integer_rule(least=1), "Tokens the model can take in. None: what is known of it.", example="32768"
+    )
+    timeout_s: float | None = setting(
+        None,
+        number_rule(above=0),
+        "Longest silence of the server, seconds. None: the client's own.",
+        example="60.0",
+    )
+
+    @property
+    def is_embedded(self) -> bool:
+        return self.model == EMBEDDED_MODEL
+
+    @property
+    def address(self) -> str | None:
+        """Where calls go: OpenRouter unless told otherwise, nowhere for the embedded model."""
+        if self.is_embedded:
+            return None
+        return self.base_url or OPENROUTER_BASE_URL
+
+    @property
+    def key_variable(self) -> str | None:
+        """Name of the variable that holds the key, None when no key is sent."""
+        if self.is_embedded:
+            return None
+        at_openrouter = _same_address(self.address, OPENROUTER_BASE_URL)
+        return self.api_key_env or (OPENROUTER_KEY_VARIABLE if at_openrouter else None)
+
+
+def default_slots() -> dict[str, LLMSlotConfig]:
+    """Every slot on the embedded model."""
+    return {slot: LLMSlotConfig(EMBEDDED_MODEL, heat) for slot, heat in SLOT_TEMPERATURES.items()}
+
+
+SLOT_KEYS = keys_of(LLMSlotConfig)
 """Named as in one slot's table; `LLM_KEYS` has them for every slot."""
 
-LLM_KEYS = tuple(
-    Key(name=f"llm.{slot}.{key.name}", rule=key.rule, meaning=key.meaning, example=key.example)
-    for slot in (DEFAULT_SLOT, *SLOT_TEMPERATURES)
-    for key in SLOT_KEYS
-)
+LLM_KEYS = tuple(key for slot in (DEFAULT_SLOT, *SLOT_TEMPERATURES) for key in keys_of(LLMSlotConfig, f"llm.{slot}"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,12 +168,12 @@ class SlotSource:
     label: str
     file: Path | None
     section: str
-    says: Mapping[str, Any]
+    says: Mapping[str, object]
 
 
 def resolve_slot(slot: str, sources: Sequence[SlotSource]) -> tuple[LLMSlotConfig, dict[str, str]]:
     """The slot as *sources*, nearest first, give it; and by setting the label of the source it came from."""
-    code = {"model": EMBEDDED_MODEL, "temperature": SLOT_TEMPERATURES[slot]}
+    code: dict[str, object] = {"model": EMBEDDED_MODEL, "temperature": SLOT_TEMPERATURES[slot]}
     chain = [*sources, SlotSource(label="default", file=None, section="", says=code)]
     rank: dict[str, int] = {}
     for position, source in enumerate(chain):
@@ -204,7 +190,9 @@ def resolve_slot(slot: str, sources: Sequence[SlotSource]) -> tuple[LLMSlotConfi
     if "api_key_env" in rank and not _key_fits(chain, rank):
         del rank["api_key_env"]
     given = {name: chain[position].says[name] for name, position in rank.items()}
-    return LLMSlotConfig(**given), {name: chain[position].label for name, position in rank.items()}
+    return fill_fields(LLMSlotConfig(EMBEDDED_MODEL), given), {
+        name: chain[position].label for name, position in rank.items()
+    }
 
 
 def _key_fits(chain: Sequence[SlotSource], rank: Mapping[str, int]) -> bool:
@@ -222,5 +210,5 @@ def _key_fits(chain: Sequence[SlotSource], rank: Mapping[str, int]) -> bool:
     return _same_address(named_for, used)
 
 
-def _same_address(one: str | None, other: str | None) -> bool:
-    return (one or "").rstrip("/").lower() == (other or "").rstrip("/").lower()
+def _same_address(one: object, other: object) -> bool:
+    return str(one or "").rstrip("/").lower() == str(other or "").rstrip("/").lower()

@@ -7,13 +7,19 @@ the files are laid over each other is checked last.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from familiar_connect.config.channel import CHANNEL_KEYS, TYPING_KEYS, ChannelConfig, merge_typing_settings
+from familiar_connect.config.channel import (
+    CHANNEL_KEYS,
+    TYPING_KEYS,
+    ChannelConfig,
+    check_typing_delays,
+    merge_typing_settings,
+)
 from familiar_connect.config.character import CHARACTER_KEYS, PLAIN_KEYS, CharacterConfig
 from familiar_connect.config.llm import (
     DEFAULT_SLOT,
@@ -24,7 +30,8 @@ from familiar_connect.config.llm import (
     resolve_slot,
 )
 from familiar_connect.config.modes import channel_config_for_mode
-from familiar_connect.config.toml import KeyPath, check_document, parse_toml, read_text, read_toml, write_text
+from familiar_connect.config.settings import Key, KeyPath, field_value, fill_fields, keys_of
+from familiar_connect.config.toml import check_document, parse_toml, read_text, read_toml, write_text
 from familiar_connect.config.types import ChannelMode, PlaceSettings
 from familiar_connect.config.voice import OLDER_TTS_SPELLINGS
 from familiar_connect.errors import ConfigError
@@ -35,7 +42,7 @@ _NOUNS: Mapping[KeyPath, str] = {("llm",): "LLM slot"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Setting:
+class EffectiveSetting:
     """One effective setting and where it comes from: `default`, `profile` or `familiar`."""
 
     key: str
@@ -47,7 +54,7 @@ class Setting:
 class _FileLayer:
     label: str
     file: Path
-    values: Mapping[KeyPath, Any]
+    values: Mapping[KeyPath, object]
 
 
 def load_character_config(path: Path, *, defaults_path: Path | None = None) -> CharacterConfig:
@@ -55,35 +62,36 @@ def load_character_config(path: Path, *, defaults_path: Path | None = None) -> C
     return _build(_layers(path, defaults_path))
 
 
-def explain_character_config(path: Path, *, defaults_path: Path | None = None) -> list[Setting]:
+def explain_character_config(path: Path, *, defaults_path: Path | None = None) -> list[EffectiveSetting]:
     """Every effective setting, in the order of the reference, with the place it comes from."""
     return _explained(_layers(path, defaults_path))
 
 
-def default_settings() -> list[Setting]:
+def default_settings() -> list[EffectiveSetting]:
     """Every setting as it is where no file says otherwise."""
     return _explained([])
 
 
-def _explained(layers: Sequence[_FileLayer]) -> list[Setting]:
+def _explained(layers: Sequence[_FileLayer]) -> list[EffectiveSetting]:
     config = _build(layers)
     settings = [
-        Setting(key=key.name, value=_plain(_field(config, key.fills)), source=_source(key.path, layers))
+        EffectiveSetting(key=key.name, value=_plain(field_value(config, key)), source=_source(key.path, layers))
         for key in PLAIN_KEYS
     ]
-    typing = replace(
-        channel_config_for_mode(config.default_mode).typing_simulation, **config.typing_simulation_overrides
+    typing = fill_fields(
+        channel_config_for_mode(config.default_mode).typing_simulation, config.typing_simulation_overrides
     )
     settings += [
-        Setting(key=key.name, value=getattr(typing, key.fills), source=_source(key.path, layers)) for key in TYPING_KEYS
+        EffectiveSetting(key=key.name, value=field_value(typing, key), source=_source(key.path, layers))
+        for key in TYPING_KEYS
     ]
     for slot in SLOT_TEMPERATURES:
         resolved, labels = resolve_slot(slot, _slot_sources(slot, layers))
         settings += [
-            Setting(
+            EffectiveSetting(
                 key=f"llm.{slot}.{key.name}",
-                value=_plain(getattr(resolved, key.name)),
-                source=labels.get(key.name, "default"),
+                value=_plain(field_value(resolved, key)),
+                source=labels.get(key.field, "default"),
             )
             for key in SLOT_KEYS
         ]
@@ -91,7 +99,7 @@ def _explained(layers: Sequence[_FileLayer]) -> list[Setting]:
 
 
 def load_channel_config(
-    path: Path, *, character_overrides: Mapping[str, Any] | None = None, place: PlaceSettings | None = None
+    path: Path, *, character_overrides: Mapping[str, object] | None = None, place: PlaceSettings | None = None
 ) -> ChannelConfig | None:
     """The channel's settings in *path*, over the familiar's *place*; None when there are none."""
     document = read_toml(Path(path))
@@ -101,28 +109,27 @@ def load_channel_config(
 
 
 def channel_config_from(
-    document: Mapping[str, Any],
+    document: Mapping[str, object],
     file: Path,
     *,
-    character_overrides: Mapping[str, Any] | None = None,
+    character_overrides: Mapping[str, object] | None = None,
     place: PlaceSettings | None = None,
     strict: bool = True,
 ) -> ChannelConfig:
     """The channel's settings in *document*; keys nobody knows are an error only when *strict*."""
     values = check_document(document, CHANNEL_KEYS, file, strict=strict)
-    if ("mode",) not in values:
+    mode = values.get(("mode",))
+    if not isinstance(mode, ChannelMode):
         raise ConfigError(f"{file}: mode is missing; add one of {', '.join(mode.value for mode in ChannelMode)}")
-    base = channel_config_for_mode(values[("mode",)])
-    given = {key.fills: values[key.path] for key in CHANNEL_KEYS if len(key.path) == 1 and key.path in values}
-    of_place = {name.removeprefix("place."): value for name, value in given.items() if "." in name}
-    return replace(
+    base = channel_config_for_mode(mode)
+    familiars = replace(
         base,
-        place=replace(place or PlaceSettings(), **of_place),
-        typing_simulation=merge_typing_settings(
-            base.typing_simulation, character_overrides, _section(values, "typing_simulation"), file=file
-        ),
-        **{name: value for name, value in given.items() if "." not in name},
+        place=place or PlaceSettings(),
+        typing_simulation=fill_fields(base.typing_simulation, character_overrides or {}),
     )
+    config = fill_fields(familiars, _given(CHANNEL_KEYS, values))
+    check_typing_delays(config.typing_simulation, file)
+    return config
 
 
 def write_default_model(path: Path, *, model: str, base_url: str | None = None, api_key_env: str | None = None) -> None:
@@ -148,7 +155,7 @@ def write_default_model(path: Path, *, model: str, base_url: str | None = None, 
     write_text(path, result)
 
 
-def _set_default_model(tables: Any, wanted: Mapping[str, str | None], new_table: Any) -> None:
+def _set_default_model(tables: MutableMapping[str, Any], wanted: Mapping[str, str | None], new_table: Any) -> None:
     if "llm" not in tables:
         tables["llm"] = new_table(is_super_table=True)
     if DEFAULT_SLOT not in tables["llm"]:
@@ -177,7 +184,7 @@ def _layers(path: Path, defaults_path: Path | None) -> list[_FileLayer]:
     return layers
 
 
-def _layer(label: str, file: Path, document: Mapping[str, Any]) -> _FileLayer:
+def _layer(label: str, file: Path, document: Mapping[str, object]) -> _FileLayer:
     for path, sentence in OLDER_TTS_SPELLINGS.items():
         section = document.get(path[0])
         if isinstance(section, dict) and path[1] in section:
@@ -187,21 +194,11 @@ def _layer(label: str, file: Path, document: Mapping[str, Any]) -> _FileLayer:
 
 
 def _build(layers: Sequence[_FileLayer]) -> CharacterConfig:
-    merged: dict[KeyPath, Any] = {}
+    merged: dict[KeyPath, object] = {}
     for layer in reversed(layers):
         merged |= layer.values
-    fields: dict[str, Any] = {}
-    nested: dict[str, dict[str, Any]] = {}
-    for key in PLAIN_KEYS:
-        if key.path in merged:
-            group, _, name = key.fills.rpartition(".")
-            (nested.setdefault(group, {}) if group else fields)[name] = merged[key.path]
-    config = CharacterConfig(
-        **fields,
-        typing_simulation_overrides=_section(merged, "typing_simulation"),
-        llm=_slots(layers),
-    )
-    config = replace(config, **{group: replace(getattr(config, group), **given) for group, given in nested.items()})
+    config = CharacterConfig(typing_simulation_overrides=_given(TYPING_KEYS, merged), llm=_slots(layers))
+    config = fill_fields(config, _given(PLAIN_KEYS, merged))
     _check_together(config, layers)
     return config
 
@@ -216,7 +213,7 @@ def _slot_sources(slot: str, layers: Sequence[_FileLayer]) -> list[SlotSource]:
             label=layer.label if section == slot else f"{layer.label} [llm.{DEFAULT_SLOT}]",
             file=layer.file,
             section=f"llm.{section}",
-            says=_section(layer.values, "llm", section),
+            says=_given(keys_of(LLMSlotConfig, f"llm.{section}"), layer.values),
         )
         for layer in layers
         for section in (slot, DEFAULT_SLOT)
@@ -247,19 +244,13 @@ def _nearest_file(section: KeyPath, layers: Sequence[_FileLayer]) -> Path:
     return layers[0].file
 
 
-def _section(values: Mapping[KeyPath, Any], *section: str) -> dict[str, Any]:
-    return {path[-1]: value for path, value in values.items() if path[:-1] == section}
+def _given(keys: Iterable[Key], values: Mapping[KeyPath, object]) -> dict[str, object]:
+    """What *values* say of *keys*, by field."""
+    return {key.field: values[key.path] for key in keys if key.path in values}
 
 
 def _source(path: KeyPath, layers: Sequence[_FileLayer]) -> str:
     return next((layer.label for layer in layers if path in layer.values), "default")
-
-
-def _field(config: CharacterConfig, dotted: str) -> object:
-    value: object = config
-    for name in dotted.split("."):
-        value = getattr(value, name)
-    return value
 
 
 def _plain(value: object) -> object:

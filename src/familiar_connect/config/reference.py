@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
 
 from familiar_connect.config.channel import CHANNEL_KEYS, TYPING_KEYS, TypingSimulationConfig
-from familiar_connect.config.character import SECTION_KEYS, TOP_KEYS, CharacterConfig
+from familiar_connect.config.character import PLAIN_KEYS, CharacterConfig
 from familiar_connect.config.llm import DEFAULT_SLOT, SLOT_KEYS, SLOT_TEMPERATURES, default_slots
 from familiar_connect.config.modes import channel_config_for_mode
 from familiar_connect.config.secrets import ENVIRONMENT
-from familiar_connect.config.toml import Key, KeyPath, toml_literal
+from familiar_connect.config.settings import Key, KeyPath, field_value
+from familiar_connect.config.toml import toml_literal
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.context.types import Layer
 
 _CHARACTER = CharacterConfig()
+_TOP_KEYS = tuple(key for key in PLAIN_KEYS if len(key.path) == 1)
+_SECTION_KEYS = tuple(key for key in PLAIN_KEYS if len(key.path) > 1)
 _NO_SECTION = "At the top of the file"
 
 
@@ -28,9 +30,9 @@ def config_reference_markdown() -> str:
         "Optional, as is every key in it. `familiars/_default/character.toml`, where it exists, lies under every "
         "familiar's own file, key by key.",
     ]
-    for section, keys in _by_section((*TOP_KEYS, *SECTION_KEYS)):
-        parts += [_heading(section), _key_table(keys, {key.path: _default(key) for key in keys})]
-    typing = {key.path: getattr(TypingSimulationConfig(), key.fills) for key in TYPING_KEYS}
+    for section, keys in _by_section((*_TOP_KEYS, *_SECTION_KEYS)):
+        parts += [_heading(section), _key_table(keys, {key.path: field_value(_CHARACTER, key) for key in keys})]
+    typing = {key.path: field_value(TypingSimulationConfig(), key) for key in TYPING_KEYS}
     parts += [_heading(("typing_simulation",)), _key_table(TYPING_KEYS, typing), *_model_parts()]
     parts += [
         "## `familiars/<id>/channels/<channel_id>.toml`",
@@ -56,8 +58,8 @@ def starter_toml(*, user_name: str | None = None, aliases: Sequence[str] = ()) -
         "# Who the familiar is stands in memory/self/, not here. Keys of models belong into secrets.env, never here.",
         "",
     ]
-    for key in TOP_KEYS:
-        lines += _starter_lines(key, _default(key), live.get(key.path))
+    for key in _TOP_KEYS:
+        lines += _starter_lines(key, field_value(_CHARACTER, key), live.get(key.path))
     lines += [
         f"[llm.{DEFAULT_SLOT}]",
         "# One model for everything. A kind of work may have its own, in a section named for it:",
@@ -66,16 +68,16 @@ def starter_toml(*, user_name: str | None = None, aliases: Sequence[str] = ()) -
     ]
     slot = default_slots()["main_prose"]
     for key in SLOT_KEYS:
-        default = getattr(slot, key.name)
+        default = field_value(slot, key)
         lines += _starter_lines(key, None if key.name == "temperature" else default)
-    for section, keys in _by_section(SECTION_KEYS):
+    for section, keys in _by_section(_SECTION_KEYS):
         lines += [f"[{'.'.join(section)}]"]
         for key in keys:
-            lines += _starter_lines(key, _default(key))
+            lines += _starter_lines(key, field_value(_CHARACTER, key))
     lines += ["[typing_simulation]"]
     typing = channel_config_for_mode(_CHARACTER.default_mode).typing_simulation
     for key in TYPING_KEYS:
-        lines += _starter_lines(key, getattr(typing, key.fills))
+        lines += _starter_lines(key, field_value(typing, key))
     return "\n".join(lines)
 
 
@@ -87,15 +89,12 @@ def _starter_lines(key: Key, default: object, live: object = None) -> list[str]:
     return [comment, f"#{key.path[-1]} = {toml_literal(default) or key.example}{note}", ""]
 
 
-def _default(key: Key) -> object:
-    value: object = _CHARACTER
-    for name in key.fills.split("."):
-        value = getattr(value, name)
-    return value
-
-
 def _by_section(keys: Iterable[Key]) -> list[tuple[KeyPath, list[Key]]]:
-    return [(section, list(group)) for section, group in groupby(keys, key=lambda key: key.path[:-1])]
+    """Each section with its keys, wherever their fields are declared."""
+    sections: dict[KeyPath, list[Key]] = {}
+    for key in keys:
+        sections.setdefault(key.path[:-1], []).append(key)
+    return list(sections.items())
 
 
 def _heading(section: KeyPath) -> str:
@@ -112,7 +111,7 @@ def _key_table(keys: Sequence[Key], defaults: Mapping[KeyPath, object]) -> str:
 
 def _model_parts() -> list[str]:
     slot = default_slots()["main_prose"]
-    defaults: dict[KeyPath, object] = {key.path: getattr(slot, key.name) for key in SLOT_KEYS}
+    defaults: dict[KeyPath, object] = {key.path: field_value(slot, key) for key in SLOT_KEYS}
     defaults[("temperature",)] = None  # each slot has its own, listed below
     return [
         "### `[llm.<slot>]`",

@@ -1,4 +1,4 @@
-"""TOML files as checked values: reading, the rules a value must meet, and what is said when it does not.
+"""TOML files: reading and writing them, and checking what they hold against the keys a file may have.
 
 Every complaint is one `ConfigError` sentence naming file, section and key. A value is repeated in
 it only when it cannot be a secret, and never at length.
@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import difflib
 import json
-import math
 import re
 import stat
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import date, time
 from enum import Enum
 from pathlib import Path
-from typing import Any, TypeVar
 
+from familiar_connect.config.rules import InvalidValue
+from familiar_connect.config.settings import Key, KeyPath
 from familiar_connect.errors import ConfigError, HomeError
 from familiar_connect.support.files import atomic_write
 
@@ -30,45 +29,6 @@ MAX_DEPTH = 16
 _SHOWN_CHARS = 60
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
-
-KeyPath = tuple[str, ...]
-E_ = TypeVar("E_", bound=Enum)
-
-
-class InvalidValue(ValueError):
-    """A value that does not meet its rule."""
-
-
-@dataclass(frozen=True)
-class Rule:
-    """What a value must be: `says` completes the sentence "… must be", `read` gives the typed value."""
-
-    says: str
-    read: Callable[[object], Any]
-    may_show: bool = True
-    """False where someone might paste a key: the value is then left out of the complaint."""
-    choices: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Key:
-    """One setting: where it stands in the file, which field it fills, what it must be and what it does."""
-
-    name: str
-    rule: Rule
-    meaning: str
-    field: str = ""
-    """The field it fills, when that is not called as the key is."""
-    example: str = ""
-    """TOML shown where the default is nothing."""
-
-    @property
-    def path(self) -> KeyPath:
-        return tuple(self.name.split("."))
-
-    @property
-    def fills(self) -> str:
-        return self.field or self.path[-1]
 
 
 # --- files ---
@@ -97,7 +57,7 @@ def read_text(path: Path, *, limit: int = MAX_FILE_BYTES) -> str | None:
         raise ConfigError(f"{path}: line {line} is not UTF-8 text; save the file as UTF-8") from exc
 
 
-def parse_toml(text: str, path: Path) -> dict[str, Any]:
+def parse_toml(text: str, path: Path) -> dict[str, object]:
     """*text* as tables. Whatever is wrong with it is told by line."""
     try:
         document = tomllib.loads(text)
@@ -111,7 +71,7 @@ def parse_toml(text: str, path: Path) -> dict[str, Any]:
     return document
 
 
-def _is_deep(document: dict[str, Any]) -> bool:
+def _is_deep(document: dict[str, object]) -> bool:
     level: list[object] = [document]
     for _ in range(MAX_DEPTH):
         inner = [item.values() if isinstance(item, dict) else item for item in level if isinstance(item, dict | list)]
@@ -119,7 +79,7 @@ def _is_deep(document: dict[str, Any]) -> bool:
     return bool(level)
 
 
-def read_toml(path: Path) -> dict[str, Any] | None:
+def read_toml(path: Path) -> dict[str, object] | None:
     """The tables of the file at *path*, None when there is no such file."""
     text = read_text(path)
     return None if text is None else parse_toml(text, path)
@@ -195,7 +155,7 @@ def check_document(
     nouns: Mapping[KeyPath, str] | None = None,
     ignored: Iterable[KeyPath] = (),
     strict: bool = True,
-) -> dict[KeyPath, Any]:
+) -> dict[KeyPath, object]:
     """Every value *document* gives, checked, by its place.
 
     A key or section that *keys* do not know is an error, unless not *strict*. *nouns* says what the
@@ -204,7 +164,7 @@ def check_document(
     known = {key.path: key for key in keys}
     sections = {path[:depth] for path in known for depth in range(len(path))}
     passed_over = set(ignored)
-    found: dict[KeyPath, Any] = {}
+    found: dict[KeyPath, object] = {}
     waiting: list[tuple[KeyPath, Mapping[str, object]]] = [((), document)]
     while waiting:
         section, table = waiting.pop(0)
@@ -230,7 +190,7 @@ def key_label(path: KeyPath) -> str:
     return f"[{'.'.join(path[:-1])}] {path[-1]}" if path[:-1] else path[-1]
 
 
-def _fit(key: Key, value: object, file: Path) -> Any:
+def _fit(key: Key, value: object, file: Path) -> object:
     with suppress(InvalidValue):
         return key.rule.read(value)
     sentence = f"{file}: {key_label(key.path)} must be {key.rule.says}"
@@ -275,99 +235,3 @@ def format_value(value: object, *, bare: bool = False) -> str:
     if bare and isinstance(value, str) and value.isprintable():
         text = value
     return text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}…"
-
-
-# --- rules ---
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise InvalidValue
-    return value
-
-
-def _text_or_none(value: object) -> str | None:
-    return _text(value).strip() or None
-
-
-def _filled_text(value: object) -> str:
-    text = _text(value).strip()
-    if not text:
-        raise InvalidValue
-    return text
-
-
-def _flag(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise InvalidValue
-    return value
-
-
-def _filled_texts(value: object) -> list[str]:
-    if not isinstance(value, list):
-        raise InvalidValue
-    return [_filled_text(item) for item in value]
-
-
-TEXT = Rule("a string", _text)
-TEXT_OR_NONE = Rule("a string", _text_or_none)
-FILLED_TEXT = Rule("a non-empty string", _filled_text)
-FLAG = Rule("true or false", _flag)
-TEXTS = Rule("a list of non-empty strings", _filled_texts)
-
-
-def integer_rule(*, least: int) -> Rule:
-    """A whole number no smaller than *least*."""
-
-    def read(value: object) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 2**63:
-            raise InvalidValue
-        return value
-
-    return Rule("a whole number above 0" if least == 1 else f"a whole number, {least} or more", read)
-
-
-def number_rule(*, least: float | None = None, above: float | None = None, most: float | None = None) -> Rule:
-    """A finite number within the bounds given; always read as float."""
-
-    def read(value: object) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise InvalidValue
-        try:
-            result = float(value)
-        except OverflowError:
-            raise InvalidValue from None
-        if not math.isfinite(result):
-            raise InvalidValue
-        if (least is not None and result < least) or (above is not None and result <= above):
-            raise InvalidValue
-        if most is not None and result > most:
-            raise InvalidValue
-        return result
-
-    if most is not None:
-        return Rule(f"in the range {least:g} to {most:g}", read)
-    return Rule(f"a number above {above:g}" if above is not None else f"a number, {least or 0:g} or more", read)
-
-
-def enum_rule(choices: type[E_]) -> Rule:
-    """A member of an enum, by its value."""
-    names = tuple(str(member.value) for member in choices)
-
-    def read(value: object) -> E_:
-        if not isinstance(value, str) or value not in names:
-            raise InvalidValue
-        return choices(value)
-
-    return Rule(f"one of {', '.join(names)}", read, choices=names)
-
-
-def choice_rule(*names: str) -> Rule:
-    """One of the words given."""
-
-    def read(value: object) -> str:
-        if not isinstance(value, str) or value not in names:
-            raise InvalidValue
-        return value
-
-    return Rule(f"one of {', '.join(names)}", read, choices=names)

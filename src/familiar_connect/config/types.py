@@ -1,9 +1,12 @@
-"""Closed sets that settings choose from, and that values elsewhere may carry."""
+"""The enums that settings choose from, and the settings that a request carries along."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+
+from familiar_connect.config.rules import FLAG, TEXT_OR_NONE, choice_rule, integer_rule
+from familiar_connect.config.settings import setting
 
 
 class ChannelMode(Enum):
@@ -22,29 +25,82 @@ DEFAULT_NOTE_DEPTH = 4
 
 @dataclass(frozen=True, kw_only=True)
 class PlaceSettings:
-    """What the owner set about a channel's prompts: words of their own, and what is told of the place."""
+    """What the owner set about the prompts of a channel: instructions, notes, and what is said of the place.
 
-    channel_prompt: str | None = None
-    channel_prompt_mode: str = CHANNEL_PROMPT_MODES[0]
-    channel_note: str | None = None
-    """A note of the channel, so many turns before the end."""
-    channel_note_depth: int = DEFAULT_NOTE_DEPTH
-    global_note: str | None = None
-    """The familiar's note for wherever neither the character nor the channel has one."""
-    global_note_depth: int = DEFAULT_NOTE_DEPTH
-    emoji_usage_enabled: bool = True
-    sticker_usage_enabled: bool = True
-    time_awareness: bool = False
-    include_timestamps: bool = False
-    personal_memories_enabled: bool = True
-    channel_memory_enabled: bool = False
-    memory_tagging_enabled: bool = False
-    short_term_memory_enabled: bool = True
-    private_channels_bypass: bool = False
-    rewards_enabled: bool = True
-    punishments_enabled: bool = True
-    operator_directive: str | None = None
-    """The operator's own last words of a prompt, as they wrote them."""
+    A setting without `only` may stand in the familiar's file, and a channel's own file goes before it.
+    """
+
+    channel_prompt: str | None = setting(None, TEXT_OR_NONE, "Instructions for this channel.", only="channel")
+    channel_prompt_mode: str = setting(
+        CHANNEL_PROMPT_MODES[0],
+        choice_rule(*CHANNEL_PROMPT_MODES),
+        "Whether `channel_prompt` follows the character's own rules or stands instead of them.",
+        only="channel",
+    )
+    channel_note: str | None = setting(
+        None,
+        TEXT_OR_NONE,
+        "A note of this channel, kept near the end of the conversation.",
+        key="author_note",
+        only="channel",
+    )
+    channel_note_depth: int = setting(
+        DEFAULT_NOTE_DEPTH,
+        integer_rule(least=0),
+        "How many turns follow the note.",
+        key="author_note_depth",
+        only="channel",
+    )
+    global_note: str | None = setting(
+        None,
+        TEXT_OR_NONE,
+        "A note kept near the end of every conversation where neither character nor channel has one.",
+        key="author_note",
+        example='"Keep answers short."',
+        only="familiar",
+    )
+    global_note_depth: int = setting(
+        DEFAULT_NOTE_DEPTH,
+        integer_rule(least=0),
+        "How many turns follow the note.",
+        key="author_note_depth",
+        only="familiar",
+    )
+    emoji_usage_enabled: bool = setting(True, FLAG, "Whether the familiar is told which custom emojis a server has.")
+    sticker_usage_enabled: bool = setting(
+        True, FLAG, "Whether it is told which stickers a server has, where it has a tool to send them."
+    )
+    time_awareness: bool = setting(
+        False, FLAG, "Whether it is shown where one day ends and another begins, and how long nobody has spoken."
+    )
+    include_timestamps: bool = setting(
+        False, FLAG, "Whether messages show the time they were written, where the mode does not decide."
+    )
+    personal_memories_enabled: bool = setting(
+        True, FLAG, "Whether people are told of by the names and memories kept of them. Their own choice comes first."
+    )
+    channel_memory_enabled: bool = setting(
+        False, FLAG, "Whether a server's memories with a `#channel` tag are told in that channel only."
+    )
+    memory_tagging_enabled: bool = setting(
+        False, FLAG, "Whether a server's memories with tags are told only while one of the tags is talked about."
+    )
+    short_term_memory_enabled: bool = setting(
+        True, FLAG, "Whether the last lines of a conversation are kept for a day, and told in other channels."
+    )
+    private_channels_bypass: bool = setting(
+        False, FLAG, "Whether talk of `private_channel_ids` is told in channels that are not private, too."
+    )
+    rewards_enabled: bool = setting(True, FLAG, "Whether the familiar is told what it was rewarded for on this server.")
+    punishments_enabled: bool = setting(
+        True, FLAG, "Whether the familiar is told what it was punished for on this server."
+    )
+    operator_directive: str | None = setting(
+        None,
+        TEXT_OR_NONE,
+        "Your own last word to the model, at the very end of every prompt.",
+        example='"Speak plainly."',
+    )
 
     @property
     def replaces_rules(self) -> bool:
