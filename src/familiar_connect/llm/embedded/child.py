@@ -1,7 +1,9 @@
 """The program that runs in the child process: a llama.cpp server on loopback, and nothing else.
 
-It reads one JSON line of settings, answers with one JSON line, and ends when its input closes, which is
-what happens when the parent is gone, however it went. Started by file path, it imports nothing of ours.
+It reads one JSON line of settings, answers with one JSON line, and ends when its parent is gone, however it
+went and whatever the child is doing then: a thread waits for the end of the input, another looks at who the
+parent is, because a process the parent forked may hold the input open. Started by file path, it imports nothing
+of ours.
 """
 
 from __future__ import annotations
@@ -10,8 +12,12 @@ import json
 import os
 import signal
 import sys
+import threading
+import time
+from contextlib import suppress
 from typing import Any
 
+PARENT_CHECK_S = 1.0
 BATCH_TOKENS = 32
 """Prompt tokens worked between two looks at whether anyone still listens. Larger is no faster on a CPU."""
 REUSE_TOKENS = 32
@@ -20,6 +26,7 @@ HTTP_THREADS = 4
 
 
 def run_llama_server() -> int:
+    parent = os.getppid()
     # Ctrl-C in a terminal reaches every process there; the parent decides when we end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.umask(0o077)
@@ -27,6 +34,9 @@ def run_llama_server() -> int:
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     settings = json.loads(sys.stdin.buffer.readline())
+    threading.Thread(target=_end_with_parent, args=(parent,), daemon=True).start()
+    input_watch = threading.Thread(target=_end_with_input, daemon=True)
+    input_watch.start()
     try:
         import xllamacpp
     except ImportError as error:
@@ -34,12 +44,26 @@ def run_llama_server() -> int:
         return 3
     try:
         server = xllamacpp.Server(_params(xllamacpp, settings))
-        _say(answers, {"address": server.listening_address})
     except Exception as error:
         _say(answers, {"problem": "start", "detail": str(error)})
         return 4
-    sys.stdin.buffer.read()
-    # No unwinding: native threads may be in the middle of a token.
+    _say(answers, {"address": server.listening_address})
+    input_watch.join()
+    return 0
+
+
+def _end_with_input() -> None:
+    """End when the other end of our input is closed."""
+    with suppress(OSError):
+        while os.read(0, 4096):
+            pass
+    os._exit(0)
+
+
+def _end_with_parent(parent: int) -> None:
+    """End when *parent* is no longer our parent; on Windows nobody tells, and the input must do."""
+    while os.name == "nt" or os.getppid() == parent:
+        time.sleep(PARENT_CHECK_S)
     os._exit(0)
 
 
@@ -64,9 +88,11 @@ def _params(xllamacpp: Any, settings: dict[str, Any]) -> Any:
 
 
 def _say(answers: Any, fact: dict[str, str]) -> None:
-    answers.write(json.dumps(fact) + "\n")
-    answers.flush()
+    with suppress(OSError):  # nobody listens any more: the watching threads end us
+        answers.write(json.dumps(fact) + "\n")
+        answers.flush()
 
 
 if __name__ == "__main__":
-    sys.exit(run_llama_server())
+    # No unwinding: native threads may be in the middle of a token, and some wait for each other for ever.
+    os._exit(run_llama_server())
