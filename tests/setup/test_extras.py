@@ -10,7 +10,8 @@ import pytest
 
 from tests.setup.test_repository import package, pins, project
 from tests.setup.test_run_script import Checkout, make_checkout
-from tools.launch import EXTRAS, SetupProblem, parse_extras
+from tools.environment import EXTRAS, SetupProblem
+from tools.launch import parse_extras
 from tools.lock import LOCKS, entries_beyond
 
 POSIX = pytest.mark.skipif(os.name == "nt", reason="the stand-in checkout is driven with POSIX paths")

@@ -12,7 +12,6 @@ import signal
 import socket
 import subprocess
 import sys
-import types
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,8 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.environment import has_avx2, package_count
-from tools.installer import Progress, explain
+from tools.installer import Progress, explain, package_count
 
 ROOT = Path(__file__).resolve().parents[2]
 STAND_IN = """\
@@ -51,7 +49,8 @@ class Checkout:
         return self.venv / ".familiar-lock"
 
     def environment(self, **more: str) -> dict[str, str]:
-        kept = {key: value for key, value in os.environ.items() if not key.startswith(("PIP_", "UV_", "FAMILIAR_"))}
+        foreign = ("PIP_", "UV_", "FAMILIAR_", "PYTHONPATH")
+        kept = {key: value for key, value in os.environ.items() if not key.startswith(foreign)}
         pip = {"PIP_CONFIG_FILE": os.devnull, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(self.wheels)}
         return {key: value for key, value in {**kept, **pip, "PIP_RETRIES": "0", **more}.items() if value}
 
@@ -163,8 +162,8 @@ def test_a_warm_start_does_nothing_of_its_own(started: FirstStarts) -> None:
     loaded = [line.rsplit("|", 1)[-1].strip() for line in started.checkout.run("list", **more).stderr.splitlines()]
     quiet = started.checkout.run("list", PIP_FIND_LINKS="")
 
-    assert "tools.launch" in loaded
-    assert not {"tools.environment", "tools.installer", "subprocess", "tempfile"} & set(loaded)
+    assert {"tools.launch", "tools.environment"} <= set(loaded)
+    assert not {"tools.installer", "subprocess", "tempfile"} & set(loaded)
     assert quiet.stderr == ""
 
 
@@ -173,7 +172,15 @@ def test_the_environment_has_the_commands(started: FirstStarts, name: str, tmp_p
     """The console commands work from any folder, whatever lies in it and however the checkout's path is spelt."""
     (tmp_path / "wisp.py").write_text("raise SystemExit('the wrong wisp')")
     command = [str(started.checkout.venv / "bin" / name), "list"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+    done = subprocess.run(
+        command,
+        cwd=tmp_path,
+        env=started.checkout.environment(),
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )
 
     assert done.stdout.splitlines()[0] == "program glimmers list", done.stderr
 
@@ -182,8 +189,8 @@ def test_the_environment_has_the_commands(started: FirstStarts, name: str, tmp_p
 def test_an_environment_for_something_else_is_not_ready(started: FirstStarts, key: str, tmp_path: Path) -> None:
     """Another Python, another place, a moved checkout or other pins: each is noticed."""
     there = started.checkout
-    probe = "import sys; sys.path.insert(0, sys.argv[1]); from tools.launch import *; "
-    probe += "import tools.launch as it; it.MARK = sys.argv[2]; print(is_ready(sys.argv[3], testing=False))"
+    probe = "import sys; sys.path.insert(0, sys.argv[1]); from tools.environment import *; "
+    probe += "import tools.environment as it; it.MARK = sys.argv[2]; print(is_ready(sys.argv[3], testing=False))"
     lines = there.mark.read_text().splitlines()
     changed = tmp_path / "mark"
     answers = []
@@ -360,27 +367,6 @@ def test_progress_counts_packages_line_by_line() -> None:
         "  fetching 3/3 xllamacpp (31.3MiB)",
         "  unpacking 3 packages",
     ]
-
-
-@pytest.mark.parametrize(
-    ("machine", "flags", "answer"),
-    [
-        ("x86_64", "flags\t\t: fpu sse4_2 avx avx2 fma", True),
-        ("x86_64", "flags\t\t: fpu sse4_2 avx", False),
-        ("x86_64", "processor : 0", None),
-        ("aarch64", "Features : fp asimd", None),
-    ],
-)
-def test_avx2_is_asked_of_x86_alone(
-    machine: str, flags: str, answer: bool | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The processor's own list decides, and where it is silent nobody is warned."""
-    monkeypatch.setattr(os, "uname", lambda: types.SimpleNamespace(machine=machine))
-    monkeypatch.setattr(sys, "platform", "linux")
-    cpuinfo = tmp_path / "cpuinfo"
-    cpuinfo.write_text(flags + "\n")
-
-    assert has_avx2(str(cpuinfo)) is answer
 
 
 def test_packages_are_counted_from_the_lock(tmp_path: Path) -> None:
