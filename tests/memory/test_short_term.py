@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from familiar_connect.chat.scene import ChannelContext, ChannelKind, ChannelRef, Scene
 from familiar_connect.chat.types import Imitated, TurnFlags
 from familiar_connect.history.store import HistoryStore
+from familiar_connect.identity import PrivacyLevel
 from familiar_connect.memory import short_term
 from familiar_connect.memory.short_term import MAX_LINE_CHARS, MAX_SUMMARY_CHARS, without_placeholders
 from tests.fakes.context import ADA, BO, CY

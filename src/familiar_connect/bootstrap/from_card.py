@@ -13,8 +13,9 @@ import unicodedata
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from familiar_connect.bootstrap.card_files.read_payload import SUFFIXES, CardKind, read_payload
+from familiar_connect.bootstrap.card_files.read_payload import SUFFIXES, CardKind, Payload
 from familiar_connect.bootstrap.cards import CARD_FIELDS, CharacterCard, read_card, read_card_bytes
+from familiar_connect.bootstrap.child_reader import read_in_child
 from familiar_connect.bootstrap.import_silly_tavern import import_silly_tavern_lorebook
 from familiar_connect.bootstrap.starter import new_familiar_root
 from familiar_connect.bootstrap.unpack_character import unpack_character
@@ -57,15 +58,16 @@ class CardImportResult:
 
 
 def read_card_file(path: Path) -> CardFile:
-    """The card at *path*, or a sentence that says why there is none."""
+    """The card at *path*, read by a child process, or a sentence that says why there is none."""
     data = read_card_bytes(path)
-    try:
-        payload = read_payload(data)
-    except CharacterCardError as error:
-        raise CharacterCardError(f"{printable(str(path))}: {error}") from None
+    shown = printable(str(path))
+    answer = read_in_child("card", data, shown=shown, error=CharacterCardError)
+    if "raw" not in answer:
+        raise CharacterCardError(f"{shown}: {answer.get('problem', 'the card cannot be read')}")
+    payload = Payload(answer["kind"], answer["raw"])
     card = read_card(payload)
     if not any(getattr(card, each).strip() for each in CARD_FIELDS):
-        raise CharacterCardError(f"{printable(str(path))}: every text of this card is empty; there is nobody to make")
+        raise CharacterCardError(f"{shown}: every text of this card is empty; there is nobody to make")
     return CardFile(path, payload.kind, data, card)
 
 

@@ -13,7 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from familiar_connect.bootstrap.document_files.read_document import DocumentText, read_document
+from familiar_connect.bootstrap.document_files.parse_document import DocumentText
+from familiar_connect.bootstrap.document_files.read_document import read_document
 from familiar_connect.errors import DocumentImportError, MemoryStoreError
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.support.clock import Clock, SystemClock

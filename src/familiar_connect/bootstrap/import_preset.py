@@ -5,6 +5,7 @@ from __future__ import annotations
 import stat
 from pathlib import Path
 
+from familiar_connect.bootstrap.child_reader import read_in_child
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import PresetError
 from familiar_connect.presets.import_report import ImportReport
@@ -25,8 +26,12 @@ def import_preset(
     if path.suffix.casefold() != SUFFIX:
         raise PresetError(f"{path}: a preset is a .json file; export it from SillyTavern as one")
     raw = _content(path)
+    called = name or path.stem
+    answer = read_in_child("preset", raw, (called, fidelity.value), shown=str(path), error=PresetError)
+    if "problem" in answer:
+        raise PresetError(answer["problem"])
     store = PresetStore(FamiliarFolder(familiar_root).presets)
-    return store.import_bytes(name or path.stem, raw, overwrite=overwrite, fidelity=fidelity)
+    return store.import_bytes(called, raw, overwrite=overwrite, fidelity=fidelity)
 
 
 def _content(path: Path) -> bytes:

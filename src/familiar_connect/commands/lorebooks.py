@@ -11,7 +11,7 @@ import click
 
 from familiar_connect.bootstrap.export_silly_tavern import DEFAULT_FOLDER, export_silly_tavern_lorebook
 from familiar_connect.bootstrap.import_silly_tavern import DEFAULT_TARGET, ImportResult, import_book
-from familiar_connect.bootstrap.lorebook_files.books import read_book
+from familiar_connect.bootstrap.lorebook_files.books import read_book_file
 from familiar_connect.commands.common import familiar_option, json_option, progress_bar, root_of, say, say_json
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import HomeError
@@ -51,7 +51,7 @@ def import_lorebook(
     Disabled entries get no file but come back on export. Files that exist are left alone unless you say --force.
     """
     root = root_of(ctx, familiar_id)
-    book = read_book(file)
+    book = read_book_file(file)
     with _memory(root) as store, progress_bar("entries", quiet=as_json) as progress:
         result = import_book(store, book, target_dir=folder, force=force, progress=progress)
     if as_json:

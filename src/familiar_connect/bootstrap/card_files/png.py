@@ -56,8 +56,12 @@ def card_texts(data: bytes) -> list[bytes]:
 
 
 def text_chunks(data: bytes, keywords: Collection[str]) -> dict[str, list[bytes]]:
-    """The text chunks of *keywords* (in lower case), in the order of the file; one that cannot be unpacked is empty."""
+    """The text chunks of *keywords* (in lower case), in the order of the file; one that cannot be unpacked is empty.
+
+    Together they unpack to no more than the text of one card.
+    """
     found: dict[str, list[bytes]] = {keyword: [] for keyword in keywords}
+    room = MAX_TEXT_BYTES
     for kind, start, end in chunks(data):
         if kind not in _TEXT_KINDS:
             continue
@@ -66,30 +70,36 @@ def text_chunks(data: bytes, keywords: Collection[str]) -> dict[str, list[bytes]
             continue
         texts_so_far = found.get(data[start:stop].decode("latin-1").strip().lower())
         if texts_so_far is not None and len(texts_so_far) < _MOST_TEXTS:
-            texts_so_far.append(_text(kind, data[stop + 1 : end]))
+            texts_so_far.append(_text(kind, data[stop + 1 : end], room))
+            room -= len(texts_so_far[-1])
     return found
 
 
-def inflate(data: bytes) -> bytes:
-    """*data* inflated, as far as it goes; far too much of it is refused."""
+def inflate(data: bytes, most: int = MAX_TEXT_BYTES) -> bytes:
+    """*data* inflated, as far as it goes; more than *most* bytes of it are refused."""
     inflater = zlib.decompressobj()
     try:
-        text = inflater.decompress(data, MAX_TEXT_BYTES + 1)
+        text = inflater.decompress(data, most + 1)
     except zlib.error:
         return b""
-    if len(text) > MAX_TEXT_BYTES:
+    if len(text) > most:
         raise CharacterCardError(
             f"the card's text unpacks to more than {megabytes(MAX_TEXT_BYTES)}, more than a card may have"
         )
     return text
 
 
-def _text(kind: bytes, body: bytes) -> bytes:
-    if kind == b"tEXt":
-        return body
+def _text(kind: bytes, body: bytes, most: int) -> bytes:
     if kind == b"zTXt":
-        return inflate(body[1:])
-    compressed = body[:1] == b"\1"
-    _language, _, rest = body[2:].partition(b"\0")
-    text = rest.partition(b"\0")[2]
-    return inflate(text) if compressed else text
+        return inflate(body[1:], most)
+    if kind == b"iTXt":
+        compressed = body[:1] == b"\1"
+        _language, _, rest = body[2:].partition(b"\0")
+        body = rest.partition(b"\0")[2]
+        if compressed:
+            return inflate(body, most)
+    if len(body) > most:
+        raise CharacterCardError(
+            f"the card's text is longer than {megabytes(MAX_TEXT_BYTES)}, more than a card may have"
+        )
+    return body

@@ -40,6 +40,7 @@ _LABEL = re.compile(
 )
 _W_PLUS_PLUS = re.compile(r"""\[?[ \t]*character\s*[(:]\s*["'“]?(?P<name>[^"'”\n(){}\[\]]{1,100})""", re.IGNORECASE)
 _MERGE = "tag:yaml.org,2002:merge"
+_INTEGER, _FLOAT = "tag:yaml.org,2002:int", "tag:yaml.org,2002:float"
 _TIMESTAMP = "tag:yaml.org,2002:timestamp"
 
 
@@ -63,12 +64,12 @@ def read_labelled(text: str) -> dict[str, Any] | None:
     """The fields of a text in which each part stands behind its label, or of one in W++; None for other text."""
     marks = list(_LABEL.finditer(text))
     ends = [mark.start() for mark in marks[1:]] + [len(text)]
-    found: dict[str, Any] = {}
+    parts: dict[str, list[str]] = {}
     for mark, end in zip(marks, ends, strict=False):
         words = text[mark.end() : end].strip()
-        field = LABELS[mark["label"].lower()]
         if words:
-            found[field] = f"{found[field]}\n{words}" if field in found else words
+            parts.setdefault(LABELS[mark["label"].lower()], []).append(words)
+    found: dict[str, Any] = {field: "\n".join(words) for field, words in parts.items()}
     if len(found) >= 2 or "name" in found:
         return found
     named = _W_PLUS_PLUS.match(text)
@@ -80,23 +81,29 @@ def read_labelled(text: str) -> dict[str, Any] | None:
 _OTHER = object()
 """Stands for a YAML value that is left out."""
 _DEEPEST = 20
+_MOST_EVENTS = 20_000
+"""Values, beginnings and ends; a card in YAML has about a hundred."""
+_LONGEST_NUMBER = 40
+_TAG_DIRECTIVE = re.compile("^%TAG", re.MULTILINE)
+"""The parser compares each of these with all before it."""
 _SLOW_READER_CHARS = 64 * 1024
 """All that is read where PyYAML has only its Python half."""
 
 
 def _is_tame(text: str) -> bool:
-    """Whether *text* is flat enough to be built, which recurses, and repeats nothing by alias."""
+    """Whether *text* is flat and short enough to be built, which recurses, and repeats nothing by alias."""
     import yaml
 
-    if not yaml.__with_libyaml__ and len(text) > _SLOW_READER_CHARS:
+    if (not yaml.__with_libyaml__ and len(text) > _SLOW_READER_CHARS) or _TAG_DIRECTIVE.search(text):
         return False
     depth = 0
-    for event in yaml.parse(text, Loader=yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader):
+    events = yaml.parse(text, Loader=yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader)
+    for number, event in enumerate(events):
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
-        if depth > _DEEPEST or isinstance(event, yaml.AliasEvent):
+        if number > _MOST_EVENTS or depth > _DEEPEST or isinstance(event, yaml.AliasEvent):
             return False
     return True
 
@@ -121,7 +128,7 @@ def _plain(value: Any) -> Any:
 
 
 def _card_loader() -> Any:
-    """The safe loader without what no card needs and a hostile one misuses: merging, and dates that are none."""
+    """The safe loader without what no card needs and a hostile one misuses: merging, dates, numbers of any length."""
     import yaml
 
     safe = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
@@ -135,4 +142,13 @@ def _card_loader() -> Any:
         def flatten_mapping(self, node: Any) -> None:
             """Let `<<` be a key like any other."""
 
+        def construct_number(self, node: Any) -> Any:
+            """A number; what is too long for one, or counted in sixties (`12:30`), stays the text it is."""
+            text = self.construct_scalar(node)
+            if len(text) > _LONGEST_NUMBER or ":" in text:
+                return text
+            return self.construct_yaml_int(node) if node.tag == _INTEGER else self.construct_yaml_float(node)
+
+    CardLoader.add_constructor(_INTEGER, CardLoader.construct_number)
+    CardLoader.add_constructor(_FLOAT, CardLoader.construct_number)
     return CardLoader

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from familiar_connect.bootstrap.child_reader import read_in_child
 from familiar_connect.bootstrap.lorebook_files.formats import (
     AGNAI,
     CHARACTER_BOOK,
@@ -19,7 +20,7 @@ from familiar_connect.bootstrap.lorebook_files.formats import (
     Entry,
     LorebookFormat,
 )
-from familiar_connect.bootstrap.lorebook_files.json_source import LorebookSource, read_lorebook_json
+from familiar_connect.bootstrap.lorebook_files.json_source import LorebookSource, lorebook_bytes, read_lorebook_json
 from familiar_connect.errors import LorebookImportError
 
 _TOP_OF_ALL = ("name", "description", "extensions")
@@ -48,7 +49,19 @@ class Book:
 
 def read_book(source: LorebookSource) -> Book:
     """The lorebook in *source*."""
-    top, shown = read_lorebook_json(source)
+    return _book(*read_lorebook_json(source))
+
+
+def read_book_file(path: Path) -> Book:
+    """The lorebook in the file at *path*, read by a child process."""
+    shown = f"{path.name or path}"
+    answer = read_in_child("lorebook", lorebook_bytes(path), (shown,), shown=shown, error=LorebookImportError)
+    if "top" not in answer:
+        raise LorebookImportError(answer.get("problem", f"{shown} cannot be read"))
+    return _book(answer["top"], shown)
+
+
+def _book(top: dict[str, Any], shown: str) -> Book:
     top = _unwrap(top)
     stem = Path(shown).stem if shown != "the lorebook" else ""
     field = "data" if top.get("type") == "risu" and "entries" not in top else "entries"

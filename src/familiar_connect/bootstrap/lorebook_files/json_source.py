@@ -38,25 +38,29 @@ def read_lorebook_json(source: LorebookSource) -> tuple[dict[str, Any], str]:
         source = Path(source)
     if isinstance(source, Path):
         shown = f"{source.name or source}"
-        parsed = _from_bytes(_file_bytes(source), shown)
-    elif isinstance(source, bytes | bytearray):
-        shown = "the lorebook"
-        parsed = _from_bytes(bytes(source), shown)
-    elif isinstance(source, str):
-        shown = "the lorebook"
-        parsed = _parsed(source, shown)
-    else:
-        shown = "the lorebook"
-        parsed = _parsed(_as_json(source), shown)
+        return parse_lorebook(lorebook_bytes(source), shown), shown
+    shown = "the lorebook"
+    if isinstance(source, bytes | bytearray):
+        return parse_lorebook(bytes(source), shown), shown
+    return _checked(_parsed(source if isinstance(source, str) else _as_json(source), shown), shown), shown
+
+
+def parse_lorebook(data: bytes, shown: str) -> dict[str, Any]:
+    """The object in the bytes of a lorebook file that sentences call *shown*."""
+    return _checked(_from_bytes(data, shown), shown)
+
+
+def _checked(parsed: Any, shown: str) -> dict[str, Any]:
     if not isinstance(parsed, dict):
         raise LorebookImportError(
             f"{shown} holds {_kind(parsed)}, not a JSON object; export the lorebook again from SillyTavern"
         )
     _check_depth(parsed, shown)
-    return parsed, shown
+    return parsed
 
 
-def _file_bytes(path: Path) -> bytes:
+def lorebook_bytes(path: Path) -> bytes:
+    """The bytes of a lorebook file, one more than it may have at most."""
     try:
         if not path.is_file():
             reason = "it is not a file" if path.exists() else "there is no such file"
