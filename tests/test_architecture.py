@@ -45,6 +45,7 @@ LEAF_MODULES = (
     "chat.message_parts",
     "chat.message_ids",
     "chat.directives",
+    "chat.roster",
     "context.slots",
     "observe.trace",
 )

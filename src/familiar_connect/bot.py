@@ -38,7 +38,7 @@ def load_familiar(
     """
     config = load_character_config(FamiliarFolder(root).settings_file, defaults_path=defaults_path)
     secrets = Secrets(home)
-    embedded = EmbeddedServer(cache_dir=HomeFolder(home).embedded_cache, cache_key=root.name)
+    embedded = EmbeddedServer(cache_dir=HomeFolder(home).model_cache, cache_key=root.name)
     clients = create_llm_clients(secrets.get("OPENROUTER_API_KEY"), config, secrets=secrets.get, embedded=embedded)
     familiar = Familiar.load_from_disk(root, llm_clients=dict(clients), defaults_path=defaults_path, clock=clock)
     if not config.llm["main_prose"].is_embedded:

@@ -145,7 +145,7 @@ class HomeFolder:
         return self.cache / "chat-lines"
 
     @property
-    def embedded_cache(self) -> Path:
+    def model_cache(self) -> Path:
         return self.cache / "embedded"
 
 

@@ -1,4 +1,4 @@
-"""Lulls: one timer per channel, started anew by every message, that goes off when nobody speaks."""
+"""Idle timers: one per channel, restarted by every message, that fires when nobody has spoken for a while."""
 
 from __future__ import annotations
 

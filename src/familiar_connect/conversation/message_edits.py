@@ -1,4 +1,4 @@
-"""Afterthoughts: what becomes of a message that its writer changes or takes back after it was heard."""
+"""Message edits: what happens when a message is changed or deleted after it was heard."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Side tables: counts per channel and the people in it, at the same cost however long the history is.
+"""Channel statistics: counts per channel and the people in it, at the same cost however long the history is.
 
 `channel_stats` and `channel_authors` sum up every turn up to one id; the few turns after it are read from
 `turns` and added to each answer, in the same statement, so an answer is always exact. Now and then the later

@@ -1,4 +1,4 @@
-"""Odd rows: what other programs wrote into `history.db` that ours would not, told for the owner to see.
+"""Integrity: rows of `history.db` that another program wrote and ours would not, listed for the owner.
 
 They are read as well as they can be and break nothing, so nothing here changes them.
 """

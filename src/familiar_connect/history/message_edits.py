@@ -1,4 +1,4 @@
-"""Revisions: messages that were changed or taken back after they were stored.
+"""Message edits: messages that were changed or deleted after they were stored.
 
 A turn always reads as its message reads now, so every prompt shows the newest. What it read before is kept
 beside it for the owner and is never shown to a model. Of a deleted message only the fact remains in the turn.

@@ -1,4 +1,4 @@
-"""What a message held besides its words, as the text that is stored with it, and back.
+"""Message metadata: what a message held besides its words, written as the text stored with it and read back.
 
 Most messages hold nothing more, and store nothing. Facts that cannot be read, or are far too large,
 count as none: the words are shown all the same.

@@ -1,4 +1,4 @@
-"""Who is heard: what people said before they asked not to be is left out, wherever turns are shown to a model."""
+"""Privacy filter: leaves out the turns of people who are not to be heard, wherever turns are shown to a model."""
 
 from __future__ import annotations
 

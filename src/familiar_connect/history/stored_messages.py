@@ -1,4 +1,4 @@
-"""StoredRecent: the recent messages of a channel from the history, for platforms that cannot look back.
+"""StoredMessages: the recent messages of a channel from the history, for platforms that cannot look back.
 
 StoredWindow: where the shown part of a channel begins, by the store's own count.
 """

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 
@@ -70,7 +71,7 @@ def people_path(slug: str) -> str:
 
 def alias_key(name: str) -> str | None:
     """*name* as the index knows it; None for what may never be an alias."""
-    key = one_line(name).lower()
+    key = one_line(unicodedata.normalize("NFC", name)).lower()
     if len(key) < 2 or len(key) > MAX_ALIAS_CHARS or not key.isprintable():
         return None
     if key in STOP_WORDS or not any(character.isalnum() for character in key):

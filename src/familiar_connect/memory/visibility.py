@@ -1,4 +1,4 @@
-"""Places: where a conversation happens, which file keeps what is known of it, and what may be told where.
+"""Visibility: where a conversation happens, which file keeps what is known of it, and what may be told where.
 
 On a server everybody knows of its channels, but for the private ones. What was said between two stays between
 them, and another server's talk reaches only those who asked to be known everywhere and took part in it.

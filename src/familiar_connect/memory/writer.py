@@ -1,4 +1,4 @@
-"""MemoryWriter: what was said becomes what is remembered.
+"""MemoryWriter: writes up what was said as memory files.
 
 One pass reads a bounded batch of turns past the watermark, asks the side model once, and lets code
 decide what of the answer is written. The plan is on disk before the first file changes and until the

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, tzinfo
 from typing import Any
 
+from familiar_connect.chat.roster import fold_name
 from familiar_connect.chat.scene import Scene
 from familiar_connect.chat.types import SimplifiedMessage
 from familiar_connect.context.types import ContextRequest
@@ -18,7 +19,7 @@ from familiar_connect.support.aio import off_loop, run_to_end
 from familiar_connect.support.system_notes import speaker_name, without_fake_notes
 from familiar_connect.support.text import truncate_chars
 from familiar_connect.tools.protocols import SendSticker, SummaryKeeper
-from familiar_connect.tools.targets import fold_target_name, people_in_turn
+from familiar_connect.tools.targets import people_in_turn
 from familiar_connect.tools.types import (
     REVEAL_MESSAGE_METADATA,
     SEARCH_MEMORY,
@@ -98,9 +99,9 @@ class SearchMemoryTool:
         self._reach = reach
         self._privacy = privacy
         self._closed = {
-            f"{PEOPLE}/{person.author.slug}.md"
-            for person in people_in_turn(request).people
-            if not privacy.may_note(person.author)
+            f"{PEOPLE}/{entry.person.author.slug}.md"
+            for entry in people_in_turn(request)
+            if not privacy.may_note(entry.person.author)
         }
 
     def tool(self) -> Tool:
@@ -171,8 +172,8 @@ class SendStickerTool:
         )
 
     async def run(self, given: Mapping[str, Any]) -> Outcome:
-        wanted = fold_target_name(text_argument(given, "name").strip("\"':"))
-        sticker = next((each for each in reversed(self._scene.stickers) if fold_target_name(each.name) == wanted), None)
+        wanted = fold_name(text_argument(given, "name").strip("\"':"))
+        sticker = next((each for each in reversed(self._scene.stickers) if fold_name(each.name) == wanted), None)
         if sticker is None:
             raise Refusal(Status.not_found, "this server has no sticker of that name")
         if self._done:

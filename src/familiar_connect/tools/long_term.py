@@ -25,7 +25,7 @@ from familiar_connect.support.system_notes import without_fake_notes
 from familiar_connect.support.text import one_line, printable
 from familiar_connect.tools.numbered_notes import NumberedNote, notes_of, with_edited_note, with_numbered_note
 from familiar_connect.tools.protocols import Notify
-from familiar_connect.tools.targets import TargetPeople, TargetPerson, people_in_turn
+from familiar_connect.tools.targets import TargetPerson, people_in_turn, resolve_target
 from familiar_connect.tools.types import (
     FORGET_MEMORY,
     REMEMBER,
@@ -79,7 +79,7 @@ class LongTermMemoryTools:
         self._privacy = privacy
         self._lock = lock
         self._notify = notify
-        self._people: TargetPeople = people_in_turn(request)
+        self._people = people_in_turn(request)
         self._persona = request.turn.persona if request.turn is not None else ""
 
     def tools(self) -> tuple[Tool, ...]:
@@ -136,7 +136,7 @@ class LongTermMemoryTools:
 
     def _place(self, target: str, scope: str, *, writing: bool) -> _Place:
         """The file that is meant; `Refusal` where it may not be written."""
-        person = self._people.resolve(target) if scope == "target_user" else None
+        person = resolve_target(self._people, target) if scope == "target_user" else None
         if person is None or not person.is_real:
             path = server_path(self._request)
             if path is None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, cast
 from familiar_connect.config import CharacterConfig
 from familiar_connect.config.folders import index_folder
 from familiar_connect.context.providers.character import persona_name
-from familiar_connect.context.providers.content_search.mentions import load_aliases
 from familiar_connect.memory.index.indexing_store import Indexer, IndexingMemoryStore, choose_embedder
+from familiar_connect.memory.people import read_aliases
 from familiar_connect.support.clock import Clock
 from familiar_connect.wiring.stores import Stores
 
@@ -61,7 +61,7 @@ def build_memory_index(familiar_id: str, stores: Stores, config: CharacterConfig
             privacy=stores.privacy,
         )
     retriever = MemoryRetriever(
-        model=model, files=files, turns=turns, names=lambda: load_aliases(stores.memory), clock=clock
+        model=model, files=files, turns=turns, names=lambda: read_aliases(stores.memory), clock=clock
     )
     indexer = Indexer(store=store, model=model, files=files, turns=turns, retriever=retriever)
     return MemoryIndex(files, turns, retriever, indexer, embedder)

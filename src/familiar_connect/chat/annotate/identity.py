@@ -5,12 +5,12 @@ Names come out fit to stand before somebody's words. Ids are only unique within 
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 from familiar_connect.chat.message_parts import WebhookIdentity
+from familiar_connect.chat.roster import Roster, RosterEntry, distinct_label
 from familiar_connect.chat.scene import Member, Scene
 from familiar_connect.chat.types import AuthorKind
 from familiar_connect.identity import EVERYTHING_ALLOWED, Author, Privacy
@@ -44,17 +44,6 @@ def display_name_of(author: Author, member: Member | None = None, *, is_private:
     return speaker_name(author.user_id)
 
 
-def _fold(name: str) -> str:
-    """*name* as it is read at a glance."""
-    return unicodedata.normalize("NFKC", name).casefold()
-
-
-def _with_username(name: str, author: Author) -> str:
-    """A name that somebody else here has, too, with one behind it that nobody shares."""
-    own = speaker_name(author.username, "") if author.username else ""
-    return f"{name} ({own if own and own != name else 'a user'})"
-
-
 class People:
     """Everyone a turn may have to name, by the ids a platform uses."""
 
@@ -74,14 +63,12 @@ class People:
             self._by_id[author.user_id] = author
         self._names: dict[int, tuple[Author, str]] = {}
         """By identity: a turn asks for the same few people again and again."""
-        self._shared: dict[str, set[str]] = {}
-        """Names of several, each with the people who go by it."""
         self._privacy = privacy
         self._me = scene.me
         self.persona = speaker_name(persona or scene.own_name, FAMILIAR)
         self.own_name = speaker_name(scene.own_name or persona, FAMILIAR)
         self._personas = {speaker_name(name).casefold(): speaker_name(name) for name in (persona, *alters) if name}
-        self._shared = self._names_of_several(speakers)
+        self._speakers = self._roster_of(speakers)
 
     def member(self, author: Author) -> Member | None:
         return self._members.get(author.canonical_key)
@@ -93,19 +80,22 @@ class People:
         known = self._names.get(id(author))
         if known is not None:
             return known[1]
-        found = display_name_of(author, self.member(author), is_private=self.is_private(author))
-        if author.canonical_key in self._shared.get(_fold(found), ()):
-            found = _with_username(found, author)
+        found = self._display_name(author)
+        if author.canonical_key in self._speakers.owners(found) and self._speakers.is_shared(found):
+            found = distinct_label(found, author.username)
         self._names[id(author)] = author, found
         return found
 
-    def _names_of_several(self, speakers: Iterable[Author]) -> dict[str, set[str]]:
-        owners: dict[str, set[str]] = {}
-        for author in speakers:
-            owners.setdefault(_fold(self.name_of(author)), set()).add(author.canonical_key)
-        self._names.clear()
-        ours = {_fold(name) for name in (self.persona, *self._personas.values())}
-        return {name: keys for name, keys in owners.items() if len(keys) > 1 or name in ours}
+    def _display_name(self, author: Author) -> str:
+        return display_name_of(author, self.member(author), is_private=self.is_private(author))
+
+    def _roster_of(self, speakers: Iterable[Author]) -> Roster[str]:
+        """Those who speak, by canonical key, under the names they are shown as; ours are the personas' names."""
+        names: dict[str, list[str]] = {}
+        for author in dict.fromkeys(speakers):
+            names.setdefault(author.canonical_key, []).append(self._display_name(author))
+        entries = (RosterEntry(key, shown[-1], tuple(shown)) for key, shown in names.items())
+        return Roster(entries, own_names=(self.persona, *self._personas.values()))
 
     def name_for_id(self, user_id: str) -> str | None:
         """The name a mention of *user_id* stands for; None for a stranger."""

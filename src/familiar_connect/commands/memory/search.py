@@ -177,11 +177,11 @@ def stats(ctx: click.Context, familiar_id: str | None, as_json: bool) -> None:
 @contextmanager
 def _open_search(ctx: click.Context, familiar_id: str | None) -> Iterator[SearchSession]:
     from familiar_connect.context.providers.character import persona_name
-    from familiar_connect.context.providers.content_search.mentions import load_aliases
     from familiar_connect.history.store import HistoryStore
     from familiar_connect.memory.index.embeddings import INDEX_FILE, EmbeddingIndex
     from familiar_connect.memory.index.retriever import MemoryRetriever
     from familiar_connect.memory.index.turns import TURNS_FILE, TurnIndex
+    from familiar_connect.memory.people import read_aliases
     from familiar_connect.memory.store import MemoryStore
     from familiar_connect.privacy import PrivacyRegistry
 
@@ -207,7 +207,7 @@ def _open_search(ctx: click.Context, familiar_id: str | None) -> Iterator[Search
                 privacy=privacy,
             )
             stack.callback(turns.close)
-        retriever = MemoryRetriever(model=model, files=files, turns=turns, names=lambda: load_aliases(store))
+        retriever = MemoryRetriever(model=model, files=files, turns=turns, names=lambda: read_aliases(store))
         yield SearchSession(root, store, model, files, turns, retriever)
 
 

@@ -1,4 +1,4 @@
-"""recalled_text: what was found again, as it is shown to a model, within a budget.
+"""Snippets: what was found again, formatted as it is shown to a model, within a budget.
 
 The best comes in first; things from one conversation or one file stand together in their order, under one line that
 says when or where. Where room is left, what stands right before and after the best is shown with it, because an

@@ -1,4 +1,4 @@
-"""Forgetting a person: first everything that is kept of them, listed; then gone, on the owner's word.
+"""Forgetting a person: lists everything that is kept of them, and removes it once the owner confirms.
 
 Rows go in one transaction and last, because they tell the names that the rest is found by. What is to be
 done is written down before the first removal, so a run that was cut is finished by the next. Nothing of

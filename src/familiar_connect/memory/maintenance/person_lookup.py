@@ -1,4 +1,4 @@
-"""Persons: who is meant by a slug, a platform id, an alias or a display name, and everything they are called.
+"""Person lookup: who is meant by a slug, a platform id, an alias or a display name, and everything they are called.
 
 Names only point at people. A name that points at several is never guessed: all of them come back.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from familiar_connect.chat.roster import Roster, RosterEntry
 from familiar_connect.errors import FamiliarError, MemoryStoreError
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import Author
@@ -69,13 +70,11 @@ def find_people(words: str, *, familiar_id: str, history: HistoryStore, store: M
     platform, mark, user_id = words.partition(":")
     if mark and platform and user_id:
         return [Person(author=Author(platform, user_id, None, None))]
-    wanted = " ".join(words.split()).casefold()
-    pointed_at = set(read_aliases(store).get(wanted, ()))
-    return [
-        person
-        for person in everyone
-        if person.slug in pointed_at or wanted in {name.casefold() for name in person.author.all_known_names}
-    ]
+    pointing = _names_by_slug(store)
+    roster = Roster(
+        RosterEntry(person, "", (*person.author.all_known_names, *pointing.get(person.slug, ()))) for person in everyone
+    )
+    return list(roster.owners(words))
 
 
 def list_people(*, familiar_id: str, history: HistoryStore, store: MemoryStore) -> list[Person]:
@@ -85,16 +84,22 @@ def list_people(*, familiar_id: str, history: HistoryStore, store: MemoryStore) 
         for speaker in reversed(history.speakers(familiar_id=familiar_id))
     }
     found = dict(reversed(found.items()))
-    pointing: dict[str, set[str]] = {}
-    for name, slugs in read_aliases(store).items():
-        for slug in slugs:
-            pointing.setdefault(slug, set()).add(name)
+    pointing = _names_by_slug(store)
     for path in _people_files(store):
         slug = path.removeprefix("people/").removesuffix(".md")
         known = found.get(slug) or Person(author=_author_of(slug))
         names = known.author.aliases | frozenset(_names_in(store, path, slug)) | pointing.get(slug, set())
         found[slug] = replace(known, author=replace(known.author, aliases=frozenset(names)))
     return list(found.values())
+
+
+def _names_by_slug(store: MemoryStore) -> dict[str, set[str]]:
+    """The alias index, the other way round."""
+    pointing: dict[str, set[str]] = {}
+    for name, slugs in read_aliases(store).items():
+        for slug in slugs:
+            pointing.setdefault(slug, set()).add(name)
+    return pointing
 
 
 def _people_files(store: MemoryStore) -> list[str]:

@@ -1,4 +1,4 @@
-"""Review: plans that wait for the owner's word, in `sessions/.pending/<run>/`.
+"""Review: plans that wait for the owner's approval, in `sessions/.pending/<run>/`.
 
 A proposal is a folder: `plan.json`, one readable `.diff` per file, and a page that says what to do. Memory
 is untouched until the owner approves, and approval checks again against the files as they then are. A batch

@@ -1,4 +1,4 @@
-"""Decisions: what the owner said to each proposal, in `reviews.jsonl` beside the audit.
+"""Review decisions: what the owner decided about each proposal, in `reviews.jsonl` beside the audit.
 
 Only ever added to, but for the oldest half when it grows large and the lines of a person who is forgotten.
 """

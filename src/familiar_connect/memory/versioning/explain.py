@@ -1,4 +1,4 @@
-"""Why: each part of a memory file with the words it came from.
+"""Explanation: each part of a memory file with the words it came from.
 
 A part whose turns are on record is shown with those turns, quoted. One without, such as a line the owner
 wrote, is answered by blame: which version brought it, and who made that.

@@ -1,4 +1,4 @@
-"""Claims: which turns stand behind a sentence of memory, and whose word it is.
+"""Attribution: which turns stand behind a sentence of memory, and whose word it is.
 
 Support is lexical: a turn supports a part when it shares enough of its telling words. What stands in a
 person's file and rests on the words of others alone is marked as their word.

@@ -1,4 +1,4 @@
-"""The allow-list: which file a proposed name may mean, and which text may stand in one.
+"""Path policy: which file a proposed name may mean, and which text may stand in one.
 
 A pass writes people files of those who took part, topics, and its own session; everything else is
 refused with the reason. The character's own files are out of reach by construction: no category leads there.

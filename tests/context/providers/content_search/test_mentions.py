@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from familiar_connect.context.providers.content_search.mentions import find_mentions, load_aliases
-from familiar_connect.memory.people import STOP_WORDS
+from familiar_connect.context.providers.content_search.mentions import find_mentions
+from familiar_connect.memory.people import STOP_WORDS, read_aliases
 from tests.fakes.retrieval import a_memory
 
 NAMES = {
@@ -73,7 +73,7 @@ def test_a_name_of_several_people_brings_the_most_recent_first() -> None:
 
 def test_stop_words_never_resolve(tmp_path: Path) -> None:
     """A common word is nobody's name, even if the index says so."""
-    names = load_aliases(a_memory(tmp_path, {}, aliases=dict.fromkeys(STOP_WORDS, "d-1")))
+    names = read_aliases(a_memory(tmp_path, {}, aliases=dict.fromkeys(STOP_WORDS, "d-1")))
     said = " ".join(f"and {word}, {word.title()}" for word in sorted(STOP_WORDS))
 
     assert names == {}
@@ -83,12 +83,12 @@ def test_stop_words_never_resolve(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "{", "[]", '"ada"', "7", "null", "\ufeff{}", "[" * 5000])
 def test_a_malformed_index_knows_nobody(text: str, tmp_path: Path) -> None:
     """Broken, torn or another kind of value: no names, no error."""
-    assert load_aliases(a_memory(tmp_path, {}, aliases=text)) == {}
+    assert read_aliases(a_memory(tmp_path, {}, aliases=text)) == {}
 
 
 def test_a_missing_index_knows_nobody(tmp_path: Path) -> None:
     """Before the first pass there is no file."""
-    assert load_aliases(a_memory(tmp_path, {})) == {}
+    assert read_aliases(a_memory(tmp_path, {})) == {}
 
 
 def test_entries_may_be_a_slug_or_several(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_entries_may_be_a_slug_or_several(tmp_path: Path) -> None:
         "f g": [],
     }
 
-    assert load_aliases(a_memory(tmp_path, {}, aliases=aliases)) == {"ada": ("d-1",), "bo": ("d-2",)}
+    assert read_aliases(a_memory(tmp_path, {}, aliases=aliases)) == {"ada": ["d-1"], "bo": ["d-2"]}
 
 
 @given(st.text(max_size=200), st.dictionaries(st.text(max_size=8), st.text(min_size=1, max_size=6), max_size=6))
@@ -134,4 +134,4 @@ def test_the_index_is_what_a_person_may_have_written(tmp_path: Path) -> None:
     """Letter case and spaces in the file do not matter."""
     store = a_memory(tmp_path, {}, aliases=json.dumps({"  Old   TOM ": "d-3"}))
 
-    assert load_aliases(store) == {"old tom": ("d-3",)}
+    assert read_aliases(store) == {"old tom": ["d-3"]}

@@ -1,21 +1,16 @@
-"""Who is mentioned: names in an utterance, resolved through the alias index.
+"""Who is mentioned: names that stand in an utterance, found through the alias index.
 
-`people/_aliases.json` maps a lower-cased name to a slug or to several. It may be missing, torn or edited
-by hand: then nobody is mentioned, and nothing fails. Words of everyday speech never resolve, even if
-the file holds them.
+Words of everyday speech never resolve, even if the index holds them.
 """
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from familiar_connect.errors import MemoryStoreError
-from familiar_connect.memory.people import ALIASES_PATH, STOP_WORDS
-from familiar_connect.memory.store import MemoryStore
+from familiar_connect.memory.people import STOP_WORDS
 
 MAX_SCANNED_CHARS = 16_000
 """Of a longer utterance the beginning and the end are looked at."""
@@ -35,25 +30,7 @@ class _Word:
     text: str
 
 
-def load_aliases(store: MemoryStore) -> dict[str, tuple[str, ...]]:
-    """Lower-cased name → slugs, most recently active first; {} when the file is missing or malformed."""
-    try:
-        data = json.loads(store.read_file(ALIASES_PATH))
-    except (MemoryStoreError, ValueError, RecursionError):
-        return {}
-    if not isinstance(data, dict):
-        return {}
-    found: dict[str, tuple[str, ...]] = {}
-    for name, value in data.items():
-        listed = value if isinstance(value, list) else [value]
-        slugs = tuple(slug for slug in listed if isinstance(slug, str) and slug)
-        key = _normal(name)
-        if slugs and len(key) > 1 and key not in STOP_WORDS:
-            found[key] = slugs
-    return found
-
-
-def find_mentions(utterance: str, names: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
+def find_mentions(utterance: str, names: Mapping[str, Sequence[str]]) -> dict[str, str]:
     """Slug → name of those *utterance* speaks of: surest first, then in the order they are named."""
     if not names:
         return {}
@@ -71,7 +48,7 @@ _Place = tuple[int, int]
 """0 for what is surely a name, 1 for what may be a plain word; and where it stands."""
 
 
-def _by_word(text: str, words: list[_Word], names: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[_Place, str]]:
+def _by_word(text: str, words: list[_Word], names: Mapping[str, Sequence[str]]) -> Iterator[tuple[_Place, str]]:
     for word in words:
         name = word.text.lower()
         if name in names and name not in STOP_WORDS:
@@ -79,7 +56,7 @@ def _by_word(text: str, words: list[_Word], names: Mapping[str, tuple[str, ...]]
             yield (0 if sure else 1, word.start), name
 
 
-def _by_phrase(text: str, words: list[_Word], names: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[_Place, str]]:
+def _by_phrase(text: str, words: list[_Word], names: Mapping[str, Sequence[str]]) -> Iterator[tuple[_Place, str]]:
     """Names with something between their words, at word boundaries, and names in scripts without spaces."""
     low = text.lower()
     present = {word.text.lower() for word in words}
@@ -124,10 +101,6 @@ def _scanned(utterance: str) -> str:
         half = MAX_SCANNED_CHARS // 2
         utterance = f"{utterance[:half]} {utterance[-half:]}"
     return " ".join(unicodedata.normalize("NFC", utterance).split())
-
-
-def _normal(name: str) -> str:
-    return " ".join(unicodedata.normalize("NFC", name).lower().split())
 
 
 def _words(text: str) -> Iterator[_Word]:

@@ -12,10 +12,11 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from familiar_connect.context.providers.content_search.mentions import find_mentions, load_aliases
+from familiar_connect.context.providers.content_search.mentions import find_mentions
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
 from familiar_connect.errors import MemoryStoreEncodingError, MemoryStoreError, MemoryStoreSizeLimitError
 from familiar_connect.identity import Author
+from familiar_connect.memory.people import read_aliases
 from familiar_connect.memory.store import DEFAULT_MAX_RESULTS_PER_OP, MemoryStore
 from familiar_connect.support.text import one_line, truncate, truncate_chars
 from familiar_connect.support.tokens import CHARS_PER_TOKEN, estimate_tokens
@@ -128,7 +129,7 @@ def _people(store: MemoryStore, request: ContextRequest, recent_authors: Sequenc
             seen.add(author.slug)
             yield _Person(author.slug, len(seen), author.label)
     utterances = dict.fromkeys((request.utterance, *(turn.text for turn in request.pending_turns)))
-    for written, name in find_mentions("\n".join(utterances), load_aliases(store)).items():
+    for written, name in find_mentions("\n".join(utterances), read_aliases(store)).items():
         slug = written.lower()
         if _is_plain_name(slug) and slug not in seen and len(seen) < MAX_PEOPLE:
             seen.add(slug)
@@ -165,7 +166,7 @@ class _PeopleFiles:
             return None
 
     def _salvaged(self, path: str) -> str | None:
-        """The text of a file that is too long or has bad bytes: better read with a scar than not at all."""
+        """The text of a file that is too long or has bad bytes: its beginning, with bad bytes replaced."""
         read = getattr(self._store, "read_bytes", None)
         if read is None:
             return None

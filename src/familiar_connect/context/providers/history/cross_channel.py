@@ -1,4 +1,4 @@
-"""Heard elsewhere: short-term notes of other channels, as one block of a prompt.
+"""Cross-channel notes: short-term notes of other channels, as one block of a prompt.
 
 On a server the notes everybody there shares; in a direct message those of the person, and of other servers only
 for people who asked to be known everywhere. Nothing leaves a private channel for one that is not.

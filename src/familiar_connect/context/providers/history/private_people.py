@@ -1,4 +1,4 @@
-"""Private: people who are not to be heard are left out of history, and of every summary made of it.
+"""Summary privacy: people who are not to be heard are left out of history, and of every summary made of it.
 
 What they said before they chose so is still stored. A summary made before may hold their words, so when
 somebody new is to be left out, all summaries go and are made anew from the rest.

@@ -212,7 +212,7 @@ class HistoryProvider:
             return self._cross_channel.contributions(
                 request, but={each.channel.channel_id for each in others if not each.stale}
             )
-        except Exception as error:  # isolation: a note is a gift, the dialogue is not
+        except Exception as error:  # isolation: the dialogue goes out without the notes
             logger.warning("notes of other channels could not be told", extra={"error": type(error).__name__})
             return []
 

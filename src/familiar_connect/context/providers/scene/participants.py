@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from datetime import UTC, tzinfo
 
 from familiar_connect.chat.types import Directives
+from familiar_connect.context.participants import Participant, list_participants
 from familiar_connect.context.providers.scene.people_facts import PeopleFacts, PeopleSources
 from familiar_connect.context.providers.scene.protocols import (
     Enricher,
@@ -27,7 +28,6 @@ from familiar_connect.context.providers.scene.text import (
     scene_budget,
 )
 from familiar_connect.context.providers.scene.time_and_presence import clock_line, presence_line
-from familiar_connect.context.roster import Participant, list_participants
 from familiar_connect.context.types import (
     ContextItem,
     ContextRequest,

@@ -1,4 +1,4 @@
-"""Asking what else is known of the people here, each source within its own moment and at its own risk."""
+"""People facts: what else is known of the people here, asked of each source with a time limit; one may fail alone."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from familiar_connect.context.participants import Participant
 from familiar_connect.context.providers.scene.protocols import (
     Enricher,
     KeptMemory,
@@ -15,7 +16,6 @@ from familiar_connect.context.providers.scene.protocols import (
     PersonalMemories,
     Reminders,
 )
-from familiar_connect.context.roster import Participant
 from familiar_connect.context.types import ContextRequest
 
 logger = logging.getLogger(__name__)

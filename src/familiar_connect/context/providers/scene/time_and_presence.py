@@ -1,11 +1,11 @@
-"""The moment: what time it is, in words, and what people are doing."""
+"""Time and presence: what time it is, in words, and what people are doing."""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from familiar_connect.context.participants import Participant
 from familiar_connect.context.providers.scene.text import inline_safe
-from familiar_connect.context.roster import Participant
 
 _HOURS = (
     (4, "late at night"),

@@ -1,4 +1,4 @@
-"""Company: everyone a turn has to tell apart, in an order that stays while the company does.
+"""Participants: everyone whose words a turn shows, in an order that stays while the same people are there.
 
 Normal people first, by name; those on the far side of a bridge, webhooks and other personas after them, for they
 cannot be mentioned. Ids of different kinds never meet. Nobody at FULL privacy is among them.
@@ -6,12 +6,11 @@ cannot be mentioned. Ids of different kinds never meet. Nobody at FULL privacy i
 
 from __future__ import annotations
 
-import unicodedata
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from familiar_connect.chat.annotate.identity import display_name_of
+from familiar_connect.chat.roster import Roster, RosterEntry, fold_name
 from familiar_connect.chat.scene import Member, Scene
 from familiar_connect.chat.types import AuthorKind, ListedUser, SimplifiedMessage
 from familiar_connect.context.providers.scene.text import persona_of
@@ -84,21 +83,16 @@ def _rank(participant: Participant) -> tuple[int, str, str]:
 
 
 def _with_handles(people: Sequence[Participant]) -> list[Participant]:
-    owners = Counter(alias for person in people for alias in {fold_alias(alias) for alias in person.aliases})
+    roster = Roster(RosterEntry(person.key, "", person.aliases) for person in people)
     return [
         replace(
             person,
-            handles=tuple(alias for alias in person.aliases if owners[fold_alias(alias)] == 1)
+            handles=tuple(alias for alias in person.aliases if not roster.is_shared(alias))
             if person.is_mentionable
             else (),
         )
         for person in people
     ]
-
-
-def fold_alias(name: str) -> str:
-    """*name* as two people would call it the same."""
-    return unicodedata.normalize("NFKC", name).casefold()
 
 
 class _Known:
@@ -137,7 +131,7 @@ class _Known:
     def _persona(self, message: SimplifiedMessage) -> Participant | None:
         name = message.persona_name or message.author_name
         imitating = self._request.turn is not None and self._request.turn.imitated is not None
-        if not imitating and fold_alias(name) == fold_alias(persona_of(self._request)):
+        if not imitating and fold_name(name) == fold_name(persona_of(self._request)):
             return None
         return _synthetic(("persona", name), name)
 
@@ -187,5 +181,5 @@ def _cleaned(names: Iterable[str | None]) -> tuple[str, ...]:
         cleaned = speaker_name(name, "") if name else NAMELESS
         cleaned = cleaned.replace("{", "(").replace("}", ")")
         if cleaned != NAMELESS:
-            found.setdefault(fold_alias(cleaned), cleaned)
+            found.setdefault(fold_name(cleaned), cleaned)
     return tuple(found.values())
