@@ -1,4 +1,4 @@
-"""The way back: a familiar's `self/` as a card that SillyTavern reads.
+"""Export a familiar's `self/` as a card that SillyTavern reads.
 
 The owner's files win over what the card once said; everything the card held besides comes back as it was.
 """
@@ -29,7 +29,7 @@ CardFormat = Literal["png", "json", "charx"]
 LORE = "lore/imported"
 ICON_PATH = "assets/icon/image/main.png"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-"""So that the same character gives the same archive."""
+"""Fixed timestamp of archive members, so that the same character gives the same bytes."""
 
 
 def export_card(store: MemoryStore, familiar_id: str, form: CardFormat = "png") -> bytes:

@@ -20,7 +20,7 @@ from familiar_connect.memory.store import MemoryStore
 
 DEFAULT_FOLDER = "lore"
 _OURS = "familiar_connect"
-"""Our corner of a file's `extensions`."""
+"""Our key in a file's `extensions`."""
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""A familiar made of a card: folder, settings, character and lore, whole or not at all.
+"""Make a familiar from a card: folder, settings, character and lore, all or nothing.
 
 The card is read to its end before anything is made. A familiar that is there already is changed only where the card
 says something else, and only when asked to; its earlier texts stay in the memory's versions.
@@ -43,7 +43,7 @@ class CardFile:
 
 @dataclass
 class CardImportResult:
-    """What came of a card."""
+    """Result of importing a card."""
 
     root: Path
     is_new: bool

@@ -36,7 +36,7 @@ _FIRST_TITLE = re.compile(r"\A#\s+\S.*\n*")
 
 @dataclass(frozen=True, kw_only=True)
 class ImportedDocument:
-    """What came of one file."""
+    """Result of importing one file."""
 
     title: str
     paths: tuple[str, ...]

@@ -31,7 +31,7 @@ __all__ = ["ImportResult", "LorebookImportError", "import_book", "import_silly_t
 DEFAULT_TARGET = "lore/imported"
 SOURCE = "silly_tavern_lorebook_importer"
 AT_ONCE = 100
-"""Files that wait for the disk together."""
+"""Files written in one batch."""
 
 Progress = Callable[[int, int], None]
 

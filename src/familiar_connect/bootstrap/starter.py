@@ -79,7 +79,7 @@ def new_familiar_root(home: Path, familiar_id: str) -> Path:
 
 
 def character_texts(name: str | None) -> dict[str, str]:
-    """Ember's files, or, for a familiar of another name, a blank sheet to write on."""
+    """Ember's files, or, for a familiar of another name, a template to fill in."""
     if not name or name == STARTER_NAME:
         return STARTER
     return {

@@ -52,7 +52,7 @@ def unpack_character(
 
 
 def _files_to_write(card: CharacterCard, original: bytes | None, suffix: str) -> dict[str, bytes | None]:
-    """Every file of `self/` this card has a say in, with what it shall hold; None: it shall not be there."""
+    """Every file of `self/` that this card writes, with its content; None: the file is removed."""
     texts: dict[str, str] = {f"self/{field}.md": getattr(card, field) for field in CARD_FIELDS}
     note = card.depth_prompt
     shown = (join_greetings(card.alternate_greetings), note.prompt if note else "", "\n".join(card.tags), card.nickname)
@@ -84,7 +84,7 @@ def _existing_bytes(store: MemoryStore, path: str) -> bytes | None:
 def _check(
     store: MemoryStore, wanted: dict[str, bytes | None], standing: dict[str, bytes | None], *, overwrite: bool
 ) -> None:
-    """Refuse now what would be refused half-way."""
+    """Check everything before the first write."""
     for path, data in wanted.items():
         cap = MAX_BINARY_BYTES if _is_kept_aside(path) else store.limits.max_file_bytes
         if data is not None and len(data) > cap:

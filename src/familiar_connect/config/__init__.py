@@ -1,4 +1,4 @@
-"""Settings: text files become typed values, and every default lives here.
+"""Settings: TOML files read into typed values; every default is here.
 
 The names below are loaded on first use, so that importing `config.types` runs no loader.
 """

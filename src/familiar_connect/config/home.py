@@ -13,7 +13,7 @@ from familiar_connect.config.toml import format_value
 from familiar_connect.errors import HomeError
 
 DEFAULT_FAMILIAR_ID = "default"
-"""Taken when several are there and nobody says which."""
+"""The familiar used when there are several and none is named."""
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))}
@@ -36,7 +36,7 @@ def familiar_root(home: Path, familiar_id: str) -> Path:
 
 
 def profile_path(home: Path) -> Path | None:
-    """The `character.toml` that lies under every familiar's own, if this home has one."""
+    """The `character.toml` with the defaults of every familiar, if this home has one."""
     path = HomeFolder(Path(home)).profile.settings_file
     return path if path.exists() else None
 
@@ -74,7 +74,7 @@ def pick_familiar(home: Path, wanted: str | None = None, *, environ: Mapping[str
 
 
 def _last_used(root: Path) -> float:
-    """When the familiar last heard or said something; its folder's own time where it never did."""
+    """Time of the familiar's last message; its folder's modification time where there is none."""
     folder = FamiliarFolder(root)
     times = [path.stat().st_mtime for path in (folder.history_db, folder.history_wal) if path.exists()]
     return max(times, default=0.0)

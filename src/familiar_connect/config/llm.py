@@ -32,7 +32,7 @@ SLOT_TEMPERATURES: dict[str, float] = {
     "interjection_decision": 0.5,
     "mood_eval": 0.3,
 }
-"""Every slot, in the order they are shown, with the temperature it has until told otherwise."""
+"""Every slot, in the order they are shown, with its default temperature."""
 
 LLM_SLOT_NAMES = frozenset(SLOT_TEMPERATURES)
 
@@ -136,7 +136,7 @@ class LLMSlotConfig:
 
     @property
     def address(self) -> str | None:
-        """Where calls go: OpenRouter unless told otherwise, nowhere for the embedded model."""
+        """Base URL of calls: OpenRouter by default, None for the embedded model."""
         if self.is_embedded:
             return None
         return self.base_url or OPENROUTER_BASE_URL
@@ -163,7 +163,7 @@ LLM_KEYS = tuple(key for slot in (DEFAULT_SLOT, *SLOT_TEMPERATURES) for key in k
 
 @dataclass(frozen=True, kw_only=True)
 class SlotSource:
-    """One place that may say something about a slot."""
+    """One table of one file that may set a slot's keys."""
 
     label: str
     file: Path | None
@@ -172,7 +172,7 @@ class SlotSource:
 
 
 def resolve_slot(slot: str, sources: Sequence[SlotSource]) -> tuple[LLMSlotConfig, dict[str, str]]:
-    """The slot as *sources*, nearest first, give it; and by setting the label of the source it came from."""
+    """The slot merged from *sources*, nearest first, and for each setting the label of its source."""
     code: dict[str, object] = {"model": EMBEDDED_MODEL, "temperature": SLOT_TEMPERATURES[slot]}
     chain = [*sources, SlotSource(label="default", file=None, section="", says=code)]
     rank: dict[str, int] = {}
@@ -196,7 +196,7 @@ def resolve_slot(slot: str, sources: Sequence[SlotSource]) -> tuple[LLMSlotConfi
 
 
 def _key_fits(chain: Sequence[SlotSource], rank: Mapping[str, int]) -> bool:
-    """Whether the key was named for the address that is used, or for none in particular."""
+    """Whether the API key was set for the address in use, or for no address in particular."""
     model = chain[rank["model"]].says["model"]
     if model == EMBEDDED_MODEL:
         return True

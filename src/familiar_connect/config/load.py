@@ -1,7 +1,6 @@
-"""Loaders: a settings file becomes typed values, over an optional profile, over the defaults in code.
+"""Loaders: settings from a file, merged over an optional profile and the defaults in code.
 
-Each file is checked by itself, so a complaint names the file it is about. What only shows once
-the files are laid over each other is checked last.
+Each file is checked by itself, so an error names its file. Checks that need the merged values come last.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ def explain_character_config(path: Path, *, defaults_path: Path | None = None) -
 
 
 def default_settings() -> list[EffectiveSetting]:
-    """Every setting as it is where no file says otherwise."""
+    """Every setting with its default."""
     return _explained([])
 
 
@@ -133,7 +132,7 @@ def channel_config_from(
 
 
 def write_default_model(path: Path, *, model: str, base_url: str | None = None, api_key_env: str | None = None) -> None:
-    """Point every slot that says nothing else at one model, in the owner's file, keeping all else in it."""
+    """Set the model of `[llm.default]` in the owner's file; everything else in it stays."""
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 
@@ -169,7 +168,7 @@ def _set_default_model(tables: MutableMapping[str, Any], wanted: Mapping[str, st
 
 
 def _layers(path: Path, defaults_path: Path | None) -> list[_FileLayer]:
-    """What each file says, nearest first."""
+    """The checked values of each file, nearest first."""
     layers = []
     own = read_toml(Path(path))
     if own is not None:
@@ -221,7 +220,7 @@ def _slot_sources(slot: str, layers: Sequence[_FileLayer]) -> list[SlotSource]:
 
 
 def _check_together(config: CharacterConfig, layers: Sequence[_FileLayer]) -> None:
-    """What no single value can get wrong."""
+    """Check settings against each other."""
     if not layers:
         return
     if config.short_long_boundary_s <= config.min_interruption_s:

@@ -1,7 +1,7 @@
 """channel_config_for_mode: the one table of what each mode gives a channel.
 
-A provider or processor joins a mode by its id standing here. Voice takes processors and side models
-away from any mode; that is decided where the request's modality is known.
+A mode enables the providers and processors whose ids are listed here. On voice, processors and side models are
+off in every mode; that is decided where the request's modality is known.
 """
 
 from __future__ import annotations
@@ -91,11 +91,11 @@ SMALL_MODEL_SHARES: Mapping[Layer, float] = MappingProxyType(
         Layer.core: 0.02,
     }
 )
-"""How a model that can only work through little shares that little. The shares stay below what is left after the
+"""How the small prompt of a small model is divided among the layers. The shares stay below what is left after the
 reply's part and the new message, so that no layer is cut a second time and the prompt's start stays the same."""
 
 
 def channel_config_for_mode(mode: ChannelMode) -> ChannelConfig:
-    """What a channel in *mode* gets before anyone changed anything."""
+    """The defaults of a channel in *mode*."""
     row = _TABLE[mode]
     return replace(row, budget_by_layer=dict(row.budget_by_layer))

@@ -1,7 +1,7 @@
 """Secrets and the few names the program takes from outside: the one reader of the environment.
 
 A name is looked up in the environment first, then in `<home>/secrets.env` (`NAME=value` lines). Values
-are handed to whoever asks for them by name and shown nowhere: not in a repr, a log line or an error.
+are read by name and never shown: not in a repr, a log line or an error.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from familiar_connect.config.toml import read_text, write_text
 from familiar_connect.errors import ConfigError, HomeError
 
 COMMAND_VARIABLE = "FAMILIAR_COMMAND"
-"""Set by the launcher, so that advice names the command that was typed."""
+"""Set by the launcher, so that messages name the command the person typed."""
 HOME_VARIABLE = "FAMILIAR_HOME"
 FAMILIAR_VARIABLE = "FAMILIAR_ID"
 APP_NAME = "familiar-connect"
@@ -90,7 +90,7 @@ def command_name() -> str:
 
 
 class Secrets:
-    """The secrets of one home. Nothing is kept in memory: each look reads anew."""
+    """The secrets of one home. Nothing is cached: each call reads the file."""
 
     def __init__(self, home: Path | None, *, environ: Mapping[str, str] | None = None) -> None:
         self._file = None if home is None else HomeFolder(Path(home)).secrets_file

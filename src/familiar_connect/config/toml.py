@@ -1,6 +1,6 @@
 """TOML files: reading and writing them, and checking what they hold against the keys a file may have.
 
-Every complaint is one `ConfigError` sentence naming file, section and key. A value is repeated in
+Every error is one `ConfigError` sentence naming file, section and key. A value is repeated in
 it only when it cannot be a secret, and never at length.
 """
 
@@ -23,7 +23,7 @@ from familiar_connect.errors import ConfigError, HomeError
 from familiar_connect.support.files import atomic_write
 
 MAX_FILE_BYTES = 1024 * 1024
-"""Far above any settings file written by hand; a larger one was put there by mistake."""
+"""Far larger than any settings file written by hand."""
 
 MAX_DEPTH = 16
 _SHOWN_CHARS = 60
@@ -58,7 +58,7 @@ def read_text(path: Path, *, limit: int = MAX_FILE_BYTES) -> str | None:
 
 
 def parse_toml(text: str, path: Path) -> dict[str, object]:
-    """*text* as tables. Whatever is wrong with it is told by line."""
+    """*text* parsed; a `ConfigError` names the line of a mistake."""
     try:
         document = tomllib.loads(text)
     except RecursionError:
@@ -86,7 +86,7 @@ def read_toml(path: Path) -> dict[str, object] | None:
 
 
 def write_text(path: Path, text: str, *, mode: int | None = None) -> None:
-    """Replace the file at once or not at all, making its folder if need be."""
+    """Replace the file atomically; make its folder if there is none."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         atomic_write(path, text, mode=mode)
@@ -156,7 +156,7 @@ def check_document(
     ignored: Iterable[KeyPath] = (),
     strict: bool = True,
 ) -> dict[KeyPath, object]:
-    """Every value *document* gives, checked, by its place.
+    """Every value in *document*, checked and typed, by its path.
 
     A key or section that *keys* do not know is an error, unless not *strict*. *nouns* says what the
     members of a section are called when not sections; *ignored* keys are passed over.

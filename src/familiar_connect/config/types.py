@@ -126,7 +126,7 @@ class Interjection(Enum):
 
     @property
     def starting_interval(self) -> int:
-        """Messages that pass before the first look at joining in."""
+        """Messages before the familiar first considers joining in."""
         return {"very_quiet": 15, "quiet": 12, "average": 9, "eager": 6, "very_eager": 3}[self.value]
 
 

@@ -1,1 +1,1 @@
-"""SillyTavern presets: read, kept, and laid over a prompt."""
+"""SillyTavern presets: reading, storing and applying them to a prompt."""

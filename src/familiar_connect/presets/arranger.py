@@ -1,7 +1,7 @@
-"""Arrangers: what lays a prompt out. The native one only makes its random choices; the other lays a preset over it.
+"""Arrangers order a prompt. The native one only resolves random choices; the other applies a preset.
 
-Neither fetches anything. The same prompt and request give the same bytes, chance included: its dice come from the
-request's seed.
+Neither fetches anything. The same prompt and request give the same bytes: random choices are seeded by the
+request.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ def _prompt_budget(settings: PresetSettings) -> int | None:
 
 
 def make_choices_and_unseal(prompt: Prompt, request: ContextRequest) -> Prompt:
-    """The last pass: chances are taken, then quoted text gets its braces back."""
+    """The last pass: resolve random choices, then restore the braces of quoted text."""
     chosen = make_random_choices(prompt, rng_for(request, "choices"))
     prefill = chosen.directives.prefill
     directives = replace(chosen.directives, prefill=unseal_braces(prefill)) if prefill else chosen.directives

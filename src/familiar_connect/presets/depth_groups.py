@@ -1,9 +1,9 @@
 """Texts that stand among the chat by depth, gathered into the messages they become.
 
-`grouped(texts, added=None) -> dict[int, tuple[DepthBlock, ...]]`: one message per depth, order and role; read top to
-bottom the lower order comes first, and inside one order assistant, user, system, so that system stands nearest the
-end. Texts of one message are joined by a newline, in the order given. Where the blocks of a depth go is the caller's:
-exactly that many messages of the chat follow them, and a depth beyond the chat stands before its first message.
+`group_by_depth` gives one message per depth, order and role. From top to bottom the lower order comes first, and inside
+one order assistant, user, system, so that system is nearest the end. Texts of one message are joined by a newline, in
+the order given. The caller places the blocks of a depth: exactly that many messages of the chat follow them, and a
+depth beyond the chat goes before its first message.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ MAX_ORDER_ENTRIES = 50_000
 """Over all lists of a file."""
 
 OLD_PROMPTS = {"main_prompt": "main", "nsfw_prompt": "nsfw", "jailbreak_prompt": "jailbreak"}
-"""Prompts as settings of their own, before there were lists of them."""
+"""Settings that held prompts before presets had a list of them."""
 UNAPPLIED = (
     *("temperature", "frequency_penalty", "presence_penalty", "top_p", "top_k", "top_a", "min_p"),
     *("repetition_penalty", "seed", "n", "stream_openai", "reasoning_effort", "verbosity", "bias_preset_selected"),
@@ -40,13 +40,13 @@ UNAPPLIED = (
     *("use_makersuite_sysprompt", "function_calling", "show_thoughts", "enable_web_search", "media_inlining"),
     *("image_inlining", "request_images"),
 )
-"""What is said to the model's service; here the model slot of the settings says it."""
+"""Sampler and service settings; here the model slot of the settings decides them."""
 CONNECTIONS = (
     *("reverse_proxy", "proxy_password", "custom_url", "custom_include_headers", "custom_include_body"),
     *("custom_exclude_body", "api_url_scale", "vertexai_region", "azure_base_url", "azure_deployment_name"),
     *("api_key", "secrets", "proxies", "additional_parameters_by_source"),
 )
-"""Where requests would go and as whom: never taken from a file somebody made."""
+"""Endpoints and credentials; never taken from an imported file."""
 _CHAT_COMPLETION = (
     *("openai_max_context", "openai_max_tokens", "chat_completion_source", "names_behavior", "new_chat_prompt"),
     *("new_example_chat_prompt", "impersonation_prompt", "squash_system_messages", "wi_format", "assistant_prefill"),

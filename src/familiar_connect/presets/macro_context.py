@@ -30,7 +30,7 @@ _OVERRIDES = (ItemTag.RULES, ItemTag.POST_HISTORY)
 
 
 def seal_braces(text: str) -> str:
-    """*text* with its braces out of every macro's sight."""
+    """*text* with its braces replaced by marks that no macro matches."""
     return text.translate(_SEAL)
 
 
@@ -49,7 +49,7 @@ def char_of(request: ContextRequest) -> str:
 
 
 def rng_for(request: ContextRequest, part: str) -> random.Random:
-    """The dice of one part of the turn: the same turn made anew rolls the same."""
+    """Random source of one part of the turn; the same turn gives the same numbers."""
     return random.Random(f"{request.seed}:{part}")
 
 

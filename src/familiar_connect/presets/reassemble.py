@@ -121,7 +121,7 @@ class _Walk:
                 self._buckets.setdefault(item.tag, []).append(item)
 
     def drop_blocks_already_shown(self, resolved: ResolvedPreset) -> None:
-        """Let go of blocks whose whole text some node that will be shown already holds."""
+        """Drop blocks whose whole text is contained in a node that will be shown."""
         shown = [node.content for node in resolved.nodes if self._is_shown(node)]
         for name in resolved.content_macros:
             text = self.layout.fields.get(name, "").strip()

@@ -40,7 +40,7 @@ MAX_CACHED = 64
 _log = logging.getLogger(__name__)
 
 FileStamp = tuple[int, int, int] | None
-"""What tells one state of a file from another; None where there is none."""
+"""Modification stamp of a file; None where there is no file."""
 
 
 @dataclass(frozen=True)

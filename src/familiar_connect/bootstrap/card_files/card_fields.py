@@ -1,4 +1,4 @@
-"""What a payload says: the nine fields of a character, and everything else, unchanged.
+"""Fields of a card payload: the nine fields of a character, and everything else as extras, unchanged.
 
 What a payload is, its content says: `data` where it holds a character, else the object itself, in the words of
 V1, Pygmalion, text-generation-webui or Agnai. The label `spec` alone decides nothing.

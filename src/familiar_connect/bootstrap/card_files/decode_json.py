@@ -1,7 +1,7 @@
 """From bytes to the JSON object of a card: encodings, base64, JSON in a string, all as found in the wild.
 
-Every failure is a `CharacterCardError`. What comes out is at most `MAX_DEPTH` deep and holds no number
-that JSON has no word for, nor half a character.
+Every failure is a `CharacterCardError`. What comes out is at most `MAX_DEPTH` deep and holds no NaN,
+no infinity and no lone surrogate.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def json_without_surrogates(value: Any) -> Any:
 
 
 def _plainly_decoded(data: bytes) -> bytes:
-    """*data* out of base64, where it is nothing but that and by the book: the quick way for nearly every card."""
+    """*data* out of base64, where it is strictly valid base64: the fast path for nearly every card."""
     try:
         found = binascii.a2b_base64(data, strict_mode=True)
     except binascii.Error:

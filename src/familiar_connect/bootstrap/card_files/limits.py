@@ -1,4 +1,4 @@
-"""How much of a card file is read. Far above any card people share, far below what hurts."""
+"""Limits on reading card files, far above any real card."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from familiar_connect.errors import CharacterCardError
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 CARD_KEYWORDS = ("ccv3", "chara")
-"""In the order in which they are believed."""
+"""Keywords of card chunks, preferred first."""
 
 _HEAD = struct.Struct(">I4s")
 _TEXT_KINDS = (b"tEXt", b"zTXt", b"iTXt")
@@ -41,7 +41,7 @@ def chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:
 
 
 def card_texts(data: bytes) -> list[bytes]:
-    """What the card chunks of a picture hold, the one to believe first."""
+    """The texts of a picture's card chunks, preferred first."""
     found = text_chunks(data, CARD_KEYWORDS)
     if not any(found.values()):
         kinds = [kind for kind, _, _ in chunks(data)]

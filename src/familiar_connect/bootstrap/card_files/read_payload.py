@@ -1,4 +1,4 @@
-"""Payload: the object a card file holds, and the kind of file it came in. What a file is, its bytes say."""
+"""Payload: the object a card file holds, and the kind of file it came in, recognised by its bytes."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _from_text(text: str) -> Payload:
 
 
 def _first_card(texts: Iterable[bytes]) -> dict[str, Any]:
-    """The first of *texts* that is a card; where none is, the first one's trouble is told."""
+    """The first of *texts* that is a card; where none is, the error of the first one."""
     trouble: CharacterCardError | None = None
     for text in texts:
         try:

@@ -91,7 +91,7 @@ _SLOW_READER_CHARS = 64 * 1024
 
 
 def _is_tame(text: str) -> bool:
-    """Whether *text* is flat and short enough to be built, which recurses, and repeats nothing by alias."""
+    """Whether *text* is safe to construct: shallow and short enough for recursion, and without aliases."""
     import yaml
 
     if (not yaml.__with_libyaml__ and len(text) > _SLOW_READER_CHARS) or _TAG_DIRECTIVE.search(text):

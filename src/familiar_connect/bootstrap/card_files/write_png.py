@@ -37,7 +37,7 @@ def is_whole(picture: bytes) -> bool:
 
 
 def plain_picture(width: int = WIDTH, height: int = HEIGHT) -> bytes:
-    """A quiet picture, dark at the foot and lighter at the head."""
+    """A plain vertical gradient, darker at the bottom."""
     rows = b"".join(
         b"\0" + bytes((72 - 40 * y // height, 76 - 40 * y // height, 96 - 44 * y // height)) * width
         for y in range(height)

@@ -1,1 +1,1 @@
-"""Lorebook files: their formats, the Markdown they become, and the record that leads back."""
+"""Lorebook files: their formats, their Markdown files, and the record needed to export them again."""

@@ -1,4 +1,4 @@
-"""A lorebook entry as a Markdown file: its name, its text, and the way back.
+"""A lorebook entry as a Markdown file: file name, rendering and parsing.
 
 # The Cascade Event
 
@@ -115,7 +115,7 @@ class FileNames:
 
 
 def to_encodable(text: str) -> str:
-    """*text* as UTF-8 can hold it: halves of characters that are left over become a mark."""
+    """*text* with lone surrogates replaced, so that UTF-8 can encode it."""
     if not _SURROGATE.search(text):
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

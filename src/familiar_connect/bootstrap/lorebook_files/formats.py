@@ -1,7 +1,7 @@
 """Entries of other lorebook formats as world-info entries, mapped as SillyTavern maps them.
 
 Each mapping takes an entry and its place in the book. What has no world-info field of its own is kept under
-`extensions`, by `converted`, so that nothing is lost on the way back.
+`extensions`, by `to_world_info`, so that an export loses nothing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The record beside imported lore: what a lorebook held that its Markdown files do not show.
 
 One hidden JSON file a book, in the folder of the files. For each entry it keeps every field, the file the entry went
-to, if any, and the key it had; disabled entries are in it too. `merged` takes in the same book imported again.
+to, if any, and the key it had; disabled entries are in it too. `with_earlier` takes in the same book imported again.
 """
 
 from __future__ import annotations

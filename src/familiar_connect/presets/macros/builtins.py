@@ -14,7 +14,7 @@ from familiar_connect.presets.macros.types import MacroContext
 from familiar_connect.presets.types import ChatLine
 
 TRIM = "{{trim}}"
-"""Stands in the text until everything else is done, then goes and takes the line ends beside it along."""
+"""Placeholder of `{{trim}}`; removed last, with the line ends around it."""
 
 _INTEGER = re.compile(r"-?\d{1,9}", re.ASCII)
 _START = re.compile(r"<START>", re.I)

@@ -1,7 +1,7 @@
-"""One expansion at work: what it may read, what it noticed, and how much it may still do.
+"""State of one expansion: its context, its findings and its remaining work limit.
 
-Every result is paid for. When the allowance is gone the expansion ends where it stands: whatever a text is made of, it
-ends soon and stays small.
+Every result counts against the limit. When it is used up the expansion stops with what it has, so that any text is
+expanded in bounded time and size.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ MAX_ARGS = 4096
 """Arguments a list is split into; what stands behind them is part of the last."""
 
 MAX_OPENINGS = 20_000
-"""Opening braces that are read in one text; far behind the last page anybody wrote, everything is plain."""
+"""Opening braces that are read in one text; the rest of a text with more is taken literally."""
 
 _BRACES = re.compile(r"\{\{+|\}\}")
 _BLANK = re.compile(f"[{SPACE}]*")
@@ -29,9 +29,9 @@ _PLAIN = re.compile(r"([A-Za-z][A-Za-z0-9_-]*)\}\}")
 """The commonest call by far: a name alone."""
 _HEAD = re.compile(f"[{SPACE}]*((?:(?!//)[!?~>/#][{SPACE}]*)*)(?:(//)|({NAME.pattern})|{VARIABLE.pattern})")
 _STRANGE = re.compile(f"(?:(?!}}}})[^{SPACE}:|])+")
-"""What may cling to a name without being part of it; it is passed over, braces and all."""
+"""Characters right after a name that no name may have; they are skipped, single braces included."""
 _STRAY = re.compile(f"{NAME.pattern}|[^-|:{SPACE}]")
-"""One word or sign too many behind a variable: it does no harm."""
+"""Extra text after a variable, which is ignored."""
 _OPERATOR = re.compile(r"\+\+|--|\|\|=|\?\?=|\|\||\?\?|==|!=|>=|<=|\+=|-=|=|>|<")
 
 

@@ -1,7 +1,7 @@
-"""Chance: `random`, `pick` and `roll`, and the last pass that rolls the choices still standing in a prompt.
+"""`random`, `pick` and `roll`, and the last pass that resolves the choices still left in a prompt.
 
-Whoever calls brings the source of chance, so the same source gives the same text. `pick` needs none: it depends on
-chat, text and place alone.
+The caller passes the random source, so the same source gives the same text. `pick` needs none: it depends on
+chat, text and position alone.
 """
 
 from __future__ import annotations

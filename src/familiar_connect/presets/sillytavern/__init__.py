@@ -1,1 +1,1 @@
-"""SillyTavern's own prompt, to the letter: card, preset, persona and chat, and nothing of ours."""
+"""SillyTavern's prompt, byte for byte: card, preset, persona and chat, nothing added."""

@@ -1,11 +1,11 @@
-"""SillyTavern's prompt for one turn: `assemble(inputs: SillyInputs) -> Assembled`.
+"""SillyTavern's prompt for one turn: `assemble(inputs: SillyTavernInputs) -> AssembledPrompt`.
 
 The steps and their order are SillyTavern's own, because a macro that sets a variable, or a budget that runs out,
 makes the order visible: greeting and card are read, the preset's prompts collected and the markers filled, the
 card's words put in place of the preset's, relative prompts given their places, in-chat texts laid among the chat,
 chat and examples fitted into what room is left, and the words of control put last. Nothing else is added.
 
-What cannot be left out and does not fit raises `TooLarge`, a sentence for the owner.
+What cannot be left out and does not fit raises `PromptTooLarge`, a sentence for the owner.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ LAST_PLACED = "enhanceDefinitions"
 
 
 def assemble(inputs: SillyTavernInputs) -> AssembledPrompt:
-    """The prompt SillyTavern would send; `TooLarge` when what it insists on does not fit."""
+    """The prompt SillyTavern would send; `PromptTooLarge` when the required part does not fit."""
     opening = prepare_card(inputs)
     note = author_note_for_turn(inputs)
     collection = collect_prompts(inputs, opening, note)

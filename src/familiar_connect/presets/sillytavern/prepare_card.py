@@ -1,6 +1,6 @@
 """The card and the greeting with their macros read, before any prompt is.
 
-One `Reader` expands every text of a build, over one store of variables, so the order of its calls is the order in
+One `MacroReader` expands every text of a build, over one store of variables, so the order of its calls is the order in
 which `setvar` and `getvar` see each other.
 """
 

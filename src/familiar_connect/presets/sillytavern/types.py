@@ -58,7 +58,7 @@ class SillyTavernInputs:
 
     preset_name: str = ""
     nodes: tuple[PresetNode, ...] = ()
-    """The order in force, disabled entries included, as `orders.nodes_of(preset, PresetFidelity.sillytavern)` gives."""
+    """The order in force, disabled entries included, as `prompt_order.nodes_of` gives it for this fidelity."""
     settings: PresetSettings = field(default_factory=PresetSettings)
     card: CardFields = field(default_factory=CardFields)
     persona: str = ""
