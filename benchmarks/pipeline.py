@@ -43,6 +43,7 @@ from familiar_connect.context.pipeline import ContextPipeline
 from familiar_connect.context.protocols import ContextProvider
 from familiar_connect.context.providers.character import CharacterProvider
 from familiar_connect.context.providers.history import HistoryProvider
+from familiar_connect.context.providers.history.provider import HistoryOptions
 from familiar_connect.context.types import (
     ContextItem,
     ContextRequest,
@@ -272,7 +273,10 @@ def _siblings(root: Path) -> tuple[list[ContextProvider], HistoryStore]:
     ready = [provider for provider in eight_providers() if provider.id not in ("character", "history")]
     silent = scripted_clients(lambda _: "", lambda _: "")["history_summary"]
     memory = MemoryStore(root / "wren" / "memory", audit_dir=root / "wren" / "audit")
-    real = [CharacterProvider(memory), HistoryProvider(store=store, llm_client=silent, step=20, window_size=40)]
+    real = [
+        CharacterProvider(memory),
+        HistoryProvider(store=store, llm_client=silent, window_size=40, options=HistoryOptions(step=20)),
+    ]
     return [*ready, *real], store
 
 

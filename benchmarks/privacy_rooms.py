@@ -22,6 +22,7 @@ from typing import Any
 
 from benchmarks.random_rooms import Room, random_room
 from familiar_connect.bootstrap.starter import make_starter
+from familiar_connect.config import load_character_config
 from familiar_connect.config.llm import SLOT_TEMPERATURES
 from familiar_connect.familiar import Familiar
 from familiar_connect.identity import PrivacyLevel
@@ -64,8 +65,8 @@ async def run_rooms(home: Path, rooms: int, *, hush: bool = True) -> dict[str, A
     model = ScriptedModel(lambda messages: "I see.", capabilities=Capabilities(vision=True))
     weak = ScriptedModel(capabilities=Capabilities(side_tasks=False))
     clients = {slot: model if slot == "main_prose" else weak for slot in SLOT_TEMPERATURES}
-    familiar = Familiar.load_from_disk(root, llm_clients=dict(clients))
-    familiar.media = None
+    config = load_character_config(root / "character.toml")
+    familiar = Familiar.from_config(root, config, llm_clients=dict(clients), fetches_media=False)
     shown, sent, calls = 0, 0, 0
     try:
         for at in range(rooms):

@@ -33,7 +33,7 @@ from familiar_connect.identity import Author
 from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.types import OWNER
-from familiar_connect.memory.writer import MemoryWriter
+from familiar_connect.memory.writer import MemoryWriter, WriterOptions
 from familiar_connect.support.clock import ManualClock
 
 FAULTS = ("kill", "full")
@@ -95,7 +95,7 @@ def run_pass(folder: Path, step: Callable[[str], None] = lambda _: None) -> int:
         llm_client=model,
         familiar_id=FAMILIAR,
         clock=ManualClock(NOON + timedelta(hours=1)),
-        step=step,
+        options=WriterOptions(step=step),
     )
     try:
         asyncio.run(writer.run())

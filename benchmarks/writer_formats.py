@@ -28,6 +28,7 @@ from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import Author
 from familiar_connect.llm.embedded.client import EmbeddedModel
 from familiar_connect.llm.embedded.server import EmbeddedServer
+from familiar_connect.llm.openai_compatible import CallLimits
 from familiar_connect.llm.types import Message
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.versioning.provenance import parts_of
@@ -188,7 +189,7 @@ async def measure(found: Sequence[Batch], forms: Sequence[str] = FORMS) -> list[
     tallies = [Tally(form=form) for form in forms]
     server = EmbeddedServer()
     server.start_in_background()
-    model = SchemaModel(server, temperature=0.0, max_output_tokens=MAX_TOKENS, timeout_s=300.0)
+    model = SchemaModel(server, temperature=0.0, limits=CallLimits(max_output_tokens=MAX_TOKENS, timeout_s=300.0))
     try:
         for tally in tallies:  # one form after the other: the instructions stay worked in the model's cache
             for batch in found:

@@ -13,11 +13,11 @@ from familiar_connect.bootstrap.starter import make_starter
 from familiar_connect.config import ChannelMode, channel_config_for_mode
 from familiar_connect.config.llm import SLOT_TEMPERATURES
 from familiar_connect.context.types import Modality
-from familiar_connect.errors import ConfigError
+from familiar_connect.errors import ConfigError, ModelSetupError
 from familiar_connect.familiar import Familiar
+from familiar_connect.llm.model_slots import ModelSlots
 from familiar_connect.llm.scripted import ScriptedModel
-from familiar_connect.llm.types import Message
-from familiar_connect.wiring.models import SlotModel
+from familiar_connect.llm.types import Capabilities, Message
 from tests.fakes.scripted_familiar import model_slots
 
 CLIENTS = model_slots(ScriptedModel())
@@ -134,7 +134,7 @@ def test_a_profile_beside_it_lies_under_its_settings(tmp_path: Path) -> None:
     familiar = load(tmp_path / "familiars" / "wren")
 
     assert familiar.config.user_name == "Sam"
-    assert familiar.defaults_modes_root == profile / "modes"
+    assert familiar.pipelines.defaults_modes_root == profile / "modes"
     close(familiar)
 
 
@@ -182,9 +182,13 @@ def test_it_closes_once_more_without_harm_and_closes_each_client_once(tmp_path: 
 async def test_a_slot_is_looked_up_when_it_is_used() -> None:
     """A client replaced at run time takes effect in parts that were built before."""
     clients: dict[str, Any] = {}
-    slot = SlotModel(clients, "mood_eval")
+    slot = ModelSlots(clients).model("mood_eval")
 
-    assert not hasattr(slot, "chat")
+    assert slot.capabilities == Capabilities()
+    with pytest.raises(
+        ModelSetupError, match=r"no model for the slot 'mood_eval': set `model` under \[llm\.mood_eval\]"
+    ):
+        await slot.chat([Message(role="user", content="?")])
     clients["mood_eval"] = ScriptedModel(["one"])
     assert (await slot.chat([Message(role="user", content="?")])).content == "one"
     clients["mood_eval"] = ScriptedModel(["two"])

@@ -11,7 +11,7 @@ from familiar_connect.history.store import HistoryStore
 from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.memory.maintenance.review import Review
 from familiar_connect.memory.store import MemoryStore
-from familiar_connect.memory.writer import MemoryWriter, MemoryWriterResult
+from familiar_connect.memory.writer import MemoryWriter, MemoryWriterResult, WriterOptions
 from familiar_connect.support.clock import ManualClock
 
 FAMILIAR = "mira"
@@ -34,8 +34,8 @@ async def play_week(
         channel_context_lookup=lambda channel: CHANNELS.get(channel, ""),
         clock=clock,
         zone=ZONE,
-        review=review,
         pending=Review(store, clock=clock),
+        options=WriterOptions(review=review),
     )
     try:
         for day in WEEK:

@@ -59,14 +59,9 @@ class Bot:
 
     async def run(self, *, sleep: Sleep = asyncio.sleep) -> dict[str, SetupError]:
         """Answer on every platform until cancelled; one that the owner must mend stays off and is returned."""
-        runner = self.familiar.reply_path.runner
-        before = runner.report
-        if before is None and not any(platform.id == "discord" for platform in self.platforms):
-            runner.report = self._report  # Discord writes to its owner itself
-        try:
+        writes_to_owner = any(platform.id == "discord" for platform in self.platforms)
+        with self.familiar.owner.connect(tell=None if writes_to_owner else self._report):
             return await run_all(self.platforms, tell=self.tell, clock=self.familiar.clock, sleep=sleep)
-        finally:
-            runner.report = before
 
     async def _report(self, sentence: str) -> None:
         self.tell(sentence)

@@ -12,7 +12,9 @@ from familiar_connect.context.generate import Generation, capabilities_of, model
 from familiar_connect.context.processors.output_filter import OutputFilter
 from familiar_connect.context.types import ContextItem, Prompt
 from familiar_connect.errors import ModelError, PromptTooLongError
+from familiar_connect.llm.protocols import CompletionStream
 from familiar_connect.llm.scripted import ScriptedModel
+from familiar_connect.llm.streams import stream_with_timing
 from familiar_connect.llm.types import Capabilities, Message
 from tests.fakes.context import contents, said
 
@@ -30,7 +32,10 @@ class Breaking(ScriptedModel):
         self._error = error or ModelError("broken")
         self.closed = False
 
-    async def stream(self, messages: Sequence[Message]) -> AsyncGenerator[str, None]:
+    def start(self, messages: Sequence[Message], **limits: Any) -> CompletionStream:
+        return stream_with_timing(self, lambda: self._break(messages))
+
+    async def _break(self, messages: Sequence[Message]) -> AsyncGenerator[str, None]:
         self.calls.append(list(messages))
         try:
             for piece in self._words:

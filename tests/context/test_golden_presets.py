@@ -24,6 +24,7 @@ from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.llm.types import Message
 from familiar_connect.memory.card_fields import CardReader
 from familiar_connect.memory.store import MemoryStore
+from familiar_connect.presets.arranger import PresetArranger
 from familiar_connect.presets.load import read_preset
 from familiar_connect.presets.types import ActivePreset, PresetFidelity
 from familiar_connect.support.clock import ManualClock
@@ -99,6 +100,7 @@ async def the_messages(fidelity: PresetFidelity, tmp_path: Path) -> list[Message
         ],
         model=model,
         budget_by_layer=PLENTY,
+        arranger=PresetArranger(),
         persona="Wren",
     )
     request = ContextRequest(

@@ -12,7 +12,8 @@ from familiar_connect.chat.message_ids import MessageIdMap
 from familiar_connect.chat.types import Directives, ListedUser, Sender
 from familiar_connect.config.types import PlaceSettings
 from familiar_connect.context.messages import to_messages
-from familiar_connect.context.pipeline import ContextPipeline, collect_directives
+from familiar_connect.context.pipeline import ContextPipeline
+from familiar_connect.context.prompt_facts import collect_directives
 from familiar_connect.context.slots import SEGMENTS, segment_of
 from familiar_connect.context.types import ContextItem, ItemTag, Layer, Prompt
 from familiar_connect.support.serialize import to_plain

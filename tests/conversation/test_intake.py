@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from familiar_connect.identity import Author, PrivacyLevel
 from familiar_connect.llm.types import Message
 from familiar_connect.subscriptions import SubscriptionKind
 from tests.fakes.monitored_channel import NO, YES, ScriptedJudge
-from tests.fakes.scripted_familiar import ANA, BEN, CHANNEL, scripted_familiar
+from tests.fakes.scripted_familiar import ANA, BEN, CHANNEL, scripted_familiar, with_dms
 from tests.fakes.waiting import until
 
 
@@ -167,18 +168,16 @@ async def test_a_direct_message_needs_no_subscription_but_a_welcome(
     tmp_path: Path, dms: str, owner: Author, heard: IntakeResult
 ) -> None:
     """Nobody's, the operator's or everyone's; and whoever is heard is answered."""
-    async with scripted_familiar(tmp_path, subscribed=False) as house:
-        house.familiar.intake.dms = dms
-        house.familiar.intake.is_owner = lambda author: author == owner
-
-        assert await house.talk("hi", is_dm=True, is_mention=False) is heard
+    async with scripted_familiar(tmp_path, subscribed=False, settings=with_dms(dms)) as house:
+        with house.familiar.owner.connect(is_owner=lambda author: author == owner):
+            assert await house.talk("hi", is_dm=True, is_mention=False) is heard
         assert len(house.place.sent) == (heard is IntakeResult.answering)
 
 
 async def test_a_message_among_many_is_looked_at_without_keeping_the_platform_waiting(tmp_path: Path) -> None:
     """Heard and stored at once, however long the decision takes."""
     async with scripted_familiar(tmp_path) as house:
-        judge = ScriptedJudge(YES)
+        judge: Any = ScriptedJudge(YES)
         judge.held = asyncio.Event()
         house.familiar.llm_clients["interjection_decision"] = judge
         assert await asyncio.wait_for(house.receive("Ember?", is_mention=False), 5) is IntakeResult.considering
@@ -216,8 +215,8 @@ async def test_messages_that_come_at_once_are_stored_and_answered_in_the_order_t
 async def test_what_wants_an_answer_has_one_whatever_the_side_model_thinks(tmp_path: Path) -> None:
     """Nobody is asked whether to; the same words without that wish are for the monitor to decide."""
     async with scripted_familiar(tmp_path) as house:
-        judge = ScriptedJudge(NO)
-        house.familiar.monitor.llm_client = judge
+        judge: Any = ScriptedJudge(NO)
+        house.familiar.llm_clients["interjection_decision"] = judge
         ordinary = await house.talk("[Twitch] Ember, an ad has begun", is_mention=False)
         wanted = await house.talk("[Twitch] Ember, ads have ended", is_mention=False, wants_answer=True)
 

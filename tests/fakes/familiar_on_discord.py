@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.types import HistoryTurn
@@ -98,10 +99,11 @@ async def familiar_on_discord(
     *,
     arrive: bool = True,
     capabilities: Capabilities | None = None,
+    **more: Any,
 ) -> AsyncIterator[FamiliarOnDiscord]:
     async with (
         DiscordServer() as server,
-        scripted_familiar(home, replies, subscribed=False, capabilities=capabilities) as house,
+        scripted_familiar(home, replies, subscribed=False, capabilities=capabilities, **more) as house,
     ):
         guild = server.world.guild("The Burrow", description="A cosy place")
         ada, ben = server.world.person("ada"), server.world.person("ben")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
+from dataclasses import fields
 from typing import Any
 
 from familiar_connect.config.types import Interjection
-from familiar_connect.conversation.monitor import ConversationMonitor
+from familiar_connect.conversation.monitor import ConversationMonitor, MonitorOptions
 from familiar_connect.conversation.types import BufferedMessage, ResponseTrigger
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import Author
@@ -101,11 +102,12 @@ class MonitoredChannel:
             "on_respond": self._respond,
             "on_silence": self._silence,
             "rng": lambda: 0.5,
-            "familiar_id": "ember",
-            "clock": ManualClock(NOON),
-            "later": self.timers.later,
         }
-        self.monitor = ConversationMonitor(**facts | changes)
+        options: dict[str, Any] = {"familiar_id": "ember", "clock": ManualClock(NOON), "later": self.timers.later}
+        names = {field.name for field in fields(MonitorOptions)}
+        options |= {name: value for name, value in changes.items() if name in names}
+        facts |= {name: value for name, value in changes.items() if name not in names}
+        self.monitor = ConversationMonitor(**facts, options=MonitorOptions(**options))
 
     async def _respond(self, channel_id: int, messages: list[BufferedMessage], trigger: ResponseTrigger) -> None:
         self.decisions.append(("respond", [message.text for message in messages], trigger))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from familiar_connect.bootstrap.starter import make_starter
 from familiar_connect.chat.types import InboundMessage
+from familiar_connect.config import CharacterConfig, load_character_config
 from familiar_connect.config.llm import SLOT_TEMPERATURES
 from familiar_connect.conversation.intake import IntakeResult
 from familiar_connect.familiar import Familiar
@@ -18,6 +20,7 @@ from familiar_connect.identity import Author
 from familiar_connect.llm.scripted import Answer, ScriptedModel
 from familiar_connect.llm.types import Capabilities, Message
 from familiar_connect.subscriptions import SubscriptionKind
+from familiar_connect.support.clock import Clock
 from tests.fakes.place import RecordingPlace
 
 CHANNEL = 7
@@ -26,6 +29,19 @@ BEN = Author(platform="discord", user_id="222", username="ben", display_name="Be
 NO_TYPING_DELAY = 'mode = "text_conversation_rp"\n[typing_simulation]\nenabled = false\n'
 """Settings of a channel in which nobody pretends to type."""
 NOON = datetime(2025, 6, 1, 12, 0, tzinfo=UTC)
+
+
+ChangeSettings = Callable[[CharacterConfig], CharacterConfig]
+
+
+def with_growing_replies(config: CharacterConfig) -> CharacterConfig:
+    """Where messages can be changed, a reply grows in one."""
+    return replace(config, delivery="growing")
+
+
+def with_dms(dms: str) -> ChangeSettings:
+    """Whose direct messages are heard."""
+    return lambda config: replace(config, discord=replace(config.discord, dms=dms))
 
 
 class ScriptedFamiliar:
@@ -84,15 +100,18 @@ async def scripted_familiar(
     streams: bool = False,
     subscribed: bool = True,
     capabilities: Capabilities | None = None,
+    settings: ChangeSettings = lambda config: config,
+    clock: Clock | None = None,
 ) -> AsyncIterator[ScriptedFamiliar]:
-    """A familiar that lives in *home*, made there if it is new, closed at the end."""
+    """A familiar that lives in *home*, made there if it is new, closed at the end; *settings* changes its own."""
     root = home / "familiars" / "ember"
     if not root.exists():
         make_starter(home, "ember")
         (root / "channels").mkdir()
         (root / "channels" / f"{CHANNEL}.toml").write_text(NO_TYPING_DELAY, encoding="utf-8")
     model = ScriptedModel(replies, capabilities=capabilities)
-    familiar = Familiar.load_from_disk(root, llm_clients=model_slots(model))
+    config = settings(load_character_config(root / "character.toml"))
+    familiar = Familiar.from_config(root, config, llm_clients=model_slots(model), clock=clock)
     if subscribed:
         familiar.subscriptions.add(channel_id=CHANNEL, kind=SubscriptionKind.text, guild_id=None)
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import Author
 from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.memory.store import MemoryStore
-from familiar_connect.memory.writer import MemoryWriter
+from familiar_connect.memory.writer import MemoryWriter, WriterOptions
 from familiar_connect.support.clock import ManualClock
 
 FAMILIAR = "wren"
@@ -66,7 +67,9 @@ class WriterSetup:
 
     def writer(self, model: Any, **changes: Any) -> MemoryWriter:
         facts = {"memory_store": self.memory, "history_store": self.history, "familiar_id": FAMILIAR}
-        return MemoryWriter(**{**facts, "clock": self.clock, "llm_client": model, **changes})
+        names = {field.name for field in fields(WriterOptions)}
+        options = WriterOptions(**{name: changes.pop(name) for name in names & changes.keys()})
+        return MemoryWriter(**{**facts, "clock": self.clock, "llm_client": model, **changes}, options=options)
 
     def scripted_writer(self, *replies: Any, **changes: Any) -> MemoryWriter:
         return self.writer(ScriptedModel(replies), **changes)

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from familiar_connect.llm.openai_compatible import LLMClient
+from familiar_connect.llm.openai_compatible import CallLimits, LLMClient
+from familiar_connect.llm.retry import RetryPolicy
 from tests.fakes.model_server import ModelServer
 
 
@@ -31,7 +32,9 @@ async def client_of(waits: Waits) -> AsyncIterator[Callable[..., LLMClient]]:
 
     def make(server: ModelServer | str, **settings: Any) -> LLMClient:
         base_url = server if isinstance(server, str) else server.base_url
-        given = {"api_key": "sk-secret-key-123", "model": "test-model", "sleep": waits, "rng": random.Random(1)}
+        retry = RetryPolicy(sleep=settings.pop("sleep", waits), rng=random.Random(1))
+        limits = CallLimits(timeout_s=settings.pop("timeout_s", None))
+        given = {"api_key": "sk-secret-key-123", "model": "test-model", "retry": retry, "limits": limits}
         client = LLMClient(base_url=base_url, **{**given, **settings})
         made.append(client)
         return client

@@ -9,13 +9,18 @@ from types import SimpleNamespace
 
 import pytest
 
+from familiar_connect.chat.types import SaidMessage, Turn
+from familiar_connect.config import ChannelMode, channel_config_for_mode
 from familiar_connect.conversation.types import BufferedMessage, Exchange, ResponseTrigger
 from familiar_connect.errors import ModelError
+from familiar_connect.history.store import HistoryStore
 from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.llm.types import Capabilities
+from familiar_connect.observe.trace import TraceBuilder
+from familiar_connect.reply.record import TurnArchive
 from familiar_connect.reply.runner import may_rewrite
 from tests.fakes.place import ClosedPlace, EditablePlace, RecordingPlace
-from tests.fakes.scripted_familiar import ANA, CHANNEL, NOON, ScriptedFamiliar, scripted_familiar
+from tests.fakes.scripted_familiar import ANA, CHANNEL, NOON, ScriptedFamiliar, scripted_familiar, with_growing_replies
 
 
 def an_exchange(text: str = "hi", channel_id: int = CHANNEL) -> Exchange:
@@ -93,17 +98,19 @@ async def test_a_broken_channel_file_is_told_and_no_model_is_asked(tmp_path: Pat
 
 async def test_the_familiars_neighbours_are_told_of_each_turn(tmp_path: Path) -> None:
     """Whoever wants to know that something was said is called after it is stored."""
-    told: list[int] = []
+    told: list[str] = []
+    turn = Turn(familiar_id="ember", channel_id=CHANNEL, said=(SaidMessage(author=ANA, text="hi", timestamp=NOON),))
+    trace = TraceBuilder(familiar_id="ember", channel_id=CHANNEL, guild_id=None, modality="text")
 
-    async with scripted_familiar(tmp_path) as house:
+    async def notify() -> None:
+        told.extend(stored.content for stored in history.recent(familiar_id="ember", channel_id=CHANNEL, limit=9))
 
-        async def notify() -> None:
-            told.append(len(house.roles_and_texts()))
+    history = HistoryStore(":memory:")
+    channel = channel_config_for_mode(ChannelMode.full_rp)
+    await TurnArchive(history, notify_turn=notify).keep(turn, "Hello.", channel, trace)
+    history.close()
 
-        house.familiar.reply_path.runner.notify_turn = notify
-        await house.familiar.reply_path.runner.respond(an_exchange(), house.place)
-
-    assert told == [1]
+    assert told == ["Hello."]
 
 
 @pytest.mark.parametrize("streams", [False, True])
@@ -211,8 +218,8 @@ async def test_a_place_closed_to_us_costs_one_error_and_no_model_call(
         told.append(sentence)
 
     async with scripted_familiar(tmp_path) as house:
-        house.familiar.reply_path.runner.report = report
-        outcome = await house.familiar.reply_path.runner.respond(an_exchange(), ClosedPlace())
+        with house.familiar.owner.connect(tell=report):
+            outcome = await house.familiar.reply_path.runner.respond(an_exchange(), ClosedPlace())
 
     assert (outcome, house.model.calls) == (None, [])
     assert [r.message for r in caplog.records if r.levelno == logging.ERROR] == ["reply could not be delivered"]
@@ -226,9 +233,9 @@ async def test_an_owner_out_of_reach_costs_nothing_more(tmp_path: Path) -> None:
         raise OSError("no line")
 
     async with scripted_familiar(tmp_path) as house:
-        house.familiar.reply_path.runner.report = report
         house.place.fails_with = OSError("locked")
-        outcome = await house.familiar.reply_path.runner.respond(an_exchange(), house.place)
+        with house.familiar.owner.connect(tell=report):
+            outcome = await house.familiar.reply_path.runner.respond(an_exchange(), house.place)
 
     assert outcome is not None
     assert outcome.error == "the place cannot be written to (OSError)"
@@ -236,9 +243,8 @@ async def test_an_owner_out_of_reach_costs_nothing_more(tmp_path: Path) -> None:
 
 async def test_where_messages_can_be_changed_a_reply_may_grow_in_one(tmp_path: Path) -> None:
     """If the settings say so; what it reads in the end is recorded."""
-    async with scripted_familiar(tmp_path, ["Once upon a time."]) as house:
+    async with scripted_familiar(tmp_path, ["Once upon a time."], settings=with_growing_replies) as house:
         place = EditablePlace(edit_interval_s=0.0)
-        house.familiar.reply_path.runner._edits_live = True
         outcome = await house.familiar.reply_path.runner.respond(an_exchange(), place)
         told = house.roles_and_texts()
 

@@ -248,7 +248,7 @@ async def test_who_asked_gets_an_answer_though_others_talk_while_it_is_typed(tmp
                 await asyncio.Event().wait()
             await house.receive("And another thing.", author=BEN, is_mention=False)
 
-        house.familiar.reply_path.runner._sleep = type_slowly
+        house.familiar.reply_path.runner._deliveries._sleep = type_slowly
         await house.receive("Are you there?")
         await typing.wait()
         await house.receive("By the way.", author=BEN, is_mention=False)

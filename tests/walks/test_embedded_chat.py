@@ -13,6 +13,7 @@ from familiar_connect.context.generate import Generation
 from familiar_connect.context.types import ContextItem, Prompt
 from familiar_connect.llm.embedded.client import EmbeddedModel
 from familiar_connect.llm.embedded.server import EmbeddedServer
+from familiar_connect.llm.openai_compatible import CallLimits
 from familiar_connect.llm.profiles import EMBEDDED
 from tests.fakes.context import said
 from tests.fakes.program import run_program
@@ -51,7 +52,7 @@ def test_a_stranger_talks_with_a_familiar_that_remembers_the_first_run(tmp_path:
 async def test_a_long_message_in_any_script_gets_a_reply_and_so_does_the_next() -> None:
     """To this model a Chinese letter is more than a token and an emoji several; its window holds 4096."""
     suits = replace(EMBEDDED, budget_tokens=200)  # so that the walk does not take minutes
-    model = EmbeddedModel(EmbeddedServer(), temperature=0.0, max_output_tokens=4, capabilities=suits)
+    model = EmbeddedModel(EmbeddedServer(), temperature=0.0, limits=CallLimits(max_output_tokens=4), capabilities=suits)
     top = ContextItem.of("system", "You are Ember, a small fire sprite.")
     try:
         for words in ("今天下午我和朋友一起去公园散步" * 167, "😀🎉" * 1000):

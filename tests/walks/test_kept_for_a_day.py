@@ -12,7 +12,15 @@ from familiar_connect.memory.index.hashing import HashingModel
 from familiar_connect.memory.short_term import ShortTermNotes
 from familiar_connect.subscriptions import SubscriptionKind
 from familiar_connect.wiring import build_index as wiring
-from tests.fakes.scripted_familiar import ANA, BEN, CHANNEL, NO_TYPING_DELAY, ScriptedFamiliar, scripted_familiar
+from tests.fakes.scripted_familiar import (
+    ANA,
+    BEN,
+    CHANNEL,
+    NO_TYPING_DELAY,
+    ScriptedFamiliar,
+    scripted_familiar,
+    with_dms,
+)
 
 GARDEN, SERVER = 8, 5
 
@@ -74,8 +82,7 @@ async def test_an_imported_document_answers(tmp_path: Path) -> None:
     async with scripted_familiar(tmp_path, ["Four minutes."]) as house:
         import_document(house.familiar.memory_store, handbook)
         await house.familiar.start()
-        assert house.familiar._index_task is not None
-        await house.familiar._index_task
+        await house.familiar.index.wait_until_loaded()
         assert house.familiar.memory_index is not None
         await house.familiar.memory_index.indexer.build()
         await house.talk("How many minutes until the copper kettle boils?")
@@ -87,12 +94,11 @@ async def test_an_imported_document_answers(tmp_path: Path) -> None:
 
 async def test_praise_is_told_on_its_server_only(tmp_path: Path) -> None:
     """B83: and not in a direct message."""
-    async with scripted_familiar(tmp_path, ["Thank you.", "Hm."]) as house:
+    async with scripted_familiar(tmp_path, ["Thank you.", "Hm."], settings=with_dms("everyone")) as house:
         kept = house.familiar.stores.conditioning
         kept.note("reward", "praise", "short answers", author=ANA, server_id=SERVER, persona=house.familiar.name)
         await house.talk("Hi!", guild_id=SERVER)
         told = prompt(house)
-        house.familiar.reply_path.intake.dms = "everyone"
         await house.talk("Hi!", is_dm=True)
         alone = prompt(house)
 

@@ -23,8 +23,7 @@ def _small_embedder(monkeypatch: pytest.MonkeyPatch) -> None:
 async def awake(house: ScriptedFamiliar) -> ScriptedFamiliar:
     """Started, with an index that holds everything there is."""
     await house.familiar.start()
-    assert house.familiar._index_task is not None
-    await house.familiar._index_task
+    await house.familiar.index.wait_until_loaded()
     assert house.familiar.memory_index is not None
     await house.familiar.memory_index.indexer.build()
     return house

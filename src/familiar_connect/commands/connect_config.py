@@ -201,6 +201,8 @@ def _side_calls() -> str:
 async def _test(target: ConnectTarget, key: str | None) -> None:
     """One short call; its failure is the sentence the person needs."""
     from familiar_connect.llm import LLMClient, Message
+    from familiar_connect.llm.openai_compatible import CallLimits
+    from familiar_connect.llm.retry import RetryPolicy
 
     say(f"Asking {target.model} at {target.address} for a word …")
     client = LLMClient(
@@ -208,10 +210,9 @@ async def _test(target: ConnectTarget, key: str | None) -> None:
         model=target.model,
         base_url=target.address,
         key_name=target.key_env,
-        timeout_s=30,
-        max_output_tokens=16,
+        limits=CallLimits(timeout_s=30, max_output_tokens=16),
+        retry=RetryPolicy(max_retries=1),
     )
-    client.retry.max_retries = 1
     try:
         reply = await client.chat([Message(role="user", content="Say hello in one word.")])
     finally:

@@ -185,9 +185,17 @@ def _check_reachable(whose: str, model: str, address: str, *, ask_models: bool) 
 
 async def _ask(model: str, address: str, key: str | None, variable: str | None) -> DoctorFinding:
     from familiar_connect.llm import LLMClient, Message
+    from familiar_connect.llm.openai_compatible import CallLimits
+    from familiar_connect.llm.retry import RetryPolicy
 
-    client = LLMClient(api_key=key or "", model=model, base_url=address, key_name=variable, timeout_s=20)
-    client.retry.max_retries = 0
+    client = LLMClient(
+        api_key=key or "",
+        model=model,
+        base_url=address,
+        key_name=variable,
+        limits=CallLimits(timeout_s=20),
+        retry=RetryPolicy(max_retries=0),
+    )
     try:
         await client.chat([Message(role="user", content="Say hello in one word.")])
     except (FamiliarError, ValueError) as error:

@@ -112,14 +112,14 @@ async def preview_prompt(
         name = await off_loop(_preset_name, familiar.root, wish.preset)
 
         def changed(channel: ChannelConfig) -> ChannelConfig:
-            channel = replace(channel, deadline_s=0.0, preset=name if wish.preset is not None else channel.preset)
+            channel = replace(channel, preset=name) if wish.preset is not None else channel
             return replace(channel, preset_fidelity=wish.fidelity) if wish.fidelity else channel
 
         for author, level in transcript.levels:
             await off_loop(familiar.stores.privacy.set, author, level)
         exchange = transcript.exchange(familiar.id)
         _check_alter(exchange.asked.alter, [alter.name for alter in familiar.config.alters])
-        channel, request = await familiar.reply_path.runner.request_for(
+        channel, request = await familiar.reply_path.turns.request_for(
             exchange, transcript, seed=wish.seed, changed=changed
         )
         pipeline = await off_loop(familiar.build_pipeline, channel, modality=request.modality)

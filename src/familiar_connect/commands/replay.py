@@ -82,17 +82,15 @@ async def build_today(
     root: Path, profile: Path | None, record: ReplayRecord
 ) -> tuple[tuple[ContextItem, ...], list[str]]:
     """What the same words would be shown with now, at the same moment and with the same luck; and what is lacking."""
-    from dataclasses import replace
-
     from familiar_connect.commands.sandbox import open_sandbox, providers_that_failed
     from familiar_connect.support.aio import off_loop
     from familiar_connect.support.clock import ManualClock, SystemClock
 
     clock = ManualClock(record.request.now) if record.request.now is not None else SystemClock()
     async with open_sandbox(root, profile=profile, clock=clock) as (familiar, found):
-        channel, request = await familiar.reply_path.runner.request_again(record.request)
+        channel, request = await familiar.reply_path.turns.request_again(record.request)
         pipeline = await off_loop(familiar.build_pipeline, channel, modality=request.modality)
-        reply, _ = await pipeline.preview(replace(request, deadline_s=0.0))
+        reply, _ = await pipeline.preview(request)
     lacking = providers_that_failed(reply.output) + (
         [] if found else ["what memory search would find (its index is not ready)"]
     )

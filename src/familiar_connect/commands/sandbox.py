@@ -71,8 +71,8 @@ async def open_sandbox(
             llm_clients=stand_in_models(config, model, capabilities or {}),
             defaults_path=profile,
             clock=clock,
+            fetches_media=False,
         )
-        familiar.media = None
         try:
             yield familiar, await familiar.update_memory_index(INDEX_READY_S)
         except FamiliarError as error:  # whoever reads it has the files themselves, not the copy

@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 
 from familiar_connect.context.protocols import ContextProvider
-from familiar_connect.context.types import ContextRequest, Contribution, ProviderOutcome
+from familiar_connect.context.types import NO_DEADLINE, ContextRequest, Contribution, ProviderOutcome
 
 logger = logging.getLogger(__name__)
 
@@ -24,7 +24,10 @@ _left_behind: set[asyncio.Task[list[Contribution]]] = set()
 async def gather(
     providers: Sequence[ContextProvider], request: ContextRequest, *, time_left_s: float | None = None
 ) -> list[ProviderOutcome]:
-    """What every provider brought, in registration order, whatever finished first."""
+    """What every provider brought, in registration order, whatever finished first.
+
+    Each has its own deadline, or *time_left_s* if that is less; with `NO_DEADLINE` all of them are waited for.
+    """
     async with asyncio.TaskGroup() as group:
         tasks = [
             group.create_task(_ask(provider, request, time_left_s), name=f"ask:{provider.id}") for provider in providers
@@ -33,11 +36,11 @@ async def gather(
 
 
 async def _ask(provider: ContextProvider, request: ContextRequest, time_left_s: float | None) -> ProviderOutcome:
-    limit = provider.deadline_s if time_left_s is None else min(provider.deadline_s, time_left_s)
+    limit = _limit(provider, time_left_s)
     started = time.perf_counter()
     asked = asyncio.get_running_loop().create_task(_contributions(provider, request), name=f"provider:{provider.id}")
     try:
-        done, _ = await asyncio.wait({asked}, timeout=max(0.0, limit))
+        done, _ = await asyncio.wait({asked}, timeout=None if limit == NO_DEADLINE else max(0.0, limit))
     finally:
         if not asked.done():
             _leave_behind(asked)
@@ -56,6 +59,12 @@ async def _ask(provider: ContextProvider, request: ContextRequest, time_left_s: 
             extra={"provider": provider.id, "status": outcome.status, "error": outcome.error_message},
         )
     return outcome
+
+
+def _limit(provider: ContextProvider, time_left_s: float | None) -> float:
+    if time_left_s is None:
+        return provider.deadline_s
+    return time_left_s if time_left_s == NO_DEADLINE else min(provider.deadline_s, time_left_s)
 
 
 async def _contributions(provider: ContextProvider, request: ContextRequest) -> list[Contribution]:

@@ -11,20 +11,28 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from familiar_connect.chat.directives import place_tail
-from familiar_connect.chat.types import Directives
 from familiar_connect.context.budget import Budgeter
 from familiar_connect.context.gather import gather
 from familiar_connect.context.generate import Generation, capabilities_of, generate, models_to_try
 from familiar_connect.context.generation.capabilities import turn_capabilities
 from familiar_connect.context.generation.media_cache import MediaCache
-from familiar_connect.context.messages import items_for_model, message_places, to_messages
+from familiar_connect.context.messages import to_messages
 from familiar_connect.context.processors.output_filter import OutputFilter
 from familiar_connect.context.processors.quiet import SilenceAwareOutputFilter
+from familiar_connect.context.prompt_facts import (
+    blocks_of,
+    call_facts,
+    collect_directives,
+    is_sillytavern_exact,
+    note_facts,
+    own_name,
+    speakers_of,
+)
 from familiar_connect.context.protocols import (
     Arranger,
     ContextProvider,
@@ -36,9 +44,8 @@ from familiar_connect.context.protocols import (
 from familiar_connect.context.render import RenderOptions, native_prompt
 from familiar_connect.context.total import fit_to_request
 from familiar_connect.context.types import (
+    NO_DEADLINE,
     ContextRequest,
-    Contribution,
-    DroppedNote,
     Layer,
     PipelineOutput,
     Prompt,
@@ -48,13 +55,10 @@ from familiar_connect.errors import TurnDeadlineError
 from familiar_connect.llm.protocols import ChatModel
 from familiar_connect.llm.types import Completion, Message
 from familiar_connect.observe.trace import TraceBuilder
-from familiar_connect.presets.arranger import PresetArranger
+from familiar_connect.presets.arranger import NativeArranger
 from familiar_connect.presets.macro_context import expand_authored
-from familiar_connect.presets.types import PresetFidelity
 from familiar_connect.support.aio import off_loop
-from familiar_connect.support.system_notes import strip_note_frame
 from familiar_connect.support.text import last_sentence_end
-from familiar_connect.support.tokens import estimate_tokens
 
 __all__ = ["ContextPipeline", "LiveReply", "PipelineOutput", "PipelineReply", "ProviderOutcome", "TurnDeadlineError"]
 
@@ -67,6 +71,15 @@ PLAIN_PROVIDERS = ("character", "history")
 """Whom a prompt as in SillyTavern is made from."""
 ASSEMBLY_SHARE = 0.6
 """Part of the deadline that assembly may use, so that the model keeps its time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GenerationResources:
+    """What a model may use while it writes."""
+
+    media: MediaCache | None = None
+    """Where pictures and films are fetched; None: models are given their addresses."""
+    tools: ToolsFor | None = None
 
 
 @dataclass
@@ -101,7 +114,7 @@ class LiveReply:
                     piece = await anext(pieces, None)
             finally:
                 await pieces.aclose()
-                told.update(_model_facts(self._generation, self.output))
+                told.update(call_facts(self._generation, self.output))
 
     @property
     def reply(self) -> PipelineReply:
@@ -124,8 +137,7 @@ class ContextPipeline:
         options: RenderOptions | None = None,
         arranger: Arranger | None = None,
         persona: str = "",
-        media: MediaCache | None = None,
-        tools: ToolsFor | None = None,
+        resources: GenerationResources | None = None,
     ) -> None:
         self.providers = tuple(providers)
         self.pre_processors = tuple(pre_processors)
@@ -134,11 +146,9 @@ class ContextPipeline:
         self._model = model
         self._budget_by_layer = dict(budget_by_layer or {})
         self._options = options or RenderOptions()
-        self._arranger = arranger or PresetArranger()
+        self._arranger = arranger or NativeArranger()
         self._persona = persona
-        self.media = media
-        """Where pictures and films are fetched; None: models are given their addresses."""
-        self.tools = tools
+        self._resources = resources or GenerationResources()
 
     # Assembly
 
@@ -171,7 +181,7 @@ class ContextPipeline:
 
     async def run_pre_processors(self, request: ContextRequest, *, time_left_s: float | None = None) -> ContextRequest:
         """The chain, one after another; out of time, it ends after its last finished member."""
-        limit = asyncio.timeout(time_left_s)
+        limit = asyncio.timeout(None if time_left_s == NO_DEADLINE else time_left_s)
         try:
             async with limit:
                 for processor in self.pre_processors:
@@ -207,7 +217,7 @@ class ContextPipeline:
             try:
                 await self._collect(generation, _left(request, started))
             finally:
-                told.update(_model_facts(generation, output))
+                told.update(call_facts(generation, output))
         text = generation.text
         if self.post_processors:
             async with trace.span("post"):
@@ -223,7 +233,11 @@ class ContextPipeline:
         return LiveReply(output, generation, _left(request, started), trace)
 
     async def preview(self, request: ContextRequest) -> tuple[PipelineReply, list[dict[str, Any]]]:
-        """What the first model would be shown, made as for a reply, without asking it; and its blocks."""
+        """What the first model would be shown, made as for a reply, without asking it; and its blocks.
+
+        Nobody waits for a reply, so every provider is waited for: the same request gives the same prompt.
+        """
+        request = replace(request, deadline_s=NO_DEADLINE)
         output, generation = await self._prepare(request, _trace_of(request))
         await generation.prepare()
         reply = PipelineReply("", output, generation.prompt, generation.messages)
@@ -238,7 +252,7 @@ class ContextPipeline:
 
     def _offering(self, request: ContextRequest) -> tuple[ContextRequest, ToolSet | None]:
         """*request* with what its model may use, which authored text asks for by name; and the tools themselves."""
-        tools = self.tools(request) if self.tools is not None else None
+        tools = self._resources.tools(request) if self._resources.tools is not None else None
         return replace(request, offered=turn_capabilities(tools, capabilities_of(self._model))), tools
 
     async def _prepare(self, request: ContextRequest, trace: TraceBuilder) -> tuple[PipelineOutput, Generation]:
@@ -251,14 +265,14 @@ class ContextPipeline:
             trace.add_provider_outcomes(told, output.outcomes)
         async with trace.span("render") as told:
             prompt = place_tail(await self._arrange_off_loop(output))
-            told["dropped"] = [_plain_note(note) for note in prompt.dropped]
+            told["dropped"] = [note_facts(note) for note in prompt.dropped]
         free = request.turn is not None and request.turn.flags.may_stay_silent
         tidy = (SilenceAwareOutputFilter if free else OutputFilter)(
             [own_name(request) or self._persona], speakers_of(prompt, request)
         )
         turn = output.request.turn
         models = models_to_try(self._model)
-        return output, generate(prompt, models, tidy=tidy, media=self.media, tools=tools, turn=turn)
+        return output, generate(prompt, models, tidy=tidy, media=self._resources.media, tools=tools, turn=turn)
 
     async def _collect(self, generation: Generation, left_s: float | None) -> None:
         limit = asyncio.timeout(left_s)
@@ -293,82 +307,6 @@ class ContextPipeline:
             except Exception as error:  # isolation: the reply is worth more than its polish
                 logger.warning("post-processor %s skipped", processor.id, extra={"error": type(error).__name__})
         return reply_text
-
-
-def is_sillytavern_exact(request: ContextRequest) -> bool:
-    """Whether nothing but card, preset, persona and chat is to go into the prompt."""
-    return request.preset is not None and request.preset.fidelity is PresetFidelity.sillytavern
-
-
-def collect_directives(found: Iterable[Contribution], request: ContextRequest) -> Directives:
-    """The last words that contributions bring, then the turn's own; a cut block keeps its directive."""
-    total = Directives()
-    for contribution in found:
-        total += contribution.directives
-    total += Directives(uncensor=strip_note_frame(request.settings.operator_directive or "") or None)
-    return total + request.turn.directives if request.turn is not None else total
-
-
-def own_name(request: ContextRequest) -> str:
-    """Whose words are being written, where the turn says so: the one imitated, or an alter."""
-    turn = request.turn
-    return "" if turn is None else turn.imitated.name if turn.imitated is not None else turn.persona
-
-
-def speakers_of(prompt: Prompt, request: ContextRequest) -> set[str]:
-    """Names that others go by in this prompt: the model must not speak for them."""
-    names = {"User"} | {turn.author.label for turn in request.turns_to_answer if turn.author}
-    names |= {item.sender.name for item in prompt.items if item.sender is not None}
-    return names
-
-
-def blocks_of(generation: Generation, output: PipelineOutput) -> list[dict[str, Any]]:
-    """Each item the model was shown, for the trace: where it came from, its message and what it costs; no text."""
-    payers = {contribution.source: contribution.layer.value for contribution in output.budget.kept}
-    shown = items_for_model(generation.prompt.items, generation.capabilities)
-    places = message_places(shown, generation.capabilities, squash=generation.prompt.squash)
-    return [
-        {
-            "source": item.source,
-            "tag": item.tag.value if item.tag else None,
-            "layer": payers.get(item.source, "reserved"),
-            "role": item.role,
-            "message": message,
-            "tokens": estimate_tokens(item.text),
-        }
-        for item, message in zip(shown, places, strict=True)
-    ]
-
-
-def _plain_note(note: DroppedNote) -> dict[str, Any]:
-    return {
-        "layer": note.layer.value,
-        "source": note.source,
-        "reason": note.reason,
-        "tokens_dropped": note.tokens_dropped,
-        "full": note.full,
-    }
-
-
-def _model_facts(generation: Generation, output: PipelineOutput) -> dict[str, Any]:
-    facts: dict[str, Any] = {"failures": [list(pair) for pair in generation.failures]}
-    facts["tokens_by_block"] = blocks_of(generation, output)
-    facts["dropped"] = [_plain_note(n) for n in generation.prompt.dropped if n not in generation.base.dropped]
-    if generation.tool_turns:
-        facts["tools"] = generation.tools_used
-    if (done := generation.completion) is not None:
-        facts |= {
-            "model": done.model,
-            "provider": done.provider,
-            "first_token_s": done.first_token_s,
-            "prompt_tokens": done.usage.prompt_tokens,
-            "cached_tokens": done.usage.cached_tokens,
-            "completion_tokens": done.usage.completion_tokens,
-            "finish_reason": done.finish_reason,
-            "attempts": done.attempts,
-            "timings": done.timings,
-        }
-    return facts
 
 
 async def _first(pieces: AsyncIterator[str], limit_s: float | None) -> str | None:

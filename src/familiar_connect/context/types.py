@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -17,6 +18,9 @@ from familiar_connect.identity import Author
 from familiar_connect.llm.types import Part, Role, TextPart
 from familiar_connect.presets.types import ActivePreset, CardFields
 from familiar_connect.support.tokens import estimate_tokens
+
+NO_DEADLINE = math.inf
+"""A request's `deadline_s` where every provider is to be waited for."""
 
 
 class Layer(Enum):

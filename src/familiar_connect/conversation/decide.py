@@ -10,13 +10,13 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from familiar_connect.context.generate import capabilities_of
 from familiar_connect.context.slots import fence
 from familiar_connect.conversation.types import BufferedMessage, ResponseTrigger
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import format_turn_for_transcript
+from familiar_connect.llm.protocols import SideModel
 from familiar_connect.llm.types import Message
 from familiar_connect.support.text import one_line, shorten_middle
 
@@ -75,7 +75,7 @@ class Situation:
     buffered: Sequence[BufferedMessage]
 
 
-async def ask_side_model(model: Any, situation: Situation) -> SpeakDecision:
+async def ask_side_model(model: SideModel, situation: Situation) -> SpeakDecision:
     """The side model's verdict. It never raises: an error is a no that says so."""
     try:
         async with asyncio.timeout(DECISION_LIMIT_S):
@@ -111,7 +111,7 @@ def decide_by_rules(situation: Situation) -> SpeakDecision:
     return SpeakDecision(speak=False, reason="nobody asked")
 
 
-def can_decide(model: Any) -> bool:
+def can_decide(model: SideModel | None) -> bool:
     """Whether *model* is strong enough to judge a conversation."""
     return model is not None and capabilities_of(model).side_tasks
 

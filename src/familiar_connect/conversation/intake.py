@@ -16,6 +16,7 @@ from familiar_connect.channel_config import ChannelConfigStore
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.chat.window import without_private
 from familiar_connect.config.types import ChannelMode
+from familiar_connect.conversation.admission import Admission
 from familiar_connect.conversation.channels import ChannelLabels
 from familiar_connect.conversation.monitor import ConversationMonitor
 from familiar_connect.conversation.queue import ReplyQueue
@@ -23,9 +24,8 @@ from familiar_connect.errors import ConfigError, HistoryError
 from familiar_connect.history.message_metadata import encode_metadata
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import HistoryTurn
-from familiar_connect.identity import LOCAL_PLATFORMS, Author, Privacy
+from familiar_connect.identity import LOCAL_PLATFORMS
 from familiar_connect.reply.protocols import Place
-from familiar_connect.subscriptions import SubscriptionKind, SubscriptionRegistry
 from familiar_connect.support.aio import BackgroundTasks, KeyedLocks, off_loop
 
 logger = logging.getLogger(__name__)
@@ -58,31 +58,24 @@ class Intake:
         familiar_id: str,
         history: HistoryStore,
         channels: ChannelConfigStore,
-        subscriptions: SubscriptionRegistry,
-        privacy: Privacy,
+        admission: Admission,
         queue: ReplyQueue,
         monitor: ConversationMonitor,
         interrupt: Callable[[int], Awaitable[Any]],
         labels: ChannelLabels | None = None,
         notify_turn: Callable[[], Awaitable[None]] | None = None,
-        dms: str = "owner",
-        is_owner: Callable[[Author], bool] = lambda author: False,
     ) -> None:
+        """*notify_turn* is told of every turn that was stored; it only starts work."""
         self._familiar_id = familiar_id
         self._history = history
         self._channels = channels
-        self._subscriptions = subscriptions
-        self._privacy = privacy
+        self._admission = admission
+        self._privacy = admission.privacy
         self.queue = queue
         self.monitor = monitor
         self._interrupt = interrupt
         self._labels = labels or ChannelLabels()
-        self.notify_turn = notify_turn
-        """Told of every turn that was stored; never waited for longer than it takes to start work."""
-        self.dms = dms
-        """Whose direct messages are heard: `off`, `owner` or `everyone`."""
-        self.is_owner = is_owner
-        """Whether a person is the operator; the platforms know."""
+        self._notify_turn = notify_turn
         self._background = BackgroundTasks("hearing")
         self._channel_locks = KeyedLocks()
         """Rows of a channel are numbered in the order its messages came in."""
@@ -97,7 +90,7 @@ class Intake:
         if self._privacy.is_full(message.author):
             logger.info("message skipped", extra={"reason": "privacy", "channel_id": message.channel_id})
             return IntakeResult.private
-        if not self._listens_to(message):
+        if not self._admission.is_subscribed(message):
             return IntakeResult.not_subscribed
         message = without_private(message, self._privacy)
         try:
@@ -115,8 +108,8 @@ class Intake:
                 f"shown its beginning and end, {LONG_MESSAGE_CHARS:,} characters or what fits its window."
             )
         await self._label(message, place)
-        if self.notify_turn is not None:
-            await self.notify_turn()
+        if self._notify_turn is not None:
+            await self._notify_turn()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(INTERRUPT_WITHIN_S):
                 await self._interrupt(message.channel_id)
@@ -194,11 +187,3 @@ class Intake:
             return self._channels.get(channel_id=channel_id).mode
         except ConfigError:
             return None
-
-    def _listens_to(self, message: InboundMessage) -> bool:
-        if message.platform in LOCAL_PLATFORMS:
-            return True
-        if message.is_dm:
-            return self.dms == "everyone" or (self.dms == "owner" and self.is_owner(message.author))
-        kind = SubscriptionKind.voice if message.is_voice else SubscriptionKind.text
-        return self._subscriptions.get(channel_id=message.channel_id, kind=kind) is not None

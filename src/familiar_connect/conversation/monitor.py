@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -30,14 +31,31 @@ from familiar_connect.conversation.idle_timers import CallLater, IdleTimers, cal
 from familiar_connect.conversation.triggers import InterjectionSchedule, Rng, is_direct_address
 from familiar_connect.conversation.types import BufferedMessage, ResponseTrigger
 from familiar_connect.history.privacy_filter import without_private_turns
+from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import EVERYTHING_ALLOWED, Author, Privacy
+from familiar_connect.llm.protocols import SideModel
 from familiar_connect.support.aio import BackgroundTasks, off_loop
 from familiar_connect.support.clock import Clock, SystemClock
 
 logger = logging.getLogger(__name__)
 
 DecisionCallback = Callable[[int, list[BufferedMessage], ResponseTrigger], Awaitable[Any]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MonitorOptions:
+    """How a monitor decides, and what it keeps its channels by."""
+
+    familiar_id: str | None = None
+    """Whose history is read; None: looked for under the familiar's names."""
+    decide_with: DecideWith = DecideWith.auto
+    reply_model: SideModel | None = None
+    """The model that replies, where it may decide as it writes."""
+    labels: ChannelLabels | None = None
+    privacy: Privacy = EVERYTHING_ALLOWED
+    clock: Clock | None = None
+    later: CallLater = call_later
 
 
 class ConversationMonitor:
@@ -50,21 +68,16 @@ class ConversationMonitor:
         chattiness: str,
         interjection: Interjection,
         lull_timeout: float,
-        llm_client: Any,
+        llm_client: SideModel,
         character_card: str,
-        history_store: Any,
+        history_store: HistoryStore | None,
         on_respond: DecisionCallback,
         on_silence: DecisionCallback | None = None,
         rng: Rng | None = None,
         *,
-        familiar_id: str | None = None,
-        decide_with: DecideWith = DecideWith.auto,
-        reply_model: Any = None,
-        labels: ChannelLabels | None = None,
-        privacy: Privacy = EVERYTHING_ALLOWED,
-        clock: Clock | None = None,
-        later: CallLater = call_later,
+        options: MonitorOptions | None = None,
     ) -> None:
+        options = options or MonitorOptions()
         self.familiar_name = familiar_name
         self.aliases = list(aliases)
         self.chattiness = chattiness
@@ -75,15 +88,15 @@ class ConversationMonitor:
         self.history_store = history_store
         self.on_respond = on_respond
         self.on_silence = on_silence
-        self.decide_with = decide_with
-        self.reply_model = reply_model
-        self._ids = [familiar_id] if familiar_id is not None else [familiar_name, *self.aliases]
-        self._labels = labels or ChannelLabels()
-        self._privacy = privacy
-        self._clock = clock or SystemClock()
+        self.decide_with = options.decide_with
+        self.reply_model = options.reply_model
+        self._ids = [options.familiar_id] if options.familiar_id is not None else [familiar_name, *self.aliases]
+        self._labels = options.labels or ChannelLabels()
+        self._privacy = options.privacy
+        self._clock = options.clock or SystemClock()
         rng = rng or random.random
         self._channels = ChannelStates(lambda: ChannelState(InterjectionSchedule(self.interjection, rng)))
-        self._idle_timers = IdleTimers(self._on_lull, later)
+        self._idle_timers = IdleTimers(self._on_lull, options.later)
         self._background = BackgroundTasks("conversation")
 
     # Hearing
@@ -236,7 +249,7 @@ class ConversationMonitor:
         rows = [message.history_id for message in seen if message.history_id is not None]
         limit = RECENT_TURNS * 2 + len(seen)
         for familiar_id in self._ids:
-            found: list[HistoryTurn] = self.history_store.recent(
+            found = self.history_store.recent(
                 familiar_id=familiar_id, channel_id=channel_id, limit=limit, before_id=min(rows, default=None)
             )
             if found:

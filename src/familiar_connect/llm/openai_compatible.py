@@ -11,10 +11,10 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import random
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -28,12 +28,11 @@ from familiar_connect.llm.protocols import CompletionStream
 from familiar_connect.llm.retry import (
     Endpoint,
     RetryPolicy,
-    Sleep,
     error_of_object,
     error_of_status,
     error_of_transport,
 )
-from familiar_connect.llm.streams import PieceStream, closest_method, stream_from_chat
+from familiar_connect.llm.streams import PieceStream, stream_from_chat
 from familiar_connect.llm.tool_calls import ToolCallReader
 from familiar_connect.llm.types import Capabilities, Completion, Message, ToolSpec
 from familiar_connect.support.aio import off_loop
@@ -47,6 +46,15 @@ DEFAULT_TIMEOUT_S = 60.0
 logger = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, kw_only=True)
+class CallLimits:
+    """How much one call may take; None: what the endpoint allows, and the usual silence."""
+
+    max_output_tokens: int | None = None
+    timeout_s: float | None = None
+    """Longest silence: before the first byte, and between two pieces of a stream."""
+
+
 class LLMClient:
     """A chat model behind an OpenAI-style address."""
 
@@ -57,25 +65,24 @@ class LLMClient:
         model: str,
         base_url: str = OPENROUTER_BASE_URL,
         temperature: float | None = None,
-        max_output_tokens: int | None = None,
-        timeout_s: float | None = None,
+        limits: CallLimits | None = None,
         capabilities: Capabilities | None = None,
         key_name: str | None = None,
         fallbacks: tuple[LLMClient, ...] = (),
         is_main: bool = False,
-        sleep: Sleep | None = None,
-        rng: random.Random | None = None,
+        retry: RetryPolicy | None = None,
     ) -> None:
+        limits = limits or CallLimits()
         self.api_key = api_key
         self.model = model
         self.base_url = base_url
         self.temperature = temperature
-        self.max_output_tokens = max_output_tokens
-        self.timeout_s = DEFAULT_TIMEOUT_S if timeout_s is None else timeout_s
+        self.max_output_tokens = limits.max_output_tokens
+        self.timeout_s = DEFAULT_TIMEOUT_S if limits.timeout_s is None else limits.timeout_s
         self.key_name = key_name
         self.fallbacks = fallbacks
         self.is_main = is_main
-        self.retry = RetryPolicy(sleep=sleep, rng=rng or random.Random())
+        self.retry = retry or RetryPolicy()
         self.on_completion: Callable[[Completion], None] | None = None
         """Told of every call that ended, well or not."""
         self._capabilities = capabilities or Capabilities()
@@ -162,7 +169,7 @@ class LLMClient:
         may_call: bool = True,
     ) -> CompletionStream:
         """The answer in pieces, with all the call tells beside them. The call begins with the iteration."""
-        if closest_method(self) == "chat":
+        if getattr(self.chat, "__func__", None) is not LLMClient.chat:  # a stand-in that answers in `chat` alone
             return stream_from_chat(self, messages)
         completion = self._new_completion()
         payload = self._request(messages, stop, max_tokens, tools, may_call)

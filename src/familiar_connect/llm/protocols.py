@@ -5,17 +5,23 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from typing import Protocol, runtime_checkable
 
-from familiar_connect.llm.types import Capabilities, Completion, Message
+from familiar_connect.llm.types import Capabilities, Completion, Message, ToolSpec
 
 
 @runtime_checkable
-class ChatModel(Protocol):
+class SideModel(Protocol):
+    """A model that is asked for one whole answer. One with `capabilities` may say that it is too weak for that."""
+
+    async def chat(self, messages: list[Message]) -> Message: ...
+
+
+@runtime_checkable
+class ChatModel(SideModel, Protocol):
     """A model that answers a list of messages, whole or in pieces."""
 
     @property
     def capabilities(self) -> Capabilities: ...
 
-    async def chat(self, messages: list[Message]) -> Message: ...
     def stream(self, messages: Sequence[Message]) -> AsyncIterator[str]: ...
 
 
@@ -31,3 +37,18 @@ class CompletionStream(Protocol):
 
     def __aiter__(self) -> AsyncIterator[str]: ...
     async def aclose(self) -> None: ...
+
+
+@runtime_checkable
+class CompletingModel(ChatModel, Protocol):
+    """A model whose stream tells of the call too, and that heeds stop strings, a longest answer and tools."""
+
+    def start(
+        self,
+        messages: Sequence[Message],
+        *,
+        stop: Sequence[str] = (),
+        max_tokens: int | None = None,
+        tools: Sequence[ToolSpec] = (),
+        may_call: bool = True,
+    ) -> CompletionStream: ...

@@ -18,11 +18,12 @@ from familiar_connect.config.llm import (
 )
 from familiar_connect.config.secrets import read_secret
 from familiar_connect.llm.connection import is_same_origin
+from familiar_connect.llm.embedded.client import MAX_RETRIES as EMBEDDED_RETRIES
 from familiar_connect.llm.embedded.client import EmbeddedModel
 from familiar_connect.llm.embedded.server import EmbeddedServer
-from familiar_connect.llm.openai_compatible import LLMClient
+from familiar_connect.llm.openai_compatible import CallLimits, LLMClient
 from familiar_connect.llm.profiles import capabilities_for
-from familiar_connect.llm.retry import Sleep
+from familiar_connect.llm.retry import MAX_RETRIES, RetryPolicy, Sleep
 
 if TYPE_CHECKING:
     from familiar_connect.config.character import CharacterConfig
@@ -75,19 +76,18 @@ class _ClientMaker:
 
     def _client(self, slot: str, config: LLMSlotConfig, model: str, fallbacks: tuple[LLMClient, ...]) -> LLMClient:
         is_main = slot == MAIN_SLOT
+        limits = CallLimits(max_output_tokens=config.max_output_tokens, timeout_s=config.timeout_s)
         if model == EMBEDDED_MODEL:
             # A temperature nobody chose is meant for larger models; the embedded one has its own.
             chosen = config.temperature != SLOT_TEMPERATURES[slot]
             return EmbeddedModel(
                 self._embedded,
                 temperature=config.temperature if chosen else None,
-                max_output_tokens=config.max_output_tokens,
-                timeout_s=config.timeout_s,
+                limits=limits,
                 capabilities=capabilities_for(model, slot_config=config),
                 fallbacks=fallbacks,
                 is_main=is_main,
-                sleep=self._sleep,
-                rng=self._rng,
+                retry=self._retry(EMBEDDED_RETRIES),
             )
         base_url = config.base_url or OPENROUTER_BASE_URL
         return LLMClient(
@@ -95,15 +95,16 @@ class _ClientMaker:
             model=model,
             base_url=base_url,
             temperature=config.temperature,
-            max_output_tokens=config.max_output_tokens,
-            timeout_s=config.timeout_s,
+            limits=limits,
             capabilities=capabilities_for(model, base_url, config),
             key_name=key_name(config, base_url),
             fallbacks=fallbacks,
             is_main=is_main,
-            sleep=self._sleep,
-            rng=self._rng,
+            retry=self._retry(MAX_RETRIES),
         )
+
+    def _retry(self, max_retries: int) -> RetryPolicy:
+        return RetryPolicy(max_retries=max_retries, sleep=self._sleep, rng=self._rng or random.Random())
 
     def _key(self, config: LLMSlotConfig, base_url: str) -> str | None:
         named = (self._secrets(config.api_key_env) if config.api_key_env else None) or None

@@ -1,20 +1,17 @@
 """open_stream: the pieces of a reply from any model, however little of a model it is.
 
-A model may offer `start` (pieces and facts), `stream` (pieces) or only `chat` (the whole text). What a
-subclass, or a test on an instance, has redefined last is what is asked.
+A model may offer `start` (pieces and facts), `stream` (pieces) or only `chat` (the whole text): the first of them
+that its class has is asked.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
-from typing import Any
+from typing import TypeGuard
 
-from familiar_connect.llm.protocols import CompletionStream
+from familiar_connect.llm.protocols import ChatModel, CompletingModel, CompletionStream, SideModel
 from familiar_connect.llm.types import Completion, Message, ToolSpec
-
-STREAM_METHODS = ("start", "stream", "chat")
-_NOWHERE = 1 << 20
 
 
 class PieceStream:
@@ -33,7 +30,7 @@ class PieceStream:
 
 
 def open_stream(
-    model: Any,
+    model: ChatModel,
     messages: Sequence[Message],
     *,
     stop: Sequence[str] = (),
@@ -42,17 +39,25 @@ def open_stream(
     may_call: bool = True,
 ) -> CompletionStream:
     """Start a reply of *model*. *stop*, *max_tokens* and *tools* reach the models that can heed them."""
-    way = closest_method(model)
-    if way == "start":
-        offered: dict[str, Any] = {"tools": tools, "may_call": may_call} if tools else {}
-        started: CompletionStream = model.start(messages, stop=stop, max_tokens=max_tokens, **offered)
-        return started
-    if way == "stream":
+    if _can_start(model):
+        if not tools:
+            return model.start(messages, stop=stop, max_tokens=max_tokens)
+        return model.start(messages, stop=stop, max_tokens=max_tokens, tools=tools, may_call=may_call)
+    if _defines(model, "stream"):
         return stream_with_timing(model, lambda: model.stream(messages))
     return stream_from_chat(model, messages)
 
 
-def stream_from_chat(model: Any, messages: Sequence[Message]) -> PieceStream:
+def _can_start(model: ChatModel) -> TypeGuard[CompletingModel]:
+    return _defines(model, "start")
+
+
+def _defines(model: object, method: str) -> bool:
+    """Whether the class of *model* has *method*; a stand-in that answers to every name has none of its own."""
+    return callable(getattr(type(model), method, None))
+
+
+def stream_from_chat(model: SideModel, messages: Sequence[Message]) -> PieceStream:
     """The answer of `model.chat` as a stream of one piece."""
 
     async def once() -> AsyncGenerator[str, None]:
@@ -63,25 +68,7 @@ def stream_from_chat(model: Any, messages: Sequence[Message]) -> PieceStream:
     return stream_with_timing(model, once)
 
 
-def closest_method(model: Any) -> str:
-    """Which of `start`, `stream`, `chat` *model* defines most closely; at equal distance the richest."""
-    nearest = min(STREAM_METHODS, key=lambda way: _distance(model, way))
-    if _distance(model, nearest) < _NOWHERE:
-        return nearest
-    return next((way for way in STREAM_METHODS if hasattr(model, way)), "chat")
-
-
-def _distance(model: Any, name: str) -> int:
-    """How many classes up *name* is defined: -1 on the instance itself."""
-    if name in getattr(model, "__dict__", {}):
-        return -1
-    for steps, cls in enumerate(type(model).__mro__):
-        if name in vars(cls):
-            return steps
-    return _NOWHERE
-
-
-def stream_with_timing(model: Any, begin: Callable[[], AsyncIterator[str]]) -> PieceStream:
+def stream_with_timing(model: object, begin: Callable[[], AsyncIterator[str]]) -> PieceStream:
     """A stream over plain pieces, with the text and the times noted beside them."""
     named = getattr(model, "model", None)
     completion = Completion(model=named if isinstance(named, str) else type(model).__name__)

@@ -18,13 +18,14 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
-from typing import Any, Protocol
+from typing import Protocol
 from zoneinfo import ZoneInfo
 
 from familiar_connect.errors import MemoryStoreError, ModelError
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import EVERYTHING_ALLOWED, Author, Privacy
+from familiar_connect.llm.protocols import SideModel
 from familiar_connect.llm.types import Message
 from familiar_connect.memory.people import rebuild_aliases
 from familiar_connect.memory.store import MemoryStore
@@ -67,6 +68,20 @@ class Proposals(Protocol):
     def propose(self, plan: Plan) -> str: ...
 
 
+@dataclass(frozen=True, kw_only=True)
+class WriterOptions:
+    """How a writer works, beside what it works on."""
+
+    review: bool = False
+    """Plans wait for the owner instead of being carried out."""
+    bounds: Bounds = Bounds()
+    timeout_s: float = MODEL_TIMEOUT_S
+    max_attempts: int = MAX_ATTEMPTS
+    """Answers that are not understood before a batch is put aside."""
+    step: Callable[[str], None] = no_step
+    """Told the name of each step once it is done."""
+
+
 @dataclass
 class MemoryWriterResult:
     """What one pass did; all defaults when there was nothing to do."""
@@ -85,42 +100,39 @@ class MemoryWriterResult:
 
 
 class MemoryWriter:
-    """Writes the memory of one familiar. Collaborators may be replaced at run time."""
+    """Writes the memory of one familiar."""
 
     def __init__(
         self,
         *,
         memory_store: MemoryStore,
         history_store: HistoryStore,
-        llm_client: Any,
+        llm_client: SideModel,
         familiar_id: str,
         channel_context_lookup: Callable[[int], str] | None = None,
         clock: Clock | None = None,
         zone: tzinfo | str | None = None,
-        review: bool = False,
         pending: Proposals | None = None,
         privacy: Privacy = EVERYTHING_ALLOWED,
-        bounds: Bounds | None = None,
-        timeout_s: float = MODEL_TIMEOUT_S,
-        max_attempts: int = MAX_ATTEMPTS,
-        step: Callable[[str], None] = no_step,
+        options: WriterOptions | None = None,
     ) -> None:
-        if review and pending is None:
+        options = options or WriterOptions()
+        if options.review and pending is None:
             raise ValueError("review mode needs `pending`, a place where proposals wait")
         self.memory_store = memory_store
         self.history_store = history_store
         self.llm_client = llm_client
         self.familiar_id = familiar_id
         self.channel_context_lookup = channel_context_lookup
-        self.review = review
+        self.review = options.review
         self.pending = pending
         self.privacy = privacy
         self._clock = clock or SystemClock()
         self._zone = ZoneInfo(zone) if isinstance(zone, str) and zone != "UTC" else zone
-        self._bounds = bounds or Bounds()
-        self._timeout_s = timeout_s
-        self._max_attempts = max_attempts
-        self._step = step
+        self._bounds = options.bounds
+        self._timeout_s = options.timeout_s
+        self._max_attempts = options.max_attempts
+        self._step = options.step
         audit = memory_store.audit
         self._folder = audit.folder if audit is not None else None
         self._provenance = Provenance(audit.folder) if audit is not None else None

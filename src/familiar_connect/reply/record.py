@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable, Callable
 
 from familiar_connect.chat.message_parts import WebhookIdentity
 from familiar_connect.chat.scene import Scene
 from familiar_connect.chat.types import Turn
+from familiar_connect.config import ChannelConfig
 from familiar_connect.config.types import ChannelMode
+from familiar_connect.errors import HistoryError
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.memory.short_term import ShortTermNotes
+from familiar_connect.observe.trace import TraceBuilder
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.serialize import canonical_json, to_plain
 
@@ -18,6 +22,36 @@ logger = logging.getLogger(__name__)
 
 ALTER = "alter"
 """Stands for the account of a further persona, which has none of its own."""
+
+
+class TurnArchive:
+    """Keeps a reply once it is out: in the history, in the day's notes, and whoever counts turns is told."""
+
+    def __init__(
+        self,
+        history: HistoryStore,
+        *,
+        short_term: ShortTermNotes | None = None,
+        notify_turn: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        self._history = history
+        self._short_term = short_term
+        self._notify_turn = notify_turn
+
+    async def keep(
+        self, turn: Turn, sent: str, channel: ChannelConfig, trace: TraceBuilder, *, scene: Scene | None = None
+    ) -> None:
+        """Write down that *sent* went out in answer to *turn*; what cannot be written is logged."""
+        async with trace.span("record"):
+            try:
+                await record(self._history, turn, sent, mode=channel.mode)
+            except HistoryError as error:
+                logger.error("reply could not be recorded", extra={"reason": str(error)})
+                return
+            if self._short_term is not None and channel.place.short_term_memory_enabled:
+                await capture_short_term(self._short_term, turn, sent, scene=scene)
+        if self._notify_turn is not None:
+            await self._notify_turn()
 
 
 async def record(

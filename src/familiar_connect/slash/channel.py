@@ -46,7 +46,7 @@ async def backdrop_form(ctx: SlashContext, familiar: Familiar) -> SlashForm:
         resolve_mode_default,
         modes_root=FamiliarFolder(familiar.root).modes,
         mode=config.mode,
-        defaults_modes_root=familiar.defaults_modes_root,
+        defaults_modes_root=familiar.pipelines.defaults_modes_root,
     )
     hint = truncate_chars(one_line(default or "Where does this take place?"), MAX_PLACEHOLDER)
     return SlashForm(

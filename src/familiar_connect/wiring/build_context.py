@@ -5,14 +5,17 @@ Providers run at once whatever their order here; the order decides only how equa
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from zoneinfo import ZoneInfo
 
+from familiar_connect.chat.message_parts import Sticker
 from familiar_connect.config import ChannelConfig, CharacterConfig
 from familiar_connect.config.types import PromptOrder
-from familiar_connect.context.pipeline import ContextPipeline
+from familiar_connect.context.generate import capabilities_of
+from familiar_connect.context.generation.media_cache import MediaCache
+from familiar_connect.context.pipeline import ContextPipeline, GenerationResources, ToolsFor
 from familiar_connect.context.processors.recast import RecastPostProcessor
 from familiar_connect.context.processors.stepped_thinking import SteppedThinkingPreProcessor
 from familiar_connect.context.protocols import ContextProvider, PostProcessor, PreProcessor
@@ -20,10 +23,12 @@ from familiar_connect.context.providers.channel_notes import ChannelNotesProvide
 from familiar_connect.context.providers.character import CharacterProvider
 from familiar_connect.context.providers.conditioning import ConditioningProvider
 from familiar_connect.context.providers.content_search import ContentSearchProvider
+from familiar_connect.context.providers.content_search.provider import SearchScope
 from familiar_connect.context.providers.documents import FOLDER as DOCUMENTS
 from familiar_connect.context.providers.documents import DocumentsProvider
 from familiar_connect.context.providers.history import HistoryProvider
 from familiar_connect.context.providers.history.cross_channel import CrossChannelNotes
+from familiar_connect.context.providers.history.provider import HistoryOptions
 from familiar_connect.context.providers.mode_instructions import ModeInstructionProvider
 from familiar_connect.context.providers.sample_dialogues import SampleDialoguesProvider
 from familiar_connect.context.providers.scene.assets import AssetsProvider
@@ -32,10 +37,15 @@ from familiar_connect.context.providers.scene.server_info import ServerInfoProvi
 from familiar_connect.context.providers.scene.server_memories import ServerMemoriesProvider
 from familiar_connect.context.providers.short_term_memory import ShortTermMemoryProvider
 from familiar_connect.context.render import RenderOptions
-from familiar_connect.context.types import Modality
+from familiar_connect.context.types import ContextRequest, Modality
+from familiar_connect.llm.model_slots import ModelSlots
 from familiar_connect.memory.visibility import SERVERS, Visibility
+from familiar_connect.presets.arranger import PresetArranger
+from familiar_connect.reply.protocols import Place, SendsStickers
 from familiar_connect.support.clock import Clock
-from familiar_connect.wiring.models import SlotModel
+from familiar_connect.tools.toolbox import Toolbox
+from familiar_connect.tools.types import SEND_STICKER, SHORT_TERM_NOTE
+from familiar_connect.wiring.build_index import LazyMemoryIndex
 from familiar_connect.wiring.stores import Stores
 
 
@@ -47,50 +57,68 @@ def render_options(config: CharacterConfig) -> RenderOptions:
     )
 
 
-def build_scene_providers(
-    stores: Stores, config: CharacterConfig, clock: Clock | None = None
-) -> dict[str, ContextProvider]:
+def build_scene_providers(stores: Stores, config: CharacterConfig, clock: Clock) -> dict[str, ContextProvider]:
     """Those that tell where the familiar is, who is there and what the channel wants."""
     return {
         "channel_notes": ChannelNotesProvider(stores.memory),
         "server_info": ServerInfoProvider(privacy=stores.privacy),
         "server_memories": ServerMemoriesProvider(stores.memory),
-        "assets": AssetsProvider(mode_of=lambda channel_id: stores.channels.get(channel_id).mode),
+        "assets": AssetsProvider(
+            mode_of=lambda channel_id: stores.channels.get(channel_id).mode,
+            sticker_tool=SEND_STICKER,
+            is_offered=lambda request: SEND_STICKER in request.offered.tool_names,
+        ),
         "participants": ParticipantsProvider(privacy=stores.privacy, zone=ZoneInfo(config.display_tz), clock=clock),
         "sample_dialogues": SampleDialoguesProvider(stores.memory),
     }
 
 
 def build_providers(
-    stores: Stores, config: CharacterConfig, llm_clients: Mapping[str, Any], clock: Clock | None = None
+    stores: Stores,
+    config: CharacterConfig,
+    models: ModelSlots,
+    clock: Clock,
+    *,
+    index: LazyMemoryIndex,
+    toolbox: Toolbox,
 ) -> dict[str, ContextProvider]:
     """The long-lived contributors, in registration order. `mode_instructions` is built per channel."""
     stable_first = config.prompt_order is PromptOrder.stable_first
+
+    def can_note(request: ContextRequest) -> bool:
+        able = capabilities_of(models.get("main_prose")).tools
+        return able and SHORT_TERM_NOTE in toolbox.enabled and toolbox.is_on(request)
+
     return {
         "character": CharacterProvider(stores.memory, samples=False),
         "history": HistoryProvider(
             store=stores.history,
-            llm_client=SlotModel(llm_clients, "history_summary"),
+            llm_client=models.model("history_summary"),
             window_size=config.history_window_size,
-            display_zone=ZoneInfo(config.display_tz),
-            step=config.history_window_size if stable_first else 0,
-            refresh_every_turns=config.history_refresh_every_turns,
-            max_turns_per_refresh=config.history_max_turns_per_refresh,
-            max_chars_per_refresh=config.history_max_chars_per_refresh,
+            options=HistoryOptions(
+                display_zone=ZoneInfo(config.display_tz),
+                step=config.history_window_size if stable_first else 0,
+                refresh_every_turns=config.history_refresh_every_turns,
+                max_turns_per_refresh=config.history_max_turns_per_refresh,
+                max_chars_per_refresh=config.history_max_chars_per_refresh,
+            ),
             privacy=stores.privacy,
             elsewhere=CrossChannelNotes(stores.short_term, config.private_channel_ids, config.recall_across_servers),
         ),
-        "short_term_memory": ShortTermMemoryProvider(stores.short_term),
-        "documents": DocumentsProvider(store=stores.memory),
+        "short_term_memory": ShortTermMemoryProvider(stores.short_term, tools_on=can_note),
+        "documents": DocumentsProvider(store=stores.memory, search=index),
         "conditioning": ConditioningProvider(stores.conditioning),
         "content_search": ContentSearchProvider(
             store=stores.memory,
-            llm_client=SlotModel(llm_clients, "memory_search"),
+            llm_client=models.model("memory_search"),
             history_store=stores.history,
-            recent_turns=config.history_window_size,
-            exclude_folders=(DOCUMENTS, f"{SERVERS}/"),
-            reach=build_reach(stores, config),
-            privacy=stores.privacy,
+            retriever=index,
+            scope=SearchScope(
+                recent_turns=config.history_window_size,
+                exclude_folders=(DOCUMENTS, f"{SERVERS}/"),
+                reach=build_reach(stores, config),
+                privacy=stores.privacy,
+            ),
         ),
         **build_scene_providers(stores, config, clock),
     }
@@ -105,51 +133,71 @@ def build_reach(stores: Stores, config: CharacterConfig) -> Visibility:
     )
 
 
-def build_pre_processors(stores: Stores, llm_clients: Mapping[str, Any]) -> dict[str, PreProcessor]:
+def build_pre_processors(stores: Stores, models: ModelSlots) -> dict[str, PreProcessor]:
     thinking = SteppedThinkingPreProcessor(
-        llm_client=SlotModel(llm_clients, "reasoning_context"),
+        llm_client=models.model("reasoning_context"),
         history_store=stores.history,
         privacy=stores.privacy,
     )
     return {thinking.id: thinking}
 
 
-def build_post_processors(llm_clients: Mapping[str, Any]) -> dict[str, PostProcessor]:
-    recast = RecastPostProcessor(llm_client=SlotModel(llm_clients, "post_process_style"))
+def build_post_processors(models: ModelSlots) -> dict[str, PostProcessor]:
+    recast = RecastPostProcessor(llm_client=models.model("post_process_style"))
     return {recast.id: recast}
 
 
-def build_pipeline(
-    channel: ChannelConfig,
-    *,
-    providers: Mapping[str, ContextProvider],
-    pre_processors: Mapping[str, PreProcessor],
-    post_processors: Mapping[str, PostProcessor],
-    modes_root: Path,
-    defaults_modes_root: Path | None,
-    model: Any,
-    options: RenderOptions,
-    persona: str,
-    modality: Modality = Modality.text,
-) -> ContextPipeline:
-    """The long-lived parts that *channel*'s mode asks for; on voice no side model stands in the way."""
-    wanted = [provider for id_, provider in providers.items() if id_ in channel.providers_enabled]
-    if ModeInstructionProvider.id in channel.providers_enabled:
-        wanted.append(
-            ModeInstructionProvider(
-                modes_root=modes_root,
-                mode=channel.mode,
-                channel_backdrop_override=channel.backdrop_override,
-                defaults_modes_root=defaults_modes_root,
+@dataclass(frozen=True, kw_only=True)
+class PipelineFactory:
+    """The long-lived parts of every pipeline, put together anew for each turn."""
+
+    providers: dict[str, ContextProvider]
+    pre_processors: dict[str, PreProcessor]
+    post_processors: dict[str, PostProcessor]
+    modes_root: Path
+    defaults_modes_root: Path | None
+    models: ModelSlots
+    options: RenderOptions
+    persona: Callable[[], str]
+    """What the familiar is called; reads a file."""
+    media: MediaCache | None
+    toolbox: Toolbox
+
+    def build(
+        self, channel: ChannelConfig, *, modality: Modality = Modality.text, place: Place | None = None
+    ) -> ContextPipeline:
+        """The parts that *channel*'s mode asks for; on voice no side model stands in the way."""
+        wanted = [provider for id_, provider in self.providers.items() if id_ in channel.providers_enabled]
+        if ModeInstructionProvider.id in channel.providers_enabled:
+            wanted.append(
+                ModeInstructionProvider(
+                    modes_root=self.modes_root,
+                    mode=channel.mode,
+                    channel_backdrop_override=channel.backdrop_override,
+                    defaults_modes_root=self.defaults_modes_root,
+                )
             )
+        spoken = modality is Modality.voice
+        return ContextPipeline(
+            wanted,
+            [p for id_, p in self.pre_processors.items() if id_ in channel.preprocessors_enabled and not spoken],
+            [p for id_, p in self.post_processors.items() if id_ in channel.postprocessors_enabled and not spoken],
+            model=self.models.get("main_prose"),
+            budget_by_layer=channel.budget_by_layer,
+            options=self.options,
+            arranger=PresetArranger(),
+            persona=self.persona(),
+            resources=GenerationResources(media=self.media, tools=tools_for_place(self.toolbox, place)),
         )
-    spoken = modality is Modality.voice
-    return ContextPipeline(
-        wanted,
-        [p for id_, p in pre_processors.items() if id_ in channel.preprocessors_enabled and not spoken],
-        [p for id_, p in post_processors.items() if id_ in channel.postprocessors_enabled and not spoken],
-        model=model,
-        budget_by_layer=channel.budget_by_layer,
-        options=options,
-        persona=persona,
-    )
+
+
+def tools_for_place(toolbox: Toolbox, place: Place | None) -> ToolsFor:
+    """What the model may do in a reply at *place*: stickers where it takes them."""
+    if not isinstance(place, SendsStickers):
+        return toolbox.for_turn
+    sends = place
+
+    async def send(sticker: Sticker) -> None:
+        await sends.send_sticker(sticker.name)
+
+    return lambda request: toolbox.for_turn(request, send_sticker=send)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 from zoneinfo import ZoneInfo
 
 from familiar_connect.config import CharacterConfig
+from familiar_connect.llm.model_slots import ModelSlots
 from familiar_connect.memory.maintenance.review import Review
 from familiar_connect.memory.scheduler import MemoryWriterScheduler
-from familiar_connect.memory.writer import MemoryWriter
+from familiar_connect.memory.writer import MemoryWriter, WriterOptions
 from familiar_connect.support.clock import Clock
-from familiar_connect.wiring.models import SlotModel
 from familiar_connect.wiring.stores import Stores
 
 
@@ -19,7 +18,7 @@ def build_memory_writer(
     familiar_id: str,
     stores: Stores,
     config: CharacterConfig,
-    llm_clients: Mapping[str, Any],
+    models: ModelSlots,
     clock: Clock | None = None,
     channel_context_lookup: Callable[[int], str] | None = None,
 ) -> MemoryWriter:
@@ -27,14 +26,14 @@ def build_memory_writer(
     return MemoryWriter(
         memory_store=stores.memory,
         history_store=stores.history,
-        llm_client=SlotModel(llm_clients, "memory_writer"),
+        llm_client=models.model("memory_writer"),
         familiar_id=familiar_id,
         channel_context_lookup=channel_context_lookup,
         clock=clock,
         zone=ZoneInfo(config.display_tz),
-        review=config.memory_writer_review,
         pending=Review(stores.memory),
         privacy=stores.privacy,
+        options=WriterOptions(review=config.memory_writer_review),
     )
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from zoneinfo import ZoneInfo
 
 from familiar_connect.chat.types import TurnSettings
@@ -14,13 +14,16 @@ from familiar_connect.config import ChannelConfig, CharacterConfig
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.types import PromptOrder
 from familiar_connect.context.providers.character import persona_name
+from familiar_connect.conversation.admission import Admission
 from familiar_connect.conversation.channels import ChannelLabels
 from familiar_connect.conversation.intake import Intake
-from familiar_connect.conversation.monitor import ConversationMonitor
+from familiar_connect.conversation.monitor import ConversationMonitor, MonitorOptions
+from familiar_connect.conversation.owner import OwnerContact
 from familiar_connect.conversation.personas import Personas
 from familiar_connect.conversation.queue import ReplyQueue
 from familiar_connect.conversation.types import BufferedMessage, Exchange, ResponseTrigger
 from familiar_connect.errors import MemoryStoreError
+from familiar_connect.llm.model_slots import ModelSlots
 from familiar_connect.memory.card_fields import CardReader
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.observe.last_context import LastContextCache
@@ -28,25 +31,41 @@ from familiar_connect.observe.ledger import SQLiteCollector
 from familiar_connect.observe.replay_store import ReplayStore
 from familiar_connect.presets.store import PresetStore
 from familiar_connect.reply.deliver import TextDeliveryRegistry
+from familiar_connect.reply.delivery_task import DeliveryTasks
+from familiar_connect.reply.protocols import Place
+from familiar_connect.reply.record import TurnArchive
 from familiar_connect.reply.runner import PipelineFor, ReplyRunner
+from familiar_connect.reply.turn_builder import TurnBuilder
 from familiar_connect.reply.turn_inputs import TurnInputsLookup
 from familiar_connect.reply.turn_recorder import TurnRecorder
 from familiar_connect.support.clock import Clock
 from familiar_connect.wiring.build_context import render_options
-from familiar_connect.wiring.models import SlotModel
 from familiar_connect.wiring.stores import Stores
 
 
-def build_conversation(
-    familiar_id: str,
-    stores: Stores,
-    config: CharacterConfig,
-    llm_clients: Mapping[str, Any],
-    runner: ReplyRunner,
-    labels: ChannelLabels,
-    clock: Clock,
-) -> tuple[ReplyQueue, ConversationMonitor]:
+@dataclass(frozen=True, kw_only=True)
+class ReplyPathInputs:
+    """What the path of a message is built from."""
+
+    root: Path
+    stores: Stores
+    config: CharacterConfig
+    models: ModelSlots
+    labels: ChannelLabels
+    owner: OwnerContact
+    clock: Clock
+    pipeline_for: PipelineFor
+    notify_turn: Callable[[], Awaitable[None]]
+    pause_background: Callable[[], AbstractContextManager[None]]
+
+    @property
+    def familiar_id(self) -> str:
+        return self.root.name
+
+
+def build_conversation(inputs: ReplyPathInputs, runner: ReplyRunner) -> tuple[ReplyQueue, ConversationMonitor]:
     """Who decides when to speak, and the order of replies; each tells the other."""
+    familiar_id, stores, config = inputs.familiar_id, inputs.stores, inputs.config
     monitor: ConversationMonitor
     alters = {alter.name: alter.aliases for alter in config.alters}
     personas = Personas(
@@ -55,7 +74,7 @@ def build_conversation(
         alters,
     )
 
-    async def respond(exchange: Exchange, place: Any) -> bool:
+    async def respond(exchange: Exchange, place: Place) -> bool:
         outcome = await personas.respond(exchange, place)
         if exchange.may_stay_silent:
             spoke = outcome is not None and not outcome.silent
@@ -73,16 +92,18 @@ def build_conversation(
         chattiness=config.chattiness,
         interjection=config.interjection,
         lull_timeout=config.text_lull_timeout,
-        llm_client=SlotModel(llm_clients, "interjection_decision"),
+        llm_client=inputs.models.model("interjection_decision"),
         character_card=character_card(stores.memory),
         history_store=stores.history,
         on_respond=on_respond,
-        familiar_id=familiar_id,
-        decide_with=config.decide_with,
-        reply_model=SlotModel(llm_clients, "main_prose"),
-        labels=labels,
-        privacy=stores.privacy,
-        clock=clock,
+        options=MonitorOptions(
+            familiar_id=familiar_id,
+            decide_with=config.decide_with,
+            reply_model=inputs.models.model("main_prose"),
+            labels=inputs.labels,
+            privacy=stores.privacy,
+            clock=inputs.clock,
+        ),
     )
     return queue, monitor
 
@@ -103,6 +124,7 @@ class ReplyPath:
     intake: Intake
     monitor: ConversationMonitor
     queue: ReplyQueue
+    turns: TurnBuilder
     runner: ReplyRunner
     deliveries: TextDeliveryRegistry
     last_context: LastContextCache
@@ -146,53 +168,54 @@ def build_turn_inputs(familiar_id: str, root: Path, stores: Stores, config: Char
     )
 
 
-def build_reply_path(
-    familiar_id: str,
-    root: Path,
-    stores: Stores,
-    config: CharacterConfig,
-    llm_clients: dict[str, Any],
-    pipeline_for: PipelineFor,
-    labels: ChannelLabels,
-    notify_turn: Callable[[], Awaitable[None]],
-    clock: Clock,
-) -> ReplyPath:
+def build_turn_builder(inputs: ReplyPathInputs) -> TurnBuilder:
+    """What makes an exchange into the request that is answered."""
+    stores, config = inputs.stores, inputs.config
+    return TurnBuilder(
+        history=stores.history,
+        channels=stores.channels,
+        models=inputs.models,
+        turn_inputs=build_turn_inputs(inputs.familiar_id, inputs.root, stores, config).lookup,
+        turn_settings=turn_settings(inputs.familiar_id, stores, config),
+        privacy=stores.privacy,
+        zone=ZoneInfo(config.display_tz),
+        clock=inputs.clock,
+    )
+
+
+def build_reply_path(inputs: ReplyPathInputs) -> ReplyPath:
+    """Everything from a message heard to a reply sent and seen."""
+    folder, stores, config, clock = FamiliarFolder(inputs.root), inputs.stores, inputs.config, inputs.clock
     deliveries = TextDeliveryRegistry()
-    last_context = LastContextCache(channels_root=FamiliarFolder(root).channels, clock=clock)
-    folder = FamiliarFolder(root)
+    last_context = LastContextCache(channels_root=folder.channels, clock=clock)
     collector = SQLiteCollector(folder.metrics_db, flush_interval=1)  # other programs look at a turn once it is over
     replays = ReplayStore(folder.traces)
-    witness = TurnRecorder(
+    recorder = TurnRecorder(
         last_context=last_context, collector=collector, replays=replays, options=render_options(config)
     )
+    turns = build_turn_builder(inputs)
     runner = ReplyRunner(
-        history=stores.history,
-        channels=stores.channels,
-        llm_clients=llm_clients,
-        pipeline_for=pipeline_for,
-        deliveries=deliveries,
-        witness=witness,
-        notify_turn=notify_turn,
-        brings=build_turn_inputs(familiar_id, root, stores, config).lookup,
-        zone=ZoneInfo(config.display_tz),
+        turns=turns,
+        pipeline_for=inputs.pipeline_for,
+        deliveries=DeliveryTasks(deliveries, edits_live=config.delivery == "growing", clock=clock),
+        archive=TurnArchive(stores.history, short_term=stores.short_term, notify_turn=inputs.notify_turn),
+        recorder=recorder,
+        owner=inputs.owner,
+        pause_background=inputs.pause_background,
         clock=clock,
-        turn_settings=turn_settings(familiar_id, stores, config),
-        privacy=stores.privacy,
-        short_term=stores.short_term,
-        grows=config.delivery == "growing",
     )
-    queue, monitor = build_conversation(familiar_id, stores, config, llm_clients, runner, labels, clock)
+    queue, monitor = build_conversation(inputs, runner)
     intake = Intake(
-        familiar_id=familiar_id,
+        familiar_id=inputs.familiar_id,
         history=stores.history,
         channels=stores.channels,
-        subscriptions=stores.subscriptions,
-        privacy=stores.privacy,
+        admission=Admission(
+            subscriptions=stores.subscriptions, privacy=stores.privacy, owner=inputs.owner, dms=config.discord.dms
+        ),
         queue=queue,
         monitor=monitor,
         interrupt=lambda channel_id: deliveries.get(channel_id).cancel_and_wait(),
-        labels=labels,
-        notify_turn=notify_turn,
-        dms=config.discord.dms,
+        labels=inputs.labels,
+        notify_turn=inputs.notify_turn,
     )
-    return ReplyPath(intake, monitor, queue, runner, deliveries, last_context, collector, replays, witness)
+    return ReplyPath(intake, monitor, queue, turns, runner, deliveries, last_context, collector, replays, recorder)

@@ -19,7 +19,7 @@ from familiar_connect.context.generation.tool_loop import (
     ToolLoop,
     with_tool_turns,
 )
-from familiar_connect.context.pipeline import ContextPipeline
+from familiar_connect.context.pipeline import ContextPipeline, GenerationResources
 from familiar_connect.context.processors.output_filter import OutputFilter
 from familiar_connect.context.types import ContextItem, Prompt
 from familiar_connect.errors import FetchError, ModelError
@@ -267,6 +267,6 @@ async def test_the_pipeline_hands_out_tools_for_each_request() -> None:
         return box
 
     model = ScriptedModel([ToolCallReply((LOOK,)), "blue"], capabilities=ABLE)
-    reply = await ContextPipeline([], model=model, tools=tools_for).run(a_request())
+    reply = await ContextPipeline([], model=model, resources=GenerationResources(tools=tools_for)).run(a_request())
 
     assert (reply.text, set(asked), len(box.calls)) == ("blue", {7}, 1)

@@ -10,6 +10,7 @@ import pytest
 from familiar_connect.chat.scene import ChannelContext, ChannelKind, Scene
 from familiar_connect.config.types import PlaceSettings
 from familiar_connect.context.providers.content_search import ContentSearchProvider
+from familiar_connect.context.providers.content_search.provider import SearchScope
 from familiar_connect.context.providers.documents import DocumentsProvider, group_by_document, search_query
 from familiar_connect.context.slots import prompt_text
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer
@@ -157,7 +158,9 @@ def test_the_block_keeps_to_its_room() -> None:
 async def test_what_documents_tell_is_not_told_twice(store: MemoryStore) -> None:
     """Content search looks past the folders somebody else looks through, in every tier."""
     search = searching(store)
-    provider = ContentSearchProvider(store=store, llm_client=None, retriever=search, exclude_folders=("documents/",))
+    provider = ContentSearchProvider(
+        store=store, llm_client=None, retriever=search, scope=SearchScope(exclude_folders=("documents/",))
+    )
     everywhere = ContentSearchProvider(store=store, llm_client=None, retriever=search)
 
     found = "".join(piece.text for piece in await provider.contribute(asked()))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from familiar_connect.llm.scripted import ToolCallReply
 from familiar_connect.llm.types import Capabilities
 from familiar_connect.testing.discord_server.world import FORUM, PUBLIC_THREAD, SEND_MESSAGES
-from familiar_connect.tools.toolbox import Toolbox
 from tests.fakes.familiar_on_discord import familiar_on_discord
+from tests.fakes.scripted_familiar import with_growing_replies
 from tests.fakes.waiting import until
 
 
@@ -63,8 +64,7 @@ async def test_a_long_reply_comes_in_pieces_discord_takes(tmp_path: Path) -> Non
 
 async def test_a_reply_may_grow_in_one_message(tmp_path: Path) -> None:
     """Posted with the first words, edited until all are there."""
-    async with familiar_on_discord(tmp_path, ["One two three four."]) as den:
-        den.familiar.reply_path.runner._edits_live = True
+    async with familiar_on_discord(tmp_path, ["One two three four."], settings=with_growing_replies) as den:
         waiting = den.model.pause_after(2)
         await den.mention("count")
         first = await den.server.until_replied(den.room)
@@ -248,9 +248,14 @@ async def test_a_sticker_of_the_server_is_sent(tmp_path: Path) -> None:
     wave = ToolCallReply((("send_sticker", {"name": "Wave"}),))
 
     able = Capabilities(tools=True)
-    async with familiar_on_discord(tmp_path, [wave, "There you go."], arrive=False, capabilities=able) as den:
+    async with familiar_on_discord(
+        tmp_path,
+        [wave, "There you go."],
+        arrive=False,
+        capabilities=able,
+        settings=lambda config: replace(config, tools=("send_sticker",)),
+    ) as den:
         den.guild.stickers[902] = "wave"
-        den.familiar.toolbox = Toolbox(["send_sticker"], store=den.familiar.memory_store)
         await den.connect()
         await den.mention("wave at me")
         await den.server.until(lambda: "There you go." in den.server.replies_in(den.room))

@@ -345,8 +345,8 @@ async def test_a_thread_of_a_channel_we_cannot_see_is_answered(tmp_path: Path) -
 
 async def test_the_owner_is_told_the_same_once_an_hour(tmp_path: Path) -> None:
     """However many people ask where nothing can be written."""
-    async with familiar_on_discord(tmp_path, lambda messages: "Here.", arrive=False) as den:
-        clock = den.familiar.clock = ManualClock(NOON)
+    clock = ManualClock(NOON)
+    async with familiar_on_discord(tmp_path, lambda messages: "Here.", arrive=False, clock=clock) as den:
         den.room.denied = SEND_MESSAGES
         await den.connect()
         owners = den.server.world.direct_room(den.server.world.owner)

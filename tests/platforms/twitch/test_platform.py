@@ -407,10 +407,10 @@ async def test_a_line_twitch_does_not_show_is_not_recorded_as_said(tmp_path: Pat
     server = TwitchServer(drop_reason="automod_held")
     async with on_stage(tmp_path, server, broadcaster=None) as stage:
         told = asyncio.Queue[str]()
-        stage.house.familiar.reply_path.runner.report = told.put
-        await server.chat("Ember, hello!")
+        with stage.house.familiar.owner.connect(tell=told.put):
+            await server.chat("Ember, hello!")
+            assert "automod_held" in await asyncio.wait_for(told.get(), 20)
 
-        assert "automod_held" in await asyncio.wait_for(told.get(), 20)
         assert [turn.role for turn in stage.history()] == ["user"]
 
 

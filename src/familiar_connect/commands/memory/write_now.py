@@ -37,11 +37,12 @@ def write_now(ctx: click.Context, retry: str | None, familiar_id: str | None, as
 
 async def _write(root: Path, home: Path, retry: str | None, *, quiet: bool) -> list[Any]:
     from familiar_connect.bot import load_familiar
+    from familiar_connect.llm.model_slots import ModelSlots
     from familiar_connect.wiring.build_memory import build_memory_writer
 
     familiar, _ = load_familiar(root, home=home, defaults_path=profile_of(home), wake=False)
     try:
-        writer = build_memory_writer(familiar.id, familiar.stores, familiar.config, familiar.llm_clients)
+        writer = build_memory_writer(familiar.id, familiar.stores, familiar.config, ModelSlots(familiar.llm_clients))
         if retry is not None:
             return [await writer.replay(retry)]
         results: list[Any] = []

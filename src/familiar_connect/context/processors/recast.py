@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Any
 
 from familiar_connect.context.generate import capabilities_of
 from familiar_connect.context.types import ContextRequest, Modality
+from familiar_connect.llm.protocols import SideModel
 from familiar_connect.llm.types import Message
 
 logger = logging.getLogger(__name__)
@@ -23,7 +23,7 @@ class RecastPostProcessor:
 
     id = "recast"
 
-    def __init__(self, *, llm_client: Any, processor_timeout_s: float = DEFAULT_PROCESSOR_TIMEOUT_S) -> None:
+    def __init__(self, *, llm_client: SideModel, processor_timeout_s: float = DEFAULT_PROCESSOR_TIMEOUT_S) -> None:
         self.llm_client = llm_client
         self._timeout_s = processor_timeout_s
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import replace
-from typing import Any
 
 from familiar_connect.context.generate import capabilities_of
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
 from familiar_connect.history.privacy_filter import without_private_turns
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import EVERYTHING_ALLOWED, Privacy, format_turn_for_transcript
+from familiar_connect.llm.protocols import SideModel
 from familiar_connect.llm.types import Message
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.text import shorten_middle
@@ -37,7 +37,7 @@ class SteppedThinkingPreProcessor:
     def __init__(
         self,
         *,
-        llm_client: Any,
+        llm_client: SideModel,
         history_store: HistoryStore | None = None,
         history_window: int = DEFAULT_HISTORY_WINDOW,
         processor_timeout_s: float = DEFAULT_PROCESSOR_TIMEOUT_S,

@@ -51,7 +51,7 @@ class DocumentSearch(Protocol):
 
 
 class DocumentsProvider:
-    """At most one block. `search` is there once the index is; until then there is nothing."""
+    """At most one block; nothing while the search finds nothing."""
 
     id = "documents"
     deadline_s = DEADLINE_S
@@ -65,16 +65,16 @@ class DocumentsProvider:
         least_cosine: float = LEAST_COSINE,
     ) -> None:
         self._store = store
-        self.search = search
+        self._search = search
         self._top_k = top_k
         self._least = least_cosine
 
     async def contribute(self, request: ContextRequest) -> list[Contribution]:
         room = min(MAX_TOKENS, content_budget(request) // 2)
         query = search_query(request)
-        if self.search is None or len(query) < LEAST_QUERY_CHARS or room < LEAST_TOKENS:
+        if self._search is None or len(query) < LEAST_QUERY_CHARS or room < LEAST_TOKENS:
             return []
-        found = await self.search.query_folder(query, self._top_k, folder=FOLDER, least=self._least)
+        found = await self._search.query_folder(query, self._top_k, folder=FOLDER, least=self._least)
         found = [chunk for chunk in found if chunk.score >= found[0].score * LEAST_SHARE]
         if not found:
             return []

@@ -39,14 +39,14 @@ class ShortTermMemoryProvider:
         self, notes: ShortTermNotes, *, tools_on: ToolsOn | None = None, tool_name: str = DEFAULT_TOOL
     ) -> None:
         self._notes = notes
-        self.tools_on = tools_on or (lambda _: False)
+        self._tools_on = tools_on or (lambda _: False)
         self._tool = tool_name
 
     async def contribute(self, request: ContextRequest) -> list[Contribution]:
         if request.author is None or not request.settings.short_term_memory_enabled:
             return []
         note = await off_loop(self._note, request, request.author)
-        has_tool = is_tool_available(request, self.tools_on)
+        has_tool = is_tool_available(request, self._tools_on)
         if note is not None and note.summary:
             return [_summary(note.summary, request), *([self._refresh()] if has_tool else [])]
         if has_tool and note is not None and len(note.lines) >= LEAST_MESSAGES:

@@ -7,7 +7,6 @@ like to. Breaking off a reply frees it within a token, or within a batch while i
 from __future__ import annotations
 
 import logging
-import random
 import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -17,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 from familiar_connect.config.llm import EMBEDDED_MODEL
 from familiar_connect.errors import ModelError
 from familiar_connect.llm.embedded.server import EmbeddedServer
-from familiar_connect.llm.openai_compatible import LLMClient
+from familiar_connect.llm.openai_compatible import CallLimits, LLMClient
 from familiar_connect.llm.profiles import EMBEDDED
-from familiar_connect.llm.retry import Endpoint, Sleep
+from familiar_connect.llm.retry import Endpoint, RetryPolicy
 from familiar_connect.llm.types import Capabilities, Completion, Message
 
 if TYPE_CHECKING:
@@ -56,29 +55,30 @@ class EmbeddedModel(LLMClient):
         server: EmbeddedServer,
         *,
         temperature: float | None = None,
-        max_output_tokens: int | None = None,
-        timeout_s: float | None = None,
+        limits: CallLimits | None = None,
         capabilities: Capabilities = EMBEDDED,
         fallbacks: tuple[LLMClient, ...] = (),
         is_main: bool = False,
-        sleep: Sleep | None = None,
-        rng: random.Random | None = None,
+        retry: RetryPolicy | None = None,
     ) -> None:
+        given = limits or CallLimits()
         super().__init__(
             api_key=server.token,
             model=EMBEDDED_MODEL,
             base_url="http://127.0.0.1",
             temperature=capabilities.temperature if temperature is None else temperature,
-            max_output_tokens=capabilities.max_output if max_output_tokens is None else max_output_tokens,
-            timeout_s=TIMEOUT_S if timeout_s is None else timeout_s,
+            limits=CallLimits(
+                max_output_tokens=capabilities.max_output
+                if given.max_output_tokens is None
+                else given.max_output_tokens,
+                timeout_s=TIMEOUT_S if given.timeout_s is None else given.timeout_s,
+            ),
             capabilities=capabilities,
             fallbacks=fallbacks,
             is_main=is_main,
-            sleep=sleep,
-            rng=rng,
+            retry=retry or RetryPolicy(max_retries=MAX_RETRIES),
         )
         self.server = server
-        self.retry.max_retries = MAX_RETRIES
         self._released = False
         server.retain()
 

@@ -105,24 +105,22 @@ class DiscordPlatform:
         client = self._client = make_client(application, guild_ready_timeout_s=self._guild_ready_timeout_s)
         self._interactions = Interactions(self._familiar, application.owners)
         self._listen(client)
-        intake, runner = self._familiar.intake, self._familiar.reply_path.runner
-        is_owner, report = intake.is_owner, runner.report
 
-        def is_ours(author: Author) -> bool:
-            ours = author.platform == self.id and author.user_id in {str(owner) for owner in application.owners}
-            return ours or is_owner(author)
+        def is_owner(author: Author) -> bool:
+            return author.platform == self.id and author.user_id in {str(owner) for owner in application.owners}
 
         async def tell_owner(text: str) -> None:
             await self._tell_owner(application, text)
 
-        intake.is_owner, runner.report = is_ours, report or tell_owner
         try:
-            yield client
+            with self._familiar.owner.connect(is_owner=is_owner, tell=tell_owner):
+                try:
+                    yield client
+                finally:
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(TAKE_IN_S):
+                            await self._lanes.wait_until_idle()
         finally:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(TAKE_IN_S):
-                    await self._lanes.wait_until_idle()
-            intake.is_owner, runner.report = is_owner, report
             await client.close()
             await self._background.aclose()
             await self._lanes.aclose()

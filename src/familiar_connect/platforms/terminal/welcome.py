@@ -133,7 +133,7 @@ async def _warm_up(familiar: Familiar, user: Author) -> None:
     if not hasattr(model, "prime"):
         return
     try:
-        channel, request = await familiar.reply_path.runner.preview_request(familiar.id, CHANNEL_ID, user)
+        channel, request = await familiar.reply_path.turns.preview_request(familiar.id, CHANNEL_ID, user)
         messages = await familiar.build_pipeline(channel).prompt_prefix(request)
         await model.prime(messages)
     except Exception as error:  # isolation: warming up is a courtesy

@@ -12,7 +12,11 @@ import pytest
 
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.context.protocols import ContextProvider
-from familiar_connect.context.providers.content_search.provider import ContentSearchProvider, time_granted_s
+from familiar_connect.context.providers.content_search.provider import (
+    ContentSearchProvider,
+    SearchScope,
+    time_granted_s,
+)
 from familiar_connect.context.types import Modality, PendingTurn
 from familiar_connect.errors import ModelError
 from familiar_connect.history.store import HistoryStore
@@ -56,11 +60,9 @@ def test_it_is_a_provider_with_the_promised_defaults(tmp_path: Path) -> None:
         "content_cap_tokens": None,
         "max_tokens_per_file": 800,
         "recent_author_limit": 5,
-        "recent_turns": 20,
-        "exclude_folders": (),
-        "reach": None,
-        "privacy": EVERYTHING_ALLOWED,
+        "scope": None,
     }
+    assert SearchScope() == SearchScope(recent_turns=20, exclude_folders=(), reach=None, privacy=EVERYTHING_ALLOWED)
 
 
 async def test_people_first_then_at_most_one_from_the_filter(tmp_path: Path) -> None:
@@ -322,7 +324,7 @@ async def test_notes_on_those_who_want_none_shown_are_in_no_tier(tmp_path: Path)
         history_store=history,
         llm_client=model,
         retriever=found,
-        privacy=FixedPrivacy({"discord:1": PrivacyLevel.PARTIAL, "discord:3": PrivacyLevel.FULL}),
+        scope=SearchScope(privacy=FixedPrivacy({"discord:1": PrivacyLevel.PARTIAL, "discord:3": PrivacyLevel.FULL})),
     )
     given = await provider.contribute(
         a_question("What of Cy and Bo?", pending_turns=(PendingTurn(ADA, "x"), PendingTurn(BO, "y")))

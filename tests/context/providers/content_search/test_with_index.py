@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from familiar_connect.context.providers.content_search.provider import ContentSearchProvider
+from familiar_connect.context.providers.content_search.provider import ContentSearchProvider, SearchScope
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import Author
 from familiar_connect.llm.scripted import ScriptedModel
@@ -176,7 +176,7 @@ async def test_what_was_said_between_two_is_not_told_to_others(home: Home) -> No
     """Nor what another server said, where the talk of channels has its reach."""
     home.say("I buried the silver spoon under the fig tree", BO, channel_id=99)
     home.index()
-    provider = home.provider(reach=Visibility(home.history))
+    provider = home.provider(scope=SearchScope(reach=Visibility(home.history)))
 
     found = await provider.contribute(a_question("where is the silver spoon?"))
     own = await provider.contribute(a_question("where is the silver spoon?", author=BO))

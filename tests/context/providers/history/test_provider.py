@@ -13,6 +13,7 @@ import pytest
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.context.providers import history
 from familiar_connect.context.providers.history import HistoryProvider
+from familiar_connect.context.providers.history.provider import HistoryOptions
 from familiar_connect.context.types import Contribution, Layer
 from familiar_connect.errors import ModelError
 from familiar_connect.history.store import HistoryStore
@@ -132,7 +133,7 @@ async def test_a_mode_sees_its_own_turns(world: World) -> None:
 
 async def test_a_stepped_window_holds_its_start(world: World) -> None:
     """It grows to two windows less one, then falls back to one."""
-    provider, _ = world.provider(window_size=4, step=4, summary_lag=1000)
+    provider, _ = world.provider(window_size=4, options=HistoryOptions(step=4), summary_lag=1000)
     shown = []
     for number in range(13):
         world.say(f"<{number}>")
@@ -176,7 +177,7 @@ async def test_no_summary_is_wanted_while_everything_is_shown(world: World) -> N
 async def test_a_refresh_reads_the_summary_and_only_what_is_new(world: World) -> None:
     """Oldest first; and only when enough has happened since."""
     world.fill(12)
-    provider, model = world.provider("First.", "Second.", window_size=10, refresh_every_turns=5)
+    provider, model = world.provider("First.", "Second.", window_size=10, options=HistoryOptions(refresh_every_turns=5))
     for first, turns in ((12, 0), (12, 4), (16, 1)):
         world.fill(turns, first=first)
         await told(provider)
@@ -192,7 +193,9 @@ async def test_a_refresh_reads_the_summary_and_only_what_is_new(world: World) ->
 async def test_a_long_backlog_is_worked_off_in_bounded_steps(world: World) -> None:
     """Each moves the watermark, and each starts from the summary before."""
     world.fill(30)
-    provider, model = world.provider("one", "two", "three", window_size=10, max_turns_per_refresh=8)
+    provider, model = world.provider(
+        "one", "two", "three", window_size=10, options=HistoryOptions(max_turns_per_refresh=8)
+    )
     await told(provider)
     await provider.refresher.background.wait_until_idle()
     entry = world.store.get_summary(familiar_id="wren")
@@ -211,7 +214,7 @@ async def test_a_prompt_is_bounded_in_characters_too(world: World) -> None:
     """Whatever people post."""
     for _ in range(12):
         world.say("y" * 100_000)
-    provider, model = world.provider(*["s"] * 12, window_size=2, max_chars_per_refresh=9_000)
+    provider, model = world.provider(*["s"] * 12, window_size=2, options=HistoryOptions(max_chars_per_refresh=9_000))
     await told(provider)
     await provider.refresher.background.wait_until_idle()
 

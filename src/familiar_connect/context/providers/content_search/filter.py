@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from familiar_connect.context.slots import fence
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
+from familiar_connect.llm.protocols import SideModel
 from familiar_connect.llm.types import Message
 from familiar_connect.memory.index.protocols import RetrievedChunk
 from familiar_connect.memory.store import MemoryStore
@@ -41,7 +41,7 @@ _QUOTES = "`\"'"
 
 async def run(
     *,
-    llm_client: Any,
+    llm_client: SideModel,
     store: MemoryStore,
     request: ContextRequest,
     retrieved: list[RetrievedChunk],
@@ -92,7 +92,7 @@ def _bare(pattern: str) -> str:
     return pattern[:MAX_PATTERN_CHARS]
 
 
-async def _ask(llm_client: Any, prompt: str) -> str:
+async def _ask(llm_client: SideModel, prompt: str) -> str:
     reply = await llm_client.chat([Message(role="user", content=prompt)])
     return str(reply.content or "")
 

@@ -13,6 +13,7 @@ import inspect
 import logging
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, TypeVar
 
@@ -30,10 +31,11 @@ from familiar_connect.context.providers.content_search.unfiltered import (
     has_small_budget,
     with_lore_macros,
 )
-from familiar_connect.context.types import ContextRequest, Contribution, Modality
+from familiar_connect.context.types import NO_DEADLINE, ContextRequest, Contribution, Modality
 from familiar_connect.errors import MemoryStoreError
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import EVERYTHING_ALLOWED, Author, Privacy
+from familiar_connect.llm.protocols import SideModel
 from familiar_connect.memory.index.protocols import RecallScope, Retriever
 from familiar_connect.memory.people import people_path
 from familiar_connect.memory.store import MemoryStore
@@ -62,6 +64,19 @@ SMALL_FILE_TOKENS = 150
 LEAST_FILE_TOKENS = 48
 
 
+@dataclass(frozen=True, kw_only=True)
+class SearchScope:
+    """What of memory is searched for a message."""
+
+    recent_turns: int = DEFAULT_RECENT_TURNS
+    """Turns of the channel that the prompt shows anyway."""
+    exclude_folders: tuple[str, ...] = ()
+    """Folders, each with its slash, that have blocks of their own."""
+    reach: Visibility | None = None
+    """What of one channel's talk may be recalled in another; None: all of it."""
+    privacy: Privacy = EVERYTHING_ALLOWED
+
+
 class ContentSearchProvider:
     """Long-lived: one instance serves every channel of a familiar."""
 
@@ -72,7 +87,7 @@ class ContentSearchProvider:
         self,
         *,
         store: MemoryStore,
-        llm_client: Any,
+        llm_client: SideModel | None,
         history_store: HistoryStore | None = None,
         retriever: Retriever | None = None,
         index_build: Callable[[], Awaitable[None]] | None = None,
@@ -80,13 +95,11 @@ class ContentSearchProvider:
         content_cap_tokens: int | None = None,
         max_tokens_per_file: int = DEFAULT_MAX_TOKENS_PER_FILE,
         recent_author_limit: int = DEFAULT_RECENT_AUTHORS,
-        recent_turns: int = DEFAULT_RECENT_TURNS,
-        exclude_folders: tuple[str, ...] = (),
-        reach: Visibility | None = None,
-        privacy: Privacy = EVERYTHING_ALLOWED,
+        scope: SearchScope | None = None,
     ) -> None:
+        scope = scope or SearchScope()
         self.llm_client = llm_client
-        self.retriever = retriever
+        self._retriever = retriever
         self._store = store
         self._history = history_store
         self._index_build = index_build
@@ -94,10 +107,10 @@ class ContentSearchProvider:
         self._content_cap = content_cap_tokens
         self._max_tokens_per_file = max_tokens_per_file
         self._recent_author_limit = recent_author_limit
-        self._recent_turns = recent_turns
-        self._exclude_folders = exclude_folders
-        self._reach = reach
-        self._privacy = privacy
+        self._recent_turns = scope.recent_turns
+        self._exclude_folders = scope.exclude_folders
+        self._reach = scope.reach
+        self._privacy = scope.privacy
         self._build_started = False
         self._background = BackgroundTasks(self.id)
         self._left_behind: set[asyncio.Task[Any]] = set()
@@ -105,12 +118,12 @@ class ContentSearchProvider:
     async def contribute(self, request: ContextRequest) -> list[Contribution]:
         now = asyncio.get_running_loop().time
         ends = now() + time_usable_s(time_granted_s(request, self.deadline_s))
-        people = await self._floor(request, min(FLOOR_DEADLINE_S, ends - now()))
+        people = await self._floor(request, tier_limit_s(FLOOR_DEADLINE_S, ends - now()))
         self._start_index_build()
         if request.modality is Modality.voice or request.mode is ChannelMode.imitate_voice:
             return people.contributions
         try:
-            hits = await self._retrieve(request, people, min(RETRIEVAL_DEADLINE_S, (ends - now()) / 2))
+            hits = await self._retrieve(request, people, tier_limit_s(RETRIEVAL_DEADLINE_S, (ends - now()) / 2))
             found = await self._choose(request, people, hits, ends - now())
         except Exception as error:  # isolation: whatever came back from the later tiers, the floor stands
             logger.warning("content search fell back to people", extra={"error": type(error).__name__})
@@ -168,10 +181,10 @@ class ContentSearchProvider:
 
     async def _retrieve(self, request: ContextRequest, people: LookupResult, seconds: float) -> list[Hit]:
         """What may bear on the message, best first, without what the prompt holds anyway."""
-        if self.retriever is None or not request.utterance.strip():
+        if self._retriever is None or not request.utterance.strip():
             return []
-        work = self._recall if _recalls(self.retriever) else self._query
-        hits = await self._in_time(work(self.retriever, request, set(people.rel_paths)), seconds, "retrieval") or []
+        work = self._recall if _recalls(self._retriever) else self._query
+        hits = await self._in_time(work(self._retriever, request, set(people.rel_paths)), seconds, "retrieval") or []
         elsewhere = (CHARACTER_FOLDER, *self._not_searched())
         return [with_lore_macros(hit, request) for hit in hits if not (hit.rel_path or "").startswith(elsewhere)]
 
@@ -211,7 +224,7 @@ class ContentSearchProvider:
     ) -> list[Contribution]:
         """What the side model makes of *hits*; without one that can, or in time, the best of them as they are."""
         chosen: list[Contribution] | None = None
-        if self._can_filter(seconds):
+        if self.llm_client is not None and self._can_filter(self.llm_client, seconds):
             if not hits and not await self._holds_more(people, seconds / 4):
                 return []
             but = {"exclude_folders": without} if (without := self._not_searched()) else {}
@@ -229,8 +242,8 @@ class ContentSearchProvider:
         spent = sum(piece.estimated_tokens for piece in people.contributions)
         return best_hits_contribution(hits, max_tokens=content_budget(request) - spent)
 
-    def _can_filter(self, seconds: float) -> bool:
-        return self.llm_client is not None and seconds >= LEAST_FILTER_S and capabilities_of(self.llm_client).side_tasks
+    def _can_filter(self, model: SideModel, seconds: float) -> bool:
+        return seconds >= LEAST_FILTER_S and capabilities_of(model).side_tasks
 
     async def _holds_more(self, people: LookupResult, seconds: float) -> bool:
         """Whether memory holds anything besides the character and what the floor loaded; if unsure, yes."""
@@ -257,7 +270,7 @@ class ContentSearchProvider:
         """
         task = asyncio.get_running_loop().create_task(work, name=f"{self.id}:{tier}")
         try:
-            await asyncio.wait({task}, timeout=max(0.0, seconds))
+            await asyncio.wait({task}, timeout=None if seconds == NO_DEADLINE else max(0.0, seconds))
         finally:
             if not task.done():
                 self._leave_behind(task)
@@ -283,7 +296,14 @@ class ContentSearchProvider:
 
 def time_granted_s(request: ContextRequest, deadline_s: float) -> float:
     """The time this provider really has: its own deadline, or assembly's share of the turn's if that is less."""
+    if request.deadline_s == NO_DEADLINE:
+        return NO_DEADLINE
     return min(deadline_s, request.deadline_s * ASSEMBLY_SHARE) if request.deadline_s > 0 else deadline_s
+
+
+def tier_limit_s(limit: float, left: float) -> float:
+    """How long a tier may take of the time that is *left*; as long as it needs where there is no end to it."""
+    return left if left == NO_DEADLINE else min(limit, left)
 
 
 def time_usable_s(granted: float) -> float:

@@ -10,7 +10,6 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
-from typing import Any
 
 from familiar_connect.chat.types import Turn
 from familiar_connect.chat.window import window_start
@@ -24,6 +23,7 @@ from familiar_connect.context.types import ContextItem, ContextRequest, Contribu
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import HistoryTurn, OtherChannelInfo, SummaryEntry
 from familiar_connect.identity import Privacy, format_turn_for_transcript
+from familiar_connect.llm.protocols import SideModel
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.tokens import estimate_tokens
 
@@ -60,6 +60,18 @@ class _Facts:
     noted: Sequence[Contribution]
 
 
+@dataclass(frozen=True, kw_only=True)
+class HistoryOptions:
+    """How the window moves and is shown, and how much one refresh of a summary reads."""
+
+    display_zone: tzinfo = UTC
+    step: int = 0
+    """Turns that the window's start moves by; 0: it always holds exactly its size."""
+    refresh_every_turns: int = 10
+    max_turns_per_refresh: int = 200
+    max_chars_per_refresh: int = 24_000
+
+
 class HistoryProvider:
     """Long-lived: one instance serves every channel, so that one refresh per watermark can hold."""
 
@@ -70,36 +82,33 @@ class HistoryProvider:
         self,
         *,
         store: HistoryStore,
-        llm_client: Any,
+        llm_client: SideModel,
         window_size: int = DEFAULT_WINDOW_SIZE,
         summary_lag: int | None = None,
         mode: ChannelMode | None = None,
         summary_timeout_s: float = DEFAULT_SUMMARY_TIMEOUT_S,
-        display_zone: tzinfo = UTC,
-        step: int = 0,
-        refresh_every_turns: int = 10,
-        max_turns_per_refresh: int = 200,
-        max_chars_per_refresh: int = 24_000,
+        options: HistoryOptions | None = None,
         privacy: Privacy | None = None,
         elsewhere: CrossChannelNotes | None = None,
     ) -> None:
         if window_size <= 0:
             raise ValueError(f"window_size must be greater than 0, not {window_size}")
+        options = options or HistoryOptions()
         self._store = store
         self._window_size = window_size
         self._lag = window_size if summary_lag is None else summary_lag
         self._mode = mode
-        self._zone = display_zone
-        self._step = step
-        self._refresh_every = refresh_every_turns
+        self._zone = options.display_zone
+        self._step = options.step
+        self._refresh_every = options.refresh_every_turns
         self._private = SummaryPrivacy(store, privacy)
         self._cross_channel = elsewhere
         self.refresher = SummaryRefresher(
             store=store,
             llm_client=llm_client,
             timeout_s=summary_timeout_s,
-            max_turns=max_turns_per_refresh,
-            max_chars=max_chars_per_refresh,
+            max_turns=options.max_turns_per_refresh,
+            max_chars=options.max_chars_per_refresh,
             private=self._private,
         )
 

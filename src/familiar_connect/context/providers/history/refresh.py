@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from typing import Any
 
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.context.generate import capabilities_of
@@ -19,6 +18,7 @@ from familiar_connect.context.providers.history.private_people import SummaryPri
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import HistoryTurn, OtherChannelInfo
 from familiar_connect.identity import format_turn_for_transcript
+from familiar_connect.llm.protocols import SideModel
 from familiar_connect.llm.types import Message
 from familiar_connect.support.aio import BackgroundTasks, SingleFlight, off_loop
 from familiar_connect.support.text import shorten_middle
@@ -43,7 +43,7 @@ class SummaryRefresher:
         self,
         *,
         store: HistoryStore,
-        llm_client: Any,
+        llm_client: SideModel,
         timeout_s: float,
         max_turns: int,
         max_chars: int,

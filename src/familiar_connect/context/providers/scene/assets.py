@@ -32,12 +32,17 @@ class AssetsProvider:
     id = "assets"
     deadline_s = DEADLINE_S
 
-    def __init__(self, *, mode_of: ModeOf | None = None, sticker_tool: str | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        mode_of: ModeOf | None = None,
+        sticker_tool: str | None = None,
+        is_offered: Callable[[ContextRequest], bool] = lambda request: True,
+    ) -> None:
+        """*sticker_tool*: the function that sends a sticker, offered where *is_offered* says so; None: never."""
         self._mode_of = mode_of
-        self.sticker_tool = sticker_tool
-        """The function that sends a sticker, where the familiar has one; None: stickers are not offered."""
-        self.is_offered: Callable[[ContextRequest], bool] = lambda request: True
-        """Whether the model has that function this turn."""
+        self._sticker_tool = sticker_tool
+        self._is_offered = is_offered
 
     async def contribute(self, request: ContextRequest) -> list[Contribution]:
         scene = request.scene
@@ -70,14 +75,14 @@ class AssetsProvider:
     def _stickers(self, request: ContextRequest, scene: Scene) -> list[Contribution]:
         turn = request.turn
         withheld = turn is not None and (turn.flags.disable_all_tools or turn.imitated is not None)
-        toolless = self.sticker_tool is None or withheld or not self.is_offered(request)
+        toolless = self._sticker_tool is None or withheld or not self._is_offered(request)
         shown = distinct_assets(scene.stickers) if request.settings.sticker_usage_enabled and not toolless else []
         if not shown:
             return []
         lines = [
             "# Stickers of this server",
             *(f'"{asset.name}"{asset.label}' for asset in shown),
-            f"To send one, call `{self.sticker_tool}` with its name.",
+            f"To send one, call `{self._sticker_tool}` with its name.",
         ]
         text = with_names("\n".join(lines), char=persona_of(request))
         return [_block(request, text, ItemTag.STICKERS, Priority.STICKERS, "assets:stickers")]

@@ -1,0 +1,92 @@
+"""Facts about a prompt and a reply: whose words, whose names, which blocks at what cost, what was cut."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from familiar_connect.chat.types import Directives
+from familiar_connect.context.generate import Generation
+from familiar_connect.context.messages import items_for_model, message_places
+from familiar_connect.context.types import ContextRequest, Contribution, DroppedNote, PipelineOutput, Prompt
+from familiar_connect.presets.types import PresetFidelity
+from familiar_connect.support.system_notes import strip_note_frame
+from familiar_connect.support.tokens import estimate_tokens
+
+
+def is_sillytavern_exact(request: ContextRequest) -> bool:
+    """Whether nothing but card, preset, persona and chat is to go into the prompt."""
+    return request.preset is not None and request.preset.fidelity is PresetFidelity.sillytavern
+
+
+def collect_directives(found: Iterable[Contribution], request: ContextRequest) -> Directives:
+    """The last words that contributions bring, then the turn's own; a cut block keeps its directive."""
+    total = Directives()
+    for contribution in found:
+        total += contribution.directives
+    total += Directives(uncensor=strip_note_frame(request.settings.operator_directive or "") or None)
+    return total + request.turn.directives if request.turn is not None else total
+
+
+def own_name(request: ContextRequest) -> str:
+    """Whose words are being written, where the turn says so: the one imitated, or an alter."""
+    turn = request.turn
+    return "" if turn is None else turn.imitated.name if turn.imitated is not None else turn.persona
+
+
+def speakers_of(prompt: Prompt, request: ContextRequest) -> set[str]:
+    """Names that others go by in this prompt: the model must not speak for them."""
+    names = {"User"} | {turn.author.label for turn in request.turns_to_answer if turn.author}
+    names |= {item.sender.name for item in prompt.items if item.sender is not None}
+    return names
+
+
+def blocks_of(generation: Generation, output: PipelineOutput) -> list[dict[str, Any]]:
+    """Each item the model was shown, for the trace: where it came from, its message and what it costs; no text."""
+    payers = {contribution.source: contribution.layer.value for contribution in output.budget.kept}
+    shown = items_for_model(generation.prompt.items, generation.capabilities)
+    places = message_places(shown, generation.capabilities, squash=generation.prompt.squash)
+    return [
+        {
+            "source": item.source,
+            "tag": item.tag.value if item.tag else None,
+            "layer": payers.get(item.source, "reserved"),
+            "role": item.role,
+            "message": message,
+            "tokens": estimate_tokens(item.text),
+        }
+        for item, message in zip(shown, places, strict=True)
+    ]
+
+
+def note_facts(note: DroppedNote) -> dict[str, Any]:
+    """A cut, for the trace."""
+    return {
+        "layer": note.layer.value,
+        "source": note.source,
+        "reason": note.reason,
+        "tokens_dropped": note.tokens_dropped,
+        "full": note.full,
+    }
+
+
+def call_facts(generation: Generation, output: PipelineOutput) -> dict[str, Any]:
+    """How a model answered, for the trace: what it was shown, what failed before, and what the call cost."""
+    facts: dict[str, Any] = {"failures": [list(pair) for pair in generation.failures]}
+    facts["tokens_by_block"] = blocks_of(generation, output)
+    facts["dropped"] = [note_facts(n) for n in generation.prompt.dropped if n not in generation.base.dropped]
+    if generation.tool_turns:
+        facts["tools"] = generation.tools_used
+    if (done := generation.completion) is not None:
+        facts |= {
+            "model": done.model,
+            "provider": done.provider,
+            "first_token_s": done.first_token_s,
+            "prompt_tokens": done.usage.prompt_tokens,
+            "cached_tokens": done.usage.cached_tokens,
+            "completion_tokens": done.usage.completion_tokens,
+            "finish_reason": done.finish_reason,
+            "attempts": done.attempts,
+            "timings": done.timings,
+        }
+    return facts

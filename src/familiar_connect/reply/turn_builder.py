@@ -1,0 +1,171 @@
+"""TurnBuilder: an exchange becomes a turn, and the request that is answered; nothing is said or kept here."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, tzinfo
+
+from familiar_connect.channel_config import ChannelConfigStore
+from familiar_connect.chat.annotate.transcripts import TranscriptCache
+from familiar_connect.chat.build import build_turn
+from familiar_connect.chat.scene import Scene, Surroundings
+from familiar_connect.chat.types import SaidMessage, Turn, TurnSettings
+from familiar_connect.config import ChannelConfig
+from familiar_connect.context.generate import capabilities_of
+from familiar_connect.context.types import ContextRequest
+from familiar_connect.conversation.types import Exchange
+from familiar_connect.history.store import HistoryStore
+from familiar_connect.history.stored_messages import StoredWindow
+from familiar_connect.identity import EVERYTHING_ALLOWED, Author, Privacy
+from familiar_connect.llm.model_slots import ModelSlots
+from familiar_connect.reply.request import to_request, with_model_limits
+from familiar_connect.reply.scene_fetch import fetch_scene, scene_for_turn, with_place_settings
+from familiar_connect.reply.turn_inputs import TurnInputs
+from familiar_connect.support.aio import off_loop
+from familiar_connect.support.clock import Clock, SystemClock
+
+UNKNOWN_AUTHOR = Author(platform="history", user_id="unknown", username=None, display_name=None)
+
+
+@dataclass(frozen=True)
+class ChannelSetup:
+    """What a channel's turns are made with: its settings, and the preset and card in force."""
+
+    channel: ChannelConfig
+    inputs: TurnInputs
+
+
+class TurnBuilder:
+    """Makes turns and requests. Whatever they are made of is looked at anew for each."""
+
+    def __init__(
+        self,
+        *,
+        history: HistoryStore,
+        channels: ChannelConfigStore,
+        models: ModelSlots,
+        turn_inputs: Callable[[ChannelConfig], TurnInputs] | None = None,
+        turn_settings: Callable[[ChannelConfig], TurnSettings] | None = None,
+        privacy: Privacy = EVERYTHING_ALLOWED,
+        zone: tzinfo = UTC,
+        clock: Clock | None = None,
+        rng: random.Random | None = None,
+    ) -> None:
+        self._channels = channels
+        self._models = models
+        self._turn_inputs = turn_inputs
+        self._turn_settings = turn_settings or _settings_of
+        self._privacy = privacy
+        self._zone = zone
+        self._clock = clock or SystemClock()
+        self._rng = rng or random.Random()
+        self._stored = StoredWindow(history)
+        self._transcripts = TranscriptCache()
+
+    def channel(self, channel_id: int) -> ChannelConfig:
+        """The channel's settings, within what the reply's model can work through. May read its file."""
+        model = self._models.get("main_prose")
+        return with_model_limits(self._channels.get(channel_id=channel_id), capabilities_of(model))
+
+    async def channel_setup(self, channel_id: int) -> ChannelSetup:
+        """What the channel's next turn is made with. ConfigError: its settings cannot be read."""
+        return await off_loop(self._read_setup, channel_id, None)
+
+    async def build(
+        self, exchange: Exchange, place: Surroundings, setup: ChannelSetup, *, seed: int | None = None
+    ) -> tuple[Turn, ContextRequest]:
+        """What was said and where, as a turn and as the request that is answered."""
+        settings, scene = await asyncio.gather(off_loop(self._turn_settings, setup.channel), fetch_scene(place))
+        scene = with_place_settings(scene, setup.channel.place)
+        turn = await build_turn(
+            exchange,
+            place,
+            settings=settings,
+            privacy=self._privacy,
+            stored=self._stored,
+            scene=scene or Scene(),
+            transcripts=self._transcripts,
+            now=self._clock.now(),
+        )
+        seen = scene_for_turn(turn, scene, self._privacy)
+        return turn, self._request(turn, setup, scene=seen, seed=seed)
+
+    # Requests that nobody answers
+
+    async def preview_request(
+        self, familiar_id: str, channel_id: int, author: Author
+    ) -> tuple[ChannelConfig, ContextRequest]:
+        """The channel and the request of a turn nobody has begun yet: what a model can work ahead of."""
+        setup = await self.channel_setup(channel_id)
+        blank = Turn(
+            familiar_id=familiar_id,
+            channel_id=channel_id,
+            said=(SaidMessage(author=author, text="", timestamp=self._clock.now()),),
+        )
+        return setup.channel, replace(self._request(blank, setup), turn=None)
+
+    async def request_for(
+        self,
+        exchange: Exchange,
+        place: Surroundings,
+        *,
+        seed: int,
+        changed: Callable[[ChannelConfig], ChannelConfig] | None = None,
+    ) -> tuple[ChannelConfig, ContextRequest]:
+        """The channel and the request that an exchange would be answered with; nothing is said or kept."""
+        setup = await off_loop(self._read_setup, exchange.channel_id, changed)
+        _, request = await self.build(exchange, place, setup, seed=seed)
+        return setup.channel, request
+
+    async def request_again(self, request: ContextRequest) -> tuple[ChannelConfig, ContextRequest]:
+        """The request of a past turn as it would be made today: what was said then, with the settings of now."""
+        setup = await self.channel_setup(request.channel_id)
+        blank = SaidMessage(
+            author=request.author or UNKNOWN_AUTHOR, text=request.utterance, timestamp=self._clock.now()
+        )
+        turn = request.turn or Turn(familiar_id=request.familiar_id, channel_id=request.channel_id, said=(blank,))
+        today = to_request(
+            turn,
+            setup.channel,
+            scene=request.scene,
+            preset=setup.inputs.preset,
+            card=setup.inputs.card,
+            persona=setup.inputs.persona,
+            seed=request.seed,
+            now=request.now,
+        )
+        return setup.channel, replace(
+            today,
+            turn=request.turn,
+            author=request.author,
+            utterance=request.utterance,
+            pending_turns=request.pending_turns,
+            before_id=request.before_id,
+            interruption_context=request.interruption_context,
+        )
+
+    def _read_setup(self, channel_id: int, changed: Callable[[ChannelConfig], ChannelConfig] | None) -> ChannelSetup:
+        channel = self.channel(channel_id)
+        channel = changed(channel) if changed is not None else channel
+        return ChannelSetup(channel, self._turn_inputs(channel) if self._turn_inputs is not None else TurnInputs())
+
+    def _request(
+        self, turn: Turn, setup: ChannelSetup, *, scene: Scene | None = None, seed: int | None = None
+    ) -> ContextRequest:
+        return to_request(
+            turn,
+            setup.channel,
+            scene=scene,
+            preset=setup.inputs.preset,
+            card=setup.inputs.card,
+            persona=setup.inputs.persona,
+            seed=self._rng.getrandbits(32) if seed is None else seed,
+            now=self._clock.now().astimezone(self._zone),
+        )
+
+
+def _settings_of(channel: ChannelConfig) -> TurnSettings:
+    return TurnSettings(mode=channel.mode.value)

@@ -1,0 +1,169 @@
+"""build_familiar: one familiar's parts, built in a visible order; each is given what it needs when it is made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+from zoneinfo import ZoneInfo
+
+from familiar_connect.channel_config import ChannelConfigStore
+from familiar_connect.config import ChannelConfig, CharacterConfig
+from familiar_connect.config.folders import FamiliarFolder
+from familiar_connect.context.generation.media_cache import MediaCache
+from familiar_connect.context.pipeline import ContextPipeline
+from familiar_connect.context.protocols import ContextProvider, PostProcessor, PreProcessor
+from familiar_connect.context.providers.character import persona_name
+from familiar_connect.context.types import ContextRequest
+from familiar_connect.conversation.channels import ChannelLabels
+from familiar_connect.conversation.owner import OwnerContact
+from familiar_connect.history.store import HistoryStore
+from familiar_connect.llm.model_slots import ModelSlots
+from familiar_connect.llm.protocols import ChatModel
+from familiar_connect.memory.scheduler import MemoryWriterScheduler
+from familiar_connect.memory.store import MemoryStore
+from familiar_connect.memory.writer import MemoryWriter
+from familiar_connect.reply.protocols import Place
+from familiar_connect.subscriptions import SubscriptionRegistry
+from familiar_connect.support.clock import Clock
+from familiar_connect.support.fetch.client import GuardedFetch
+from familiar_connect.tools.toolbox import Toolbox
+from familiar_connect.wiring.build_context import (
+    PipelineFactory,
+    build_post_processors,
+    build_pre_processors,
+    build_providers,
+    build_reach,
+    render_options,
+)
+from familiar_connect.wiring.build_index import LazyMemoryIndex, build_memory_index
+from familiar_connect.wiring.build_memory import build_memory_scheduler, build_memory_writer
+from familiar_connect.wiring.build_reply import ReplyPath, ReplyPathInputs, build_reply_path
+from familiar_connect.wiring.stores import Stores, build_stores
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FamiliarParts:
+    """Config, stores, models, providers and processors of one familiar."""
+
+    id: str
+    root: Path
+    config: CharacterConfig
+    memory_store: MemoryStore
+    history_store: HistoryStore
+    llm_clients: dict[str, ChatModel]
+    """By slot; an entry may be replaced at run time."""
+    providers: dict[str, ContextProvider]
+    pre_processors: dict[str, PreProcessor]
+    post_processors: dict[str, PostProcessor]
+    subscriptions: SubscriptionRegistry
+    channel_configs: ChannelConfigStore
+    stores: Stores
+    pipelines: PipelineFactory
+    reply_path: ReplyPath
+    labels: ChannelLabels
+    owner: OwnerContact
+    memory_writer: MemoryWriter
+    memory_writer_scheduler: MemoryWriterScheduler
+    index: LazyMemoryIndex
+    """What finds memory again; empty until it was started."""
+    toolbox: Toolbox
+    """What its model may do during a reply."""
+    clock: Clock
+    tts_client: object = None
+    transcriber: object = None
+
+
+Bundle = TypeVar("Bundle", bound=FamiliarParts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AssemblyInputs:
+    """What a familiar is built from, beside its folder and settings."""
+
+    llm_clients: dict[str, ChatModel]
+    clock: Clock
+    tts_client: object = None
+    transcriber: object = None
+    defaults_path: Path | None = None
+    fetches_media: bool = True
+    """Whether pictures and films are fetched for models that see; else they are given their addresses."""
+
+
+def build_familiar(bundle: type[Bundle], root: Path, config: CharacterConfig, inputs: AssemblyInputs) -> Bundle:
+    """The familiar in *root* as a *bundle*; folders and databases that lack are made."""
+    clock, models = inputs.clock, ModelSlots(inputs.llm_clients)
+    stores = build_stores(root, config, clock)
+    labels, owner = ChannelLabels(), OwnerContact()
+    writer = build_memory_writer(root.name, stores, config, models, clock, labels.format_channel_context)
+    scheduler = build_memory_scheduler(root.name, stores, config, writer, clock)
+    index = LazyMemoryIndex(partial(build_memory_index, root.name, stores, config, clock))
+    toolbox = build_toolbox(stores, config, index)
+    pipelines = PipelineFactory(
+        providers=build_providers(stores, config, models, clock, index=index, toolbox=toolbox),
+        pre_processors=build_pre_processors(stores, models),
+        post_processors=build_post_processors(models),
+        modes_root=FamiliarFolder(root).modes,
+        defaults_modes_root=FamiliarFolder(inputs.defaults_path.parent).modes if inputs.defaults_path else None,
+        models=models,
+        options=render_options(config),
+        persona=lambda: persona_name(stores.memory, root.name),
+        media=MediaCache(GuardedFetch()) if inputs.fetches_media else None,
+        toolbox=toolbox,
+    )
+
+    def pipeline_for(channel: ChannelConfig, request: ContextRequest, place: Place) -> ContextPipeline:
+        return pipelines.build(channel, modality=request.modality, place=place)
+
+    return bundle(
+        id=root.name,
+        root=root,
+        config=config,
+        memory_store=stores.memory,
+        history_store=stores.history,
+        llm_clients=inputs.llm_clients,
+        providers=pipelines.providers,
+        pre_processors=pipelines.pre_processors,
+        post_processors=pipelines.post_processors,
+        subscriptions=stores.subscriptions,
+        channel_configs=stores.channels,
+        stores=stores,
+        pipelines=pipelines,
+        reply_path=build_reply_path(
+            ReplyPathInputs(
+                root=root,
+                stores=stores,
+                config=config,
+                models=models,
+                labels=labels,
+                owner=owner,
+                clock=clock,
+                pipeline_for=pipeline_for,
+                notify_turn=scheduler.notify_turn,
+                pause_background=index.pause_while_replying,
+            )
+        ),
+        labels=labels,
+        owner=owner,
+        memory_writer=writer,
+        memory_writer_scheduler=scheduler,
+        index=index,
+        toolbox=toolbox,
+        clock=clock,
+        tts_client=inputs.tts_client,
+        transcriber=inputs.transcriber,
+    )
+
+
+def build_toolbox(stores: Stores, config: CharacterConfig, index: LazyMemoryIndex) -> Toolbox:
+    """What the model may do besides talking, where the owner allows it."""
+    return Toolbox(
+        config.tools,
+        store=stores.memory,
+        privacy=stores.privacy,
+        summaries=stores.short_term,
+        retriever=lambda: index.retriever,
+        reach=build_reach(stores, config),
+        zone=ZoneInfo(config.display_tz),
+    )
