@@ -193,3 +193,20 @@ async def test_a_slot_is_looked_up_when_it_is_used() -> None:
     assert (await slot.chat([Message(role="user", content="?")])).content == "one"
     clients["mood_eval"] = ScriptedModel(["two"])
     assert (await slot.chat([Message(role="user", content="?")])).content == "two"
+
+
+async def test_memory_is_found_once_its_index_is_loaded(tmp_path: Path) -> None:
+    """Until then a search finds nothing, and nothing is assigned to whoever searches."""
+    familiar = load(tmp_path / "wren")
+    try:
+        familiar.memory_store.write_file("topics/kettle.md", "# Kettle\nThe kettle is copper.", source="test")
+        before = await familiar.index.recall("copper kettle")
+        with familiar.index.pause_while_replying():
+            assert familiar.memory_index is None
+        await familiar.update_memory_index(60)
+        after = await familiar.index.recall("copper kettle")
+    finally:
+        await familiar.aclose()
+
+    assert before == []
+    assert [hit.rel_path for hit in after] == ["topics/kettle.md"]

@@ -14,6 +14,7 @@ import json
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 SRC = Path(__file__).resolve().parent.parent / "src" / "familiar_connect"
@@ -60,6 +61,21 @@ IRREGULAR_PARTICIPLES = frozenset(
 NOT_PARTICIPLES = frozenset(
     {"need", "embed", "seed", "feed", "speed", "shed", "bed", "red", "exceed", "proceed", "indeed"}
 )
+
+LIBRARY_DOORS = frozenset(
+    {
+        "cli.py",  # click's context
+        "commands/common.py",  # click's progress bar
+        "llm/embedded/child.py",  # xllamacpp's parameters
+        "memory/index/minilm.py",  # ONNX's session options
+        "observe/ledger.py",  # SQLite's connection
+        "platforms/discord/client.py",  # the Discord library's client, intents and routes
+        "platforms/twitch/account.py",  # the Twitch library's client
+        "support/line_regex.py",  # RE2's options
+        "support/sqlite.py",  # SQLite's connection
+    }
+)
+"""Files that set options of an outside library's objects, which offer no other way."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -143,16 +159,77 @@ def wide_constructors(trees: dict[str, ast.Module]) -> list[str]:
     ]
 
 
+@dataclass(frozen=True)
+class PackageClasses:
+    """The package's own classes: which are records, and which name their attributes."""
+
+    records: frozenset[str]
+    """Dataclasses: values and results that are filled in by whoever made them."""
+    collaborators: frozenset[str]
+    """All other classes."""
+    attributes: dict[str, frozenset[str]]
+    """Attribute → the classes that have it."""
+
+
+def read_classes(trees: dict[str, ast.Module]) -> PackageClasses:
+    """Every class of the package with the attributes it declares or sets on itself."""
+    records: set[str] = set()
+    others: set[str] = set()
+    attributes: dict[str, set[str]] = defaultdict(set)
+    for tree in trees.values():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                is_record = any("dataclass" in ast.unparse(each) for each in node.decorator_list)
+                (records if is_record else others).add(node.name)
+                for name in own_attributes(node):
+                    attributes[name].add(node.name)
+    return PackageClasses(
+        frozenset(records - others),
+        frozenset(others),
+        {name: frozenset(owners) for name, owners in attributes.items()},
+    )
+
+
+def own_attributes(owner: ast.ClassDef) -> set[str]:
+    """Attributes that *owner* declares in its body or sets on itself in a method."""
+    names = {
+        each.target.id for each in owner.body if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)
+    }
+    for node in ast.walk(owner):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and is_self(node.value):
+            names.add(node.attr)
+    return names
+
+
+def is_self(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id in ("self", "cls")
+
+
 def collaborator_assignments(trees: dict[str, ast.Module]) -> list[str]:
-    """Assignments `a.b.c = ...`, and `a.b = ...` where *a* is another object that the function did not make."""
+    """Assignments to an attribute of a collaborator from outside its class.
+
+    An instance of one of our classes is a collaborator unless its class is a dataclass: a record is filled in by
+    whoever made it. An object of an outside library counts too, except in the files of `LIBRARY_DOORS`.
+    """
+    classes = read_classes(trees)
     return [
         f"{path}:{target.lineno} {ast.unparse(target)}"
         for path, tree in trees.items()
-        for function in ast.walk(tree)
-        if isinstance(function, Function)
+        for owner, function in functions_in(tree)
         for target in assigned_attributes(function)
-        if is_foreign(target, function)
+        if is_collaborator(target, function, owner, classes, is_door=path in LIBRARY_DOORS)
     ]
+
+
+def functions_in(tree: ast.Module) -> Iterator[tuple[ast.ClassDef | None, Function]]:
+    """Every function with the class it is a method of; a function inside a method belongs to that class too."""
+    pending: list[tuple[ast.ClassDef | None, ast.AST]] = [(None, tree)]
+    while pending:
+        owner, node = pending.pop()
+        if isinstance(node, Function):
+            yield owner, node
+        inner = node if isinstance(node, ast.ClassDef) else owner
+        pending.extend((inner, child) for child in ast.iter_child_nodes(node))
 
 
 def assigned_attributes(function: Function) -> Iterator[ast.Attribute]:
@@ -162,28 +239,66 @@ def assigned_attributes(function: Function) -> Iterator[ast.Attribute]:
         node = pending.pop()
         if isinstance(node, Function | ast.ClassDef):
             continue
-        if isinstance(node, ast.Assign):
-            yield from (target for target in node.targets if isinstance(target, ast.Attribute))
-        elif isinstance(node, ast.AnnAssign | ast.AugAssign) and isinstance(node.target, ast.Attribute):
-            yield node.target
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node
         pending.extend(ast.iter_child_nodes(node))
 
 
-def is_foreign(target: ast.Attribute, function: Function) -> bool:
-    """Whether the assigned object belongs to somebody else: not made here, and not our own."""
-    if isinstance(target.value, ast.Attribute):
-        return True
-    if not isinstance(target.value, ast.Name) or target.value.id in ("self", "cls"):
+def is_collaborator(
+    target: ast.Attribute, function: Function, owner: ast.ClassDef | None, classes: PackageClasses, *, is_door: bool
+) -> bool:
+    """Whether the object that *target* is set on belongs to somebody else."""
+    if is_self(target.value) or target.attr.startswith("__"):
         return False
-    arguments = {argument.arg for argument in (*function.args.args, *function.args.kwonlyargs)}
-    return target.value.id in arguments or not target.attr.startswith("_") or target.value.id in closed_over(function)
+    found = type_of(target.value, function, owner) or (is_door and type_of(root_of(target), function, owner)) or None
+    if found is None:  # whichever of our classes has such an attribute
+        owners = classes.attributes.get(target.attr, frozenset())
+        return bool(owners & classes.collaborators) if owners else not is_door
+    if found in classes.records or (owner is not None and found == owner.name):
+        return False
+    return found in classes.collaborators or not is_door
 
 
-def closed_over(function: Function) -> set[str]:
-    """Names that *function* reads but does not bind."""
-    bound = {node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    read = {node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
-    return read - bound
+def root_of(target: ast.Attribute) -> ast.expr:
+    """The object that a chain of attributes begins with."""
+    value: ast.expr = target
+    while isinstance(value, ast.Attribute | ast.Subscript):
+        value = value.value
+    return value
+
+
+def type_of(value: ast.expr, function: Function, owner: ast.ClassDef | None) -> str | None:
+    """The class of *value*, by an annotation or the call that made it; None where neither says."""
+    name = ast.unparse(value)
+    for argument in (*function.args.args, *function.args.kwonlyargs):
+        if argument.arg == name and argument.annotation is not None:
+            return class_named(argument.annotation)
+    for scope in (function, owner):
+        for node in ast.walk(scope) if scope is not None else ():
+            if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == name:
+                return class_named(node.annotation)
+            if isinstance(node, ast.Assign) and name in [ast.unparse(each) for each in node.targets]:
+                made = node.value.value if isinstance(node.value, ast.Await) else node.value
+                if isinstance(made, ast.Call) and (class_name := class_named(made.func) or returned(made, owner)):
+                    return class_name
+    return None
+
+
+def returned(call: ast.Call, owner: ast.ClassDef | None) -> str | None:
+    """The class that a call of one of *owner*'s own methods gives, by its annotation."""
+    if owner is None or not isinstance(call.func, ast.Attribute) or not is_self(call.func.value):
+        return None
+    for method in owner.body:
+        if isinstance(method, Function) and method.name == call.func.attr and method.returns is not None:
+            return class_named(method.returns)
+    return None
+
+
+def class_named(node: ast.expr) -> str | None:
+    """The class that an annotation or a call names; None for a name that is no class's."""
+    words = ast.unparse(node).strip("\"'").removesuffix(" | None").split("[")[0].split(".")
+    last = words[-1].lstrip("_")
+    return words[-1] if last[:1].isupper() and last != "Any" else None
 
 
 def any_per_thousand_lines(folder: Path, trees: dict[str, ast.Module]) -> float:

@@ -114,7 +114,7 @@ class _Trial:
                     child.kill_now()
                 seen.set()
 
-        self._stage.server.on_note = look
+        self._stage.server.follow(look)
         try:
             async with asyncio.timeout(SETTLE_S):
                 await seen.wait()
@@ -122,7 +122,7 @@ class _Trial:
         except TimeoutError:
             return False
         finally:
-            self._stage.server.on_note = None
+            self._stage.server.follow(None)
             await child.kill()
         return True
 

@@ -17,6 +17,7 @@ from familiar_connect.errors import ModelError
 from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.llm.types import Capabilities
 from familiar_connect.observe.trace import TraceBuilder
+from familiar_connect.presets.arranger import PresetArranger
 from familiar_connect.presets.types import ActivePreset, CardFields, Preset, PresetFidelity, PresetNode
 from tests.fakes.context import (
     ADA,
@@ -486,9 +487,28 @@ async def test_as_sillytavern_only_character_and_history_are_asked() -> None:
 async def test_each_is_asked_once_whether_a_preset_lays_out_the_prompt_or_not() -> None:
     """A1, A3: the preset fetches nothing."""
     provider = FixedProvider(a_piece("found", tag=ItemTag.FOUND))
-    pipeline = ContextPipeline([provider], budget_by_layer=PLENTY)
+    pipeline = ContextPipeline([provider], budget_by_layer=PLENTY, arranger=PresetArranger())
 
     prompt = await pipeline.build_prompt(in_preset(PresetFidelity.with_memory))
 
     assert len(provider.asked) == 1
     assert [item.text for item in prompt.items][1:3] == ["From the preset.", "found"]
+
+
+async def test_a_preview_waits_for_every_provider() -> None:
+    """However slow it is, so that the same request gives the same prompt."""
+
+    class Late(FixedProvider):
+        async def contribute(self, request: ContextRequest) -> list[Contribution]:
+            for _ in range(20):
+                await asyncio.sleep(0)
+            return await super().contribute(request)
+
+    provider = Late(a_piece("late"), deadline_s=0.0)
+    pipeline = ContextPipeline([provider], model=ScriptedModel(), budget_by_layer=PLENTY)
+    reply, _ = await pipeline.preview(a_request(deadline_s=0.001))
+    hurried = await pipeline.assemble(a_request(deadline_s=0.001), PLENTY)
+
+    assert [outcome.status for outcome in reply.output.outcomes] == ["ok"]
+    assert "late" in reply.messages[0].content
+    assert [outcome.status for outcome in hurried.outcomes] == ["timeout"]

@@ -152,7 +152,9 @@ async def test_the_monitor_knows_the_familiar_by_name_folder_and_card(tmp_path: 
         monitor = familiar.monitor
         assert (monitor.familiar_name, monitor.aliases) == (familiar.name, ["Sparky", "ember"])
         assert "fire spirit" in monitor.character_card
-        assert familiar.memory_writer.channel_context_lookup == monitor.format_channel_context
+        monitor.register_channel_name(5, "lounge")
+        assert familiar.memory_writer.channel_context_lookup is not None
+        assert familiar.memory_writer.channel_context_lookup(5) == monitor.format_channel_context(5) != "5"
     finally:
         await familiar.aclose()
 

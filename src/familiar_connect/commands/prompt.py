@@ -111,7 +111,7 @@ async def preview_prompt(
     ):
         name = await off_loop(_preset_name, familiar.root, wish.preset)
 
-        def changed(channel: ChannelConfig) -> ChannelConfig:
+        def with_wishes(channel: ChannelConfig) -> ChannelConfig:
             channel = replace(channel, preset=name) if wish.preset is not None else channel
             return replace(channel, preset_fidelity=wish.fidelity) if wish.fidelity else channel
 
@@ -120,7 +120,7 @@ async def preview_prompt(
         exchange = transcript.exchange(familiar.id)
         _check_alter(exchange.asked.alter, [alter.name for alter in familiar.config.alters])
         channel, request = await familiar.reply_path.turns.request_for(
-            exchange, transcript, seed=wish.seed, changed=changed
+            exchange, transcript, seed=wish.seed, changed=with_wishes
         )
         pipeline = await off_loop(familiar.build_pipeline, channel, modality=request.modality)
         reply, parts = await pipeline.preview(request)

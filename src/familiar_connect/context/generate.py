@@ -26,6 +26,7 @@ from familiar_connect.context.types import Prompt
 from familiar_connect.errors import ModelError, PromptTooLongError
 from familiar_connect.llm.protocols import ChatModel
 from familiar_connect.llm.types import Capabilities, Completion, ImagePart, Message, TextPart, VideoPart
+from familiar_connect.support.text import last_sentence_end
 
 logger = logging.getLogger(__name__)
 
@@ -121,6 +122,10 @@ class Generation:
                 yield CUT_SHORT
         finally:
             self.completion = rounds.completion
+
+    def cut_at_sentence(self) -> None:
+        """Leave off what was begun after the last whole sentence: there is no time for the rest."""
+        self.text = last_sentence_end(self.text)
 
     async def prepare(self) -> None:
         """Make `prompt` and `messages` for the first model, and ask nobody."""

@@ -58,7 +58,6 @@ from familiar_connect.observe.trace import TraceBuilder
 from familiar_connect.presets.arranger import NativeArranger
 from familiar_connect.presets.macro_context import expand_authored
 from familiar_connect.support.aio import off_loop
-from familiar_connect.support.text import last_sentence_end
 
 __all__ = ["ContextPipeline", "LiveReply", "PipelineOutput", "PipelineReply", "ProviderOutcome", "TurnDeadlineError"]
 
@@ -286,7 +285,7 @@ class ContextPipeline:
                 raise
             if not generation.text.strip():
                 raise TurnDeadlineError("the model said nothing within the turn's deadline") from None
-            generation.text = last_sentence_end(generation.text)
+            generation.cut_at_sentence()
             logger.warning("reply cut at the deadline", extra={"characters": len(generation.text)})
         finally:
             await pieces.aclose()

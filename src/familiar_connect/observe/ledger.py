@@ -180,12 +180,12 @@ class SQLiteCollector:
         return self._read(query, [])
 
     def _read(self, query: Callable[[sqlite3.Connection], T], otherwise: T) -> T:
-        def opened() -> T:
+        def read() -> T:
             with self._open_to_read() as db:
                 return query(db)
 
         with self._lock:
-            return self._guarded(opened, otherwise) if self._path.exists() else otherwise
+            return self._guarded(read, otherwise) if self._path.exists() else otherwise
 
     def _write(self) -> bool:
         self._path.parent.mkdir(parents=True, exist_ok=True)

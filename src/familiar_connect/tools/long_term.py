@@ -160,12 +160,12 @@ class LongTermMemoryTools:
     async def _write_locked(self, work: Callable[..., tuple[Outcome, MemoryChange | None]], *given: Any) -> Outcome:
         """Run *work* in a thread, nobody else writing meanwhile, to its end even if the reply is given up."""
 
-        def written() -> tuple[Outcome, MemoryChange | None]:
+        def write() -> tuple[Outcome, MemoryChange | None]:
             with self._lock:
                 return work(*given)
 
         try:
-            outcome, change = await run_to_end(off_loop(written))
+            outcome, change = await run_to_end(off_loop(write))
         except MemoryStoreSizeLimitError:
             raise Refusal(Status.limit, "no more can be kept there; update or forget something first") from None
         except MemoryStoreError as error:

@@ -129,8 +129,8 @@ def guard_events(client: Any, after: dict[str, Callable[[dict[str, Any]], None]]
     """
     parsers: dict[str, Callable[[Any], Any]] = client._connection.parsers
 
-    def guarded(event: str, parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        def parsed(data: Any) -> None:
+    def guard(event: str, parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def parse_safely(data: Any) -> None:
             try:
                 parse(data)
                 if event in after:
@@ -141,6 +141,6 @@ def guard_events(client: Any, after: dict[str, Callable[[dict[str, Any]], None]]
                 )
                 logger.debug("why a discord event could not be read", exc_info=error)
 
-        return parsed
+        return parse_safely
 
-    client._connection.parsers = {event: guarded(event, parse) for event, parse in parsers.items()}
+    client._connection.parsers = {event: guard(event, parse) for event, parse in parsers.items()}

@@ -94,10 +94,10 @@ class TwitchPlatform:
     # Setting up
 
     async def _open(self, credentials: Credentials) -> TwitchAccount:
-        async def renewed(token: str, refresh_token: str) -> None:
+        async def on_renewal(token: str, refresh_token: str) -> None:
             await off_loop(self._keep, credentials, token, refresh_token)
 
-        return await open_account(credentials, self._addresses, renewed)
+        return await open_account(credentials, self._addresses, on_renewal)
 
     def _check_may_chat(self, speaker: TwitchAccount) -> None:
         lacking = [scope for scope in CHAT_SCOPES if scope not in speaker.scopes]

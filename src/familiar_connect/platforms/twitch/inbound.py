@@ -68,7 +68,7 @@ def event_message(event: TwitchEvent, *, channel_id: int, message_id: str | None
         platform=PLATFORM,
         channel_id=channel_id,
         author=event.viewer or ANONYMOUS,
-        text=event.prefixed_text,
+        text=event.text_with_prefix,
         timestamp=event.timestamp,
         message_id=message_id,
         wants_answer=event.priority == "immediate",

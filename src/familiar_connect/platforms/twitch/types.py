@@ -41,13 +41,13 @@ class TwitchEvent:
     viewer: Author | None = None
 
     @property
-    def prefixed_text(self) -> str:
+    def text_with_prefix(self) -> str:
         """The words as the familiar hears them."""
         return f"[{NOBODY_NAMED}] {self.text}"
 
     def to_message(self) -> Message:
         name = self.viewer.openai_name if self.viewer is not None else None
-        return Message(role="user", content=self.prefixed_text, name=name or NOBODY_NAMED)
+        return Message(role="user", content=self.text_with_prefix, name=name or NOBODY_NAMED)
 
 
 @dataclass(frozen=True)

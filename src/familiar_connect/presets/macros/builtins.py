@@ -85,13 +85,13 @@ def _value(name: str, of: Callable[[MacroContext], str]) -> Macro:
 def _card(name: str, of: Callable[[MacroContext], str]) -> Macro:
     """A text of the card; a caller wants to know when it came out non-empty."""
 
-    def told(run: Evaluation, called: Invocation) -> str:
+    def card_text(run: Evaluation, called: Invocation) -> str:
         value = of(run.ctx) if run.ctx.card else ""
         if value:
             run.content_macros[name] = None
         return value
 
-    return Macro(name, told)
+    return Macro(name, card_text)
 
 
 def _or_empty(name: str, of: Callable[[MacroContext], str]) -> Macro:

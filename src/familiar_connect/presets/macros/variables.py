@@ -247,7 +247,7 @@ def _handlers(scope: str) -> dict[str, Macro]:
     def macro(name: str, run: MacroHandler, count: int) -> tuple[str, Macro]:
         return name, Macro(name, run, least=count, most=count)
 
-    def named(handler: MacroHandler) -> MacroHandler:
+    def needs_name(handler: MacroHandler) -> MacroHandler:
         """What changes a variable needs its name."""
         return lambda run, called: handler(run, called) if called.args[0] else None
 
@@ -272,16 +272,16 @@ def _handlers(scope: str) -> dict[str, Macro]:
 
     return dict(
         (
-            macro(f"set{word}", named(set_), 2),
-            macro(f"add{word}", named(add_), 2),
-            macro(f"inc{word}", named(lambda run, called: step(run, scope, called.args[0], 1)), 1),
-            macro(f"dec{word}", named(lambda run, called: step(run, scope, called.args[0], -1)), 1),
+            macro(f"set{word}", needs_name(set_), 2),
+            macro(f"add{word}", needs_name(add_), 2),
+            macro(f"inc{word}", needs_name(lambda run, called: step(run, scope, called.args[0], 1)), 1),
+            macro(f"dec{word}", needs_name(lambda run, called: step(run, scope, called.args[0], -1)), 1),
             macro(f"get{word}", lambda run, called: read(run, scope, called.args[0]), 1),
             macro(f"has{word}", exists, 1),
             macro(f"{word}exists", exists, 1),
             macro(f"delete{word}", delete, 1),
             macro(f"flush{word}", delete, 1),
-            macro(f"set{word}key", named(set_key), 3),
+            macro(f"set{word}key", needs_name(set_key), 3),
             macro(f"get{word}key", lambda run, called: read_key(run, scope, *called.args), 2),
         )
     )

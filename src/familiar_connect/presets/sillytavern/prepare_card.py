@@ -49,9 +49,9 @@ def prepare_card(inputs: SillyTavernInputs) -> PreparedCard:
     chat = inputs.chat
     if inputs.kind == "regenerate" and chat and not chat[-1].is_user:
         chat = chat[:-1]
+    greeting = MacroReader(_context(inputs, card, chat))
+    chat = tuple(replace(line, text=greeting.read(line.text)) if line.is_first else line for line in chat)
     reader = MacroReader(_context(inputs, card, chat))
-    chat = tuple(replace(line, text=reader.read(line.text)) if line.is_first else line for line in chat)
-    reader.context = _context(inputs, card, chat)
 
     def field(text: str) -> str:
         return reader.read(js_trim(text)).replace("\r", "")
@@ -67,12 +67,8 @@ def prepare_card(inputs: SillyTavernInputs) -> PreparedCard:
         post_history_instructions=field(card.post_history_instructions) if inputs.prefers_card_last_words else "",
         depth_prompt=field(card.depth_prompt),
     )
-    reader.context = replace(
-        _context(inputs, resolved, chat),
-        mes_example=card.mes_example,
-        persona=persona,
-    )
-    return PreparedCard(reader, resolved, chat)
+    context = replace(_context(inputs, resolved, chat), mes_example=card.mes_example, persona=persona)
+    return PreparedCard(MacroReader(context), resolved, chat)
 
 
 def _context(inputs: SillyTavernInputs, card: CardFields, chat: tuple[ChatLine, ...]) -> MacroContext:

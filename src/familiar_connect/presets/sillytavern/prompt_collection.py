@@ -136,11 +136,11 @@ def _fillings(inputs: SillyTavernInputs, opening: PreparedCard) -> list[Collecte
     """What the markers stand for and what stands outside the order, formats and nudges read once already."""
     settings, card, read = inputs.settings, opening.card, opening.reader.read
 
-    def formatted(text: str, template: str) -> str:
+    def format_text(text: str, template: str) -> str:
         return read(template) if text and template else text
 
-    scenario = formatted(card.scenario, settings.scenario_format)
-    personality = formatted(card.personality, settings.personality_format)
+    scenario = format_text(card.scenario, settings.scenario_format)
+    personality = format_text(card.personality, settings.personality_format)
     nudge = read(settings.group_nudge_prompt)
     impersonation = read(settings.impersonation_prompt)
     texts = (

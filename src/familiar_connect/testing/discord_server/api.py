@@ -78,7 +78,7 @@ class Api:
     ) -> Callable[[web.Request], Awaitable[web.Response]]:
         """*handle*, behind the token and whatever is meant to go wrong."""
 
-        async def handled(request: web.Request) -> web.Response:
+        async def handle_guarded(request: web.Request) -> web.Response:
             path = unquote(request.path)
             fault = await self._faults.take(request.method, path)
             if fault is not None and fault.status is not None and not fault.after_effect:
@@ -93,7 +93,7 @@ class Api:
                 return answer(fault.body, fault.status, fault.headers)
             return done
 
-        return handled
+        return handle_guarded
 
     # Who we are and where to go
 

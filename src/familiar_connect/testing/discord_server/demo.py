@@ -78,8 +78,9 @@ class _Stage:
         world.bot.display_name = familiar.name
         guild = world.guild("The Burrow", id=SERVER_ID, description="A place to try things out")
         self._room: Room = world.room(guild, "general", id=CHANNEL_ID, topic="Whatever comes to mind")
-        self._you = world.owner = world.person(YOU, "You")
-        server.on_note = self._show
+        self._you = world.person(YOU, "You")
+        world.set_owner(self._you)
+        server.follow(self._show)
 
     async def talk(self, reader: LineReader) -> None:
         name = printable(self._familiar.name)

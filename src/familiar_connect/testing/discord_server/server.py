@@ -49,8 +49,7 @@ class DiscordServer:
         self.world = World()
         self.faults = Faults()
         self.notes: list[Note] = []
-        self.on_note: Callable[[Note], None] | None = None
-        """Told of everything the client does, as it happens."""
+        self._on_note: Callable[[Note], None] | None = None
         self._news = asyncio.Condition()
         self.gateway = Gateway(self.world, token=token, url=lambda: self.gateway_url, noted=self._note)
         self.api = Api(
@@ -58,6 +57,10 @@ class DiscordServer:
         )
         self._runner: web.AppRunner | None = None
         self._telling: set[asyncio.Task[None]] = set()
+
+    def follow(self, on_note: Callable[[Note], None] | None) -> None:
+        """Tell *on_note* of everything the client does from now on, as it happens; None: nobody."""
+        self._on_note = on_note
 
     @property
     def api_url(self) -> str:
@@ -90,8 +93,8 @@ class DiscordServer:
 
     def _note(self, what: str, facts: Payload) -> None:
         self.notes.append(Note(what, facts))
-        if self.on_note is not None:
-            self.on_note(self.notes[-1])
+        if self._on_note is not None:
+            self._on_note(self.notes[-1])
         if len(self.notes) > MAX_NOTES:
             del self.notes[: MAX_NOTES // 2]
         telling = asyncio.get_running_loop().create_task(self._tell_news(), name="news")

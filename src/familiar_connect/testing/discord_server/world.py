@@ -174,6 +174,10 @@ class World:
         self.guilds: dict[int, Guild] = {}
         self.direct: dict[int, Room] = {}
 
+    def set_owner(self, person: FakePerson) -> None:
+        """The bot belongs to *person*."""
+        self.owner = person
+
     def new_id(self) -> int:
         now_ms = int(datetime.now(UTC).timestamp() * 1000)
         self._last_id = max(self._last_id + 1, (now_ms - DISCORD_EPOCH_MS) << 22)

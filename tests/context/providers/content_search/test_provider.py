@@ -12,12 +12,13 @@ import pytest
 
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.context.protocols import ContextProvider
+from familiar_connect.context.providers.content_search import provider as provider_module
 from familiar_connect.context.providers.content_search.provider import (
     ContentSearchProvider,
     SearchScope,
     time_granted_s,
 )
-from familiar_connect.context.types import Modality, PendingTurn
+from familiar_connect.context.types import NO_DEADLINE, Modality, PendingTurn
 from familiar_connect.errors import ModelError
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import EVERYTHING_ALLOWED, FixedPrivacy, PrivacyLevel
@@ -336,3 +337,16 @@ async def test_notes_on_those_who_want_none_shown_are_in_no_tier(tmp_path: Path)
     assert "geese" not in "".join(piece.text for piece in given)
     assert "afraid of geese" not in asked
     assert "keeps bees" not in asked
+
+
+async def test_without_a_deadline_every_tier_has_the_time_it_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when a prompt is only looked at."""
+    monkeypatch.setattr(provider_module, "FLOOR_DEADLINE_S", 0.0)
+    monkeypatch.setattr(provider_module, "RETRIEVAL_DEADLINE_S", 0.0)
+    provider = a_provider(tmp_path, llm_client=None)
+    patient = await provider.contribute(a_question(deadline_s=NO_DEADLINE))
+    await provider.aclose()
+
+    assert [piece.source for piece in patient] == [PEOPLE, FOUND]
