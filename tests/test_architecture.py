@@ -14,9 +14,10 @@ PACKAGE = "familiar_connect"
 MAX_LINES, MAX_FILES, MAX_FUNCTION = 500, 20, 80
 """A guide, not a wall: what is larger for a reason stands in `LARGE`, with the reason."""
 LARGE: dict[str, str] = {}
-MAX_ANY = 11.8
+MAX_ANY = 11.4
 """`Any` for a thousand lines, where it stands; the aim is 6."""
 IN_TWO_ROOMS = {"run": "a promised name in the filter of content search, and the name of a command"}
+PARTICIPLE_NOUNS = {"hidden_channel": "names an audience, beside whole_server"}
 WIDE = {"ConversationMonitor": "eleven parameters are promised; the rest is one group"}
 
 # Top to bottom. A module imports from its own room or from a line below, never sideways or up.
@@ -218,8 +219,10 @@ def test_a_public_name_means_one_thing() -> None:
 
 
 def test_functions_are_named_by_verbs() -> None:
-    """None opens with a participle."""
-    assert structure.participle_functions(STRUCTURE) == []
+    """None opens with a participle; an exception gives its reason."""
+    names = {entry.split()[1] for entry in structure.participle_functions(STRUCTURE)}
+
+    assert names == set(PARTICIPLE_NOUNS)
 
 
 def test_constructors_take_at_most_ten_parameters() -> None:

@@ -84,7 +84,7 @@ def scene_of(channel: Any, *, me: Any, speakers: Iterable[Author]) -> Scene:
         ),
         stickers=stickers_of(guild.stickers[:MAX_STICKERS]),
         private_channel_ids=_private(guild),
-        is_hidden=is_hidden(channel),
+        is_hidden=is_channel_hidden(channel),
         me=us,
         own_name=own.display_name if own is not None else None,
     )
@@ -104,15 +104,15 @@ def _channels(guild: Any) -> tuple[ChannelRef, ...]:
 
 def _private(guild: Any) -> frozenset[int]:
     """Channels that not everyone on the server can see."""
-    return frozenset(each.id for each in guild.channels[:MAX_CHANNELS] if is_hidden(each))
+    return frozenset(each.id for each in guild.channels[:MAX_CHANNELS] if is_channel_hidden(each))
 
 
-def is_hidden(channel: Any) -> bool:
+def is_channel_hidden(channel: Any) -> bool:
     """Whether some people of the server cannot see *channel*. What the library cannot tell counts as hidden."""
     if getattr(channel.type, "name", "") == "private_thread":
         return True
     if _kind(channel) is ChannelKind.thread:
-        return channel.parent is None or is_hidden(channel.parent)
+        return channel.parent is None or is_channel_hidden(channel.parent)
     return not channel.permissions_for(channel.guild.default_role).view_channel
 
 
@@ -129,7 +129,7 @@ def with_readers(scene: Scene, channel: Any, guilds: Iterable[Any]) -> Scene:
         each.id
         for guild, members in shared
         for each in (*guild.channels[:MAX_CHANNELS], *guild.threads[:MAX_CHANNELS])
-        if is_hidden(each) and all(_can_read(each, member) for member in members)
+        if is_channel_hidden(each) and all(_can_read(each, member) for member in members)
     }
     return replace(
         scene,
