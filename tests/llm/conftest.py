@@ -33,7 +33,9 @@ async def client_of(waits: Waits) -> AsyncIterator[Callable[..., LLMClient]]:
     def make(server: ModelServer | str, **settings: Any) -> LLMClient:
         base_url = server if isinstance(server, str) else server.base_url
         retry = RetryPolicy(sleep=settings.pop("sleep", waits), rng=random.Random(1))
-        limits = CallLimits(timeout_s=settings.pop("timeout_s", None))
+        limits = CallLimits(
+            timeout_s=settings.pop("timeout_s", None), reply_timeout_s=settings.pop("reply_timeout_s", None)
+        )
         given = {"api_key": "sk-secret-key-123", "model": "test-model", "retry": retry, "limits": limits}
         client = LLMClient(base_url=base_url, **{**given, **settings})
         made.append(client)

@@ -129,6 +129,12 @@ class LLMSlotConfig:
         "Longest silence of the server, seconds. None: the client's own.",
         example="60.0",
     )
+    reply_timeout_s: float | None = setting(
+        None,
+        number_rule(above=0),
+        "Longest a whole reply may take, further tries included, seconds. None: 600.",
+        example="600.0",
+    )
 
     @property
     def is_embedded(self) -> bool:

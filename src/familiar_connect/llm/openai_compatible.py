@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 DEFAULT_TIMEOUT_S = 60.0
 """Longest silence: before the first byte, and between two pieces of a stream."""
+DEFAULT_REPLY_TIMEOUT_S = 600.0
+"""Longest reply from asking to its last word, further tries included."""
 
 logger = logging.getLogger(__name__)
 
@@ -53,6 +55,8 @@ class CallLimits:
     max_output_tokens: int | None = None
     timeout_s: float | None = None
     """Longest silence: before the first byte, and between two pieces of a stream."""
+    reply_timeout_s: float | None = None
+    """Longest reply from asking to its last word, further tries included."""
 
 
 class LLMClient:
@@ -79,6 +83,8 @@ class LLMClient:
         self.temperature = temperature
         self.max_output_tokens = limits.max_output_tokens
         self.timeout_s = DEFAULT_TIMEOUT_S if limits.timeout_s is None else limits.timeout_s
+        given_s = limits.reply_timeout_s
+        self.reply_timeout_s = DEFAULT_REPLY_TIMEOUT_S if given_s is None else given_s
         self.key_name = key_name
         self.fallbacks = fallbacks
         self.is_main = is_main
@@ -182,10 +188,11 @@ class LLMClient:
         completion = self._new_completion()
         payload = self._request(messages, stop, max_tokens)
         began = time.monotonic()
+        ends_at = asyncio.get_running_loop().time() + self.reply_timeout_s
         try:
             while True:
                 try:
-                    async with request_semaphore().reserve(main=self.is_main):
+                    async with request_semaphore().reserve(main=self.is_main), self._ending_at(ends_at):
                         await self._ask_whole(completion, messages, payload)
                     return completion
                 except ModelError as error:
@@ -234,6 +241,7 @@ class LLMClient:
     ) -> AsyncGenerator[str, None]:
         payload = {**payload, "stream": True, "stream_options": {"include_usage": True}}
         began = time.monotonic()
+        ends_at = asyncio.get_running_loop().time() + self.reply_timeout_s
         try:
             while True:
                 try:
@@ -241,7 +249,11 @@ class LLMClient:
                         request_semaphore().reserve(main=self.is_main),
                         aclosing(self._ask_in_pieces(completion, messages, payload)) as pieces,
                     ):
-                        async for piece in pieces:
+                        while True:
+                            async with self._ending_at(ends_at):
+                                piece = await anext(pieces, None)
+                            if piece is None:
+                                break
                             if completion.first_token_s is None:
                                 completion.first_token_s = time.monotonic() - began
                             completion.text += piece
@@ -253,6 +265,18 @@ class LLMClient:
                     await self._wait_or_raise(error, completion)
         finally:
             self._end(completion, began)
+
+    @asynccontextmanager
+    async def _ending_at(self, moment: float) -> AsyncIterator[None]:
+        """Break off what goes on at *moment* of the loop's clock, and say which limit that was."""
+        try:
+            async with asyncio.timeout_at(moment):
+                yield
+        except TimeoutError as error:
+            raise ModelError(
+                f"{self.model!r} took longer than {self.reply_timeout_s:g} s for one reply: "
+                "raise `reply_timeout_s` under [llm], or lower `max_output_tokens`."
+            ) from error
 
     async def _ask_in_pieces(
         self, completion: Completion, messages: Sequence[Message], payload: dict[str, Any]
@@ -281,6 +305,8 @@ class LLMClient:
             if text := halves.close():
                 yield text
             if not events.done and completion.finish_reason is None:
+                if events.is_something_else:
+                    raise ModelError(_no_completion(endpoint))
                 raise ModelError(f"{endpoint.safe_url} ended the reply before it was finished.", retryable=True)
             completion.tool_calls = calls.calls
 
@@ -364,19 +390,22 @@ def _encoded(payload: dict[str, Any]) -> bytes:
     return json.dumps(payload, ensure_ascii=False).encode("utf-8", "replace")
 
 
+def _no_completion(endpoint: Endpoint) -> str:
+    return f"{endpoint.safe_url} answered with something that is no chat completion: check `base_url`."
+
+
 def _read_whole(completion: Completion, endpoint: Endpoint, body: bytes, messages: Sequence[Message]) -> str:
     """The text of an unstreamed answer; its facts go into *completion*."""
     answer = sse.parse_json_object(body)
     if answer is None:
-        raise ModelError(f"{endpoint.safe_url} answered with something that is no chat completion: check `base_url`.")
+        raise ModelError(_no_completion(endpoint))
     choice = sse.first_choice(answer)
     if choice is None:
         if answer.get("error"):
             raise error_of_object(endpoint, answer["error"], messages)
         raise NoChoicesError(f"{endpoint.safe_url} answered with no choices for {completion.model!r}.")
     sse.copy_metadata(completion, answer)
-    reason = choice.get("finish_reason")
-    completion.finish_reason = reason if isinstance(reason, str) else None
+    completion.finish_reason = sse.short_text(choice.get("finish_reason"), sse.MAX_REASON_CHARS)
     calls = ToolCallReader()
     calls.feed(choice.get("message"))
     completion.tool_calls = calls.calls

@@ -152,7 +152,9 @@ def error_of_object(endpoint: Endpoint, error: Any, said: Sequence[Message] = ()
 
 def error_of_transport(endpoint: Endpoint, error: Exception) -> ModelError:
     """The error a failed connection stands for."""
-    import httpx2  # loaded already by the call that failed
+    import ssl  # both loaded already by the call that failed
+
+    import httpx2
 
     where = endpoint.safe_url
     causes = _causes(error)
@@ -166,6 +168,15 @@ def error_of_transport(endpoint: Endpoint, error: Exception) -> ModelError:
         return ModelSetupError(
             f"The address {where} cannot be found: check `base_url` and whether this machine is online."
         )
+    untrusted = next((cause for cause in causes if isinstance(cause, ssl.SSLCertVerificationError)), None)
+    if untrusted is not None:
+        fault = str(getattr(untrusted, "verify_message", "") or "not valid")[:MAX_DETAIL_CHARS]
+        return ModelSetupError(
+            f"The certificate of {where} cannot be trusted ({fault}): mend it there, or name the certificate that "
+            "signed it in the variable SSL_CERT_FILE."
+        )
+    if any(isinstance(cause, ssl.SSLError) for cause in causes):
+        return ModelSetupError(f"{where} does not speak https as it should: check whether `base_url` wants http://.")
     if isinstance(error, httpx2.TimeoutException | TimeoutError):
         return ModelError(f"{where} was silent for too long ({endpoint.model!r}).", retryable=True)
     return ModelError(f"The connection to {where} broke off ({type(error).__name__}).", retryable=True)

@@ -76,7 +76,11 @@ class _ClientMaker:
 
     def _client(self, slot: str, config: LLMSlotConfig, model: str, fallbacks: tuple[LLMClient, ...]) -> LLMClient:
         is_main = slot == MAIN_SLOT
-        limits = CallLimits(max_output_tokens=config.max_output_tokens, timeout_s=config.timeout_s)
+        limits = CallLimits(
+            max_output_tokens=config.max_output_tokens,
+            timeout_s=config.timeout_s,
+            reply_timeout_s=config.reply_timeout_s,
+        )
         if model == EMBEDDED_MODEL:
             # A temperature nobody chose is meant for larger models; the embedded one has its own.
             chosen = config.temperature != SLOT_TEMPERATURES[slot]

@@ -1,6 +1,6 @@
 """The wire form of a chat completion: server-sent events in, plain values out.
 
-Every quantity a server decides is bounded: a line, the lines that make no sense, the whole answer.
+Every quantity a server decides is bounded: a line, the lines that make no sense, each field, the whole answer.
 Bytes are cut at line ends before they are decoded, so a character split over chunks stays whole.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from familiar_connect.errors import ModelError
@@ -16,8 +17,12 @@ from familiar_connect.llm.types import Completion, Usage
 
 MAX_LINE_BYTES = 1 << 20
 MAX_BODY_BYTES = 16 << 20
-MAX_ERROR_BYTES = 1 << 20
+MAX_ERROR_BYTES = 64 << 10
 MAX_REPLY_CHARS = 200_000
+MAX_REASON_CHARS = 64
+MAX_PROVIDER_CHARS = 100
+MAX_TIMINGS = 64
+MAX_TIMING_NAME_CHARS = 64
 MAX_GARBAGE_LINES = 16
 _FIELDS = (b"event:", b"id:", b"retry:", b":")
 DONE = "[DONE]"
@@ -33,6 +38,12 @@ class EventReader:
         self._rest = bytearray()
         self._bytes = 0
         self._garbage = 0
+        self._events = 0
+
+    @property
+    def is_something_else(self) -> bool:
+        """Whether there were lines, and none of them an event: a web page, say."""
+        return self._garbage > 0 and self._events == 0
 
     def feed(self, chunk: bytes) -> Iterator[dict[str, Any]]:
         """The events *chunk* completes."""
@@ -70,6 +81,7 @@ class EventReader:
         except (ValueError, RecursionError):
             event = None
         if isinstance(event, dict):
+            self._events += 1
             yield event
         else:
             self._count_garbage()
@@ -126,7 +138,7 @@ def read_delta(event: Mapping[str, Any]) -> Delta:
     part = choice.get("delta")
     if not isinstance(part, Mapping):
         part = choice.get("message")
-    return Delta(text_of(part), _string(choice.get("finish_reason")), part)
+    return Delta(text_of(part), short_text(choice.get("finish_reason"), MAX_REASON_CHARS), part)
 
 
 def first_choice(answer: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -155,12 +167,11 @@ def copy_metadata(completion: Completion, answer: Mapping[str, Any]) -> None:
             completion_tokens=_count(usage.get("completion_tokens")),
             cached_tokens=_count(cached if cached is not None else usage.get("prompt_cache_hit_tokens")),
         )
-    provider = _string(answer.get("provider"))
-    if provider:
-        completion.provider = provider
+    completion.provider = short_text(answer.get("provider"), MAX_PROVIDER_CHARS) or completion.provider
     timings = answer.get("timings")
     if isinstance(timings, Mapping):
-        completion.timings = {str(key): value for key, value in timings.items() if _is_finite(value)}
+        countable = ((key[:MAX_TIMING_NAME_CHARS], value) for key, value in timings.items() if _is_finite(value))
+        completion.timings = dict(islice(countable, MAX_TIMINGS))
 
 
 def parse_json_object(body: bytes) -> dict[str, Any] | None:
@@ -181,5 +192,6 @@ def _is_finite(value: Any) -> bool:
     return isinstance(value, int | float) and abs(value) < float("inf")
 
 
-def _string(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None
+def short_text(value: Any, limit: int) -> str | None:
+    """The first *limit* characters of *value*, or None where it is no text or an empty one."""
+    return value[:limit] if isinstance(value, str) and value else None

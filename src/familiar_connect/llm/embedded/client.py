@@ -72,6 +72,7 @@ class EmbeddedModel(LLMClient):
                 if given.max_output_tokens is None
                 else given.max_output_tokens,
                 timeout_s=TIMEOUT_S if given.timeout_s is None else given.timeout_s,
+                reply_timeout_s=given.reply_timeout_s,
             ),
             capabilities=capabilities,
             fallbacks=fallbacks,
