@@ -1,7 +1,7 @@
 """Tidy: strips what a model should not have written, while it streams, without asking a model.
 
-It takes away the familiar's own name echoed before its words, time stamps copied from the history,
-white space at both ends, and everything from the point where the model begins to speak for someone
+It takes away the program's own markup, the familiar's own name echoed before its words, time stamps copied from the
+history, white space at both ends, and everything from the point where the model begins to speak for someone
 else. What it has let through is never taken back, so it can stand between the model and a speaker.
 """
 
@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 from enum import Enum
+
+from familiar_connect.context.processors.markup_filter import MarkupFilter
 
 _STAMP = re.compile(r"(?:\[[0-9]{1,2}:[0-9]{2}\]|\(about [0-9]{1,6} [a-z]{1,12} later\))\s*")
 _STAMP_BEGUN = re.compile(r"\[[0-9:]{0,5}|\((?:a[a-z0-9 ]{0,40})?")
@@ -35,6 +37,7 @@ class OutputFilter:
     def __init__(self, own_names: Iterable[str], other_names: Iterable[str]) -> None:
         self._own = _bare(own_names)
         self._others = _bare(other_names) - self._own
+        self._markup = MarkupFilter()
         self._held = ""
         self._gap = ""
         self._line_start = True
@@ -49,13 +52,14 @@ class OutputFilter:
         """The part of what came so far that is surely the familiar's own words."""
         if self.ended:
             return ""
-        self._held += piece
+        self._held += self._markup.feed(piece)
         return self._advance(final=False)
 
     def close(self) -> str:
         """What was held back and turns out to be words; white space at the end is dropped."""
         if self.ended:
             return ""
+        self._held += self._markup.close()
         rest = self._advance(final=True)
         self.ended = True
         return rest

@@ -1,0 +1,154 @@
+"""MarkupFilter: cuts the program's own markup out of a reply, while it streams.
+
+A prompt holds blocks that only the program writes: `[System: …]`, `[Hidden note …]`, labelled summaries and fenced
+memories. A model that repeats one would show people what it was told in confidence, and the next prompt would hold
+a forged one. Whole blocks are cut, wherever the stream is split; any other text passes unchanged.
+"""
+
+from __future__ import annotations
+
+import re
+
+from familiar_connect.context.slots import LABELS
+
+BRACKET_OPENERS = ("[system:", "[hidden note", *(f"[{label.lower()}:" for label in LABELS.values()))
+"""How blocks in square brackets begin, in lower case."""
+FENCES = {"<memory": "</memory>", "<message:": "</message>"}
+"""How fenced blocks begin and end, in lower case."""
+MARKS = ("</memory>", "<START>")
+"""Marks that are cut alone: the end of a fence nobody opened, and what stands between sample dialogues."""
+MAX_BLOCK_CHARS = 8_000
+"""A block in brackets that is longer is taken to have no end."""
+
+_MAY_BEGIN = re.compile(r"[\[<]")
+_BRACKET = re.compile(r"[\[\]]")
+_BLANK_LINE = "\n\n"
+_AFTER_MEMORY = " \t\n:>"
+"""`<memory` begins a block only before one of these."""
+
+
+class MarkupFilter:
+    """One reply's filter: feed it pieces, show what it returns, `close` it at the end."""
+
+    def __init__(self) -> None:
+        self._held = ""
+        self._last = "\n"
+        """The last character that was shown; a reply begins a line."""
+        self._until = ""
+        """What ends the stretch that is being cut, where one is."""
+        self._after_block = False
+
+    def feed(self, piece: str) -> str:
+        """The part of what came so far that is surely no markup."""
+        self._held += piece
+        return self._advance(final=False)
+
+    def close(self) -> str:
+        """What was held back and turns out to be words."""
+        rest = self._advance(final=True)
+        self._held = ""
+        return rest
+
+    def _advance(self, *, final: bool) -> str:
+        out: list[str] = []
+        while self._held:
+            taken = self._take(final=final)
+            if taken is None:
+                break
+            if taken:
+                self._last = taken[-1]
+                out.append(taken)
+        return "".join(out)
+
+    def _take(self, *, final: bool) -> str | None:
+        """Words to show, nothing when something was cut, None when more has to come first."""
+        if self._until:
+            return self._cut_until()
+        if self._after_block:
+            return self._close_gap()
+        found = _MAY_BEGIN.search(self._held)
+        if found is None or found.start() > 0:
+            return self._shift(len(self._held) if found is None else found.start())
+        start = self._held[:64].lower()
+        if any(start.startswith(opener) for opener in BRACKET_OPENERS):
+            return self._cut_brackets(final=final)
+        for opener, closer in FENCES.items():
+            if _begins_fence(start, opener):
+                self._shift(len(opener))
+                self._until = closer
+                return ""
+        for mark in MARKS:
+            if self._held.startswith(mark):
+                return self._cut(len(mark))
+        return None if not final and _may_become_markup(self._held, start) else self._shift(1)
+
+    def _shift(self, size: int) -> str:
+        taken, self._held = self._held[:size], self._held[size:]
+        return taken
+
+    def _cut(self, size: int) -> str:
+        self._shift(size)
+        self._after_block = True
+        return ""
+
+    def _close_gap(self) -> str | None:
+        """Cut the blanks behind a block, and its line end where it had the line to itself."""
+        if self._last.isspace():
+            self._held = self._held.lstrip(" \t")
+            if not self._held:
+                return None
+            if self._last == "\n" and self._held.startswith("\n"):
+                self._shift(1)
+        self._after_block = False
+        return ""
+
+    def _cut_until(self) -> str | None:
+        at = _find(self._held, self._until)
+        if at < 0:
+            self._held = self._held[-(len(self._until) - 1) :]
+            return None
+        size = at + len(self._until)
+        self._until = ""
+        return self._cut(size)
+
+    def _cut_brackets(self, *, final: bool) -> str | None:
+        """Cut to the bracket that closes the block; without one, to the last bracket or the end of the paragraph."""
+        block = self._held[:MAX_BLOCK_CHARS]
+        depth = 0
+        for bracket in _BRACKET.finditer(block):
+            depth += 1 if bracket[0] == "[" else -1
+            if depth == 0:
+                return self._cut(bracket.end())
+        if not final and len(self._held) < MAX_BLOCK_CHARS:
+            return None
+        paragraph = block.partition(_BLANK_LINE)[0]
+        last = paragraph.rfind("]")
+        if last >= 0:
+            return self._cut(last + 1)
+        self._until = _BLANK_LINE
+        return ""
+
+
+def _begins_fence(start: str, opener: str) -> bool:
+    if not start.startswith(opener):
+        return False
+    return opener.endswith(":") or start[len(opener) : len(opener) + 1] in tuple(_AFTER_MEMORY)
+
+
+def _may_become_markup(held: str, start: str) -> bool:
+    """Whether more text could still make markup of what is held."""
+    return any(opener.startswith(start) for opener in (*BRACKET_OPENERS, *FENCES)) or any(
+        mark.startswith(held) for mark in MARKS
+    )
+
+
+def _find(text: str, closer: str) -> int:
+    """Where *closer* stands in *text*, in any case."""
+    found = re.search(re.escape(closer), text, re.IGNORECASE | re.ASCII)
+    return -1 if found is None else found.start()
+
+
+def without_own_markup(text: str) -> str:
+    """The whole of *text* without the program's own markup."""
+    markup = MarkupFilter()
+    return markup.feed(text) + markup.close()
