@@ -94,9 +94,12 @@ Examples:
 @click.pass_context
 def cli(ctx: click.Context, verbose: int, home: Path | None) -> None:
     """Gives an AI character a life among your friends: memory you can read, prompts you can see."""
+    from familiar_connect.support.free_memory import check_free_memory
     from familiar_connect.support.log import set_up_logging
 
     set_up_logging(verbose)
+    if ctx.invoked_subcommand not in (None, "doctor"):
+        check_free_memory()
     ctx.obj = {"home": home, "verbose": verbose}
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
@@ -131,7 +134,24 @@ def main() -> int:
     except OSError as error:
         click.echo(f"familiar: {printable(_disk_sentence(error))}", err=True)
         return 1
+    except Exception as error:
+        if not _is_out_of_memory(error):
+            raise
+        click.echo(f"familiar: {_memory_sentence()}", err=True)
+        return 1
     return outcome if isinstance(outcome, int) else 0
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    from familiar_connect.support.free_memory import is_out_of_memory
+
+    return is_out_of_memory(error)
+
+
+def _memory_sentence() -> str:
+    from familiar_connect.support.free_memory import memory_sentence
+
+    return memory_sentence()
 
 
 def _discard_output() -> None:
@@ -153,6 +173,8 @@ def _tolerate_bad_streams() -> None:
 def _disk_sentence(error: OSError) -> str:
     import errno
 
+    if error.errno == errno.ENOMEM:
+        return _memory_sentence()
     where = f" ({error.filename})" if error.filename else ""
     elsewhere = "choose another home with --home DIR or FAMILIAR_HOME."
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):

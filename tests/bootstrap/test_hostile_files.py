@@ -16,7 +16,6 @@ from familiar_connect.bootstrap.child_reader import LIMITS, read_in_child
 from familiar_connect.bootstrap.document_files.web_page import read_web_page, without_hidden_stretches
 from familiar_connect.bootstrap.from_card import read_card_file
 from familiar_connect.errors import CharacterCardError
-from familiar_connect.support import bounded_process
 from familiar_connect.support.bounded_process import ProcessFailedError, ProcessLimitError, ProcessLimits, run_bounded
 
 WAITS_AT_MOST_S = 60.0
@@ -94,9 +93,7 @@ def test_a_refusal_names_file_cause_and_fix(tmp_path: Path, monkeypatch: pytest.
     """One sentence for the person who has the file."""
     path = tmp_path / "mira.json"
     path.write_text(json.dumps({"name": "Mira", "description": "x" * 100_000}))
-    monkeypatch.setattr(
-        "familiar_connect.bootstrap.child_reader.LIMITS", ProcessLimits(output_bytes=bounded_process.MEGABYTE // 16)
-    )
+    monkeypatch.setattr("familiar_connect.bootstrap.child_reader.LIMITS", ProcessLimits(output_bytes=1 << 16))
 
     with pytest.raises(CharacterCardError, match=r"mira\.json unpacks to more than 0 MB: no card needs that; export"):
         read_card_file(path)

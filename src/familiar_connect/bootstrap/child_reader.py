@@ -11,12 +11,12 @@ from typing import Any, Literal
 
 from familiar_connect.errors import SetupError
 from familiar_connect.support.bounded_process import (
-    MEGABYTE,
     ProcessFailedError,
     ProcessLimitError,
     ProcessLimits,
     run_bounded,
 )
+from familiar_connect.support.free_memory import MEGABYTE
 
 FileKind = Literal["card", "lorebook", "preset", "document", "pdf"]
 

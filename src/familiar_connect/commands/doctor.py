@@ -7,8 +7,10 @@ import os
 import platform
 import shutil
 import socket
+import ssl
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -23,6 +25,8 @@ from familiar_connect.config.home import familiar_root, list_familiars, pick_fam
 from familiar_connect.errors import FamiliarError
 
 LEAST_FREE_BYTES = 200 * 1024 * 1024
+EMBEDDED_BYTES = 700 * 1024 * 1024
+"""About what the embedded model and a familiar take together."""
 CONNECT_TIMEOUT_S = 1.0
 """How long a server on this computer may take to open its door."""
 
@@ -52,6 +56,8 @@ def run_checks(home: Path, familiar_id: str | None, *, ask_models: bool = False)
     yield DoctorFinding("python", "ok", f"{platform.python_version()} on {platform.machine()}")
     yield _home(home)
     yield _disk(home)
+    free = _free_memory()
+    yield free
     yield from _run_check("embedded", lambda: [_embedded()])
     try:
         if not familiar_id and not list_familiars(home):
@@ -67,12 +73,14 @@ def run_checks(home: Path, familiar_id: str | None, *, ask_models: bool = False)
     yield from _run_check("history", lambda: [_history(root)])
     yield from _run_check("ledger", lambda: _ledger(root))
     yield from _run_check("memory", lambda: _memory(root))
+    yield from _run_check("versions", lambda: _versions(root))
     yield from _run_check("review", lambda: _pending(root))
     yield from _run_check("documents", lambda: check_documents(root))
     yield from _run_check("preset", lambda: check_presets(root))
     yield from _run_check("platforms", lambda: check_platforms(root, home))
     yield from _run_check("index", lambda: [_index(root)])
-    yield from _run_check("search", lambda: [_embedder(root, home)])
+    if free.state != "bad":  # loading it would end this process
+        yield from _run_check("search", lambda: [_embedder(root, home)])
 
 
 def _run_check(area: str, look: Callable[[], Iterable[DoctorFinding]]) -> Iterator[DoctorFinding]:
@@ -130,6 +138,21 @@ def _disk(home: Path) -> DoctorFinding:
     return DoctorFinding("disk", "ok", says)
 
 
+def _free_memory() -> DoctorFinding:
+    from familiar_connect.support.free_memory import LEAST_BYTES, MEGABYTE, free_memory, left_of_limit, memory_sentence
+
+    free = free_memory()
+    if free is None:
+        return DoctorFinding("ram", "ok", "this system does not tell how much memory is free")
+    limit = left_of_limit()
+    if limit is not None and limit < LEAST_BYTES:
+        return DoctorFinding("ram", "bad", memory_sentence(limit))
+    says = f"{free // MEGABYTE:,} MB of memory free"
+    if free < EMBEDDED_BYTES:
+        return DoctorFinding("ram", "warn", f"{says}, too little for the embedded model: close other programs")
+    return DoctorFinding("ram", "ok", says)
+
+
 def _embedded() -> DoctorFinding:
     from familiar_connect.llm.embedded.weights import find_weights
 
@@ -175,7 +198,13 @@ def _check_reachable(whose: str, model: str, address: str, *, ask_models: bool) 
         )
     try:
         port = parts.port or (443 if parts.scheme == "https" else 80)
-        socket.create_connection((host, port), timeout=CONNECT_TIMEOUT_S).close()
+        with socket.create_connection((host, port), timeout=CONNECT_TIMEOUT_S) as knock:
+            if parts.scheme == "https":
+                ssl.create_default_context().wrap_socket(knock, server_hostname=host).close()
+    except ssl.SSLError as error:
+        why = getattr(error, "verify_message", "") or "it does not speak https"
+        fix = "mend its certificate, or name the one that signed it in the variable SSL_CERT_FILE"
+        return DoctorFinding("model", "bad", f"{says}: it cannot be trusted ({why}); {fix}")
     except (OSError, ValueError):
         return DoctorFinding(
             "model", "bad", f"{says}: nobody listens there; start that server, or run `familiar connect`"
@@ -260,6 +289,20 @@ def _memory(root: Path) -> Iterator[DoctorFinding]:
         yield DoctorFinding("memory", "warn", f"no character: write {folder / 'self' / 'description.md'}")
     if not broken:
         yield DoctorFinding("memory", "ok", f"{len(files)} readable files in {folder}")
+
+
+def _versions(root: Path) -> Iterator[DoctorFinding]:
+    """The log of changes and the earlier texts it names."""
+    from familiar_connect.memory.audit import AuditLog
+
+    if not (root / "audit").is_dir():
+        return
+    with closing(AuditLog(root / "audit")) as audit:
+        problems = audit.check()
+        for problem in problems:
+            yield DoctorFinding("versions", "bad", problem)
+        if not problems:
+            yield DoctorFinding("versions", "ok", f"{len(audit.entries()):,} changes, every earlier text is there")
 
 
 def _pending(root: Path) -> Iterator[DoctorFinding]:

@@ -69,7 +69,14 @@ class HistoryStore:
 
     def __init__(self, db_path: str | Path, *, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
-        self.database = Database(db_path, MIGRATIONS, error=HistoryError, synchronous="FULL", doctor="familiar doctor")
+        self.database = Database(
+            db_path,
+            MIGRATIONS,
+            error=HistoryError,
+            synchronous="FULL",
+            doctor="familiar doctor",
+            may_be_empty=False,
+        )
         try:
             self._channel_stats = ChannelStats(self.database)
         except HistoryError:

@@ -241,6 +241,17 @@ class AuditLog:
                 self._replace_log(b"".join(raw + b"\n" for raw in left))
         return removed
 
+    def check(self) -> list[str]:
+        """What is wrong with the log and the texts it names, a sentence each; empty when all is well."""
+        lines = [raw for raw in self._whole().split(b"\n") if raw and not raw.endswith(TORN)]
+        damaged = sum(parse_line(raw) is None for raw in lines)
+        entries = self.entries()
+        names = {name for entry in entries for name in (entry.hash_before, entry.hash_after) if name is not None}
+        found = self.objects.check(names)
+        if damaged:
+            found.append(f"{self.folder / LOG_NAME} has {damaged:,} damaged lines: put back a copy of it")
+        return found
+
     def close(self) -> None:
         """Let go of the files; the next use opens them again."""
         self.objects.close()

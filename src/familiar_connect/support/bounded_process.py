@@ -19,8 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
 
+from familiar_connect.support.free_memory import MEGABYTE, mapped_bytes
+
 PACKAGE_ROOT = Path(__file__).resolve().parents[2]
-MEGABYTE = 1024 * 1024
 _SPARE_CPU_S = 2
 """Seconds after which the kernel ends a child that outlived its timer."""
 
@@ -146,19 +147,10 @@ def limit_this_process(budget: str) -> None:
         last = int(float(seconds)) + _SPARE_CPU_S
         resource.setrlimit(resource.RLIMIT_CPU, (last, last))
     with contextlib.suppress(ValueError, OSError):
-        most = _address_space() + int(size)
+        most = mapped_bytes() + int(size)  # a large file of locales must not count against what it reads
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-def _address_space() -> int:
-    """Bytes this process has mapped: a large file of locales must not count against what it reads."""
-    try:
-        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-        return pages * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError, IndexError):
-        return 64 * MEGABYTE
 
 
 def read_given(length: str) -> bytes:

@@ -7,6 +7,7 @@ disk when `keep` returns. Texts that an older version kept one by one under `obj
 from __future__ import annotations
 
 import hashlib
+import re
 import sqlite3
 import threading
 import zlib
@@ -22,6 +23,7 @@ PACK_NAME = "objects.db"
 LOOSE_NAME = "objects"
 MAX_BYTES = 64 * 1024 * 1024
 """Nothing larger is unpacked."""
+_NAME = re.compile("[0-9a-f]{64}")
 _AT_ONCE = 500
 _LOG_PAGES = 64
 """Pages of the write-ahead log, a quarter of a megabyte: the usual four would outweigh a small store."""
@@ -67,10 +69,14 @@ class ContentStore:
 
     def read(self, name: str) -> bytes:
         """The text stored under *name*; damage is told, never handed out."""
-        packed = self._packed(name)
         shown = f"the text stored under {name[:12]} in {self._folder}"
+        if not _NAME.fullmatch(name):
+            raise self._error(f"{name[:12]!r} is not the hash of a text in {self._folder}: the log there is damaged")
+        packed = self._packed(name)
         if packed is None:
-            raise self._error(f"no text is stored under {name[:12]} in {self._folder}")
+            raise self._error(
+                f"no text is stored under {name[:12]} in {self._folder}: put back a copy of its {PACK_NAME}"
+            )
         try:
             unpacking = zlib.decompressobj()
             data = unpacking.decompress(packed, MAX_BYTES)
@@ -79,6 +85,23 @@ class ContentStore:
         if not unpacking.eof or hash_of(data) != name:
             raise self._error(f"{shown} is damaged")
         return data
+
+    def check(self, names: Iterable[str]) -> list[str]:
+        """What is wrong with the store and with the texts in it that *names* says there are; empty when all is well."""
+        try:
+            found = self._pack().check() if self._is_packed() else []
+        except FamiliarError as error:
+            return [str(error)]
+        if found:
+            return [f"{self._folder / PACK_NAME} is damaged ({found[0]}): put back a copy of it"]
+        lost: list[str] = []
+        for name in sorted(set(names)):
+            try:
+                self.read(name)
+            except FamiliarError as error:
+                lost.append(str(error))
+        more = f"; so it is with {len(lost) - 1:,} more" if len(lost) > 1 else ""
+        return [f"{lost[0]}{more}"] if lost else []
 
     def discard(self, names: Iterable[str]) -> int:
         """Remove texts for good, leaving none of them in the file's free space; how many there were."""
@@ -158,6 +181,6 @@ class ContentStore:
         with self._lock:
             if self._opened is None:
                 path = self._folder / PACK_NAME
-                self._opened = Database(path, MIGRATIONS, error=self._error, synchronous="FULL")
+                self._opened = Database(path, MIGRATIONS, error=self._error, synchronous="FULL", may_be_empty=False)
                 self._opened.write(f"PRAGMA wal_autocheckpoint={_LOG_PAGES}")
             return self._opened

@@ -29,6 +29,8 @@ BUSY_TIMEOUT_S = 5.0
 """How long to wait for another process before saying that the file is in use."""
 MAX_COMPLAINTS = 20
 _RETRY_S = 0.02
+_BEING_MADE_S = 1.0
+"""How long a new file may stay without a byte while another process makes it."""
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 _log = logging.getLogger(__name__)
@@ -45,7 +47,8 @@ class Migration:
 class Database:
     """One SQLite database and the only way to it.
 
-    FULL means that a write is on disk when it returns; NORMAL may lose the last moments at a power cut.
+    FULL means that a write is on disk when it returns; NORMAL may lose the last moments at a power cut. A file of no
+    bytes is a new database where it *may_be_empty*; else it is one that lost its content, and is refused.
     """
 
     def __init__(
@@ -57,12 +60,14 @@ class Database:
         synchronous: Durability = "FULL",
         busy_timeout_s: float = BUSY_TIMEOUT_S,
         doctor: str | None = None,
+        may_be_empty: bool = True,
     ) -> None:
         self.path = str(path)
         self._error = error
         self._doctor = doctor
         self._synchronous = synchronous
         self._busy_timeout_s = busy_timeout_s
+        self._may_be_empty = may_be_empty
         self._writing = threading.RLock()
         self._reading = threading.RLock()
         self._transaction_thread: int | None = None
@@ -181,6 +186,20 @@ class Database:
             raise self._error(
                 self._damaged(f"empty or missing, while {log.name} beside it holds what was last written")
             )
+        if not has_main and not self._may_be_empty and path.exists() and self._stays_empty(path):
+            raise self._error(
+                f"{path} is empty (0 bytes), so what it held is lost: put back a copy of it, "
+                "or delete the file to start a new one on purpose."
+            )
+
+    def _stays_empty(self, path: Path) -> bool:
+        """Whether a file of no bytes is left so, and not just being made by another process."""
+        give_up_at = time.monotonic() + _BEING_MADE_S
+        while time.monotonic() < give_up_at:
+            if path.stat().st_size > 0:
+                return False
+            time.sleep(_RETRY_S)
+        return True
 
     def _connect(self, *, read_only: bool = False) -> sqlite3.Connection:
         connection = sqlite3.connect(

@@ -11,6 +11,7 @@ from familiar_connect.commands.memory.browse import parse_version
 from familiar_connect.commands.memory.session import MemorySession, minute_stamp, open_session, version_label
 from familiar_connect.errors import MemoryStoreError
 from familiar_connect.memory.types import Version
+from familiar_connect.memory.versioning.versions import LineChange
 from familiar_connect.support.text import one_line, truncate_chars
 
 QUOTE_CHARS = 200
@@ -43,20 +44,25 @@ Examples:
 @familiar_option
 @json_option
 @click.pass_context
-def log(ctx: click.Context, file: str | None, last: int, familiar_id: str | None, as_json: bool) -> None:
+def log(ctx: click.Context, file: str | None, last: int, familiar_id: str | None, as_json: bool) -> int:
     """Tell when FILE, or every file, changed: version, time, lines added and removed, who did it."""
     with open_session(ctx, familiar_id) as memory:
         path = memory.find_file(file) if file else None
         memory.notice_hand_edits(path)
         found = memory.versions.log(path, last=last)
+        changes = [_change(memory, version) for version in found]
+        lost = [change for change in changes if isinstance(change, str)]
         if as_json:
-            say_json([_facts(memory, version) for version in found])
-            return
-        for version in found:
-            name = "" if path else f"  {version.rel_path}"
-            say(_line(memory, version) + name)
-        if not found:
+            say_json([_facts(version, change) for version, change in zip(found, changes, strict=True)])
+        else:
+            for version, change in zip(found, changes, strict=True):
+                name = "" if path else f"  {version.rel_path}"
+                say(_line(version, change) + name)
+        if not found and not as_json:
             say(f"{path} is not in the log yet: it was never changed by the program" if path else "No changes.")
+        if lost:
+            say(f"familiar: {lost[0]}; `familiar doctor` checks them all", err=True)
+    return 1 if lost else 0
 
 
 @click.command(epilog=DIFF_EPILOG)
@@ -175,25 +181,32 @@ def say_changes(changes: str) -> None:
         say(line, fg=colours.get(line[:1]))
 
 
-def _line(memory: MemorySession, version: Version) -> str:
+def _change(memory: MemorySession, version: Version) -> LineChange | str:
+    """What a version changed, or the sentence that says which of its texts is lost."""
+    try:
+        return memory.versions.change_of(version)
+    except MemoryStoreError as error:
+        return str(error)
+
+
+def _line(version: Version, found: LineChange | str) -> str:
     entry = version.entry
-    change = "deleted" if version.content_hash is None else str(memory.versions.change_of(version))
+    change = "deleted" if version.content_hash is None else "lost" if isinstance(found, str) else str(found)
     run = f"  run {entry.run_id}" if entry.run_id else ""
     turns = f"  turns {entry.turn_range[0]}–{entry.turn_range[1]}" if entry.turn_range and entry.turn_range[1] else ""
     return f"v{version.number:<4} {minute_stamp(entry.timestamp)}  {change:>9} lines  {entry.source}{run}{turns}"
 
 
-def _facts(memory: MemorySession, version: Version) -> dict[str, Any]:
+def _facts(version: Version, change: LineChange | str) -> dict[str, Any]:
     entry = version.entry
-    change = memory.versions.change_of(version)
     return {
         "file": version.rel_path,
         **_origin(version),
         "operation": entry.operation,
         "bytes": entry.bytes_written,
         "turns": entry.turn_range,
-        "added": change.added,
-        "removed": change.removed,
+        "added": None if isinstance(change, str) else change.added,
+        "removed": None if isinstance(change, str) else change.removed,
         "hash": version.content_hash,
     }
 

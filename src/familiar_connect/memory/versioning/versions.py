@@ -52,7 +52,10 @@ class Versions:
         return [Version(number, entry) for number, entry in self._audit.entries_with_numbers(wanted, last=last)]
 
     def change_of(self, version: Version) -> LineChange:
-        """How many lines came and went with a version; a line that only moved counts as neither."""
+        """How many lines came and went with a version; a line that only moved counts as neither.
+
+        `MemoryStoreError` where one of its two texts is lost.
+        """
         before = Counter(self._text(version.entry.hash_before).splitlines())
         after = Counter(self._text(version.entry.hash_after).splitlines())
         return LineChange(added=(after - before).total(), removed=(before - after).total())
@@ -101,8 +104,4 @@ class Versions:
         return b"" if version.content_hash is None else self._audit.read(version.content_hash)
 
     def _text(self, content_hash: str | None) -> str:
-        """A text that may have been lost or erased since; then ""."""
-        try:
-            return "" if content_hash is None else self._audit.read(content_hash).decode("utf-8", "replace")
-        except MemoryStoreError:
-            return ""
+        return "" if content_hash is None else self._audit.read(content_hash).decode("utf-8", "replace")
