@@ -29,13 +29,10 @@ is a `ConfigError` that names the place.
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, TypeVar
 
 from familiar_connect.chat.message_parts import (
     Attachment,
@@ -52,23 +49,16 @@ from familiar_connect.chat.types import InboundMessage, TurnOptions
 from familiar_connect.conversation.types import BufferedMessage, Exchange, ResponseTrigger
 from familiar_connect.errors import ConfigError
 from familiar_connect.identity import Author, FixedPrivacy, Privacy, PrivacyLevel
+from familiar_connect.support.json_object import JsonObject, read_json
 
 PLATFORM = "transcript"
 MAX_BYTES = 16 * 1024 * 1024
 FIRST_MOMENT = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 """When the first message was written, in a file that does not say; each later one a minute after."""
-EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
-LAST_MOMENT = datetime(9000, 1, 1, tzinfo=UTC)
-LARGEST_NUMBER = 2**63 - 1
 MOST_ANSWERED = 200
 """As many messages as can wait for an answer in a channel."""
 MOST_NESTED = 20
 SPOKEN = (ChannelKind.voice, ChannelKind.stage)
-
-_NO_LETTER = re.compile("[\ud800-\udfff]")
-"""Halves of letters, which JSON can hold and no text can."""
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,20 +101,13 @@ class Transcript:
 
 def read_transcript(path: Path) -> Transcript:
     """The transcript in the file at *path*. It reads a file: callers on an event loop run it in a thread."""
-    try:
-        if path.stat().st_size > MAX_BYTES:
-            raise ConfigError(f"{path}: larger than {MAX_BYTES // 1024 // 1024} MB; a transcript is a few messages")
-        data = json.loads(path.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read ({error.strerror})") from error
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{path}: is no JSON ({error})") from error
+    data = read_json(path, limit=MAX_BYTES, what="a transcript is a few messages")
     return parse_transcript(data, str(path))
 
 
 def parse_transcript(data: object, name: str = "transcript") -> Transcript:
     """The transcript in *data*; *name* is what it is called in an error."""
-    top = _Part(data, name)
+    top = JsonObject(data, name)
     members = [_member(each) for each in top.parts("members")]
     people = {member.author.user_id: member.author for member, _ in members}
     me = people.get(top.text("me") or "")
@@ -149,7 +132,7 @@ def parse_transcript(data: object, name: str = "transcript") -> Transcript:
     )
 
 
-def _asked(part: _Part | None, people: dict[str, Author]) -> TurnOptions:
+def _asked(part: JsonObject | None, people: dict[str, Author]) -> TurnOptions:
     if part is None:
         return TurnOptions()
     imitated = part.text("imitate")
@@ -165,85 +148,7 @@ def _asked(part: _Part | None, people: dict[str, Author]) -> TurnOptions:
     )
 
 
-class _Part:
-    """One object of the file, and where it stands."""
-
-    def __init__(self, data: object, where: str) -> None:
-        if not isinstance(data, dict):
-            raise ConfigError(f"{where}: must be an object in braces, not {_kind(data)}")
-        self.data: dict[str, Any] = data
-        self.where = where
-
-    def text(self, key: str) -> str | None:
-        value = self.data.get(key)
-        if value is None or isinstance(value, str):
-            return value and _NO_LETTER.sub("\ufffd", value)
-        if isinstance(value, int) and not isinstance(value, bool):
-            return str(value)
-        raise self._wrong(key, "a text")
-
-    def number(self, key: str) -> int | None:
-        value = self.data.get(key)
-        if value is None or (isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= LARGEST_NUMBER):
-            return value
-        raise self._wrong(key, f"a whole number from 0 to {LARGEST_NUMBER}")
-
-    def flag(self, key: str) -> bool:
-        value = self.data.get(key, False)
-        if isinstance(value, bool):
-            return value
-        raise self._wrong(key, "true or false")
-
-    def moment(self, key: str) -> datetime | None:
-        text = self.text(key)
-        if text is None:
-            return None
-        try:
-            when = datetime.fromisoformat(text)
-        except ValueError:
-            raise self._wrong(key, "a time such as 2026-03-01T12:00:00+00:00") from None
-        when = when if when.tzinfo is not None else when.replace(tzinfo=UTC)
-        if not EARLIEST <= when <= LAST_MOMENT:
-            raise ConfigError(
-                f"{self.where}: `{key}` must lie between the years {EARLIEST.year} and {LAST_MOMENT.year}"
-            )
-        return when
-
-    def entries(self, key: str) -> list[Any]:
-        value = self.data.get(key, [])
-        if isinstance(value, list):
-            return value
-        raise self._wrong(key, "a list in brackets")
-
-    def parts(self, key: str) -> list[_Part]:
-        return [_Part(each, f"{self.where}: {key}[{at}]") for at, each in enumerate(self.entries(key))]
-
-    def part(self, key: str) -> _Part | None:
-        return None if self.data.get(key) is None else _Part(self.data[key], f"{self.where}: {key}")
-
-    def require_text(self, key: str) -> str:
-        text = self.text(key)
-        if not text:
-            raise ConfigError(f"{self.where}: has no `{key}`; add one")
-        return text
-
-    def one_of(self, key: str, words: dict[str, T], default: T) -> T:
-        word = self.text(key)
-        if word is None:
-            return default
-        if word not in words:
-            raise self._wrong(key, f"one of {', '.join(words)}")
-        return words[word]
-
-    def _wrong(self, key: str, wanted: str) -> ConfigError:
-        return ConfigError(f"{self.where}: `{key}` must be {wanted}, not {_kind(self.data[key])}")
-
-
-def _kind(value: object) -> str:
-    return {dict: "an object", list: "a list", str: "a text", type(None): "null"}.get(type(value), repr(value)[:40])
-
-
-def _scene(top: _Part, members: tuple[Member, ...], me: Author | None) -> Scene:
+def _scene(top: JsonObject, members: tuple[Member, ...], me: Author | None) -> Scene:
     server, channel = top.part("server"), top.part("channel")
     kinds = {kind.value: kind for kind in ChannelKind}
     kind = channel.one_of("kind", kinds, ChannelKind.text) if channel else ChannelKind.text
@@ -277,7 +182,7 @@ def _scene(top: _Part, members: tuple[Member, ...], me: Author | None) -> Scene:
     )
 
 
-def _sticker(part: _Part) -> Sticker:
+def _sticker(part: JsonObject) -> Sticker:
     return Sticker(
         name=part.require_text("name"),
         sticker_id=part.text("id"),
@@ -286,7 +191,7 @@ def _sticker(part: _Part) -> Sticker:
     )
 
 
-def _member(part: _Part) -> tuple[Member, PrivacyLevel]:
+def _member(part: JsonObject) -> tuple[Member, PrivacyLevel]:
     id_ = part.require_text("id")
     platform = part.text("platform") or PLATFORM
     author = Author(platform, id_, part.text("username"), part.text("name") or id_)
@@ -312,7 +217,7 @@ def _who(name: str, people: dict[str, Author]) -> Author:
 
 
 def _message(
-    part: _Part,
+    part: JsonObject,
     people: dict[str, Author],
     me: Author | None,
     stickers: dict[str, Sticker],
@@ -334,14 +239,14 @@ def _message(
         kind="join" if part.one_of("kind", {"default": False, "join": True}, False) else "default",
         reply_to=ReferencedMessage(message_id=target) if target else None,
         reactions=tuple(_reaction(each, people) for each in part.parts("reactions")),
-        forwards=tuple(_forward(each, people) for each in part.parts("forwards")),
+        forwards=tuple(parse_forward(each, people) for each in part.parts("forwards")),
         embeds=tuple(_embed(each) for each in part.parts("embeds")),
-        attachments=tuple(_attachment(each) for each in part.parts("attachments")),
+        attachments=tuple(parse_attachment(each) for each in part.parts("attachments")),
         stickers=tuple(stickers.get(str(name), Sticker(name=str(name))) for name in part.entries("stickers")),
     )
 
 
-def _reaction(part: _Part, people: dict[str, Author]) -> Reaction:
+def _reaction(part: JsonObject, people: dict[str, Author]) -> Reaction:
     users = tuple(_who(str(name), people) for name in part.entries("by"))
     label = part.require_text("emoji")
     return Reaction(
@@ -352,7 +257,7 @@ def _reaction(part: _Part, people: dict[str, Author]) -> Reaction:
     )
 
 
-def _forward(part: _Part, people: dict[str, Author], depth: int = 0) -> ForwardedMessage:
+def parse_forward(part: JsonObject, people: dict[str, Author], depth: int = 0) -> ForwardedMessage:
     if depth > MOST_NESTED:
         raise ConfigError(f"{part.where}: forwards lie more than {MOST_NESTED} deep")
     author = part.text("author")
@@ -360,13 +265,13 @@ def _forward(part: _Part, people: dict[str, Author], depth: int = 0) -> Forwarde
         author=_who(author, people) if author else None,
         text=part.text("text") or "",
         channel_name=part.text("channel"),
-        attachments=tuple(_attachment(each) for each in part.parts("attachments")),
-        forwards=tuple(_forward(each, people, depth + 1) for each in part.parts("forwards")),
+        attachments=tuple(parse_attachment(each) for each in part.parts("attachments")),
+        forwards=tuple(parse_forward(each, people, depth + 1) for each in part.parts("forwards")),
         is_reachable=not part.flag("unreachable"),
     )
 
 
-def _attachment(part: _Part) -> Attachment:
+def parse_attachment(part: JsonObject) -> Attachment:
     return Attachment(
         url=part.require_text("url"),
         filename=part.text("filename"),
@@ -376,7 +281,7 @@ def _attachment(part: _Part) -> Attachment:
     )
 
 
-def _embed(part: _Part) -> Embed:
+def _embed(part: JsonObject) -> Embed:
     return Embed(
         author=part.text("author"),
         title=part.text("title"),
