@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import random
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -70,8 +71,9 @@ class Familiar(FamiliarParts):
         defaults_path: Path | None = None,
         clock: Clock | None = None,
         fetches_media: bool = True,
+        rng: random.Random | None = None,
     ) -> Familiar:
-        """As `load_from_disk`, under *config* whatever the settings file says."""
+        """As `load_from_disk`, under *config* whatever the settings file says. Chances are taken from *rng*."""
         inputs = AssemblyInputs(
             llm_clients=llm_clients,
             clock=clock or SystemClock(),
@@ -79,6 +81,7 @@ class Familiar(FamiliarParts):
             transcriber=transcriber,
             defaults_path=defaults_path,
             fetches_media=fetches_media,
+            rng=rng or random.Random(),
         )
         return build_familiar(cls, Path(root), config, inputs)
 
@@ -116,12 +119,16 @@ class Familiar(FamiliarParts):
         """What finds memory again, once it is loaded."""
         return self.index.current
 
-    async def start(self) -> None:
-        """Begin to live: notice what its owner changed by hand, catch up on memory, watch for quiet moments."""
+    async def start(self, *, keep_index: bool = True) -> None:
+        """Begin to live: notice what its owner changed by hand, catch up on memory, watch for quiet moments.
+
+        Without *keep_index* whoever starts it brings its index level, by `update_memory_index`.
+        """
         if self.memory_store.audit is not None:
             await off_loop(self.memory_store.audit.reconcile, self.memory_store)
         self.memory_writer_scheduler.start()
-        self.index.start()
+        if keep_index:
+            self.index.start()
 
     async def update_memory_index(self, limit_s: float) -> bool:
         """Find memory again as a reply would, and nothing else: nobody is asked to write. Says whether all is found."""

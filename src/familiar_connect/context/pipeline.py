@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -209,7 +208,7 @@ class ContextPipeline:
 
     async def run(self, request: ContextRequest, *, trace: TraceBuilder | None = None) -> PipelineReply:
         """From request to finished text, within the deadline."""
-        started = time.monotonic()
+        started = _loop_time()
         trace = trace or _trace_of(request)
         output, generation = await self._prepare(request, trace)
         async with trace.span("model") as told:
@@ -226,7 +225,7 @@ class ContextPipeline:
 
     async def start(self, request: ContextRequest, *, trace: TraceBuilder | None = None) -> LiveReply:
         """As `run`, but the pieces are handed on as they come; the deadline bounds the time to the first."""
-        started = time.monotonic()
+        started = _loop_time()
         trace = trace or _trace_of(request)
         output, generation = await self._prepare(request, trace)
         return LiveReply(output, generation, _left(request, started), trace)
@@ -294,9 +293,9 @@ class ContextPipeline:
         self, reply_text: str, request: ContextRequest, *, time_left_s: float | None = None
     ) -> str:
         """In reverse registration order; one that fails or is late is skipped and the text passes through."""
-        ends = None if time_left_s is None else time.monotonic() + time_left_s
+        ends = None if time_left_s is None else _loop_time() + time_left_s
         for processor in reversed(self.post_processors):
-            left = None if ends is None else ends - time.monotonic()
+            left = None if ends is None else ends - _loop_time()
             if left is not None and left <= 0:
                 logger.warning("post-processor %s skipped", processor.id, extra={"reason": "no time left"})
                 continue
@@ -323,10 +322,15 @@ def _limit(deadline_s: float) -> float | None:
     return deadline_s if deadline_s > 0 else None
 
 
+def _loop_time() -> float:
+    """Now, as the deadlines of the running loop count it."""
+    return asyncio.get_running_loop().time()
+
+
 def _left(request: ContextRequest, started: float) -> float | None:
     if request.deadline_s <= 0:
         return None
-    return max(0.0, request.deadline_s - (time.monotonic() - started))
+    return max(0.0, request.deadline_s - (_loop_time() - started))
 
 
 def _trace_of(request: ContextRequest) -> TraceBuilder:

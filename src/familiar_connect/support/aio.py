@@ -22,8 +22,17 @@ logger = logging.getLogger(__name__)
 
 
 async def off_loop(work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run blocking *work* in a thread; a deadline around this await is a real one."""
-    return await asyncio.wrap_future(pool_for(work).submit(partial(work, *args, **kwargs)))
+    """Run blocking *work* in a thread; a deadline around this await is a real one. The running loop decides how."""
+    return await asyncio.get_running_loop().run_in_executor(pool_for(work), partial(work, *args, **kwargs))
+
+
+def is_on_loop() -> bool:
+    """Whether this very thread runs an event loop: whoever waits for another task here would wait for good."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 async def cancel_and_wait(task: asyncio.Task[Any]) -> None:

@@ -11,8 +11,9 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Executor, Future
 from contextlib import suppress
+from functools import partial
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -24,7 +25,7 @@ LOWEST_PRIORITY = 15
 """How far a thread steps back, as `nice` counts."""
 
 
-class ThreadPool:
+class ThreadPool(Executor):
     """At most *size* daemon threads, started when they are needed."""
 
     def __init__(self, name: str, size: int = THREADS_PER_MODULE) -> None:
@@ -35,12 +36,13 @@ class ThreadPool:
         self._threads = 0
         self._idle = 0
 
-    def submit(self, work: Callable[[], T]) -> Future[T]:
+    def submit(self, work: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
         future: Future[T] = Future()
+        call = partial(work, *args, **kwargs) if args or kwargs else work
         with self._wanted:
             if len(self._calls) >= MAX_WAITING:
                 raise RuntimeError(f"{MAX_WAITING} calls wait for a thread of {self._name}")
-            self._calls.append((future, work))
+            self._calls.append((future, call))
             if self._idle >= len(self._calls) or self._threads >= self._size:
                 self._wanted.notify()
             else:

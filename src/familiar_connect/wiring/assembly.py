@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import random
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -89,6 +90,8 @@ class AssemblyInputs:
     defaults_path: Path | None = None
     fetches_media: bool = True
     """Whether pictures and films are fetched for models that see; else they are given their addresses."""
+    rng: random.Random = field(default_factory=random.Random)
+    """What chances are taken from."""
 
 
 def build_familiar(bundle: type[Bundle], root: Path, config: CharacterConfig, inputs: AssemblyInputs) -> Bundle:
@@ -139,6 +142,7 @@ def build_familiar(bundle: type[Bundle], root: Path, config: CharacterConfig, in
                 labels=labels,
                 owner=owner,
                 clock=clock,
+                rng=inputs.rng,
                 pipeline_for=pipeline_for,
                 notify_turn=scheduler.notify_turn,
                 pause_background=index.pause_while_replying,

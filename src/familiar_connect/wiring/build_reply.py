@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import random
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -54,6 +55,7 @@ class ReplyPathInputs:
     labels: ChannelLabels
     owner: OwnerContact
     clock: Clock
+    rng: random.Random
     pipeline_for: PipelineFor
     notify_turn: Callable[[], Awaitable[None]]
     pause_background: Callable[[], AbstractContextManager[None]]
@@ -96,6 +98,7 @@ def build_conversation(inputs: ReplyPathInputs, runner: ReplyRunner) -> tuple[Re
         character_card=character_card(stores.memory),
         history_store=stores.history,
         on_respond=on_respond,
+        rng=inputs.rng.random,
         options=MonitorOptions(
             familiar_id=familiar_id,
             decide_with=config.decide_with,
@@ -180,6 +183,7 @@ def build_turn_builder(inputs: ReplyPathInputs) -> TurnBuilder:
         privacy=stores.privacy,
         zone=ZoneInfo(config.display_tz),
         clock=inputs.clock,
+        rng=inputs.rng,
     )
 
 

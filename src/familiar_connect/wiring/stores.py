@@ -37,7 +37,7 @@ def build_stores(root: Path, config: CharacterConfig, clock: Clock) -> Stores:
     folder = FamiliarFolder(root)
     for made in (folder.channels, folder.modes):
         made.mkdir(parents=True, exist_ok=True)
-    memory = cast("MemoryStore", IndexingMemoryStore(MemoryStore(folder.memory, audit_dir=folder.audit)))
+    memory = cast("MemoryStore", IndexingMemoryStore(MemoryStore(folder.memory, audit_dir=folder.audit, clock=clock)))
     subscriptions = SubscriptionRegistry(folder.subscriptions_file)
     privacy = PrivacyRegistry(folder.privacy_file)
     channels = ChannelConfigStore(root=folder.channels, character=config)

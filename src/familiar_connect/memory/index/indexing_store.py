@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.types import AuditEntry, GrepHit, MemoryEntry
-from familiar_connect.support.aio import BackgroundTasks, off_loop
+from familiar_connect.support.aio import BackgroundTasks, is_on_loop, off_loop
 from familiar_connect.support.thread_pools import lower_thread_priority
 
 if TYPE_CHECKING:  # numpy is loaded with the index, not with the store
@@ -253,5 +253,6 @@ class Indexer:
             return None
 
     def _go_on(self) -> bool:
-        self._quiet.wait(LONGEST_WAIT_S)
+        if not is_on_loop():  # a reply could not go on there while we waited for it
+            self._quiet.wait(LONGEST_WAIT_S)
         return not self._stopped.is_set()
