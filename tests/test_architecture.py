@@ -26,6 +26,7 @@ LAYERS = (
     ("cli",),
     ("commands",),
     ("bootstrap",),
+    ("rehearsal",),
     ("bot",),
     ("testing",),
     ("platforms",),

@@ -26,6 +26,7 @@ VERBS: CommandTable = {
     "preset": ("preset:preset", "Import, list, use and switch SillyTavern presets."),
     "inspect": ("inspect:inspect", "Show the last prompt: each block, its source, its cost, what was cut."),
     "prompt": ("prompt:prompt", "Print the prompt for a conversation in a file; no model is asked."),
+    "rehearse": ("rehearse:rehearse", "Play a scripted week from a file on simulated time; see what is said where."),
     "replay": ("replay:replay", "Make a past turn's prompt anew, and compare it with one built today."),
     "memory": ("memory.group:memory", "Read, search, review, correct, undo and erase what is remembered."),
     "metrics": ("metrics:metrics", "Report times per stage over past turns."),

@@ -1,0 +1,72 @@
+"""The home a rehearsal is played in: a new familiar, one from a card, or a copy of one that lives here."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from familiar_connect.bootstrap.from_card import familiar_id_for, make_from_card, read_card_file
+from familiar_connect.bootstrap.starter import STARTER_ID, STARTER_NAME, make_starter
+from familiar_connect.commands.sandbox import copy_familiar
+from familiar_connect.config.home import familiar_root, is_valid_familiar_id, pick_familiar
+from familiar_connect.config.load import load_character_config
+from familiar_connect.config.merge import merge_settings
+from familiar_connect.config.toml import read_text, write_text
+from familiar_connect.errors import ConfigError, MemoryStoreError
+from familiar_connect.memory.store import MemoryStore
+from familiar_connect.rehearsal.types import FamiliarSetup, Rehearsal
+from familiar_connect.support.clock import ManualClock
+
+FALLBACK_ID = "familiar"
+SOURCE = "rehearsal"
+
+
+def make_rehearsal_home(rehearsal: Rehearsal, stage: Path, *, home: Path) -> Path:
+    """Make the familiar of *rehearsal* in the home *stage*; *home* is where a familiar to copy lives. Its folder."""
+    setup = rehearsal.familiar
+    try:
+        root = _make_familiar(setup, stage, home)
+        if setup.settings.strip():
+            _merge(setup, root, rehearsal.source)
+        _write_memory(setup, root, ManualClock(rehearsal.begins_at))
+    except ConfigError as error:  # whoever reads it has the rehearsal, not the folder it is played in
+        raise ConfigError(str(error).replace(str(stage), rehearsal.source)) from error
+    except MemoryStoreError as error:
+        raise ConfigError(f"{rehearsal.source}: familiar: memory: {error}") from error
+    return root
+
+
+def _make_familiar(setup: FamiliarSetup, stage: Path, home: Path) -> Path:
+    if setup.base is not None:
+        folder = stage / "familiars"
+        folder.mkdir(parents=True, exist_ok=True)
+        return copy_familiar(familiar_root(home, pick_familiar(home, setup.base)), folder)
+    if setup.card is not None:
+        source = read_card_file(setup.card)
+        return make_from_card(stage, familiar_id_for(source.card, setup.card), source).root
+    if setup.name == STARTER_NAME:
+        return make_starter(stage, STARTER_ID)
+    slug = re.sub(r"[^a-z0-9]+", "-", setup.name.lower()).strip("-")[:40].strip("-")
+    return make_starter(stage, slug if is_valid_familiar_id(slug) else FALLBACK_ID, name=setup.name)
+
+
+def _merge(setup: FamiliarSetup, root: Path, source: str) -> None:
+    path = root / "character.toml"
+    where = f"{source}: familiar: settings"
+    try:
+        write_text(path, merge_settings(read_text(path) or "", setup.settings, where=Path(where)))
+        load_character_config(path)
+    except ConfigError as error:
+        raise ConfigError(str(error).replace(str(path), where)) from None
+
+
+def _write_memory(setup: FamiliarSetup, root: Path, clock: ManualClock) -> None:
+    if not setup.memory:
+        return
+    store = MemoryStore(root / "memory", audit_dir=root / "audit", clock=clock)
+    try:
+        for path, text in setup.memory.items():
+            store.write_file(path, text, source=SOURCE)
+    finally:
+        if store.audit is not None:
+            store.audit.close()

@@ -1,0 +1,1 @@
+"""A scripted week played through the real program, on simulated time, before anybody meets the familiar."""

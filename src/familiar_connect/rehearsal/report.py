@@ -1,0 +1,108 @@
+"""How a rehearsal is told: a transcript with ticks and crosses for a person, objects for a script."""
+
+from __future__ import annotations
+
+import hashlib
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+from familiar_connect.rehearsal.player import StepResult
+from familiar_connect.rehearsal.types import (
+    ChangeFile,
+    ChangeMembers,
+    ChangeVisibility,
+    Edit,
+    Expect,
+    Hear,
+    React,
+    Rehearsal,
+    Say,
+    Slash,
+    Step,
+    Upkeep,
+)
+
+HELD, FAILED = "✓", "✗"
+NOT_LISTED = ("traces/*", "audit/*", "*.db", "*.db-*", "*.lock", "*.last-context.md", "memory/.index/*", "*/.writing/*")
+"""Files that hold ids and times of this very run, or that are made from others."""
+_UPKEEP = {
+    "write_up": "memory is written up",
+    "tidy": "memory is looked over",
+    "restart": "the familiar is closed and opened again",
+    "kill": "the familiar is killed and opened again",
+}
+
+
+def step_as_json(result: StepResult) -> dict[str, Any]:
+    """One step for a script."""
+    return {
+        "step": result.step.number,
+        "at": result.step.at.isoformat(),
+        "in": result.step.place,
+        "replies": [reply.text for reply in result.replies],
+        "replies_in": [reply.place for reply in result.replies],
+        "answers": result.answers,
+        "notices": [notice.text for notice in result.notices],
+        "calls": [
+            {"slot": call.slot, "messages": [message.to_dict() for message in call.messages]} for call in result.calls
+        ],
+        "withheld": result.withheld,
+        "dropped": result.dropped,
+        "failed": result.failed,
+    }
+
+
+def file_hashes(root: Path) -> dict[str, str]:
+    """Path → SHA-256 of what a person would look at in the familiar's folder. It reads them all."""
+    found = {}
+    for path in sorted(root.rglob("*")):
+        name = path.relative_to(root).as_posix()
+        if path.is_file() and not any(fnmatch(name, pattern) for pattern in NOT_LISTED):
+            found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return found
+
+
+def step_as_text(result: StepResult, rehearsal: Rehearsal, name: str) -> str:
+    """One step for a person; *name* is what the familiar is called."""
+    lines = [f"{result.step.at:%Y-%m-%d %H:%M}  {_told(result.step, rehearsal)}"]
+    mark = " " * 18
+    if result.note and not isinstance(result.step.action, Say | Hear):
+        lines.append(f"{mark}{result.note}")
+    lines += [f"{mark}  {answer}" for answer in result.answers]
+    lines += [f"{mark}[{reply.place}] {name}: {reply.text}" for reply in result.replies]
+    lines += [f"{mark}[{notice.place}] ({notice.text})" for notice in result.notices]
+    if isinstance(result.step.action, Expect) and not result.failed:
+        lines[0] += f"  {HELD}"
+    lines += [f"{mark}{FAILED} step {result.step.number}: {sentence}" for sentence in result.failed]
+    return "\n".join(lines)
+
+
+def _told(step: Step, rehearsal: Rehearsal) -> str:
+    action = step.action
+
+    def called(person: str) -> str:
+        return rehearsal.people[person].name
+
+    match action:
+        case Say():
+            return f"[{action.place}] {called(action.person)}: {action.text}"
+        case Hear():
+            return f"[{action.place}] {action.message.author.label}: {action.message.text}"
+        case Edit():
+            change = "is deleted" if action.text is None else f"now reads: {action.text}"
+            return f"[{action.place}] message {action.target!r} {change}"
+        case React():
+            return f"[{action.place}] {called(action.person)} reacts to {action.target!r}: {action.emoji}"
+        case Slash():
+            return f"[{action.place}] {called(action.person)}: /{action.command} {action.words}".rstrip()
+        case ChangeFile():
+            return f"file {action.path}: {action.how}"
+        case ChangeMembers():
+            return f"[{action.place}] {called(action.person)} {'joins' if action.joins else 'leaves'}"
+        case ChangeVisibility():
+            return f"[{action.place}] is {'hidden' if action.hides else 'open to everybody'} now"
+        case Upkeep():
+            return _UPKEEP[action.what]
+        case Expect():
+            return "expected"
