@@ -8,6 +8,7 @@ from pathlib import Path
 from familiar_connect.bootstrap.from_card import familiar_id_for, make_from_card, read_card_file
 from familiar_connect.bootstrap.starter import STARTER_ID, STARTER_NAME, make_starter
 from familiar_connect.commands.sandbox import copy_familiar
+from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.config.home import familiar_root, is_valid_familiar_id, pick_familiar
 from familiar_connect.config.load import load_character_config
 from familiar_connect.config.merge import merge_settings
@@ -38,7 +39,7 @@ def make_rehearsal_home(rehearsal: Rehearsal, stage: Path, *, home: Path) -> Pat
 
 def _make_familiar(setup: FamiliarSetup, stage: Path, home: Path) -> Path:
     if setup.base is not None:
-        folder = stage / "familiars"
+        folder = HomeFolder(stage).familiars
         folder.mkdir(parents=True, exist_ok=True)
         return copy_familiar(familiar_root(home, pick_familiar(home, setup.base)), folder)
     if setup.card is not None:
@@ -51,7 +52,7 @@ def _make_familiar(setup: FamiliarSetup, stage: Path, home: Path) -> Path:
 
 
 def _merge(setup: FamiliarSetup, root: Path, source: str) -> None:
-    path = root / "character.toml"
+    path = FamiliarFolder(root).settings_file
     where = f"{source}: familiar: settings"
     try:
         write_text(path, merge_settings(read_text(path) or "", setup.settings, where=Path(where)))
@@ -63,7 +64,8 @@ def _merge(setup: FamiliarSetup, root: Path, source: str) -> None:
 def _write_memory(setup: FamiliarSetup, root: Path, clock: ManualClock) -> None:
     if not setup.memory:
         return
-    store = MemoryStore(root / "memory", audit_dir=root / "audit", clock=clock)
+    folder = FamiliarFolder(root)
+    store = MemoryStore(folder.memory, audit_dir=folder.audit, clock=clock)
     try:
         for path, text in setup.memory.items():
             store.write_file(path, text, source=SOURCE)

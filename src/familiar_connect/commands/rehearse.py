@@ -74,13 +74,14 @@ def rehearse(
 
 def _play(rehearsal: Rehearsal, settings: PlaySettings, *, as_json: bool) -> int:
     """Play it and tell of each step as it ends; how many failed."""
+    from familiar_connect.config.folders import FamiliarFolder
     from familiar_connect.context.providers.character import persona_name
     from familiar_connect.memory.store import MemoryStore
     from familiar_connect.rehearsal.play import play_rehearsal
     from familiar_connect.rehearsal.player import StepResult
     from familiar_connect.rehearsal.report import step_as_json, step_as_text
 
-    name = persona_name(MemoryStore(settings.root / "memory"), settings.root.name)
+    name = persona_name(MemoryStore(FamiliarFolder(settings.root).memory), settings.root.name)
 
     def tell(result: StepResult) -> None:
         if as_json:

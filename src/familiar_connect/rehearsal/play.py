@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from familiar_connect.config import CharacterConfig, load_character_config
+from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.config.llm import SLOT_TEMPERATURES
 from familiar_connect.config.secrets import Secrets
 from familiar_connect.config.types import DecideWith
@@ -68,7 +69,8 @@ async def _play(
 ) -> Outcome:
     outcome, log, real = Outcome(), CallLog(), RealTime(loop)
     world = World(rehearsal, log, SimulatedClock(rehearsal.begins_at, loop))
-    config = await off_loop(load_character_config, settings.root / "character.toml", defaults_path=settings.profile)
+    folder = FamiliarFolder(settings.root)
+    config = await off_loop(load_character_config, folder.settings_file, defaults_path=settings.profile)
     models = build_models(rehearsal, config, settings, log, real)
 
     def told(result: StepResult) -> None:
@@ -95,7 +97,7 @@ def build_models(
     own: dict[str, LLMClient] = {}
     if not settings.is_scripted and set(SLOT_TEMPERATURES) - set(rehearsal.models):
         secrets = Secrets(settings.home)
-        embedded = EmbeddedServer(cache_dir=settings.home / "cache" / "embedded", cache_key=settings.root.name)
+        embedded = EmbeddedServer(cache_dir=HomeFolder(settings.home).embedded_cache, cache_key=settings.root.name)
         own = create_llm_clients(secrets.get("OPENROUTER_API_KEY"), config, secrets=secrets.get, embedded=embedded)
     models: dict[str, LLMClient] = {}
     for slot in SLOT_TEMPERATURES:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from familiar_connect.config import load_character_config
+from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.conversation.message_edits import MessageEditHandler
 from familiar_connect.conversation.types import BufferedMessage, Exchange, ResponseTrigger
 from familiar_connect.errors import FamiliarError
@@ -139,7 +140,9 @@ class Player:
     # Opening and closing
 
     async def _open(self) -> Familiar:
-        config = await off_loop(load_character_config, self._root / "character.toml", defaults_path=self._profile)
+        config = await off_loop(
+            load_character_config, FamiliarFolder(self._root).settings_file, defaults_path=self._profile
+        )
         familiar = Familiar.from_config(
             self._root,
             replace(config, discord=replace(config.discord, dms="everyone")),
@@ -410,14 +413,15 @@ class Player:
         )
         _, request = await familiar.reply_path.runner.request_for(exchange, self.place(key), seed=0)
         tool = SearchMemoryTool(
-            index.retriever, request, familiar.stores.privacy.get, build_reach(familiar.stores, familiar.config)
+            index.retriever, request, familiar.stores.privacy, build_reach(familiar.stores, familiar.config)
         )
         return (await tool.run({"query": query})).as_text()
 
 
 def withheld_sources(trace: TurnTrace) -> list[str]:
     """Sources that the place of a turn was not to hear."""
-    return [str(source) for source in trace.fact("withheld") or ()]
+    notes = trace.fact("withheld") or ()
+    return [str(note["source"]) if isinstance(note, Mapping) else str(note) for note in notes]
 
 
 def change_file(root: Path, action: ChangeFile) -> None:

@@ -80,12 +80,31 @@ class World:
     # Who can read what
 
     def is_hidden(self, place: str) -> bool:
-        """Whether not everybody on the server can see the place."""
-        return place in self._hidden
+        """Whether not everybody on the server can see the place, or the one its thread belongs to."""
+        parent = self.rehearsal.places[place].parent
+        return place in self._hidden or (parent in self.rehearsal.places and parent in self._hidden)
 
     def members_of(self, place: str) -> list[str]:
         """Keys of those who can read the place now."""
         return list(self._members[place])
+
+    def servers_of(self, person: str) -> set[int]:
+        """Servers that *person* is on now: whoever left an open place of one has left it."""
+        servers: dict[int, set[bool]] = {}
+        open_ones = {place.server_id for key, place in self.rehearsal.places.items() if not self.is_hidden(key)}
+        for key, place in self.rehearsal.places.items():
+            if place.server_id is not None and not (self.is_hidden(key) and place.server_id in open_ones):
+                servers.setdefault(place.server_id, set()).add(person in self._members[key])
+        return {server for server, there in servers.items() if there == {True}}
+
+    def hidden_places_of(self, person: str) -> set[int]:
+        """Channel ids of the hidden places that *person* can read now."""
+        places = self.rehearsal.places.items()
+        return {
+            place.channel_id
+            for key, place in places
+            if not place.is_dm and self.is_hidden(key) and person in self._members[key]
+        }
 
     def change_members(self, place: str, person: str, *, joins: bool) -> None:
         members = self._members[place]
@@ -295,14 +314,7 @@ class RehearsalPlace:
         speakers = tuple(spoke)
         here = self.channel_context
         if self._setup.is_dm or self._setup.platform != "discord":
-            is_dm = self._setup.is_dm and self._setup.platform != "terminal"
-            return Scene(
-                channel=here,
-                participants=speakers or self._listeners(),
-                is_dm=is_dm,
-                me=self._me,
-                own_name=self._me.label,
-            )
+            return self._small_scene(here, speakers)
         return Scene(
             server_name=self._setup.server_name,
             server_id=self._setup.server_id,
@@ -312,8 +324,24 @@ class RehearsalPlace:
             members=tuple(Member(author=author) for author in speakers),
             channels=self._channels(),
             private_channel_ids=frozenset(p.channel_id for p in self._server() if self._world.is_hidden(p.key)),
+            is_hidden=self._world.is_hidden(self._setup.key),
             me=self._me,
             own_name=self._me.label,
+        )
+
+    def _small_scene(self, here: ChannelContext, speakers: tuple[Author, ...]) -> Scene:
+        """The scene of a direct message, or of a platform that shows little."""
+        world, key = self._world, self._setup.key
+        scene = Scene(channel=here, participants=speakers or self._listeners(), me=self._me, own_name=self._me.label)
+        people = world.members_of(key)
+        if not self._setup.is_dm or self._setup.platform == "terminal" or not people:
+            return scene
+        return replace(
+            scene,
+            is_dm=True,
+            reader_keys=frozenset(world.author(person, key).canonical_key for person in people),
+            reader_server_ids=frozenset(set.intersection(*(world.servers_of(person) for person in people))),
+            reader_channel_ids=frozenset(set.intersection(*(world.hidden_places_of(person) for person in people))),
         )
 
     @property
