@@ -270,6 +270,7 @@ class Player:
         """A message of a conversation file: stored, and answered only where it is the last."""
         setup = self._rehearsal.places[action.place]
         if action.message.is_self:
+            channel = await off_loop(self.familiar.channel_configs.get, channel_id=setup.channel_id)
             await off_loop(
                 self.familiar.history_store.append_turn,
                 familiar_id=self.familiar.id,
@@ -277,6 +278,7 @@ class Player:
                 role="assistant",
                 content=action.message.text,
                 guild_id=setup.server_id,
+                mode=channel.mode,
                 timestamp=action.message.timestamp,
             )
             return

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from familiar_connect.errors import ConfigError
+from familiar_connect.support.text import one_line
 
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 LAST_MOMENT = datetime(9000, 1, 1, tzinfo=UTC)
@@ -125,7 +126,7 @@ class JsonObject:
             if key not in known:
                 near = difflib.get_close_matches(key, known, n=1)
                 hint = f"did you mean `{near[0]}`?" if near else f"there are {', '.join(sorted(known))}"
-                raise ConfigError(f"{self.where}: `{key[:60]}` means nothing here; {hint}")
+                raise ConfigError(f"{self.where}: `{one_line(key[:60])}` means nothing here; {hint}")
 
     def require_text(self, key: str) -> str:
         text = self.text(key)

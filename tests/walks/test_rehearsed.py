@@ -1,0 +1,42 @@
+"""Stories told as data: people, places, steps and what must be so, played through the whole program."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.fakes.rehearsal import rehearse
+
+
+def test_everyone_who_spoke_is_answered_in_one_go_after_a_slow_reply(tmp_path: Path) -> None:
+    """What is said while it writes waits and is answered next, all together."""
+    played = rehearse(
+        tmp_path,
+        {"in": "tea", "by": "ada", "say": "Ember, tell me of the rain.", "mention": True},
+        {"after": "5s", "in": "tea", "by": "bo", "say": "Ember, and of the snow?", "mention": True},
+        {"after": "1s", "in": "tea", "by": "ada", "say": "Ember, and of the fog?", "mention": True},
+        {
+            "after": "5m",
+            "expect": {"reply_in": "tea", "said_has": "Weather.", "prompt_has": ["the snow?", "the fog?"]},
+        },
+        models={"main_prose": {"say": [{"delay_s": 20, "say": "Rain."}], "otherwise": "Weather."}},
+    )
+
+    assert played.failed == []
+    assert [reply.text for step in played.steps for reply in step.replies] == ["Rain.", "Weather."]
+
+
+def test_it_joins_in_unasked_when_the_side_model_says_so(tmp_path: Path) -> None:
+    """After as many messages as its interval, and the decision is one of the calls made for the reply."""
+    talk = [{"after": "2s", "in": "tea", "by": ("ada", "bo")[n % 2], "say": f"Line {n}."} for n in range(12)]
+    played = rehearse(
+        tmp_path,
+        *talk,
+        {
+            "after": "1s",
+            "expect": {"reply_in": "tea", "prompt_has": ["Is this a moment in which Ember joins in unasked?"]},
+        },
+        settings='interjection = "eager"\n',
+        models={"main_prose": {"otherwise": "Me too!"}, "interjection_decision": "echo"},
+    )
+
+    assert played.failed == []
