@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 EXIT_HELD, EXIT_FAILED, EXIT_UNREADABLE = 0, 1, 2
 EPILOG = """\b
 Examples:
-  familiar rehearse examples/rehearse/week.json
+  familiar rehearse examples/rehearse/week_among_friends.json
   familiar rehearse week.json --scripted            no real model is asked, whatever happens
   familiar rehearse week.json --familiar mira       a copy of your familiar plays; it is left as it is
   familiar rehearse week.json --keep tried          look at the files afterwards: familiar --home tried memory list

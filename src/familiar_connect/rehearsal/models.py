@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from familiar_connect.errors import ModelError
 from familiar_connect.llm.openai_compatible import LLMClient
 from familiar_connect.llm.protocols import CompletionStream
-from familiar_connect.llm.retry import Endpoint, error_of_status
+from familiar_connect.llm.retry import Endpoint, RetryPolicy, error_of_status
 from familiar_connect.llm.scripted import words_of
 from familiar_connect.llm.streams import PieceStream
 from familiar_connect.llm.types import Capabilities, Completion, Message, ToolCall, ToolSpec, Usage
@@ -83,7 +83,13 @@ class RehearsedModel(LLMClient):
     def __init__(
         self, slot: str, script: ModelScript, log: CallLog, *, capabilities: Capabilities, rng: random.Random
     ) -> None:
-        super().__init__(api_key=None, model=f"rehearsed-{slot}", base_url=ADDRESS, capabilities=capabilities, rng=rng)
+        super().__init__(
+            api_key=None,
+            model=f"rehearsed-{slot}",
+            base_url=ADDRESS,
+            capabilities=capabilities,
+            retry=RetryPolicy(rng=rng),
+        )
         self._slot = slot
         self._is_echo = script.is_echo
         self._script = _Script(script)

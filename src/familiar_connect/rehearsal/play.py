@@ -97,7 +97,7 @@ def build_models(
     own: dict[str, LLMClient] = {}
     if not settings.is_scripted and set(SLOT_TEMPERATURES) - set(rehearsal.models):
         secrets = Secrets(settings.home)
-        embedded = EmbeddedServer(cache_dir=HomeFolder(settings.home).embedded_cache, cache_key=settings.root.name)
+        embedded = EmbeddedServer(cache_dir=HomeFolder(settings.home).model_cache, cache_key=settings.root.name)
         own = create_llm_clients(secrets.get("OPENROUTER_API_KEY"), config, secrets=secrets.get, embedded=embedded)
     models: dict[str, LLMClient] = {}
     for slot in SLOT_TEMPERATURES:

@@ -149,9 +149,9 @@ class Player:
             llm_clients=dict(self._models),
             defaults_path=self._profile,
             clock=self._world.clock,
+            fetches_media=False,
             rng=self._rng,
         )
-        familiar.media = None  # nothing is fetched from the network
         await familiar.start(keep_index=False)
         await self._loop.settle()
         return familiar
@@ -413,7 +413,7 @@ class Player:
             messages=(message,),
             trigger=ResponseTrigger.direct_address,
         )
-        _, request = await familiar.reply_path.runner.request_for(exchange, self.place(key), seed=0)
+        _, request = await familiar.reply_path.turns.request_for(exchange, self.place(key), seed=0)
         tool = SearchMemoryTool(
             index.retriever, request, familiar.stores.privacy, build_reach(familiar.stores, familiar.config)
         )

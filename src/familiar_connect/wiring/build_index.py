@@ -110,7 +110,8 @@ class LazyMemoryIndex:
 
     async def update(self, limit_s: float) -> bool:
         """Load the index and bring it level once, and nothing else. Says whether all of memory can be found."""
-        await self._load()
+        if self._loaded is None:
+            await self._load()
         if self._loaded is None:
             return False
         try:
