@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from familiar_connect.commands.rehearsal_home import make_rehearsal_home
-from familiar_connect.rehearsal.play import Outcome, PlaySettings, play_rehearsal
+from familiar_connect.rehearsal.play import PlaySettings, RehearsalOutcome, play_rehearsal
 from familiar_connect.rehearsal.player import StepResult
 from familiar_connect.rehearsal.script_file import parse_rehearsal
 
@@ -30,7 +30,7 @@ class Played:
 
     root: Path
     steps: list[StepResult]
-    outcome: Outcome
+    outcome: RehearsalOutcome
 
     @property
     def failed(self) -> list[str]:

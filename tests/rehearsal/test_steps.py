@@ -12,7 +12,7 @@ from familiar_connect.rehearsal.play import PlaySettings, play_rehearsal
 from familiar_connect.rehearsal.player import StepResult
 from familiar_connect.rehearsal.script_file import parse_rehearsal
 from familiar_connect.rehearsal.types import ModelScript
-from familiar_connect.rehearsal.world import World
+from familiar_connect.rehearsal.world import RehearsalWorld
 from familiar_connect.support.clock import SystemClock
 from tests.fakes.rehearsal import TEA_HOUSE, rehearse
 
@@ -318,13 +318,13 @@ def test_a_search_finds_what_its_place_may_hear(tmp_path: Path) -> None:
 def test_who_can_read_a_place_changes_with_the_steps(tmp_path: Path) -> None:
     """Joining, leaving, hiding and opening are seen by whoever looks around."""
     rehearsal = parse_rehearsal({**TEA_HOUSE, "steps": [hello()]})
-    world = World(rehearsal, CallLog(), SystemClock())
+    world = RehearsalWorld(rehearsal, CallLog(), SystemClock())
     assert world.servers_of("bo") == {2001}
-    assert (world.hidden_places_of("ada"), world.hidden_places_of("bo")) == ({3002}, set())
+    assert (world.list_hidden_places("ada"), world.list_hidden_places("bo")) == ({3002}, set())
 
     world.change_members("staff", "bo", joins=True)
     world.change_members("tea", "ada", joins=False)
-    assert world.hidden_places_of("bo") == {3002}
+    assert world.list_hidden_places("bo") == {3002}
     assert world.servers_of("ada") == set()
 
     world.change_visibility("tea", hides=True, members=["bo"])

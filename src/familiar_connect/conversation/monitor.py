@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -152,6 +153,15 @@ class ConversationMonitor:
         """Forget what waits in a channel, and whatever is being decided about it."""
         self._idle_timers.cancel(channel_id)
         self._channels.forget(channel_id)
+
+    @contextmanager
+    def pause_replies(self) -> Iterator[None]:
+        """While this is open, whatever is heard is let pass: nothing is answered."""
+        answer, self.on_respond = self.on_respond, _let_pass
+        try:
+            yield
+        finally:
+            self.on_respond = answer
 
     def _on_lull(self, channel_id: int) -> None:
         channel = self._channels.find(channel_id)
@@ -333,3 +343,7 @@ def _without_buffered(turns: Sequence[HistoryTurn], seen: Sequence[BufferedMessa
         if newest.role == "user" and newest.content == message.text:
             kept.pop()
     return kept
+
+
+async def _let_pass(channel_id: int, messages: list[BufferedMessage], trigger: ResponseTrigger) -> None:
+    """What was said stands without an answer."""

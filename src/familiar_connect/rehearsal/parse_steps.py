@@ -22,9 +22,9 @@ from familiar_connect.rehearsal.types import (
     Edit,
     Expect,
     Expectation,
-    Person,
     PlaceSetup,
     React,
+    RehearsalPerson,
     Say,
     SearchExpectation,
     Slash,
@@ -59,7 +59,7 @@ MAX_PATTERN_CHARS = 1_000
 class StepParser:
     """Reads steps; knows who and which places there are."""
 
-    def __init__(self, people: Mapping[str, Person], places: Mapping[str, PlaceSetup]) -> None:
+    def __init__(self, people: Mapping[str, RehearsalPerson], places: Mapping[str, PlaceSetup]) -> None:
         self._people = people
         self._places = places
         self._parsers: dict[str, tuple[tuple[str, ...], Callable[[JsonObject, int], Action]]] = {

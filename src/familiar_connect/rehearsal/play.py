@@ -23,13 +23,13 @@ from familiar_connect.rehearsal.models import CallLog, ForbiddenModel, LiveModel
 from familiar_connect.rehearsal.player import Player, StepResult
 from familiar_connect.rehearsal.report import file_hashes
 from familiar_connect.rehearsal.types import Expect, Rehearsal
-from familiar_connect.rehearsal.world import World
+from familiar_connect.rehearsal.world import RehearsalWorld
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.simulated_time import SimulatedClock, SimulatedLoop, run_simulated
 
 
 @dataclass
-class Outcome:
+class RehearsalOutcome:
     """How a rehearsal went."""
 
     passed: int = 0
@@ -59,27 +59,29 @@ class PlaySettings:
     seed: int = 0
 
 
-def play_rehearsal(rehearsal: Rehearsal, settings: PlaySettings, on_step: Callable[[StepResult], None]) -> Outcome:
+def play_rehearsal(
+    rehearsal: Rehearsal, settings: PlaySettings, on_step: Callable[[StepResult], None]
+) -> RehearsalOutcome:
     """Play *rehearsal*, telling *on_step* of each step when it is over. Not to be called on an event loop."""
     return run_simulated(lambda loop: _play(rehearsal, settings, on_step, loop))
 
 
 async def _play(
     rehearsal: Rehearsal, settings: PlaySettings, on_step: Callable[[StepResult], None], loop: SimulatedLoop
-) -> Outcome:
-    outcome, log, real = Outcome(), CallLog(), RealTime(loop)
-    world = World(rehearsal, log, SimulatedClock(rehearsal.begins_at, loop))
+) -> RehearsalOutcome:
+    outcome, log, real = RehearsalOutcome(), CallLog(), RealTime(loop)
+    world = RehearsalWorld(rehearsal, log, SimulatedClock(rehearsal.begins_at, loop))
     folder = FamiliarFolder(settings.root)
     config = await off_loop(load_character_config, folder.settings_file, defaults_path=settings.profile)
     models = build_models(rehearsal, config, settings, log, real)
 
-    def told(result: StepResult) -> None:
+    def count_and_tell(result: StepResult) -> None:
         outcome.count(result)
         on_step(result)
 
     player = Player(world, settings.root, loop=loop, models=models, profile=settings.profile, seed=settings.seed)
     try:
-        await player.play(told)
+        await player.play(count_and_tell)
     finally:
         for model in models.values():
             if isinstance(model, LiveModel):

@@ -10,7 +10,7 @@ import asyncio
 import random
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from familiar_connect.conversation.types import BufferedMessage, Exchange, Respo
 from familiar_connect.errors import FamiliarError
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.message_edits import MessageEdits
+from familiar_connect.identity import Author
 from familiar_connect.memory.maintenance.housekeeping import examine_memory, proposal
 from familiar_connect.memory.maintenance.review import Review
 from familiar_connect.observe.trace import TurnTrace
@@ -43,7 +44,7 @@ from familiar_connect.rehearsal.types import (
     Step,
     Upkeep,
 )
-from familiar_connect.rehearsal.world import Notice, RehearsalPlace, Reply, World
+from familiar_connect.rehearsal.world import Notice, RehearsalPlace, RehearsalWorld, Reply
 from familiar_connect.slash.command import SlashContext, SlashPlace
 from familiar_connect.slash.registry import find_command, run_command
 from familiar_connect.subscriptions import SubscriptionKind
@@ -90,7 +91,7 @@ class Player:
 
     def __init__(
         self,
-        world: World,
+        world: RehearsalWorld,
         root: Path,
         *,
         loop: SimulatedLoop,
@@ -106,6 +107,8 @@ class Player:
         self._profile = profile
         self._rng = random.Random(seed)
         self._familiar: Familiar | None = None
+        self._ends = ExitStack()
+        """What ends with the familiar that is open."""
         self._seen_traces: set[str] = set()
         self._evidence_from = _Mark()
         self._answers: list[str] = []
@@ -152,9 +155,13 @@ class Player:
             fetches_media=False,
             rng=self._rng,
         )
+        self._ends.enter_context(familiar.owner.connect(is_owner=self._is_owner))
         await familiar.start(keep_index=False)
         await self._loop.settle()
         return familiar
+
+    def _is_owner(self, author: Author) -> bool:
+        return author.user_id == self._rehearsal.people[OWNER].user_id
 
     async def _prepare(self) -> None:
         """Every place is listened to, and what people allow is known."""
@@ -165,15 +172,18 @@ class Player:
             await off_loop(self.familiar.stores.privacy.set, author, level)
 
     async def _restart(self) -> None:
-        familiar, self._familiar = self.familiar, None
-        await familiar.aclose()
+        await self._close()
         self._familiar = await self._open()
+
+    async def _close(self) -> None:
+        familiar, self._familiar = self.familiar, None
+        self._ends.close()
+        await familiar.aclose()
 
     async def _close_quietly(self) -> None:
         """Close the familiar without having its memory written up."""
-        familiar, self._familiar = self.familiar, None
-        familiar.memory_writer_scheduler.stop()
-        await familiar.aclose()
+        self.familiar.memory_writer_scheduler.stop()
+        await self._close()
 
     async def _kill(self) -> None:
         """Go on from what is on disk now, as if the process had ended without a word."""
@@ -291,15 +301,9 @@ class Player:
         )
         self._world.add_message(action.place, message)
         monitor = self.familiar.monitor
-        answer = monitor.on_respond
-        if not action.is_answered:
-            monitor.on_respond = _ignore
-        try:
-            with self._about(action.place):
-                await self.familiar.intake.receive(message, self.place(action.place))
+        with self._about(action.place), nullcontext() if action.is_answered else monitor.pause_replies():
+            await self.familiar.intake.receive(message, self.place(action.place))
             await self._loop.settle()
-        finally:
-            monitor.on_respond = answer
         if not action.is_answered:
             monitor.clear_channel(setup.channel_id)
 
@@ -435,7 +439,3 @@ def change_file(root: Path, action: ChangeFile) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w" if action.how == "write" else "a", encoding="utf-8", newline="\n") as file:
         file.write(action.text)
-
-
-async def _ignore(channel_id: int, messages: list[BufferedMessage], trigger: ResponseTrigger) -> None:
-    """Let what was said stand without an answer."""

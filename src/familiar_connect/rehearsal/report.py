@@ -81,25 +81,25 @@ def step_as_text(result: StepResult, rehearsal: Rehearsal, name: str) -> str:
 def _told(step: Step, rehearsal: Rehearsal) -> str:
     action = step.action
 
-    def called(person: str) -> str:
+    def name_of(person: str) -> str:
         return rehearsal.people[person].name
 
     match action:
         case Say():
-            return f"[{action.place}] {called(action.person)}: {action.text}"
+            return f"[{action.place}] {name_of(action.person)}: {action.text}"
         case Hear():
             return f"[{action.place}] {action.message.author.label}: {action.message.text}"
         case Edit():
             change = "is deleted" if action.text is None else f"now reads: {action.text}"
             return f"[{action.place}] message {action.target!r} {change}"
         case React():
-            return f"[{action.place}] {called(action.person)} reacts to {action.target!r}: {action.emoji}"
+            return f"[{action.place}] {name_of(action.person)} reacts to {action.target!r}: {action.emoji}"
         case Slash():
-            return f"[{action.place}] {called(action.person)}: /{action.command} {action.words}".rstrip()
+            return f"[{action.place}] {name_of(action.person)}: /{action.command} {action.words}".rstrip()
         case ChangeFile():
             return f"file {action.path}: {action.how}"
         case ChangeMembers():
-            return f"[{action.place}] {called(action.person)} {'joins' if action.joins else 'leaves'}"
+            return f"[{action.place}] {name_of(action.person)} {'joins' if action.joins else 'leaves'}"
         case ChangeVisibility():
             return f"[{action.place}] is {'hidden' if action.hides else 'open to everybody'} now"
         case Upkeep():

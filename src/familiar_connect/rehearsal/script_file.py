@@ -23,9 +23,9 @@ from familiar_connect.rehearsal.types import (
     FamiliarSetup,
     Hear,
     ModelScript,
-    Person,
     PlaceSetup,
     Rehearsal,
+    RehearsalPerson,
     ScriptedAnswer,
     Step,
 )
@@ -93,18 +93,18 @@ def _familiar(part: JsonObject | None, folder: Path) -> FamiliarSetup:
     )
 
 
-def _people(top: JsonObject) -> dict[str, Person]:
-    people = {OWNER: Person(key=OWNER, user_id="1", name="Owner")}
+def _people(top: JsonObject) -> dict[str, RehearsalPerson]:
+    people = {OWNER: RehearsalPerson(key=OWNER, user_id="1", name="Owner")}
     for number, (key, part) in enumerate(top.objects("people").items()):
         part.check_keys(_PERSON_KEYS)
         given = part.text("id") or ("1" if key == OWNER else str(FIRST_PERSON + number))
         name = part.text("name") or ("Owner" if key == OWNER else key)
-        people[key] = Person(key=key, user_id=given, name=name, username=part.text("username"))
+        people[key] = RehearsalPerson(key=key, user_id=given, name=name, username=part.text("username"))
     _check_unique(f"{top.where}: people", {key: person.user_id for key, person in people.items()})
     return people
 
 
-def _places(top: JsonObject, people: dict[str, Person]) -> dict[str, PlaceSetup]:
+def _places(top: JsonObject, people: dict[str, RehearsalPerson]) -> dict[str, PlaceSetup]:
     servers: dict[str, int] = {}
     places: dict[str, PlaceSetup] = {}
     for number, (key, part) in enumerate(top.objects("places").items()):
@@ -117,7 +117,7 @@ def _places(top: JsonObject, people: dict[str, Person]) -> dict[str, PlaceSetup]
 
 
 def _place(
-    key: str, part: JsonObject, channel_id: int, people: dict[str, Person], servers: dict[str, int]
+    key: str, part: JsonObject, channel_id: int, people: dict[str, RehearsalPerson], servers: dict[str, int]
 ) -> PlaceSetup:
     platform = part.one_of("platform", {name: name for name in PLATFORMS}, "discord")
     at_home = platform == "terminal"
@@ -280,8 +280,10 @@ def _from_conversation(transcript: Transcript, name: str) -> Rehearsal:
     """One place, every message heard in order, the last one answered."""
     scene, order = transcript.seen, _Ordered(transcript.messages[0].timestamp)
     authors = dict.fromkeys([*(m.author for m in transcript.messages), *scene.participants])
-    people = {OWNER: Person(key=OWNER, user_id="1", name="Owner")} | {
-        author.user_id: Person(key=author.user_id, user_id=author.user_id, name=author.label, username=author.username)
+    people = {OWNER: RehearsalPerson(key=OWNER, user_id="1", name="Owner")} | {
+        author.user_id: RehearsalPerson(
+            key=author.user_id, user_id=author.user_id, name=author.label, username=author.username
+        )
         for author in authors
     }
     channel = scene.channel

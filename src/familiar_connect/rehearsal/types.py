@@ -33,7 +33,7 @@ class FamiliarSetup:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Person:
+class RehearsalPerson:
     """Somebody who speaks, under one id on every platform."""
 
     key: str
@@ -237,7 +237,7 @@ class Rehearsal:
     source: str
     """What the file is called in a sentence."""
     familiar: FamiliarSetup
-    people: Mapping[str, Person]
+    people: Mapping[str, RehearsalPerson]
     places: Mapping[str, PlaceSetup]
     models: Mapping[str, ModelScript]
     steps: tuple[Step, ...]

@@ -1,4 +1,4 @@
-"""World: the places of a rehearsal as they are now: who can read them, what stands there, what was reacted to.
+"""RehearsalWorld: the places of a rehearsal as they are now: who can read them, what stands there, what was reacted to.
 
 It stands for the platform. `RehearsalPlace` is one channel of it as the familiar meets it.
 """
@@ -60,7 +60,7 @@ class Notice:
     text: str
 
 
-class World:
+class RehearsalWorld:
     """The state of every place, and what the familiar did there."""
 
     def __init__(self, rehearsal: Rehearsal, log: CallLog, clock: Clock) -> None:
@@ -97,7 +97,7 @@ class World:
                 servers.setdefault(place.server_id, set()).add(person in self._members[key])
         return {server for server, there in servers.items() if there == {True}}
 
-    def hidden_places_of(self, person: str) -> set[int]:
+    def list_hidden_places(self, person: str) -> set[int]:
         """Channel ids of the hidden places that *person* can read now."""
         places = self.rehearsal.places.items()
         return {
@@ -130,7 +130,7 @@ class World:
     def message_of(self, say: Say, at: datetime) -> InboundMessage:
         """What somebody says, as the platform would bring it. It stands in its place from now on."""
         setup = self.rehearsal.places[say.place]
-        answered = self.referenced(say.place, say.reply_to) if say.reply_to is not None else None
+        answered = self.reference_to(say.place, say.reply_to) if say.reply_to is not None else None
         at_home = setup.platform == "terminal"
         message = InboundMessage(
             platform=setup.platform,
@@ -172,7 +172,7 @@ class World:
         replies = (reply for reply in reversed(self.replies) if reply.place == place)
         return next((reply for reply in replies if target in (LAST_REPLY, reply.id)), None)
 
-    def referenced(self, place: str, target: str) -> ReferencedMessage:
+    def reference_to(self, place: str, target: str) -> ReferencedMessage:
         """What an answer points at; only its id where nothing of that name stands there."""
         if (reply := self.find_reply(place, target)) is not None:
             me = self.me(self.rehearsal.places[place].platform)
@@ -270,7 +270,7 @@ class RehearsalPlace:
 
     streams = False
 
-    def __init__(self, world: World, setup: PlaceSetup, familiar: Familiar) -> None:
+    def __init__(self, world: RehearsalWorld, setup: PlaceSetup, familiar: Familiar) -> None:
         self._world = world
         self._setup = setup
         self._familiar = familiar
@@ -341,7 +341,7 @@ class RehearsalPlace:
             is_dm=True,
             reader_keys=frozenset(world.author(person, key).canonical_key for person in people),
             reader_server_ids=frozenset(set.intersection(*(world.servers_of(person) for person in people))),
-            reader_channel_ids=frozenset(set.intersection(*(world.hidden_places_of(person) for person in people))),
+            reader_channel_ids=frozenset(set.intersection(*(world.list_hidden_places(person) for person in people))),
         )
 
     @property
