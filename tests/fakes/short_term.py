@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from familiar_connect.audience import Audience
 from familiar_connect.chat.types import SaidMessage, SimplifiedMessage, Turn
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import Author, FixedPrivacy, PrivacyLevel
@@ -68,9 +69,25 @@ class NotesSetup:
         self.levels[author.canonical_key] = PrivacyLevel.FULL
 
     def say(
-        self, text: str, reply: str = "Hm.", *, channel: int = KITCHEN, server: int | None = SERVER, by: Author = ADA
+        self,
+        text: str,
+        reply: str = "Hm.",
+        *,
+        channel: int = KITCHEN,
+        server: int | None = SERVER,
+        by: Author = ADA,
+        audience: Audience | None = None,
     ) -> None:
         """*by* said something somewhere and was answered."""
+        self.history.append_turn(
+            familiar_id="wren",
+            channel_id=channel,
+            role="user",
+            content=text,
+            author=by,
+            guild_id=server,
+            audience=audience,
+        )
         assert self.notes.capture(finished_turn(an_entry(text, by), channel=channel, server=server, by=by), reply)
 
     def sum_up(self, text: str, *, channel: int = KITCHEN, server: int | None = SERVER, by: Author = ADA) -> bool:

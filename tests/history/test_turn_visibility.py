@@ -48,7 +48,7 @@ def test_a_channel_that_becomes_hidden_takes_its_old_turns_along(store: HistoryS
     lounge = Readers(SERVER, platform="discord", channel_id=3001, server_id=2001)
     assert told(store, lounge) == ["before", "elsewhere"]
 
-    assert store.narrow_audience(familiar_id=ME, channel_id=3002, audience=HIDDEN) == 1
+    store.change_audience(familiar_id=ME, channel_id=3002, audience=HIDDEN)
 
     assert told(store, lounge) == ["elsewhere"]
     assert told(store, Readers(HIDDEN, platform="discord", channel_id=3002, server_id=2001)) == ["before", "elsewhere"]
@@ -84,8 +84,9 @@ def test_turns_of_an_older_file_get_the_audience_their_channel_tells(tmp_path: P
         say(store, 1, "home", None, author=Author("terminal", "sam", "sam", "Sam"))
         say(store, 44, "stream", None, author=Author("twitch", "5", "eve", "Eve"))
     with closing(sqlite3.connect(path)) as database, database:
+        database.execute("DROP INDEX turns_by_audience")
         database.execute("ALTER TABLE turns DROP COLUMN audience")
-        database.execute("DELETE FROM migrations WHERE name = 'turn_audiences'")
+        database.execute("DELETE FROM migrations WHERE name IN ('turn_audiences', 'summaries_by_audience')")
 
     with closing(HistoryStore(path)) as store:
         turns = store.turns_after(familiar_id=ME, after_id=0)
@@ -93,3 +94,25 @@ def test_turns_of_an_older_file_get_the_audience_their_channel_tells(tmp_path: P
     dm = between([ADA.canonical_key])
     assert [turn.audience for turn in turns] == [dm, dm, SERVER, OWNER, EVERYONE]
     assert (tmp_path / "history.db.before-turn_audiences").exists()
+
+
+def test_every_audience_is_known_once(store: HistoryStore) -> None:
+    """However many turns each has."""
+    for audience in (SERVER, OWNER, SERVER, HIDDEN, OWNER):
+        say(store, 3001, "x", audience)
+
+    assert set(store.audiences(familiar_id=ME)) == {SERVER, OWNER, HIDDEN}
+    assert len(store.audiences(familiar_id=ME)) == 3
+    assert store.audiences(familiar_id="nobody") == []
+
+
+def test_a_walk_and_a_summary_can_keep_to_one_audience(store: HistoryStore) -> None:
+    """Each audience has a summary of its own."""
+    for text, audience in (("a", SERVER), ("b", OWNER), ("c", SERVER)):
+        say(store, 3001, text, audience)
+
+    assert [turn.content for turn in store.turns_after(familiar_id=ME, after_id=0, audience=SERVER)] == ["a", "c"]
+    assert store.nth_newest_id(familiar_id=ME, back=1, audience=SERVER) == 1
+    rows = [store.summary_row(each) for each in (SERVER, OWNER, SERVER)]
+    assert rows[0] == rows[2] != rows[1]
+    assert all(row < 0 for row in rows)

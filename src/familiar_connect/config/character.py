@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from zoneinfo import ZoneInfo
 
+from familiar_connect.audience import Confidence
 from familiar_connect.config.channel import PRESET_FIDELITIES, PRESET_FIDELITY, TYPING_KEYS
 from familiar_connect.config.llm import LLM_KEYS, LLMSlotConfig, default_slots
 from familiar_connect.config.platforms import DiscordConfig, TwitchConfig
@@ -140,12 +141,26 @@ class CharacterConfig:
     )
     place: PlaceSettings = section(PlaceSettings)
     private_channel_ids: list[int] = setting(
-        [], Rule("a list of channel ids", _channel_ids), "Channels whose talk is never told of elsewhere."
+        [],
+        Rule("a list of channel ids", _channel_ids),
+        "Channels whose talk is told nowhere else, as if they were hidden.",
+    )
+    confidence: Confidence = setting(
+        Confidence.strict,
+        enum_rule(Confidence),
+        "Who may hear what it heard: `strict` (only those it was said to), `server` (hidden channels count as their"
+        " server), `open` (everyone, everywhere).",
+    )
+    owner_hears_all: bool = setting(
+        False,
+        FLAG,
+        "Whether your own terminal, page and direct messages also hear other people's direct messages; `/privacy`"
+        " tells them.",
     )
     recall_across_servers: list[str] = setting(
         [],
         TEXTS,
-        'People who asked to be known everywhere, as "platform:id": on one server it recalls another.',
+        'People whose own words on one server follow them to others, as "platform:id".',
     )
     tools: list[str] = setting(
         [],

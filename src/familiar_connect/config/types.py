@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from familiar_connect.config.rules import FLAG, TEXT_OR_NONE, choice_rule, integer_rule
+from familiar_connect.audience import parse_share_target
+from familiar_connect.config.rules import FLAG, TEXT_OR_NONE, InvalidValue, Rule, choice_rule, integer_rule
 from familiar_connect.config.settings import setting
 
 
@@ -21,6 +22,15 @@ DEFAULT_CHANNEL_MODE = ChannelMode.text_conversation_rp
 
 CHANNEL_PROMPT_MODES = ("append", "replace")
 DEFAULT_NOTE_DEPTH = 4
+
+
+def _share_targets(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise InvalidValue
+    targets = [parse_share_target(str(item)) for item in value if isinstance(item, str | int)]
+    if len(targets) != len(value) or None in targets:
+        raise InvalidValue
+    return tuple(target for target in targets if target is not None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +99,13 @@ class PlaceSettings:
         True, FLAG, "Whether the last lines of a conversation are kept for a day, and told in other channels."
     )
     private_channels_bypass: bool = setting(
-        False, FLAG, "Whether talk of `private_channel_ids` is told in channels that are not private, too."
+        False, FLAG, "Whether this place hears what is said in hidden channels of its server."
+    )
+    shares_with: tuple[str, ...] = setting(
+        (),
+        Rule('a list of places, such as ["channel:42", "server:7", "twitch"]', _share_targets),
+        "Where what is said here may be told as well: channels, servers or whole platforms.",
+        example='["server:7"]',
     )
     rewards_enabled: bool = setting(True, FLAG, "Whether the familiar is told what it was rewarded for on this server.")
     punishments_enabled: bool = setting(

@@ -302,6 +302,17 @@ def _turn_audiences(connection: sqlite3.Connection) -> None:
             )
 
 
+def _summaries_by_audience(connection: sqlite3.Connection) -> None:
+    """A number for each audience that has a summary: its row in `summaries` has that number, negated, for a channel.
+
+    Summaries made before were made of everything that was said anywhere, so they go.
+    """
+    connection.execute("CREATE TABLE IF NOT EXISTS audiences (id INTEGER PRIMARY KEY, audience TEXT NOT NULL UNIQUE)")
+    connection.execute("CREATE INDEX IF NOT EXISTS turns_by_audience ON turns (familiar_id, audience, id)")
+    for table in ("summaries", "cross_context_summaries"):
+        connection.execute(f"DELETE FROM {table}")
+
+
 def infer_audience(people: Sequence[tuple[str, str]], guild_id: int | None) -> Audience:
     """Whom a channel's talk was said to, from who spoke there (platform and user id) and its server alone.
 
@@ -335,4 +346,5 @@ MIGRATIONS = (
     Migration("notes", _notes),
     Migration("turn_revisions", _turn_revisions),
     Migration("turn_audiences", _turn_audiences),
+    Migration("summaries_by_audience", _summaries_by_audience),
 )

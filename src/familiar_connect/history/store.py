@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from familiar_connect.audience import Audience
+from familiar_connect.audience import Audience, AudienceKind, parse_audience
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.errors import HistoryError
 from familiar_connect.history.authors import AuthorRows, Speaker
@@ -62,6 +62,15 @@ _INSERT = (
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
 )
 _NOBODY = (None, None, None, None)
+# One index step for each audience, instead of reading every turn.
+_DISTINCT_AUDIENCES = """
+WITH RECURSIVE each(audience) AS (
+    SELECT MIN(audience) FROM turns WHERE familiar_id = ?
+    UNION ALL
+    SELECT (SELECT MIN(audience) FROM turns WHERE familiar_id = ? AND audience > each.audience)
+    FROM each WHERE each.audience IS NOT NULL
+) SELECT audience FROM each LIMIT 10000
+"""
 
 
 class HistoryStore:
@@ -190,12 +199,29 @@ class HistoryStore:
             return last[0].audience
         return infer_audience([(author.platform, author.user_id)] if author is not None else [], guild_id)
 
-    def narrow_audience(self, *, familiar_id: str, channel_id: int, audience: Audience) -> int:
-        """A channel became hidden: what was said in it to its whole server is *audience*'s now; how many turns."""
-        return self.database.write(
-            "UPDATE turns SET audience = ? WHERE familiar_id = ? AND channel_id = ? AND audience LIKE 'server:%'",
-            (str(audience), familiar_id, channel_id),
-        ).rowcount
+    def channel_audience(self, *, familiar_id: str, channel_id: int) -> Audience | None:
+        """Those a channel's newest turn was said to; None when nothing was said there."""
+        last = self.recent(familiar_id=familiar_id, channel_id=channel_id, limit=1)
+        return last[0].audience if last else None
+
+    def audiences(self, *, familiar_id: str) -> list[Audience]:
+        """Everybody something was ever said to, each audience once; costs the same however long the history is."""
+        rows = self.database.read(_DISTINCT_AUDIENCES, (familiar_id, familiar_id))
+        return [parse_audience(row[0]) for row in rows if row[0] is not None]
+
+    def change_audience(self, *, familiar_id: str, channel_id: int, audience: Audience) -> None:
+        """A channel was hidden or opened. Hidden, it takes its old turns along; what was told of it is dropped."""
+        with self.database.transaction():
+            if audience.kind is AudienceKind.CHANNEL:
+                self.database.write(
+                    "UPDATE turns SET audience = ?"
+                    " WHERE familiar_id = ? AND channel_id = ? AND audience LIKE 'server:%'",
+                    (str(audience), familiar_id, channel_id),
+                )
+            self._summaries.forget_channel(familiar_id, channel_id)
+            self.database.write(
+                "DELETE FROM short_term_notes WHERE familiar_id = ? AND channel_id = ?", (familiar_id, channel_id)
+            )
 
     def recent(
         self, *, familiar_id: str, channel_id: int, limit: int, mode: Mode = None, before_id: int | None = None
@@ -244,10 +270,13 @@ class HistoryStore:
         after_id: int,
         max_id: int | None = None,
         channel_id: int | None = None,
+        audience: Audience | None = None,
         limit: int = MAX_TURNS_READ,
     ) -> list[HistoryTurn]:
         """The next *limit* turns after *after_id*, up to and including *max_id*, ascending: one step of a walk."""
         where, values = _in_scope(familiar_id, channel_id)
+        if audience is not None:
+            where, values = f"{where} AND audience = ?", [*values, str(audience)]
         where, values = f"{where} AND id > ?", [*values, after_id]
         if max_id is not None:
             where, values = f"{where} AND id <= ?", [*values, max_id]
@@ -262,10 +291,13 @@ class HistoryStore:
         found: int | None = self.database.read(f"SELECT MAX(id) FROM turns WHERE {where}", values)[0][0]
         return found
 
-    def nth_newest_id(self, *, familiar_id: str, back: int) -> int | None:
-        """Id of the turn that exactly *back* turns of the familiar follow; None when there is none."""
+    def nth_newest_id(self, *, familiar_id: str, back: int, audience: Audience | None = None) -> int | None:
+        """Id of the turn that exactly *back* turns of the familiar, or of an audience, follow; None: none."""
+        where, values = "familiar_id = ?", [familiar_id]
+        if audience is not None:
+            where, values = f"{where} AND audience = ?", [*values, str(audience)]
         rows = self.database.read(
-            "SELECT id FROM turns WHERE familiar_id = ? ORDER BY id DESC LIMIT 1 OFFSET ?", (familiar_id, max(0, back))
+            f"SELECT id FROM turns WHERE {where} ORDER BY id DESC LIMIT 1 OFFSET ?", (*values, max(0, back))
         )
         return int(rows[0][0]) if rows else None
 
@@ -290,6 +322,10 @@ class HistoryStore:
 
     def put_summary(self, *, familiar_id: str, last_summarised_id: int, summary_text: str, channel_id: int = 0) -> None:
         self._summaries.put(familiar_id, channel_id, last_summarised_id, summary_text)
+
+    def summary_row(self, audience: Audience) -> int:
+        """The *channel_id* under which `get_summary` and `put_summary` keep an audience's rolling summary."""
+        return self._summaries.row_of(audience)
 
     def get_cross_context(
         self, *, familiar_id: str, viewer_mode: ChannelMode | str, source_channel_id: int

@@ -12,6 +12,7 @@ from familiar_connect.chat.types import InboundMessage
 from familiar_connect.history.message_metadata import with_metadata
 from familiar_connect.history.rows import Mode
 from familiar_connect.history.store import HistoryStore
+from familiar_connect.history.turn_visibility import only_since_opened
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import Author
 from familiar_connect.support.aio import off_loop
@@ -46,15 +47,14 @@ class StoredMessages:
         self._before_id = before_id
 
     async def recent(self, limit: int) -> Sequence[InboundMessage]:
-        turns = await off_loop(
-            self._store.recent,
-            familiar_id=self._familiar_id,
-            channel_id=self._channel_id,
-            limit=limit,
-            mode=self._mode,
-            before_id=self._before_id,
+        return [self._message(turn) for turn in await off_loop(self._recent, limit)]
+
+    def _recent(self, limit: int) -> list[HistoryTurn]:
+        familiar_id, channel_id = self._familiar_id, self._channel_id
+        turns = self._store.recent(
+            familiar_id=familiar_id, channel_id=channel_id, limit=limit, mode=self._mode, before_id=self._before_id
         )
-        return [self._message(turn) for turn in turns]
+        return only_since_opened(turns, self._store.channel_audience(familiar_id=familiar_id, channel_id=channel_id))
 
     def _message(self, turn: HistoryTurn) -> InboundMessage:
         ours = turn.role == "assistant"

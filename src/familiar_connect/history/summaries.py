@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection
 
+from familiar_connect.audience import Audience
 from familiar_connect.history.rows import Mode, in_utc, mode_value, parse_timestamp
 from familiar_connect.history.types import CrossContextEntry, SummaryEntry
 from familiar_connect.support.clock import Clock
@@ -37,6 +38,28 @@ class SummaryRows:
             " summary_text = excluded.summary_text, created_at = excluded.created_at",
             storable_all((familiar_id, channel_id, last_summarised_id, summary_text, self._now())),
         )
+
+    def row_of(self, audience: Audience) -> int:
+        """The `channel_id` that the rolling summary of *audience* stands under; below 0, so no channel's."""
+        text = str(audience)
+        found = self._database.read("SELECT id FROM audiences WHERE audience = ?", (text,))
+        if not found:
+            self._database.write("INSERT OR IGNORE INTO audiences (audience) VALUES (?)", (text,))
+            found = self._database.read("SELECT id FROM audiences WHERE audience = ?", (text,))
+        return -int(found[0][0])
+
+    def forget_channel(self, familiar_id: str, channel_id: int) -> None:
+        """Drop what was told of a channel, and every summary of a server's open talk: its words may be in them."""
+        with self._database.transaction() as connection:
+            connection.execute(
+                "DELETE FROM cross_context_summaries WHERE familiar_id = ? AND source_channel_id = ?",
+                (familiar_id, channel_id),
+            )
+            connection.execute(
+                "DELETE FROM summaries WHERE familiar_id = ? AND channel_id IN"
+                " (SELECT -id FROM audiences WHERE audience LIKE 'server:%')",
+                (familiar_id,),
+            )
 
     def get_cross_context(
         self, familiar_id: str, viewer_mode: Mode, source_channel_id: int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from familiar_connect.audience import STRICT, AudienceKind, Confidence, Readers, TellingPolicy, may_tell_words
+from familiar_connect.audience import STRICT, Audience, AudienceKind, Confidence, Readers, TellingPolicy, may_tell_words
 from familiar_connect.history.types import HistoryTurn
 
 
@@ -25,3 +25,12 @@ def may_tell_turn(turn: HistoryTurn, here: Readers, policy: TellingPolicy = STRI
 def only_tellable(turns: Iterable[HistoryTurn], here: Readers, policy: TellingPolicy = STRICT) -> list[HistoryTurn]:
     """Those of *turns* that may be told *here*, in their order."""
     return [turn for turn in turns if may_tell_turn(turn, here, policy)]
+
+
+def only_since_opened(turns: Iterable[HistoryTurn], now: Audience | None) -> list[HistoryTurn]:
+    """Those of a channel's own *turns* that its readers of now may be told; *now* is its audience at present.
+
+    What was said while the channel was hidden is left out once it is open.
+    """
+    is_hidden = now is not None and now.kind is AudienceKind.CHANNEL
+    return [turn for turn in turns if is_hidden or turn.audience.kind is not AudienceKind.CHANNEL]

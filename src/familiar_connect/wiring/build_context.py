@@ -103,7 +103,7 @@ def build_providers(
                 max_chars_per_refresh=config.history_max_chars_per_refresh,
             ),
             privacy=stores.privacy,
-            elsewhere=CrossChannelNotes(stores.short_term, config.private_channel_ids, config.recall_across_servers),
+            elsewhere=CrossChannelNotes(stores.short_term, stores.history),
         ),
         "short_term_memory": ShortTermMemoryProvider(stores.short_term, tools_on=can_note),
         "documents": DocumentsProvider(store=stores.memory, search=index),

@@ -13,6 +13,7 @@ from familiar_connect.context.generate import capabilities_of
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
 from familiar_connect.history.privacy_filter import without_private_turns
 from familiar_connect.history.store import HistoryStore
+from familiar_connect.history.turn_visibility import only_since_opened
 from familiar_connect.identity import EVERYTHING_ALLOWED, Privacy, format_turn_for_transcript
 from familiar_connect.llm.protocols import SideModel
 from familiar_connect.llm.types import Message
@@ -85,9 +86,10 @@ class SteppedThinkingPreProcessor:
             limit=self._window,
             before_id=_exchange_start(request),
         )
+        shown = turns if request.readers is None else only_since_opened(turns, request.readers.audience)
         return [
             format_turn_for_transcript(t.role, t.author, shorten_middle(t.content, MAX_MESSAGE_CHARS))
-            for t in without_private_turns(turns, self._privacy)
+            for t in without_private_turns(shown, self._privacy)
         ]
 
 

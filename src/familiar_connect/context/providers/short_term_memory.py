@@ -48,9 +48,9 @@ class ShortTermMemoryProvider:
         note = await off_loop(self._note, request, request.author)
         has_tool = is_tool_available(request, self._tools_on)
         if note is not None and note.summary:
-            return [_summary(note.summary, request), *([self._refresh()] if has_tool else [])]
+            return [_summary(note.summary, request), *([self._refresh(request)] if has_tool else [])]
         if has_tool and note is not None and len(note.lines) >= LEAST_MESSAGES:
-            return [self._ask()]
+            return [self._ask(request)]
         return []
 
     def _note(self, request: ContextRequest, author: Author) -> ShortTermNote | None:
@@ -65,7 +65,7 @@ class ShortTermMemoryProvider:
         begun = request.turn.reset_at if request.turn is not None else None
         return None if note is not None and begun is not None and note.updated_at < begun else note
 
-    def _ask(self) -> Contribution:
+    def _ask(self, request: ContextRequest) -> Contribution:
         words = (
             f"Nothing is kept of this conversation yet. If it is worth it, call `{self._tool}` once with a short"
             " summary of what matters in it, then answer as always."
@@ -77,11 +77,12 @@ class ShortTermMemoryProvider:
             0,
             f"{SOURCE}:hint",
             directives=Directives(lower=(words,)),
+            audiences=request.own_audience,
         )
 
-    def _refresh(self) -> Contribution:
+    def _refresh(self, request: ContextRequest) -> Contribution:
         text = wrap_note(f"When that no longer fits, call `{self._tool}` with a new summary.")
-        return _block(text, f"{SOURCE}:hint", order=101)
+        return _block(request, text, f"{SOURCE}:hint", order=101)
 
 
 def is_tool_available(request: ContextRequest, tools_on: ToolsOn) -> bool:
@@ -99,7 +100,7 @@ def _summary(summary: str, request: ContextRequest) -> Contribution:
     words = readable(request, inline_safe(summary, _room(request)), user=user)
     imitating = request.turn is not None and request.turn.imitated is not None
     opening = "Of this conversation so far" if imitating else f"What {persona_of(request)} keeps in mind here"
-    return _block(wrap_note(f"{opening}: {words}"), SOURCE)
+    return _block(request, wrap_note(f"{opening}: {words}"), SOURCE)
 
 
 def _room(request: ContextRequest) -> int:
@@ -108,7 +109,7 @@ def _room(request: ContextRequest) -> int:
     return min(MAX_SUMMARY_CHARS, layers.get(Layer.history_summary, 0) * CHARS_PER_TOKEN * 2 // 3)
 
 
-def _block(text: str, source: str, *, order: int = 100) -> Contribution:
+def _block(request: ContextRequest, text: str, source: str, *, order: int = 100) -> Contribution:
     return Contribution(
         Layer.history_summary,
         int(Priority.SHORT_TERM),
@@ -116,6 +117,7 @@ def _block(text: str, source: str, *, order: int = 100) -> Contribution:
         estimate_tokens(text),
         source,
         tag=ItemTag.SHORT_TERM,
+        audiences=request.own_audience,
         role="user",
         order=order,
     )

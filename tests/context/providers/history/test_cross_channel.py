@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from familiar_connect.audience import Confidence, Readers, TellingPolicy, between, hidden_channel, whole_server
 from familiar_connect.chat.scene import ChannelRef, Scene
 from familiar_connect.chat.types import Imitated, TurnFlags
 from familiar_connect.config.types import ChannelMode, PlaceSettings
@@ -25,10 +26,16 @@ HOUSE = Scene(
     channels=(ChannelRef(channel_id=KITCHEN, name="kitchen"), ChannelRef(channel_id=GARDEN, name="garden")),
 )
 
+ADA_EVERYWHERE = TellingPolicy(known_everywhere=frozenset({ADA.canonical_key}))
+
 
 def asked(channel: int = KITCHEN, server: int | None = SERVER, **more: Any) -> ContextRequest:
     turn = more.pop("turn", finished_turn(channel=channel, server=server))
+    said_to = whole_server("discord", server) if server else between([ADA.canonical_key])
     facts: dict[str, Any] = {
+        "readers": Readers(
+            said_to, platform="discord", channel_id=channel, server_id=server, speaker=ADA.canonical_key
+        ),
         "channel_id": channel,
         "guild_id": server,
         "turn": turn,
@@ -37,8 +44,8 @@ def asked(channel: int = KITCHEN, server: int | None = SERVER, **more: Any) -> C
     return a_request(**facts | more)
 
 
-def told(kept: NotesSetup, request: ContextRequest, **more: Any) -> list[Contribution]:
-    return CrossChannelNotes(kept.notes, **more).contributions(request)
+def told(kept: NotesSetup, request: ContextRequest) -> list[Contribution]:
+    return CrossChannelNotes(kept.notes, kept.history).contributions(request)
 
 
 def test_a_server_hears_of_its_other_channels() -> None:
@@ -70,7 +77,7 @@ def test_a_direct_message_hears_of_the_persons_own_direct_messages() -> None:
     request = asked(99, None)
 
     (piece,) = told(kept, request)
-    (more,) = told(kept, request, known_everywhere=[ADA.canonical_key])
+    (more,) = told(kept, replace(request, telling=ADA_EVERYWHERE))
 
     assert "between us" in piece.text
     assert "on a server" not in piece.text
@@ -86,26 +93,20 @@ def test_who_asked_to_be_known_everywhere_is_recalled_from_other_servers() -> No
     kept.say("between us", channel=CELLAR, server=None)
 
     assert told(kept, asked()) == []
-    (piece,) = told(kept, asked(), known_everywhere=[ADA.canonical_key])
+    (piece,) = told(kept, asked(telling=ADA_EVERYWHERE))
 
     assert "over there" in piece.text
     assert "between us" not in piece.text
 
 
-def test_nothing_leaves_a_private_channel_for_one_that_is_not() -> None:
-    """B61, G32: by channel or parent, from settings or the scene, unless bypassed."""
+def test_nothing_leaves_a_hidden_channel_for_one_that_is_not() -> None:
+    """B61, G32: it is told in itself, and where the owner lets hidden channels count as their server."""
     kept = NotesSetup()
-    kept.say("a secret", channel=GARDEN)
-    hidden = replace(HOUSE, private_channel_ids=frozenset({GARDEN}))
-    under = replace(HOUSE, channels=(ChannelRef(channel_id=GARDEN, name="garden", parent_id=CELLAR),))
+    hidden = hidden_channel("discord", GARDEN, SERVER)
+    kept.say("a secret", channel=GARDEN, audience=hidden)
 
-    assert told(kept, asked(scene=hidden)) == []
-    assert told(kept, asked(), private_channel_ids=[GARDEN]) == []
-    assert told(kept, asked(scene=under), private_channel_ids=[CELLAR]) == []
-    assert told(kept, asked(), private_channel_ids=[ATTIC]) != []
-    assert told(kept, asked(), private_channel_ids=[GARDEN, KITCHEN]) != []
-    bypassing = PlaceSettings(private_channels_bypass=True)
-    assert told(kept, asked(settings=bypassing), private_channel_ids=[GARDEN]) != []
+    assert told(kept, asked()) == []
+    assert told(kept, asked(telling=TellingPolicy(Confidence.server))) != []
 
 
 def test_the_two_newest_channels_are_told_newest_first() -> None:
@@ -186,7 +187,9 @@ async def test_the_history_tells_notes_of_channels_no_summary_covers() -> None:
     """B60: a fresh summary of a channel stands for it; a private channel is not even summed up for others."""
     kept = NotesSetup()
     for channel in (GARDEN, CELLAR):
-        kept.history.append_turn(familiar_id="wren", channel_id=channel, role="user", content="x", author=ADA)
+        kept.history.append_turn(
+            familiar_id="wren", channel_id=channel, role="user", content="x", author=ADA, guild_id=SERVER
+        )
         kept.say(f"note of {channel}", channel=channel)
     latest = kept.history.latest_id(familiar_id="wren", channel_id=GARDEN) or 0
     kept.history.put_cross_context(
@@ -199,23 +202,18 @@ async def test_the_history_tells_notes_of_channels_no_summary_covers() -> None:
     provider = HistoryProvider(
         store=kept.history,
         llm_client=ScriptedModel(["sum"]),
-        elsewhere=CrossChannelNotes(kept.notes),
+        elsewhere=CrossChannelNotes(kept.notes, kept.history),
     )
     request = asked(mode=ChannelMode.text_conversation_rp)
 
     pieces = await provider.contribute(request)
-    secret = HistoryProvider(
-        store=kept.history,
-        llm_client=ScriptedModel(["sum"]),
-        elsewhere=CrossChannelNotes(kept.notes, private_channel_ids=[GARDEN, CELLAR]),
-    )
-    hidden = await secret.contribute(request)
+    on_another_server = replace(request, readers=Readers(whole_server("discord", OTHER_SERVER), platform="discord"))
+    withheld = await provider.contribute(on_another_server)
     in_story = await provider.contribute(replace(request, mode=ChannelMode.full_rp))
-    for each in (provider, secret):
-        await each.aclose()
+    await provider.aclose()
 
     assert [piece.source for piece in pieces] == [f"history:cross_channel:{GARDEN}", "history:elsewhere"]
     assert "note of 9" in pieces[1].text
     assert "note of 8" not in pieces[1].text
-    assert hidden == []
+    assert withheld == []
     assert in_story == []

@@ -1,23 +1,26 @@
 """Cross-channel notes: short-term notes of other channels, as one block of a prompt.
 
-On a server the notes everybody there shares; in a direct message those of the person, and of other servers only
-for people who asked to be known everywhere. Nothing leaves a private channel for one that is not.
+On a server the notes everybody there shares, and those of the person who speaks, wherever they were taken: each
+only where everybody who can read here was among those its channel's talk is said to.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
+from familiar_connect.audience import Audience, may_tell_words
 from familiar_connect.context.providers.scene.text import inline_safe, is_dm, persona_of, readable
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
+from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import Author
 from familiar_connect.memory.short_term import ShortTermNote, ShortTermNotes
-from familiar_connect.memory.visibility import is_channel_visible
 from familiar_connect.support.system_notes import quote_inline, speaker_name
 from familiar_connect.support.tokens import estimate_tokens
 
 MAX_CHANNELS = 2
+MAX_NOTES_LOOKED_AT = 50
 MAX_LINES = 6
 LINE_CHARS = 240
 SUMMARY_CHARS = 800
@@ -25,17 +28,11 @@ SOURCE = "history:elsewhere"
 
 
 class CrossChannelNotes:
-    """Tells what short-term notes hold of other channels. *known_everywhere*: keys of those who asked to be."""
+    """Tells what short-term notes hold of other channels."""
 
-    def __init__(
-        self,
-        notes: ShortTermNotes,
-        private_channel_ids: Collection[int] = (),
-        known_everywhere: Collection[str] = (),
-    ) -> None:
+    def __init__(self, notes: ShortTermNotes, history: HistoryStore) -> None:
         self._notes = notes
-        self._private = frozenset(private_channel_ids)
-        self._known_everywhere = frozenset(known_everywhere)
+        self._history = history
 
     def contributions(self, request: ContextRequest, *, but: Collection[int] = ()) -> list[Contribution]:
         """At most one contribution. Channels of *but* are told of in another way. Reads a database."""
@@ -44,10 +41,10 @@ class CrossChannelNotes:
         notes = [note for note in self._notes_for(request, request.author) if note.channel_id not in but]
         notes.sort(key=lambda note: (-note.updated_at.timestamp(), note.channel_id))
         now = self._notes.clock.now()
-        blocks = [note_block(note, request, now) for note in _one_per_channel(notes)[:MAX_CHANNELS]]
-        if not blocks:
+        told = self._only_tellable(_one_per_channel(notes), request)
+        if not told:
             return []
-        text = "\n\n".join(blocks)
+        text = "\n\n".join(note_block(note, request, now) for note, _ in told)
         return [
             Contribution(
                 Layer.history_summary,
@@ -58,31 +55,46 @@ class CrossChannelNotes:
                 tag=ItemTag.SHORT_TERM,
                 order=110,
                 volatile=True,
+                audiences=frozenset(audience for _, audience in told),
             )
         ]
 
-    def may_tell(self, request: ContextRequest, channel_id: int, parent_id: int | None = None) -> bool:
-        """Whether what was said in a channel may be told where *request* comes from."""
-        return is_channel_visible(request, channel_id, parent_id, private=self._private)
-
     def _notes_for(self, request: ContextRequest, author: Author) -> list[ShortTermNote]:
+        """Notes of other channels that the server or the speaker has a part in."""
         persona = request.turn.persona if request.turn is not None else ""
-        known_everywhere = author.canonical_key in self._known_everywhere
-        if request.guild_id is None or is_dm(request):
-            own = self._notes.person_notes(familiar_id=request.familiar_id, persona=persona, author=author)
-            found = [note for note in own if note.guild_id is None or known_everywhere]
-        else:
+        found: list[ShortTermNote] = []
+        if request.guild_id is not None and not is_dm(request):
             found = self._notes.server_notes(
                 familiar_id=request.familiar_id, persona=persona, guild_id=request.guild_id
             )
-            if known_everywhere:
-                own = self._notes.person_notes(familiar_id=request.familiar_id, persona=persona, author=author)
-                found += [note for note in own if note.guild_id not in (None, request.guild_id)]
-        return [
-            note
-            for note in found
-            if note.channel_id != request.channel_id and self.may_tell(request, note.channel_id, note.parent_id)
-        ]
+        found += self._notes.person_notes(familiar_id=request.familiar_id, persona=persona, author=author)
+        return [note for note in found if note.channel_id != request.channel_id]
+
+    def _only_tellable(
+        self, notes: Sequence[ShortTermNote], request: ContextRequest
+    ) -> list[tuple[ShortTermNote, Audience]]:
+        """The first few notes that may be told here, with whom they may be told to."""
+        told: list[tuple[ShortTermNote, Audience]] = []
+        for note in notes[:MAX_NOTES_LOOKED_AT]:
+            audience = self._history.channel_audience(familiar_id=request.familiar_id, channel_id=note.channel_id)
+            if audience is not None and request.may_tell([audience]):
+                told.append((note, audience))
+            elif audience is not None and (own := _own_words(note, audience, request)) is not None:
+                told += [(own, each) for each in request.own_audience]
+            if len(told) == MAX_CHANNELS:
+                break
+        return told
+
+
+def _own_words(note: ShortTermNote, audience: Audience, request: ContextRequest) -> ShortTermNote | None:
+    """The speaker's own lines of a note from another server, where they asked to be remembered everywhere."""
+    if request.author is None or request.readers is None:
+        return None
+    key = request.author.canonical_key
+    lines = tuple(line for line in note.lines if line.person == key)
+    if not lines or not may_tell_words(key, audience, request.readers, request.telling):
+        return None
+    return replace(note, summary=None, lines=lines)
 
 
 def _one_per_channel(notes: Sequence[ShortTermNote]) -> list[ShortTermNote]:

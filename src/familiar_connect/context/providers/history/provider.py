@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 
+from familiar_connect.audience import Audience
 from familiar_connect.chat.types import Turn
 from familiar_connect.chat.window import window_start
 from familiar_connect.config.types import ChannelMode
@@ -21,6 +22,7 @@ from familiar_connect.context.providers.history.refresh import SummaryRefresher
 from familiar_connect.context.providers.history.turn_items import role_of, turn_items
 from familiar_connect.context.types import ContextItem, ContextRequest, Contribution, ItemTag, Layer, Priority
 from familiar_connect.history.store import HistoryStore
+from familiar_connect.history.turn_visibility import only_since_opened
 from familiar_connect.history.types import HistoryTurn, OtherChannelInfo, SummaryEntry
 from familiar_connect.identity import Privacy, format_turn_for_transcript
 from familiar_connect.llm.protocols import SideModel
@@ -38,6 +40,10 @@ DEFAULT_SUMMARY_TIMEOUT_S = 12.0
 MAX_SINCE = 400
 """Turns looked through for what we said while an exchange waited."""
 MAX_OTHER_CHANNELS = 2
+MAX_CHANNELS_LOOKED_AT = 50
+"""Channels whose audience is looked at in one turn, most recently active first."""
+MAX_SUMMARIES = 6
+"""Rolling summaries that one prompt may hold; those that reach furthest come first."""
 RESUMES_AFTER_S = 300.0
 
 
@@ -46,6 +52,16 @@ class _OtherChannel:
     channel: OtherChannelInfo
     text: str | None
     stale: bool
+    audience: Audience
+
+
+@dataclass(frozen=True)
+class _SummaryState:
+    audience: Audience | None
+    """None: the summary of everything said anywhere."""
+    entry: SummaryEntry | None
+    due_to: int | None
+    """The turn it should be brought up to, if that is due."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +70,7 @@ class _Facts:
 
     turns: Sequence[HistoryTurn]
     first_ordinal: int
-    summary: SummaryEntry | None
-    summarise_to: int | None
+    summaries: Sequence[_SummaryState]
     elsewhere: Sequence[_OtherChannel]
     noted: Sequence[Contribution]
 
@@ -115,15 +130,16 @@ class HistoryProvider:
     async def contribute(self, request: ContextRequest) -> list[Contribution]:
         mode = request.mode or self._mode
         facts = await off_loop(self._read, request, mode)
-        if facts.summarise_to is not None:
-            self.refresher.refresh_summary(request.familiar_id, facts.summarise_to)
+        for state in facts.summaries:
+            if state.due_to is not None:
+                self.refresher.refresh_summary(request.familiar_id, state.due_to, state.audience)
         if mode is not None:
             for other in facts.elsewhere:
                 if other.stale:
                     self.refresher.refresh_cross_channel(request.familiar_id, mode, other.channel)
         return [
             *self._recent(request, facts, mode),
-            *_summary(facts),
+            *_summaries(facts),
             *([*_other_channel_summaries(facts), *facts.noted] if mode is not ChannelMode.full_rp else ()),
         ]
 
@@ -135,9 +151,8 @@ class HistoryProvider:
     def _read(self, request: ContextRequest, mode: ChannelMode | None) -> _Facts:
         self._private.drop_stale_summaries(request.familiar_id)
         turns, first = ([], 0) if _turn_with_dialogue(request) is not None else self._window(request, mode)
-        summary, target = self._summary_state(request.familiar_id)
         others = self._other_channels(request, mode)
-        return _Facts(turns, first, summary, target, others, self._notes(request, mode, others))
+        return _Facts(turns, first, self._summary_states(request), others, self._notes(request, mode, others))
 
     def _window(self, request: ContextRequest, mode: ChannelMode | None) -> tuple[list[HistoryTurn], int]:
         stored = self._store.count_before(
@@ -151,7 +166,10 @@ class HistoryProvider:
             mode=mode,
             before_id=request.before_id,
         )
-        return self._private.without_private([*turns, *self._said_meanwhile(request, mode)]), first
+        shown = self._private.without_private([*turns, *self._said_meanwhile(request, mode)])
+        if request.readers is not None:
+            shown = only_since_opened(shown, request.readers.audience)
+        return shown, first
 
     def _said_meanwhile(self, request: ContextRequest, mode: ChannelMode | None) -> list[HistoryTurn]:
         """What we said after the exchange had begun: its messages waited, and answer or follow those words."""
@@ -171,7 +189,27 @@ class HistoryProvider:
             and (request.now is None or turn.timestamp <= request.now)
         ]
 
-    def _summary_state(self, familiar_id: str) -> tuple[SummaryEntry | None, int | None]:
+    def _summary_states(self, request: ContextRequest) -> list[_SummaryState]:
+        """The cached summaries that may be told here, and how far each should be brought, if that is due."""
+        if request.readers is None:
+            return [self._whole_summary(request.familiar_id)]
+        audiences = self._store.audiences(familiar_id=request.familiar_id)
+        states = [self._audience_summary(request, each) for each in audiences if request.may_tell([each])]
+        states.sort(key=lambda state: -(state.entry.last_summarised_id if state.entry else 0))
+        return states[:MAX_SUMMARIES]
+
+    def _audience_summary(self, request: ContextRequest, audience: Audience) -> _SummaryState:
+        familiar_id = request.familiar_id
+        entry = self._store.get_summary(familiar_id=familiar_id, channel_id=self._store.summary_row(audience))
+        target = self._store.nth_newest_id(familiar_id=familiar_id, back=self._lag, audience=audience)
+        is_due = target is not None and (entry is None or self._is_due(familiar_id, entry, target, audience))
+        return _SummaryState(audience, entry, target if is_due else None)
+
+    def _whole_summary(self, familiar_id: str) -> _SummaryState:
+        """The summary of everything said anywhere: for the owner's own looking, where no place is asked about."""
+        return _SummaryState(None, *self._whole_state(familiar_id))
+
+    def _whole_state(self, familiar_id: str) -> tuple[SummaryEntry | None, int | None]:
         """The cached summary, and the turn it should be brought up to, if that is due."""
         total = self._store.count(familiar_id=familiar_id)
         summarised = window_start(total, self._lag, self._step)
@@ -183,11 +221,15 @@ class HistoryProvider:
             return entry, None
         return entry, target
 
-    def _is_due(self, familiar_id: str, entry: SummaryEntry, target: int) -> bool:
+    def _is_due(self, familiar_id: str, entry: SummaryEntry, target: int, audience: Audience | None = None) -> bool:
         if target <= entry.last_summarised_id:
             return False
         waiting = self._store.turns_after(
-            familiar_id=familiar_id, after_id=entry.last_summarised_id, max_id=target, limit=self._refresh_every
+            familiar_id=familiar_id,
+            after_id=entry.last_summarised_id,
+            max_id=target,
+            audience=audience,
+            limit=self._refresh_every,
         )
         return len(waiting) >= self._refresh_every
 
@@ -198,17 +240,25 @@ class HistoryProvider:
         others = self._store.distinct_other_channels(
             familiar_id=request.familiar_id, exclude_channel_id=request.channel_id
         )
-        open_ones = [
-            each
-            for each in others
-            if self._cross_channel is None or self._cross_channel.may_tell(request, each.channel_id)
-        ]
-        for other in open_ones[:MAX_OTHER_CHANNELS]:
+        for other, audience in self._tellable_channels(request, others):
             entry = self._store.get_cross_context(
                 familiar_id=request.familiar_id, viewer_mode=mode.value, source_channel_id=other.channel_id
             )
             stale = entry is None or entry.source_last_id < other.latest_id
-            found.append(_OtherChannel(other, entry.summary_text if entry else None, stale))
+            found.append(_OtherChannel(other, entry.summary_text if entry else None, stale, audience))
+        return found
+
+    def _tellable_channels(
+        self, request: ContextRequest, others: Sequence[OtherChannelInfo]
+    ) -> list[tuple[OtherChannelInfo, Audience]]:
+        """The first few channels whose talk of now may be told here, with whom it is said to."""
+        found: list[tuple[OtherChannelInfo, Audience]] = []
+        for other in others[:MAX_CHANNELS_LOOKED_AT]:
+            audience = self._store.channel_audience(familiar_id=request.familiar_id, channel_id=other.channel_id)
+            if audience is not None and request.may_tell([audience]):
+                found.append((other, audience))
+                if len(found) == MAX_OTHER_CHANNELS:
+                    break
         return found
 
     def _notes(
@@ -247,6 +297,7 @@ class HistoryProvider:
                 SOURCE,
                 tag=ItemTag.DIALOGUE,
                 items=items,
+                audiences=request.own_audience,
             )
         ]
 
@@ -265,10 +316,7 @@ def _transcript(turn: Turn) -> list[str]:
     ]
 
 
-def _summary(facts: _Facts) -> list[Contribution]:
-    text = facts.summary.summary_text if facts.summary else ""
-    if not text:
-        return []
+def _summaries(facts: _Facts) -> list[Contribution]:
     return [
         Contribution(
             Layer.history_summary,
@@ -277,7 +325,11 @@ def _summary(facts: _Facts) -> list[Contribution]:
             estimate_tokens(text),
             "history:summary",
             tag=ItemTag.SUMMARY,
+            key=str(state.audience) if state.audience is not None else "",
+            audiences=None if state.audience is None else frozenset({state.audience}),
         )
+        for state in facts.summaries
+        if state.entry is not None and (text := state.entry.summary_text)
     ]
 
 
@@ -291,6 +343,7 @@ def _other_channel_summaries(facts: _Facts) -> list[Contribution]:
             f"history:cross_channel:{other.channel.channel_id}",
             tag=ItemTag.SHORT_TERM,
             volatile=True,
+            audiences=frozenset({other.audience}),
         )
         for other in facts.elsewhere
         if other.text

@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
+from familiar_connect.audience import Audience
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.context.generate import capabilities_of
 from familiar_connect.context.providers.history.extractive_summary import extract_summary, latest_words
@@ -58,24 +59,30 @@ class SummaryRefresher:
         self.background = BackgroundTasks("history")
         self._flights = SingleFlight(self.background)
 
-    def refresh_summary(self, familiar_id: str, target_id: int) -> None:
-        """Bring the rolling summary up to *target_id*, unless a flight is already under way."""
-        self._flights.start(("summary", familiar_id), lambda: self._summarise(familiar_id, target_id))
+    def refresh_summary(self, familiar_id: str, target_id: int, audience: Audience | None = None) -> None:
+        """Bring the rolling summary of *audience* up to *target_id*, unless a flight is already under way.
+
+        None is the summary of everything said anywhere, which is told nowhere but to the owner.
+        """
+        key = ("summary", familiar_id, str(audience))
+        self._flights.start(key, lambda: self._summarise(familiar_id, target_id, audience))
 
     def refresh_cross_channel(self, familiar_id: str, viewer: ChannelMode, other: OtherChannelInfo) -> None:
         key = ("elsewhere", familiar_id, viewer.value, other.channel_id)
         self._flights.start(key, lambda: self._refresh_cross_channel(familiar_id, viewer, other))
 
-    async def _summarise(self, familiar_id: str, target_id: int) -> None:
+    async def _summarise(self, familiar_id: str, target_id: int, audience: Audience | None) -> None:
+        row = 0 if audience is None else await off_loop(self._store.summary_row, audience)
         for _ in range(MAX_STEPS):
             people = await off_loop(self._private.drop_stale_summaries, familiar_id)
-            entry = await off_loop(self._store.get_summary, familiar_id=familiar_id)
+            entry = await off_loop(self._store.get_summary, familiar_id=familiar_id, channel_id=row)
             done = entry.last_summarised_id if entry else 0
             turns = await off_loop(
                 self._store.turns_after,
                 familiar_id=familiar_id,
                 after_id=done,
                 max_id=target_id,
+                audience=audience,
                 limit=self._max_turns,
             )
             turns = self._bounded(turns)
@@ -89,6 +96,7 @@ class SummaryRefresher:
                 familiar_id=familiar_id,
                 last_summarised_id=turns[-1].id,
                 summary_text=text,
+                channel_id=row,
             )
 
     async def _shortened(self, previous: str, turns: Sequence[HistoryTurn]) -> str | None:
@@ -110,7 +118,8 @@ class SummaryRefresher:
         turns = await off_loop(
             self._store.recent, familiar_id=familiar_id, channel_id=other.channel_id, limit=self._max_turns
         )
-        new = [turn for turn in turns if entry is None or turn.id > entry.source_last_id]
+        said_to = turns[-1].audience if turns else None
+        new = [turn for turn in turns if (entry is None or turn.id > entry.source_last_id) and turn.audience == said_to]
         new = list(reversed(self._bounded(list(reversed(new)))))
         if not new:
             return
