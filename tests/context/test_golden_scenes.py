@@ -37,7 +37,7 @@ from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.llm.types import Message
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.reply.request import to_request
-from familiar_connect.reply.scene_fetch import scene_for_turn
+from familiar_connect.reply.turn_scene import scene_for_turn
 from familiar_connect.support.clock import ManualClock
 from tests.fakes.chat import WREN, FakeChannel, an_exchange
 from tests.fakes.context import ADA, BO, CY

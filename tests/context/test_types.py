@@ -58,6 +58,7 @@ def test_a_contribution_needs_five_things_in_order() -> None:
         "key": "",
         "volatile": False,
         "items": (),
+        "audiences": None,
         "directives": Directives(),
         "label": "",
         "authored": False,

@@ -127,21 +127,22 @@ async def test_what_someone_said_before_full_privacy_reaches_no_model_any_more(t
                     role="user",
                     content=words,
                     author=author,
+                    guild_id=77,
                     mode="text_conversation_rp",
                 )
-        await house.talk("hi", author=BEN)
+        await house.talk("hi", author=BEN, guild_id=77)
         await until(lambda: history.count_summaries(familiar_id="ember") == 2)
-        await house.talk("hi again", author=BEN)
+        await house.talk("hi again", author=BEN, guild_id=77)
         assert "PLUGH" in str(house.model.calls[-1])
         house.familiar.stores.privacy.set(ANA, PrivacyLevel.FULL)
         main_before, side_before = len(house.model.calls), len(side.calls)
-        await house.talk("what did Ana say?", author=BEN)
+        await house.talk("what did Ana say?", author=BEN, guild_id=77)
         await until(lambda: history.count_summaries(familiar_id="ember") == 2)
-        await house.talk("and now?", author=BEN)
+        await house.talk("and now?", author=BEN, guild_id=77)
     async with scripted_familiar(tmp_path, lambda _: "Hello.") as reopened:
         clients = reopened.familiar.llm_clients
         clients.update({slot: side for slot in clients if slot not in ("main_prose", "interjection_decision")})
-        await reopened.talk("and today?", author=BEN)
+        await reopened.talk("and today?", author=BEN, guild_id=77)
 
     later = [*house.model.calls[main_before:], *side.calls[side_before:], *reopened.model.calls]
     assert len(house.model.calls[main_before:]) == 2

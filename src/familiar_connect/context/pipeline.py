@@ -16,6 +16,7 @@ from typing import Any
 
 from familiar_connect.chat.directives import place_tail
 from familiar_connect.context.budget import Budgeter
+from familiar_connect.context.confidence_gate import withhold
 from familiar_connect.context.gather import gather
 from familiar_connect.context.generate import Generation, capabilities_of, generate, models_to_try
 from familiar_connect.context.generation.capabilities import turn_capabilities
@@ -31,6 +32,7 @@ from familiar_connect.context.prompt_facts import (
     note_facts,
     own_name,
     speakers_of,
+    withheld_facts,
 )
 from familiar_connect.context.protocols import (
     Arranger,
@@ -169,9 +171,10 @@ class ContextPipeline:
         found = [*request.preprocessor_contributions, *(c for o in outcomes for c in o.contributions)]
         if request.card is not None:
             found = await off_loop(expand_authored, found, request)
+        found, withheld = withhold(found, request)
         directives = collect_directives(found, request)
         budget = self._budgeter.fill(found, budget_by_layer)
-        output = PipelineOutput(request, budget, outcomes, directives)
+        output = PipelineOutput(request, budget, outcomes, directives, withheld)
         return fit_to_request(output)
 
     async def _run_chain(self, request: ContextRequest, limit_s: float | None, *, skip: bool) -> ContextRequest:
@@ -261,6 +264,7 @@ class ContextPipeline:
                 request, self._budget_by_layer, limit * ASSEMBLY_SHARE if limit is not None else None
             )
             trace.add_provider_outcomes(told, output.outcomes)
+            told["withheld"] = [withheld_facts(note) for note in output.withheld]
         async with trace.span("render") as told:
             prompt = place_tail(await self._arrange_off_loop(output))
             told["dropped"] = [note_facts(note) for note in prompt.dropped]

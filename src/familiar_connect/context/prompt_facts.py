@@ -8,7 +8,14 @@ from typing import Any
 from familiar_connect.chat.types import Directives
 from familiar_connect.context.generate import Generation
 from familiar_connect.context.messages import items_for_model, message_places
-from familiar_connect.context.types import ContextRequest, Contribution, DroppedNote, PipelineOutput, Prompt
+from familiar_connect.context.types import (
+    ContextRequest,
+    Contribution,
+    DroppedNote,
+    PipelineOutput,
+    Prompt,
+    WithheldNote,
+)
 from familiar_connect.presets.types import PresetFidelity
 from familiar_connect.support.system_notes import strip_note_frame
 from familiar_connect.support.tokens import estimate_tokens
@@ -68,6 +75,11 @@ def note_facts(note: DroppedNote) -> dict[str, Any]:
         "tokens_dropped": note.tokens_dropped,
         "full": note.full,
     }
+
+
+def withheld_facts(note: WithheldNote) -> dict[str, Any]:
+    """What was kept back from this place, for the owner's eyes."""
+    return {"layer": note.layer.value, "source": note.source, "said_to": list(note.audiences)}
 
 
 def call_facts(generation: Generation, output: PipelineOutput) -> dict[str, Any]:

@@ -12,13 +12,17 @@ from collections.abc import Awaitable, Callable
 from enum import Enum
 from typing import Any
 
+from familiar_connect.audience import Audience
 from familiar_connect.channel_config import ChannelConfigStore
+from familiar_connect.chat.scene import ChannelKind, Scene
+from familiar_connect.chat.scene_fetch import fetch_scene
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.chat.window import without_private
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.conversation.admission import Admission
 from familiar_connect.conversation.channels import ChannelLabels
 from familiar_connect.conversation.monitor import ConversationMonitor
+from familiar_connect.conversation.place_readers import PlaceReaders, note_audience_change
 from familiar_connect.conversation.queue import ReplyQueue
 from familiar_connect.errors import ConfigError, HistoryError
 from familiar_connect.history.message_metadata import encode_metadata
@@ -30,6 +34,8 @@ from familiar_connect.support.aio import BackgroundTasks, KeyedLocks, off_loop
 
 logger = logging.getLogger(__name__)
 
+SCENE_LIMIT_S = 1.0
+"""A platform that cannot say within this who can read a place leaves the smallest circle."""
 INTERRUPT_WITHIN_S = 1.0
 """A delivery that ends later than this, at the piece that is on its way, keeps nobody from being heard."""
 LONG_MESSAGE_CHARS = 32_000
@@ -64,6 +70,7 @@ class Intake:
         interrupt: Callable[[int], Awaitable[Any]],
         labels: ChannelLabels | None = None,
         notify_turn: Callable[[], Awaitable[None]] | None = None,
+        readers: PlaceReaders | None = None,
     ) -> None:
         """*notify_turn* is told of every turn that was stored; it only starts work."""
         self._familiar_id = familiar_id
@@ -76,6 +83,7 @@ class Intake:
         self._interrupt = interrupt
         self._labels = labels or ChannelLabels()
         self._notify_turn = notify_turn
+        self._readers = readers or PlaceReaders(owner=admission.owner)
         self._background = BackgroundTasks("hearing")
         self._channel_locks = KeyedLocks()
         """Rows of a channel are numbered in the order its messages came in."""
@@ -93,9 +101,10 @@ class Intake:
         if not self._admission.is_subscribed(message):
             return IntakeResult.not_subscribed
         message = without_private(message, self._privacy)
+        scene = await fetch_scene(place, limit_s=SCENE_LIMIT_S)
         try:
             async with self._channel_locks.lock(message.channel_id):
-                turn, is_new = await self._store(message)
+                turn, is_new = await self._store(message, scene)
         except HistoryError as error:
             logger.error("message could not be stored", extra={"reason": str(error)})
             await place.notice(f"I could not write that down, so I did not answer: {error}")
@@ -107,7 +116,7 @@ class Intake:
                 f"That message has {len(message.text):,} characters. All of it is in the history; the model is "
                 f"shown its beginning and end, {LONG_MESSAGE_CHARS:,} characters or what fits its window."
             )
-        await self._label(message, place)
+        self._label(message, scene)
         if self._notify_turn is not None:
             await self._notify_turn()
         with contextlib.suppress(TimeoutError):
@@ -115,7 +124,7 @@ class Intake:
                 await self._interrupt(message.channel_id)
         return await self._hand_on(message, turn, place, is_old_news=is_old_news)
 
-    async def _store(self, message: InboundMessage) -> tuple[HistoryTurn, bool]:
+    async def _store(self, message: InboundMessage, scene: Scene | None) -> tuple[HistoryTurn, bool]:
         return await off_loop(
             self._history.append_if_new,
             familiar_id=self._familiar_id,
@@ -128,6 +137,7 @@ class Intake:
             platform_message_id=message.message_id,
             timestamp=message.timestamp,
             facts=encode_metadata(message),
+            audience=await off_loop(self._audience, message, scene),
         )
 
     async def _hand_on(
@@ -169,17 +179,30 @@ class Intake:
         await self._background.aclose()
         await self.monitor.aclose()
 
-    async def _label(self, message: InboundMessage, place: Place) -> None:
+    def _audience(self, message: InboundMessage, scene: Scene | None) -> Audience:
+        """Those the message is said to. A channel that was hidden or opened meanwhile is noticed here."""
+        here = self._readers.at(
+            scene,
+            channel_id=message.channel_id,
+            guild_id=message.guild_id,
+            author=message.author,
+            is_dm=message.is_dm,
+        )
+        note_audience_change(self._history, self._familiar_id, message.channel_id, here.audience)
+        return here.audience
+
+    def _label(self, message: InboundMessage, scene: Scene | None) -> None:
         """Learn what the channel is called now; a place that cannot say leaves the label as it was."""
-        try:
-            channel = (await place.scene()).channel
-        except Exception as error:  # isolation: a name is never worth an answer
-            logger.warning("channel could not be looked at", extra={"error": type(error).__name__})
+        channel = scene.channel if scene is not None else None
+        if channel is None:
             return
-        if channel is not None:
-            self._labels.register_channel_context(
-                message.channel_id, name=channel.name, kind=channel.kind, parent_name=channel.parent_name
-            )
+        is_unnamed = channel.kind is ChannelKind.dm and channel.name == str(message.channel_id)
+        self._labels.register_channel_context(
+            message.channel_id,
+            name=message.author.label if is_unnamed else channel.name,
+            kind=channel.kind,
+            parent_name=channel.parent_name,
+        )
 
     def _mode(self, channel_id: int) -> ChannelMode | None:
         """The channel's mode; a channel whose settings cannot be read is heard all the same."""

@@ -8,22 +8,25 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
 
+from familiar_connect.audience import Readers
 from familiar_connect.channel_config import ChannelConfigStore
 from familiar_connect.chat.annotate.transcripts import TranscriptCache
 from familiar_connect.chat.build import build_turn
 from familiar_connect.chat.scene import Scene, Surroundings
+from familiar_connect.chat.scene_fetch import fetch_scene
 from familiar_connect.chat.types import SaidMessage, Turn, TurnSettings
 from familiar_connect.config import ChannelConfig
 from familiar_connect.context.generate import capabilities_of
 from familiar_connect.context.types import ContextRequest
+from familiar_connect.conversation.place_readers import PlaceReaders, note_hidden_channels
 from familiar_connect.conversation.types import Exchange
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.stored_messages import StoredWindow
 from familiar_connect.identity import EVERYTHING_ALLOWED, Author, Privacy
 from familiar_connect.llm.model_slots import ModelSlots
 from familiar_connect.reply.request import to_request, with_model_limits
-from familiar_connect.reply.scene_fetch import fetch_scene, scene_for_turn, with_place_settings
 from familiar_connect.reply.turn_inputs import TurnInputs
+from familiar_connect.reply.turn_scene import scene_for_turn, with_place_settings
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.clock import Clock, SystemClock
 
@@ -53,7 +56,10 @@ class TurnBuilder:
         zone: tzinfo = UTC,
         clock: Clock | None = None,
         rng: random.Random | None = None,
+        readers: PlaceReaders | None = None,
     ) -> None:
+        self._history = history
+        self._readers = readers or PlaceReaders()
         self._channels = channels
         self._models = models
         self._turn_inputs = turn_inputs
@@ -91,7 +97,21 @@ class TurnBuilder:
             now=self._clock.now(),
         )
         seen = scene_for_turn(turn, scene, self._privacy)
-        return turn, self._request(turn, setup, scene=seen, seed=seed)
+        here = await off_loop(self._readers_now, exchange, scene)
+        return turn, self._request(turn, setup, here, scene=seen, seed=seed)
+
+    def _readers_now(self, exchange: Exchange, scene: Scene | None) -> Readers:
+        """Who can read the place now; channels that were hidden meanwhile take their old turns along first."""
+        last = exchange.messages[-1]
+        here = self._readers.at(
+            scene,
+            channel_id=exchange.channel_id,
+            guild_id=exchange.guild_id,
+            author=last.author,
+            is_dm=last.message is not None and last.message.is_dm,
+        )
+        note_hidden_channels(self._history, exchange.familiar_id, scene, here)
+        return here
 
     # Requests that nobody answers
 
@@ -105,7 +125,8 @@ class TurnBuilder:
             channel_id=channel_id,
             said=(SaidMessage(author=author, text="", timestamp=self._clock.now()),),
         )
-        return setup.channel, replace(self._request(blank, setup), turn=None)
+        here = await off_loop(self._readers.at, None, channel_id=channel_id, guild_id=None, author=author)
+        return setup.channel, replace(self._request(blank, setup, here), turn=None)
 
     async def request_for(
         self,
@@ -145,6 +166,8 @@ class TurnBuilder:
             pending_turns=request.pending_turns,
             before_id=request.before_id,
             interruption_context=request.interruption_context,
+            readers=request.readers,
+            telling=request.telling,
         )
 
     def _read_setup(self, channel_id: int, changed: Callable[[ChannelConfig], ChannelConfig] | None) -> ChannelSetup:
@@ -153,9 +176,9 @@ class TurnBuilder:
         return ChannelSetup(channel, self._turn_inputs(channel) if self._turn_inputs is not None else TurnInputs())
 
     def _request(
-        self, turn: Turn, setup: ChannelSetup, *, scene: Scene | None = None, seed: int | None = None
+        self, turn: Turn, setup: ChannelSetup, here: Readers, *, scene: Scene | None = None, seed: int | None = None
     ) -> ContextRequest:
-        return to_request(
+        request = to_request(
             turn,
             setup.channel,
             scene=scene,
@@ -165,6 +188,7 @@ class TurnBuilder:
             seed=self._rng.getrandbits(32) if seed is None else seed,
             now=self._clock.now().astimezone(self._zone),
         )
+        return replace(request, readers=here, telling=self._readers.policy_for(setup.channel.place))
 
 
 def _settings_of(channel: ChannelConfig) -> TurnSettings:

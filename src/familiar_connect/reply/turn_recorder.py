@@ -139,6 +139,8 @@ def cuts_and_timings(trace: TurnTrace) -> str:
     """What was cut and how long each stage took, as a short Markdown list."""
     dropped = [note for span in trace.stages for note in span.metadata.get("dropped") or ()]
     lines = [f"- cut: {_cut(note)}" for note in dropped] or ["- nothing was cut"]
+    withheld = [note for span in trace.stages for note in span.metadata.get("withheld") or ()]
+    lines += [f"- withheld: {note['source']}, said to {' and '.join(note['said_to'])}" for note in withheld]
     lines += [f"- {span.name}: {span.duration_s * 1000:.0f} ms" for span in trace.stages if span.name != "observe"]
     return f"{NOTES}\n\n" + "\n".join(lines)
 

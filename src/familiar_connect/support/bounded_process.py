@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
 
-from familiar_connect.support.free_memory import MEGABYTE, mapped_bytes
+from familiar_connect.support.free_memory import MEGABYTE, address_space_bytes
 
 PACKAGE_ROOT = Path(__file__).resolve().parents[2]
 _SPARE_CPU_S = 2
@@ -147,7 +147,7 @@ def limit_this_process(budget: str) -> None:
         last = int(float(seconds)) + _SPARE_CPU_S
         resource.setrlimit(resource.RLIMIT_CPU, (last, last))
     with contextlib.suppress(ValueError, OSError):
-        most = mapped_bytes() + int(size)  # a large file of locales must not count against what it reads
+        most = address_space_bytes() + int(size)  # a large file of locales must not count against what it reads
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

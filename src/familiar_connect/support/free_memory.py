@@ -71,10 +71,10 @@ def left_of_limit() -> int | None:
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if limit == resource.RLIM_INFINITY:
         return None
-    return max(0, limit - mapped_bytes())
+    return max(0, limit - address_space_bytes())
 
 
-def mapped_bytes() -> int:
+def address_space_bytes() -> int:
     """Bytes this process has mapped; a guess where the system does not tell."""
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+from familiar_connect.audience import TellingPolicy
 from familiar_connect.chat.types import TurnSettings
 from familiar_connect.config import ChannelConfig, CharacterConfig
 from familiar_connect.config.folders import FamiliarFolder
@@ -21,6 +22,7 @@ from familiar_connect.conversation.intake import Intake
 from familiar_connect.conversation.monitor import ConversationMonitor, MonitorOptions
 from familiar_connect.conversation.owner import OwnerContact
 from familiar_connect.conversation.personas import Personas
+from familiar_connect.conversation.place_readers import PlaceReaders
 from familiar_connect.conversation.queue import ReplyQueue
 from familiar_connect.conversation.types import BufferedMessage, Exchange, ResponseTrigger
 from familiar_connect.errors import MemoryStoreError
@@ -184,6 +186,20 @@ def build_turn_builder(inputs: ReplyPathInputs) -> TurnBuilder:
         zone=ZoneInfo(config.display_tz),
         clock=inputs.clock,
         rng=inputs.rng,
+        readers=build_readers(inputs),
+    )
+
+
+def build_readers(inputs: ReplyPathInputs) -> PlaceReaders:
+    """What knows who can read a place, and how far the owner lets things travel."""
+    config = inputs.config
+    return PlaceReaders(
+        owner=inputs.owner,
+        channels=inputs.stores.channels,
+        private_channel_ids=config.private_channel_ids,
+        policy=TellingPolicy(
+            config.confidence, config.owner_hears_all, known_everywhere=frozenset(config.recall_across_servers)
+        ),
     )
 
 
@@ -221,5 +237,6 @@ def build_reply_path(inputs: ReplyPathInputs) -> ReplyPath:
         interrupt=lambda channel_id: deliveries.get(channel_id).cancel_and_wait(),
         labels=inputs.labels,
         notify_turn=inputs.notify_turn,
+        readers=build_readers(inputs),
     )
     return ReplyPath(intake, monitor, queue, turns, runner, deliveries, last_context, collector, replays, recorder)

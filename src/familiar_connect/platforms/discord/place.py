@@ -23,7 +23,7 @@ from familiar_connect.identity import Author
 from familiar_connect.platforms.discord.errors import delivery_error
 from familiar_connect.platforms.discord.inbound import NOTICE_FOOTER, to_inbound
 from familiar_connect.platforms.discord.people import author_of
-from familiar_connect.platforms.discord.scene import SceneCache, scene_of, with_readers
+from familiar_connect.platforms.discord.scene import SceneCache, scene_of, with_readers, with_speakers
 from familiar_connect.support.aio import cancel_and_wait, off_loop
 
 logger = logging.getLogger(__name__)
@@ -200,21 +200,19 @@ class DiscordPlace:
         )
 
     async def scene(self) -> Scene:
-        scene = await self._scene()
-        # Who is a member where is never taken from the cache: somebody may have left a moment ago.
-        return with_readers(scene, self.channel, self._client.guilds) if scene.is_dm else scene
-
-    async def _scene(self) -> Scene:
-        kept = self._scenes.get(self._channel.id)
-        if kept is not None:
-            return kept
         speakers = await off_loop(
             self._familiar.history_store.recent_distinct_authors,
             familiar_id=self._familiar.id,
             channel_id=self._channel.id,
             limit=MAX_SPEAKERS,
         )
-        return self._scenes.put(self._channel.id, scene_of(self.channel, me=self._client.user, speakers=speakers))
+        channel = self.channel
+        scene = self._scenes.get(self._channel.id)
+        if scene is None:
+            scene = self._scenes.put(self._channel.id, scene_of(channel, me=self._client.user))
+        # Who spoke, and who is a member where, is never taken from the cache: both change with every message.
+        scene = with_speakers(scene, channel, speakers)
+        return with_readers(scene, channel, self._client.guilds) if scene.is_dm else scene
 
     async def message(self, message_id: str) -> InboundMessage | None:
         """One message of this channel, looked up where it is not at hand; None when it is gone."""

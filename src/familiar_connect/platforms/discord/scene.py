@@ -56,16 +56,13 @@ def _kind(channel: Any) -> ChannelKind:
     return _KINDS.get(getattr(channel.type, "name", ""), ChannelKind.text)
 
 
-def scene_of(channel: Any, *, me: Any, speakers: Iterable[Author]) -> Scene:
-    """Everything the library knows of the channel now; *speakers* are those who spoke here lately."""
-    spoke = tuple(speakers)
-    here = channel_context(channel, other=spoke[0] if spoke else None)
+def scene_of(channel: Any, *, me: Any) -> Scene:
+    """Everything the library knows of the channel now, but for who speaks in it: see `with_speakers`."""
+    here = channel_context(channel)
     guild = getattr(channel, "guild", None)
     us = author_of(me) if me is not None else None
     if guild is None:
-        recipient = getattr(channel, "recipient", None)
-        people = spoke or ((author_of(recipient),) if recipient is not None else ())
-        return Scene(channel=here, participants=people, is_dm=True, me=us, own_name=us.label if us else None)
+        return Scene(channel=here, is_dm=True, me=us, own_name=us.label if us else None)
     topic = getattr(channel, "topic", None) or getattr(getattr(channel, "parent", None), "topic", None)
     own = guild.me
     return Scene(
@@ -74,8 +71,6 @@ def scene_of(channel: Any, *, me: Any, speakers: Iterable[Author]) -> Scene:
         server_id=guild.id,
         channel=here,
         channel_topic=topic,
-        participants=spoke,
-        members=tuple(_member(guild, author) for author in spoke),
         roles=tuple(_role(role) for role in guild.roles[:MAX_ROLES]),
         channels=_channels(guild),
         emojis=tuple(
@@ -88,6 +83,17 @@ def scene_of(channel: Any, *, me: Any, speakers: Iterable[Author]) -> Scene:
         me=us,
         own_name=own.display_name if own is not None else None,
     )
+
+
+def with_speakers(scene: Scene, channel: Any, speakers: Iterable[Author]) -> Scene:
+    """*scene* with those who spoke in the channel lately, as they are on its server now."""
+    spoke = tuple(speakers)
+    guild = getattr(channel, "guild", None)
+    if guild is not None:
+        return replace(scene, participants=spoke, members=tuple(_member(guild, author) for author in spoke))
+    recipient = getattr(channel, "recipient", None)
+    people = spoke or ((author_of(recipient),) if recipient is not None else ())
+    return replace(scene, channel=channel_context(channel, other=spoke[0] if spoke else None), participants=people)
 
 
 def _role(role: Any) -> Role:
@@ -125,17 +131,20 @@ def with_readers(scene: Scene, channel: Any, guilds: Iterable[Any]) -> Scene:
         return scene
     shared = [(guild, [guild.get_member(person.id) for person in people]) for guild in guilds]
     shared = [(guild, members) for guild, members in shared if all(members)]
-    hidden = {
-        each.id
+    hidden = [
+        (each, members)
         for guild, members in shared
         for each in (*guild.channels[:MAX_CHANNELS], *guild.threads[:MAX_CHANNELS])
-        if is_channel_hidden(each) and all(_can_read(each, member) for member in members)
-    }
+        if is_channel_hidden(each)
+    ]
     return replace(
         scene,
         reader_keys=frozenset(author_of(person).canonical_key for person in people),
         reader_server_ids=frozenset(guild.id for guild, _ in shared),
-        reader_channel_ids=frozenset(hidden),
+        private_channel_ids=frozenset(each.id for each, _ in hidden),
+        reader_channel_ids=frozenset(
+            each.id for each, members in hidden if all(_can_read(each, member) for member in members)
+        ),
     )
 
 

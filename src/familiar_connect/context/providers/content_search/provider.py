@@ -13,7 +13,7 @@ import inspect
 import logging
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any, TypeVar
 
@@ -121,14 +121,14 @@ class ContentSearchProvider:
         people = await self._floor(request, tier_limit_s(FLOOR_DEADLINE_S, ends - now()))
         self._start_index_build()
         if request.modality is Modality.voice or request.mode is ChannelMode.imitate_voice:
-            return people.contributions
+            return [_told_here(each, request) for each in people.contributions]
         try:
             hits = await self._retrieve(request, people, tier_limit_s(RETRIEVAL_DEADLINE_S, (ends - now()) / 2))
             found = await self._choose(request, people, hits, ends - now())
         except Exception as error:  # isolation: whatever came back from the later tiers, the floor stands
             logger.warning("content search fell back to people", extra={"error": type(error).__name__})
             found = []
-        return [*people.contributions, *found]
+        return [_told_here(each, request) for each in (*people.contributions, *found)]
 
     async def aclose(self) -> None:
         """End what is still under way."""
@@ -292,6 +292,11 @@ class ContentSearchProvider:
         self._left_behind.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             logger.debug("content search tier failed after its deadline", extra={"error": type(error).__name__})
+
+
+def _told_here(contribution: Contribution, request: ContextRequest) -> Contribution:
+    """What was looked up for this place counts as its own, unless the lookup said whom it was said to."""
+    return contribution if contribution.audiences is not None else replace(contribution, audiences=request.own_audience)
 
 
 def time_granted_s(request: ContextRequest, deadline_s: float) -> float:

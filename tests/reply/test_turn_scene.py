@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 
 from familiar_connect.chat.message_parts import Emoji
 from familiar_connect.chat.scene import ChannelRef, Member, Scene
+from familiar_connect.chat.scene_fetch import fetch_scene
 from familiar_connect.chat.types import SaidMessage
 from familiar_connect.config import ChannelMode, channel_config_for_mode
 from familiar_connect.config.types import PlaceSettings
 from familiar_connect.context.types import ContextRequest
 from familiar_connect.identity import FixedPrivacy, PrivacyLevel
 from familiar_connect.reply.request import to_request
-from familiar_connect.reply.scene_fetch import MOST_ASSETS, fetch_scene, scene_for_turn, with_place_settings
+from familiar_connect.reply.turn_scene import MOST_ASSETS, scene_for_turn, with_place_settings
 from familiar_connect.support.serialize import from_plain, to_plain
 from tests.fakes.context import ADA, BO, CY
 from tests.fakes.place import RecordingPlace

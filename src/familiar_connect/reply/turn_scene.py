@@ -1,31 +1,16 @@
-"""Looking around: the scene of a turn, asked for once and within a moment; and what of it a request carries."""
+"""What of a scene a request carries: its own people, none that is not to be heard, and no endless lists."""
 
 from __future__ import annotations
 
-import asyncio
-import logging
 from dataclasses import replace
 
-from familiar_connect.chat.scene import ChannelRef, Scene, Surroundings
+from familiar_connect.chat.scene import ChannelRef, Scene
 from familiar_connect.chat.types import Turn
 from familiar_connect.config.types import PlaceSettings
 from familiar_connect.identity import EVERYTHING_ALLOWED, Privacy
 
-logger = logging.getLogger(__name__)
-
-SCENE_LIMIT_S = 2.0
 MOST_ASSETS = 500
 """Emojis, stickers, roles and other channels that a request carries."""
-
-
-async def fetch_scene(place: Surroundings, *, limit_s: float = SCENE_LIMIT_S) -> Scene | None:
-    """The scene as the platform shows it now; None when it cannot be had in time."""
-    try:
-        async with asyncio.timeout(limit_s):
-            return await place.scene()
-    except Exception as error:  # isolation: a turn goes on without knowing where it is
-        logger.warning("the scene could not be looked at", extra={"error": type(error).__name__})
-        return None
 
 
 def with_place_settings(scene: Scene | None, settings: PlaceSettings) -> Scene | None:
