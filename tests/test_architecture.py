@@ -79,6 +79,7 @@ FENCES: dict[str, tuple[str, ...]] = {
     "tomlkit": ("config", "channel_config"),
     "splintr": ("support.tokens",),
     "httpx2": ("llm", "support.fetch"),
+    "markdown_it": ("support.markdown",),
     "click": ("cli", "commands"),
     "platformdirs": ("config",),
 }

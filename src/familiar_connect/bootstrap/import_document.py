@@ -18,6 +18,7 @@ from familiar_connect.bootstrap.document_files.read_document import read_documen
 from familiar_connect.errors import DocumentImportError, MemoryStoreError
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.support.clock import Clock, SystemClock
+from familiar_connect.support.markdown import read_headings
 from familiar_connect.support.text import one_line
 
 __all__ = ["DocumentImportError", "ImportedDocument", "import_document"]
@@ -30,8 +31,6 @@ HEADER_BYTES = 4_000
 """Room kept for title and provenance in every part."""
 
 _DIGEST = re.compile(r"^> Imported from .*\(([0-9a-f]{16})\)", re.MULTILINE)
-_ATX = re.compile(r"^#(?=\s)", re.MULTILINE)
-_FIRST_TITLE = re.compile(r"\A#\s+\S.*\n*")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +117,7 @@ def _pieces(document: DocumentText, max_bytes: int) -> Iterator[str]:
         if not page:
             continue
         # One first-level heading per file: the title. What a page calls one is a section of it.
-        text = _ATX.sub("##", page if paged else _FIRST_TITLE.sub("", page, count=1))
+        text = _without_titles(page, first_too=paged)
         mark = f"## Page {number}\n\n" if paged else ""
         if paged and len(text.encode("utf-8", "replace")) <= max_bytes - 32:
             yield mark + text
@@ -127,6 +126,16 @@ def _pieces(document: DocumentText, max_bytes: int) -> Iterator[str]:
             for start in range(0, max(1, len(paragraph)), max_bytes // 8):
                 piece = paragraph[start : start + max_bytes // 8]
                 yield mark + piece if at == start == 0 else piece
+
+
+def _without_titles(page: str, *, first_too: bool) -> str:
+    """*page* with its first-level headings one level down; one it begins with is left out unless *first_too*."""
+    lines = page.splitlines(keepends=True)
+    titles = [each for each in read_headings(page.splitlines()) if each.level == 1]
+    begins = bool(titles and titles[0].line == 0 and titles[0].text) and not first_too
+    for each in titles:
+        lines[each.line] = lines[each.line].replace("#", "##", 1)
+    return "".join(lines[1:]).lstrip("\n") if begins else "".join(lines)
 
 
 def _parts_on_file(store: MemoryStore, stem: str) -> list[str]:

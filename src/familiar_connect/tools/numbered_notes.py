@@ -16,8 +16,8 @@ from familiar_connect.errors import MemoryStoreError
 from familiar_connect.identity import Author
 from familiar_connect.memory.people import people_path
 from familiar_connect.memory.store import MemoryStore
-from familiar_connect.memory.writing.markdown_sections import headings
 from familiar_connect.support.aio import off_loop
+from familiar_connect.support.markdown import find_section
 from familiar_connect.support.text import one_line
 
 _LINE = re.compile(r"^\s*[-*+]\s+\[id:\s*(\d{1,12})\]\s*(.*?)\s*$", re.IGNORECASE)
@@ -42,7 +42,7 @@ def persona_heading(persona: str) -> str:
 def notes_of(text: str, persona: str) -> list[NumberedNote]:
     """What *persona* keeps in a file, in its order."""
     lines = text.splitlines()
-    place = _section(lines, persona_heading(persona))
+    place = find_section(lines, persona_heading(persona), levels=(2,))
     return _numbered(lines, *place) if place is not None else []
 
 
@@ -51,7 +51,7 @@ def with_numbered_note(text: str, persona: str, content: str, *, title: str) -> 
     lines = text.rstrip().splitlines() if text.strip() else [f"# {one_line(title)}"]
     number = max((memory.id for memory in _numbered(lines, 0, len(lines))), default=0) + 1
     line = f"- [id:{number}] {one_line(content)}"
-    place = _section(lines, persona_heading(persona))
+    place = find_section(lines, persona_heading(persona), levels=(2,))
     if place is None:
         return "\n".join([*lines, "", f"## {persona_heading(persona)}", "", line]) + "\n", number
     end = place[1]
@@ -65,15 +65,6 @@ def with_edited_note(text: str, memory: NumberedNote, content: str | None) -> st
     lines = text.splitlines()
     lines[memory.line : memory.line + 1] = [f"- [id:{memory.id}] {one_line(content)}"] if content is not None else []
     return "\n".join(lines) + "\n"
-
-
-def _section(lines: Sequence[str], heading: str) -> tuple[int, int] | None:
-    found = list(headings(lines))
-    for index, (number, level, words) in enumerate(found):
-        if level == 2 and one_line(words).casefold() == heading.casefold():
-            end = next((other for other, depth, _ in found[index + 1 :] if depth <= level), len(lines))
-            return number, end
-    return None
 
 
 def _numbered(lines: Sequence[str], start: int, end: int) -> list[NumberedNote]:

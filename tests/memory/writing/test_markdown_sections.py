@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from familiar_connect.memory.writing.markdown_sections import (
     bullets_under,
-    document_title,
     keep_bullets,
     with_bullets,
     without_sections,
@@ -71,12 +70,6 @@ def test_only_wanted_bullets_are_kept() -> None:
 def test_sections_can_be_left_out() -> None:
     """Up to the next heading of the same level."""
     assert without_sections("# A\n## L\n- b\n### deep\n## M\nm", ["l"]) == "# A\n## M\nm"
-
-
-def test_the_title_is_the_first_h1() -> None:
-    """Not one in a code fence."""
-    assert document_title("```\n# no\n```\n## no\n# Yes #\n# later") == "Yes"
-    assert document_title("none") is None
 
 
 @given(st.text(alphabet="ab#-` \n", max_size=80), st.lists(st.sampled_from(["p", "q", "r s"]), max_size=4))

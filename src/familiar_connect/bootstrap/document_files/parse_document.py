@@ -14,13 +14,13 @@ from typing import Literal
 from familiar_connect.bootstrap.document_files.pdf import read_pdf
 from familiar_connect.bootstrap.document_files.web_page import read_web_page
 from familiar_connect.errors import DocumentImportError
+from familiar_connect.support.markdown import read_headings
 
 DocumentKind = Literal["text", "markdown", "web page", "PDF"]
 
 _MARKDOWN = (".md", ".markdown", ".mdown")
 _WEB_PAGE = (".html", ".htm", ".xhtml")
 _LOOKS_LIKE_A_PAGE = re.compile(rb"^\s*(?:<\?xml[^>]{0,200}>\s*)?<(?:!doctype\s+html|html)\b", re.IGNORECASE)
-_TITLE = re.compile(r"^#[ \t]+(\S.*)$", re.MULTILINE)
 _BLANK_LINES = re.compile(r"\n(?:[^\S\n]*\n){2,}")
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufeff\ud800-\udfff]")
 _HYPHENATED = re.compile(r"(?<=[a-zß-ÿ])-\n(?=[a-zß-ÿ])")
@@ -82,8 +82,8 @@ def clean_text(text: str) -> str:
 
 def _first_heading(text: str) -> str:
     """The first title in *text* that is no longer than a title may be."""
-    headings = (found[1].rstrip().rstrip("#").rstrip() for found in _TITLE.finditer(text))
-    return next((words for words in headings if 0 < len(words) <= MAX_TITLE_CHARS), "")
+    titles = (each.text for each in read_headings(text.splitlines()) if each.level == 1)
+    return next((words for words in titles if 0 < len(words) <= MAX_TITLE_CHARS), "")
 
 
 def _decoded(data: bytes) -> str:

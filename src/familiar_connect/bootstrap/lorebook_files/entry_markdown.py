@@ -15,6 +15,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from familiar_connect.support.markdown import read_headings
 from familiar_connect.support.text import one_line
 
 MAX_STEM = 50
@@ -25,7 +26,6 @@ _NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
 _RESERVED = re.compile(r"con|prn|aux|nul|com[0-9]|lpt[0-9]")
 """File names Windows keeps for devices."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_H1 = re.compile(r"#[ \t]+(.*)")
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,8 @@ def parse_entry(text: str) -> EntryParts:
     """What the file says, whoever wrote it."""
     lines = text.replace("\r\n", "\n").split("\n")
     title, at = None, _past_blanks(lines, 0)
-    if at < len(lines) and (heading := _H1.fullmatch(lines[at].rstrip())):
-        title, at = heading[1].strip(), _past_blanks(lines, at + 1)
+    if at < len(lines) and [each.level for each in read_headings([lines[at]])] == [1]:
+        title, at = lines[at].strip()[1:].strip(), _past_blanks(lines, at + 1)  # marks that close it are words of it
     end = at
     while end < len(lines) and lines[end].startswith(">"):
         end += 1

@@ -17,6 +17,7 @@ from familiar_connect.context.types import ContextRequest, Contribution, ItemTag
 from familiar_connect.memory.index.protocols import NumberedChunk
 from familiar_connect.memory.store import MemoryStore, MemoryStoreError
 from familiar_connect.support.aio import off_loop
+from familiar_connect.support.markdown import document_title, read_headings
 from familiar_connect.support.system_notes import extract_notes
 from familiar_connect.support.text import truncate
 from familiar_connect.support.tokens import estimate_tokens
@@ -37,7 +38,6 @@ HEAD_CHARS = 4_000
 SOURCE = "documents"
 LABEL = "from documents you were given"
 
-_TITLE = re.compile(r"^#\s+(.{1,200}?)\s*$", re.MULTILINE)
 _PROVENANCE = re.compile(r"> (?:Imported from|Channels:) ")
 _CHANNELS = re.compile(r"^>\s*Channels:\s*(.{1,500}?)\s*$", re.MULTILINE | re.IGNORECASE)
 
@@ -137,22 +137,24 @@ def group_by_document(chunks: Sequence[NumberedChunk], heads: dict[str, str], ro
 
 
 def _document_text(path: str, head: str, chunks: Sequence[NumberedChunk], room: int) -> str:
-    title = _TITLE.search(head)
+    title = document_title(head)
     pieces = []
     for chunk in sorted(chunks, key=lambda each: each.number):
         under = inline_safe(chunk.heading_path, 200)
         place = f"part {chunk.number} of {chunk.count}, fits {chunk.score:.2f}{f', {under}' if under else ''}"
         pieces.append(f"({place})\n{block_safe(truncate(_words(chunk), room))}")
-    name = inline_safe(title[1], 200) if title is not None else path
+    name = inline_safe(title, 200) if title is not None else path
     return "\n\n".join([f"Document: {name}", *pieces])
 
 
 def _words(chunk: NumberedChunk) -> str:
     """The chunk's text without what its place says already: headings it opens with, and where the document is from."""
     lines = [line for line in chunk.text.strip().splitlines() if not _PROVENANCE.match(line)]
-    while lines and (not lines[0].strip() or lines[0].startswith("#") or lines[0] == chunk.heading_path):
-        del lines[0]
-    return "\n".join(lines).strip()
+    headings = {each.line for each in read_headings(lines)}
+    begin = 0
+    while begin < len(lines) and (begin in headings or lines[begin].strip() in ("", chunk.heading_path)):
+        begin += 1
+    return "\n".join(lines[begin:]).strip()
 
 
 def _is_for_channel(head: str, request: ContextRequest) -> bool:

@@ -10,7 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate
+from typing import NamedTuple
 
+from familiar_connect.support.markdown import read_headings
 from familiar_connect.support.text import grapheme_boundary
 from familiar_connect.support.tokens import CHARS_PER_TOKEN, estimate_tokens
 
@@ -22,7 +25,6 @@ MAX_HEADING_CHARS = 160
 """A heading is a name; one that goes on is cut, so that no chunk is mostly heading."""
 PASSAGE_CHARS = 320
 """About two sentences; a longer line is cut at sentence ends."""
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _SENTENCE_END = re.compile(r"""(?<=[.!?…])["'”’)\]*_]*\s+|(?<=[。！？])""")
 _MARKS_ONLY = re.compile(r"[\W_]*")
 
@@ -50,11 +52,19 @@ class Passage:
     char_end: int
 
 
+class _PlacedHeading(NamedTuple):
+    """A heading and the character its line begins at."""
+
+    start: int
+    level: int
+    name: str
+
+
 def chunk_markdown(text: str, *, rel_path: str, mtime: float) -> list[PreparedChunk]:
     """*text* as chunks: whole when short, else one for each H2 section, the long ones in overlapping windows."""
     if not text.strip():
         return []
-    headings = list(_headings(text))
+    headings = _headings(text)
     title = next((name for _, level, name in headings if level == 1), "")
     if len(text.split()) < SMALL_FILE_WORD_THRESHOLD and estimate_tokens(text) <= HARD_CHUNK_TOKEN_CAP:
         return [PreparedChunk(rel_path, title, text, 0, len(text), estimate_tokens(text), mtime)]
@@ -95,52 +105,32 @@ def split_long(text: str, limit: int) -> list[str]:
     return [piece for piece in (*pieces, text[first:]) if piece.strip()]
 
 
-def _headings(text: str) -> Iterator[tuple[int, int, str]]:
-    """Start, level and name of every heading outside fenced code."""
-    fence = ""
-    start = 0
-    for line in text.splitlines(keepends=True):
-        mark = _FENCE.match(line)
-        if mark is not None and not fence:
-            fence = mark[1]
-        elif mark is not None and mark[1][0] == fence[0] and len(mark[1]) >= len(fence):
-            fence = ""
-        elif not fence and (level := _heading_level(line)):
-            yield start, level, _heading_name(line[level:])
-        start += len(line)
+def _headings(text: str) -> list[_PlacedHeading]:
+    """The headings of *text* and where their lines begin."""
+    found = read_headings(text.splitlines())
+    starts = [0, *accumulate(map(len, text.splitlines(keepends=True)))] if found else []
+    return [_PlacedHeading(starts[each.line], each.level, each.text[:MAX_HEADING_CHARS]) for each in found]
 
 
-def _heading_level(line: str) -> int:
-    """1 to 6 for a heading, 0 for any other line."""
-    level = len(line) - len(line.lstrip("#"))
-    return level if 1 <= level <= 6 and (line[level:] == "" or line[level].isspace()) else 0
-
-
-def _heading_name(rest: str) -> str:
-    """What follows the marks, without the marks that may close it."""
-    name = rest.strip()
-    bare = name.rstrip("#")
-    if not bare or bare[-1].isspace():
-        name = bare.rstrip()
-    return name[:MAX_HEADING_CHARS]
-
-
-def _sections(text: str, headings: list[tuple[int, int, str]], title: str) -> Iterator[tuple[str, int, int]]:
+def _sections(text: str, headings: list[_PlacedHeading], title: str) -> Iterator[tuple[str, int, int]]:
     """Heading path, start and end of each section of a longer file."""
     starts = [(start, name) for start, level, name in headings if level == 2]
     if not starts:
         yield title, 0, len(text)
         return
-    if _has_preamble(text[: starts[0][0]]):
+    if _has_preamble(text[: starts[0][0]], headings):
         yield title, 0, starts[0][0]
     ends = [start for start, _ in starts[1:]] + [len(text)]
     for (start, name), end in zip(starts, ends, strict=True):
         yield f"{title} > {name}" if title and name else name or title, start, end
 
 
-def _has_preamble(text: str) -> bool:
-    """Whether anything but the title stands before the first section."""
-    return any(line.strip() and not re.match(r"#(?!#)", line) for line in text.splitlines())
+def _has_preamble(text: str, headings: list[_PlacedHeading]) -> bool:
+    """Whether anything but titles stands in *text*, the beginning of a file."""
+    titles = {each.start for each in headings if each.level == 1}
+    lines = text.splitlines(keepends=True)
+    starts = accumulate(map(len, lines), initial=0)
+    return any(line.strip() and start not in titles for start, line in zip(starts, lines, strict=False))
 
 
 def _spans(text: str, heading: str, start: int, end: int) -> Iterator[tuple[int, int]]:

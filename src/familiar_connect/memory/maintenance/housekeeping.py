@@ -22,8 +22,8 @@ from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.versioning.blame import blame_lines
 from familiar_connect.memory.versioning.versions import Versions
 from familiar_connect.memory.writing.apply import text_hash
-from familiar_connect.memory.writing.markdown_sections import document_title, headings
 from familiar_connect.memory.writing.plan import Plan, PlannedWrite
+from familiar_connect.support.markdown import document_title, read_headings
 
 SOURCE = "housekeeping"
 NOTES = "notes.md"
@@ -187,7 +187,7 @@ def _notes(store: MemoryStore, graph: LinkGraph, now: datetime) -> Iterator[Memo
         return
     lines = text.splitlines(keepends=True)
     ages = _last_change(store, text)
-    places = [(number, words) for number, level, words in headings(text.splitlines()) if level == 2]
+    places = [(each.line, each.text) for each in read_headings(text.splitlines()) if each.level == 2]
     for index, (start, words) in enumerate(places):
         end = places[index + 1][0] if index + 1 < len(places) else len(lines)
         body = "".join(lines[start + 1 : end]).strip()

@@ -17,13 +17,13 @@ from urllib.parse import unquote
 from familiar_connect.errors import MemoryStoreError
 from familiar_connect.memory.paths import split_path
 from familiar_connect.memory.store import MemoryStore
+from familiar_connect.support.markdown import read_blocks
 
 MAX_FILES = 20_000
 MAX_LINE_CHARS = 10_000
 """Longer lines are read up to here."""
 MAX_LINKS_PER_FILE = 2_000
 
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 _CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 _WORDS = r"(?:[^\[\]\\]|\\.|\[(?:[^\[\]\\]|\\.)*\])*"
 _INLINE = re.compile(
@@ -167,19 +167,14 @@ def _is_there(store: MemoryStore, target: str, texts: dict[str, str]) -> bool:
 
 def _prose_lines(markdown: str) -> Iterator[tuple[int, str]]:
     """Number and text of each line outside code fences, code spans and comments blanked."""
-    fence = ""
+    lines = markdown.splitlines()
+    code = {number for fence in read_blocks(lines).fences for number in fence}
     in_comment = False
-    for number, line in enumerate(markdown.splitlines(), start=1):
-        mark = _FENCE.match(line)
-        if fence:
-            if mark and mark[1].startswith(fence) and not mark[2].strip():
-                fence = ""
-            continue
-        if mark and not (mark[1][0] == "`" and "`" in mark[2]):
-            fence = mark[1]
+    for number, line in enumerate(lines):
+        if number in code:
             continue
         text, in_comment = _without_comments(line[:MAX_LINE_CHARS], in_comment)
-        yield number, _CODE.sub(lambda found: " " * len(found[0]), text)
+        yield number + 1, _CODE.sub(lambda found: " " * len(found[0]), text)
 
 
 def _without_comments(line: str, in_comment: bool) -> tuple[str, bool]:

@@ -13,7 +13,7 @@ from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import Author
 from familiar_connect.memory.people import harvest_aliases, people_path, read_aliases
 from familiar_connect.memory.store import MemoryStore
-from familiar_connect.memory.writing.markdown_sections import document_title
+from familiar_connect.support.markdown import document_title
 
 MAX_PEOPLE_FILES = 10_000
 

@@ -17,9 +17,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from familiar_connect.memory.writing.markdown_sections import bullet_of, headings
+from familiar_connect.memory.writing.markdown_sections import bullet_of
 from familiar_connect.memory.writing.plan import PartSource
 from familiar_connect.support.files import atomic_write, write_all
+from familiar_connect.support.markdown import read_headings
 from familiar_connect.support.text import one_line
 
 FILE_NAME = "provenance.jsonl"
@@ -51,7 +52,7 @@ def part_hash(text: str) -> str:
 def parts_of(markdown: str) -> list[MarkdownPart]:
     """Every bullet and paragraph of *markdown*, in order."""
     lines = markdown.splitlines(keepends=True)
-    marks = {number: words for number, _, words in headings([line.rstrip("\r\n") for line in lines])}
+    marks = {each.line: each.text for each in read_headings([line.rstrip("\r\n") for line in lines])}
     parts: list[MarkdownPart] = []
     heading, offset = "", 0
     begun: list[int] = []  # where the open part begins and ends

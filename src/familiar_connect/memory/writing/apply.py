@@ -19,8 +19,9 @@ from familiar_connect.errors import (
 from familiar_connect.memory.audit import hash_of
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.versioning.provenance import MarkdownPart, Provenance, parts_of
-from familiar_connect.memory.writing.markdown_sections import document_title, with_bullets
+from familiar_connect.memory.writing.markdown_sections import with_bullets
 from familiar_connect.memory.writing.plan import Plan, PlannedWrite, RefusedEdit
+from familiar_connect.support.markdown import document_title
 
 _NEVER_FITS = (MemoryStoreSizeLimitError, MemoryStorePathError, MemoryStoreEncodingError)
 

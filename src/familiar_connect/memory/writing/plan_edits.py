@@ -22,7 +22,6 @@ from familiar_connect.memory.writing.batch import Batch, BatchParticipant
 from familiar_connect.memory.writing.extractive import extract_files
 from familiar_connect.memory.writing.markdown_sections import (
     bullets_under,
-    document_title,
     has_section,
     keep_bullets,
     with_bullets,
@@ -32,6 +31,7 @@ from familiar_connect.memory.writing.path_policy import EditRefused, check_text,
 from familiar_connect.memory.writing.plan import PartSource, Plan, PlannedWrite, RefusedEdit
 from familiar_connect.memory.writing.prompt import INSTRUCTIONS, PromptMaterial
 from familiar_connect.memory.writing.reply_parser import MAX_REPLY_CHARS, ProposedFile, WriterAnswer, parse_reply
+from familiar_connect.support.markdown import document_title
 
 MAX_FILES = 12
 MAX_PASS_BYTES = 262_144

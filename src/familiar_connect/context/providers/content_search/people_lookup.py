@@ -8,7 +8,6 @@ speaker. Everything found so far is there at any moment, so a deadline costs onl
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -18,6 +17,7 @@ from familiar_connect.errors import MemoryStoreEncodingError, MemoryStoreError, 
 from familiar_connect.identity import Author
 from familiar_connect.memory.people import read_aliases
 from familiar_connect.memory.store import DEFAULT_MAX_RESULTS_PER_OP, MemoryStore
+from familiar_connect.support.markdown import document_title
 from familiar_connect.support.text import one_line, truncate, truncate_chars
 from familiar_connect.support.tokens import CHARS_PER_TOKEN, estimate_tokens
 
@@ -31,7 +31,6 @@ MAX_PEOPLE = 64
 """Files looked for in one turn, whoever is in the room."""
 LEFT_OUT = "\n[… the rest of these notes is left out]"
 
-_HEADING = re.compile(r"^#\s+(\S.*)$", re.MULTILINE)
 _NAME_CHARS = 64
 
 
@@ -210,8 +209,8 @@ def _contribution(person: _Person, notes: _Notes, max_tokens: int) -> Contributi
 
 def _shown_name(person: _Person, notes: _Notes) -> str:
     """What people call them; for somebody merely mentioned, what their file does."""
-    heading = _HEADING.search(notes.text[:1000]) if person.mentioned else None
-    name = heading[1] if heading else person.name
+    title = document_title(notes.text[:1000]) if person.mentioned else None
+    name = title or person.name
     return one_line(name)[:_NAME_CHARS].strip() or person.slug
 
 

@@ -16,6 +16,7 @@ from familiar_connect.context.types import ContextRequest, Contribution, ItemTag
 from familiar_connect.memory.store import MemoryStore, MemoryStoreError
 from familiar_connect.memory.visibility import server_path
 from familiar_connect.support.aio import off_loop
+from familiar_connect.support.markdown import read_headings
 from familiar_connect.support.system_notes import quote_inline, speaker_name
 
 logger = logging.getLogger(__name__)
@@ -29,7 +30,6 @@ KEPT_READINGS = 64
 _ID = re.compile(r"\[id:\s*([\w-]{1,20})\]\s*", re.IGNORECASE)
 _TAGS = re.compile(r"\s*\(tags:\s*([^()]{0,400})\)\s*$", re.IGNORECASE)
 _BULLET = re.compile(r"^[-*+]\s+")
-_HEADING = re.compile(r"^#{1,6}\s")
 _STRAY = " \t\"'`“”‘’"
 
 
@@ -64,11 +64,12 @@ class ServerMemory:
 def parse_memories(text: str) -> list[ServerMemory]:
     """The memories of a file, in its order; headings and blank lines hold none."""
     found: list[ServerMemory] = []
-    for raw in text[:MOST_READ_CHARS].splitlines():
-        line = raw.strip()
-        if not line or _HEADING.match(line):
+    lines = text[:MOST_READ_CHARS].splitlines()
+    headings = {each.line for each in read_headings(lines)}
+    for number, raw in enumerate(lines):
+        if number in headings or not raw.strip():
             continue
-        line = _BULLET.sub("", line)
+        line = _BULLET.sub("", raw.strip())
         marked = _ID.match(line)
         body = line[marked.end() :] if marked else line
         tagged = _TAGS.search(body)
