@@ -7,20 +7,14 @@ counts as ambiguous, is decided here alone.
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from familiar_connect.support.names import fold_name
 from familiar_connect.support.system_notes import speaker_name
 
 P = TypeVar("P")
-
-
-def fold_name(name: str) -> str:
-    """*name* as two people would call it the same: letter case, width and white space make no difference."""
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
-    return " ".join(folded.split())
 
 
 def distinct_label(name: str, username: str | None) -> str:

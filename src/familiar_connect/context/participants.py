@@ -10,12 +10,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from familiar_connect.chat.annotate.identity import display_name_of
-from familiar_connect.chat.roster import Roster, RosterEntry, fold_name
+from familiar_connect.chat.roster import Roster, RosterEntry
 from familiar_connect.chat.scene import Member, Scene
 from familiar_connect.chat.types import AuthorKind, ListedUser, SimplifiedMessage
 from familiar_connect.context.providers.scene.text import persona_of
 from familiar_connect.context.types import ContextRequest
 from familiar_connect.identity import Author, Privacy, PrivacyLevel
+from familiar_connect.support.names import fold_name
 from familiar_connect.support.system_notes import NAMELESS, speaker_name
 
 Key = tuple[AuthorKind, str]

@@ -12,12 +12,12 @@ import unicodedata
 from collections.abc import Iterable
 from enum import Enum
 
+from familiar_connect.support.names import fold_name
+
 MAX_SEARCHED_CHARS = 8_000
 """Twice the longest message a chat platform takes; a name further in is nobody's greeting."""
 MAX_NAME_CHARS = 200
 
-_UNSEEN = {*map(chr, range(0xFE00, 0xFE10)), "\u034f", "\u115f", "\u1160", "\u17b4", "\u17b5", "\u3164", "\uffa0"}
-"""Invisible without being marked as format characters."""
 _NOT_SAID = re.compile(r"<a?:\w{1,64}:\d{1,25}>|https?://\S+")
 """An emoji or an address may hold a name without anybody being called by it."""
 _WORD_CATEGORIES = ("L", "N", "M")
@@ -49,21 +49,11 @@ _KINDS = (
 )
 
 
-def normalize_for_match(text: str) -> str:
-    """*text* as it is compared: one case, one width, nothing invisible, single spaces."""
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
-    # one character may stand for many: "\ufdfa" becomes a sentence of eighteen letters
-    shown = folded[: 2 * MAX_SEARCHED_CHARS]
-    seen = "".join(char for char in shown if unicodedata.category(char) != "Cf" and char not in _UNSEEN)
-    return " ".join(unicodedata.normalize("NFC", seen).split())
-
-
 def contains_any_name(text: str, names: Iterable[str]) -> bool:
     """Whether one of *names* stands in *text* as a whole word."""
-    searched = normalize_for_match(_NOT_SAID.sub(" ", text[:MAX_SEARCHED_CHARS]))
-    return any(
-        _is_whole_word_in(searched, name) for name in map(normalize_for_match, names) if 0 < len(name) <= MAX_NAME_CHARS
-    )
+    searched = fold_name(_NOT_SAID.sub(" ", text[:MAX_SEARCHED_CHARS]))
+    searched = searched[: 2 * MAX_SEARCHED_CHARS]  # one character may stand for many: "\ufdfa" becomes eighteen
+    return any(_is_whole_word_in(searched, name) for name in map(fold_name, names) if 0 < len(name) <= MAX_NAME_CHARS)
 
 
 def _is_whole_word_in(text: str, name: str) -> bool:

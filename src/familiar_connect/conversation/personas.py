@@ -6,13 +6,13 @@ Each takes a turn of its own, one after another, before anything that was said m
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from familiar_connect.conversation.types import Exchange
 from familiar_connect.support.aio import off_loop
+from familiar_connect.support.names import fold_name
 
 Respond = Callable[[Exchange, Any], Awaitable[Any]]
 
@@ -45,7 +45,7 @@ class Personas:
 
     def who_answers(self, exchange: Exchange) -> list[str | None]:
         """Who answers, in the order they were called; None is the main persona. It may read a file."""
-        text = _folded(" ".join(message.text[:MOST_READ_CHARS] for message in exchange.messages))
+        text = fold_name(" ".join(message.text[:MOST_READ_CHARS] for message in exchange.messages))
         everyone = {MAIN_PERSONA: self._main_names(), **self._alters}
         found = {persona: at for persona, words in everyone.items() if (at := _first_position(text, words)) is not None}
         return sorted(found, key=lambda persona: found[persona]) or [MAIN_PERSONA]
@@ -53,7 +53,7 @@ class Personas:
 
 def _first_position(text: str, words: Sequence[str]) -> int | None:
     """Where the first of *words* stands in *text* as a word of its own; None for nowhere."""
-    places = [place for word in words if (place := _word_position(text, _folded(word))) is not None]
+    places = [place for word in words if (place := _word_position(text, fold_name(word))) is not None]
     return min(places, default=None)
 
 
@@ -62,7 +62,3 @@ def _word_position(text: str, word: str) -> int | None:
         return None
     found = re.search(rf"(?<!\w){re.escape(word.strip())}(?!\w)", text)
     return None if found is None else found.start()
-
-
-def _folded(text: str) -> str:
-    return unicodedata.normalize("NFKC", text).casefold()

@@ -7,10 +7,10 @@ a name anywhere in what was said is enough.
 from __future__ import annotations
 
 import re
-import unicodedata
 from typing import Any
 
 from familiar_connect.identity import Author
+from familiar_connect.support.names import fold_name
 from familiar_connect.support.serialize import TAG
 
 _STRUCTURE = frozenset(
@@ -35,7 +35,7 @@ def _words_for(author: Author) -> re.Pattern[str]:
     words = author.all_known_names | {author.openai_name or "", author.canonical_key, author.slug}
     if len(author.user_id) >= _SHORTEST_ID:
         words.add(author.user_id)
-    alternatives = "|".join(_pattern_of(word) for word in sorted({_folded(word).strip() for word in words} - {""}))
+    alternatives = "|".join(_pattern_of(word) for word in sorted({fold_name(word) for word in words} - {""}))
     # Only Latin letters and digits end a word: many scripts write names without spaces around them.
     return re.compile(rf"(?<![a-z0-9])(?:{alternatives})(?![a-z0-9])")
 
@@ -47,7 +47,7 @@ def _pattern_of(word: str) -> str:
 
 def _found(plain: Any, author: Author, words: re.Pattern[str]) -> bool:
     if isinstance(plain, str):
-        return bool(words.search(_folded(plain)))
+        return bool(words.search(fold_name(plain)))
     if isinstance(plain, list):
         return any(_found(inner, author, words) for inner in plain)
     if isinstance(plain, dict):
@@ -62,7 +62,3 @@ def _is_meant(plain: dict[str, Any], author: Author) -> bool:
     if plain.get("platform") == author.platform and plain.get("user_id") == author.user_id:
         return True
     return any(plain.get(field) in (author.user_id, author.canonical_key) for field in _ID_FIELDS)
-
-
-def _folded(text: str) -> str:
-    return unicodedata.normalize("NFKC", text).casefold()

@@ -11,16 +11,13 @@ import unicodedata
 from collections.abc import Collection, Sequence
 from functools import lru_cache
 
+from familiar_connect.support.names import INVISIBLE, JOINERS, fold_name, has_visible
+
 _OPEN = "[System: "
 MAX_NAME_CHARS = 64
 NAMELESS = "someone"
 
-_UNSEEN = (
-    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
-    "\u3164\ufeff\uffa0\ufff0-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
-)
-"""Characters nobody sees: zero-width, direction marks, fillers, tags."""
-_NOT_IN_A_NAME = re.compile(f"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff{_UNSEEN}]+")
+_NOT_IN_A_NAME = re.compile(f"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\u200c\u200d{INVISIBLE}]+")
 _JOINER = "\u200d"
 _ENDS_A_NAME = re.compile("[:\uff1a\ufe55\ufe13\ua789\u2236\u02d0]")
 """A colon and what looks like one: what stands before it is taken for a speaker."""
@@ -28,7 +25,7 @@ _BRACKETS = str.maketrans({"[": "(", "]": ")", "［": "(", "］": ")", "【": "(
 _A_BRACKET = re.compile("[\\[\\]［］【】〔〕]")
 _WORD = ("sｓѕ", "yｙу", "sｓѕ", "tｔт", "eｅе", "mｍм")
 """The letters of "system", and their doubles in other scripts."""
-_BETWEEN = f"[\\s{_UNSEEN}]*"
+_BETWEEN = f"[\\s{INVISIBLE}{JOINERS}]*"
 _LOOKS_LIKE_ONE = re.compile(
     "[\\[［【〔](?=" + _BETWEEN + _BETWEEN.join(f"[{each}]" for each in _WORD) + _BETWEEN + "[:：﹕︓])",
     re.IGNORECASE,
@@ -79,7 +76,7 @@ def _clean(name: str) -> str:
     seen = _NOT_IN_A_NAME.sub(_seam, name[: MAX_NAME_CHARS * 8])
     seen = _ENDS_A_NAME.sub(" ", seen).translate(_BRACKETS)
     cleaned = " ".join(seen.split())[:MAX_NAME_CHARS].rstrip(_JOINER + " ")
-    return cleaned if any(not unicodedata.category(char).startswith(("C", "Z", "M")) for char in cleaned) else ""
+    return cleaned if has_visible(cleaned) else ""
 
 
 def _seam(found: re.Match[str]) -> str:
@@ -92,7 +89,7 @@ def _seam(found: re.Match[str]) -> str:
 
 
 def _is_system(name: str) -> bool:
-    folded = unicodedata.normalize("NFKC", name).casefold().strip(" ()*_~`|.-")
+    folded = fold_name(name).strip(" ()*_~`|.-")
     return len(folded) == len(_WORD) and all(char in double for char, double in zip(folded, _WORD, strict=True))
 
 

@@ -104,8 +104,13 @@ def shorten_middle(text: str, limit: int) -> str:
 
 
 def printable(text: str) -> str:
-    """*text* without characters that command a terminal."""
-    return _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    """*text* without characters that command a terminal, its line ends plain."""
+    return without_controls(text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def without_controls(text: str) -> str:
+    """*text* without characters that command a terminal, carriage returns among them."""
+    return _CONTROL.sub("", text)
 
 
 def escape_controls(text: str) -> str:

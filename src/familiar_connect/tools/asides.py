@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from datetime import UTC, tzinfo
 from typing import Any
 
-from familiar_connect.chat.roster import fold_name
 from familiar_connect.chat.scene import Scene
 from familiar_connect.chat.types import SimplifiedMessage
 from familiar_connect.context.types import ContextRequest
@@ -16,6 +15,7 @@ from familiar_connect.memory.index.protocols import Recaller, RecallScope, Retri
 from familiar_connect.memory.people import PEOPLE
 from familiar_connect.memory.visibility import SERVERS, Visibility
 from familiar_connect.support.aio import off_loop, run_to_end
+from familiar_connect.support.names import fold_name
 from familiar_connect.support.system_notes import speaker_name, without_fake_notes
 from familiar_connect.support.text import truncate_chars
 from familiar_connect.tools.protocols import SendSticker, SummaryKeeper

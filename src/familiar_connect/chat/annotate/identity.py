@@ -14,6 +14,7 @@ from familiar_connect.chat.roster import Roster, RosterEntry, distinct_label
 from familiar_connect.chat.scene import Member, Scene
 from familiar_connect.chat.types import AuthorKind
 from familiar_connect.identity import EVERYTHING_ALLOWED, Author, Privacy
+from familiar_connect.support.names import fold_name
 from familiar_connect.support.system_notes import speaker_name
 
 FAMILIAR = "the familiar"
@@ -67,7 +68,7 @@ class People:
         self._me = scene.me
         self.persona = speaker_name(persona or scene.own_name, FAMILIAR)
         self.own_name = speaker_name(scene.own_name or persona, FAMILIAR)
-        self._personas = {speaker_name(name).casefold(): speaker_name(name) for name in (persona, *alters) if name}
+        self._personas = {fold_name(speaker_name(name)): speaker_name(name) for name in (persona, *alters) if name}
         self._speakers = self._roster_of(speakers)
 
     def member(self, author: Author) -> Member | None:
@@ -120,7 +121,7 @@ class People:
 
     def _webhook(self, webhook: WebhookIdentity) -> Identity:
         name = speaker_name(webhook.name)
-        persona = self._personas.get(name.casefold())
+        persona = self._personas.get(fold_name(name))
         if persona is not None:
             return Identity(author_id=persona, name=persona, kind="persona", type="persona", persona_name=persona)
         if webhook.imitates is not None:

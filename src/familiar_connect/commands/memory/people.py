@@ -11,6 +11,7 @@ from familiar_connect.commands.common import familiar_option, home_of, json_opti
 from familiar_connect.commands.memory.session import MemorySession, open_session
 from familiar_connect.config.folders import HomeFolder
 from familiar_connect.memory.maintenance.person_lookup import Person, find_person
+from familiar_connect.support.names import fold_name
 from familiar_connect.support.text import printable
 
 FORGET_EPILOG = """\b
@@ -125,7 +126,7 @@ def _typed_lines(cache: Path, person: Person) -> tuple[Path, ...]:
 
 def _is_meant(person: Person, words: str) -> bool:
     names = {person.slug, person.author.canonical_key, *person.author.all_known_names}
-    return words.casefold() in {name.casefold() for name in names}
+    return fold_name(words) in map(fold_name, names)
 
 
 def _confirmed(person: Person) -> bool:

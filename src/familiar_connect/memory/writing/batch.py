@@ -14,6 +14,7 @@ from datetime import date, datetime, tzinfo
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import EVERYTHING_ALLOWED, Author, Privacy
 from familiar_connect.memory.people import people_path
+from familiar_connect.support.names import fold_name
 from familiar_connect.support.text import grapheme_boundary, one_line, shorten_middle
 
 MAX_LABEL_CHARS = 80
@@ -164,7 +165,7 @@ def speaker_label(batch: Batch, turn: HistoryTurn) -> str:
     person = batch.participant(turn)
     if person is None:
         return turn.role
-    twins = sum(other.label.casefold() == person.label.casefold() for other in batch.roster) > 1
+    twins = sum(fold_name(other.label) == fold_name(person.label) for other in batch.roster) > 1
     return f"user ({person.label}, {person.slug})" if twins else f"user ({person.label})"
 
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import unicodedata
 from dataclasses import replace
 from typing import Any
 
 from familiar_connect.identity import Author
-
-_UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zs", "Zl", "Zp", "Mn", "Me"}
-_BLANK_LETTERS = {"\u115f", "\u1160", "\u3164", "\uffa0", "\u2800"}
-"""Letters by category that nevertheless show nothing."""
+from familiar_connect.support.names import has_visible
 
 
 def author_of(person: Any) -> Author:
@@ -21,10 +17,4 @@ def author_of(person: Any) -> Author:
 
 def visible_name(name: str | None) -> str | None:
     """*name* if anything of it can be seen, else None."""
-    if name is None or all(_shows_nothing(char) for char in name):
-        return None
-    return name
-
-
-def _shows_nothing(char: str) -> bool:
-    return char in _BLANK_LETTERS or unicodedata.category(char) in _UNSEEN
+    return name if name is not None and has_visible(name) else None

@@ -12,8 +12,9 @@ from familiar_connect.config.types import ChannelMode
 from familiar_connect.context.types import ContextRequest, Layer
 from familiar_connect.identity import EVERYTHING_ALLOWED, Privacy
 from familiar_connect.memory.visibility import is_dm as is_dm
+from familiar_connect.support.names import without_invisible
 from familiar_connect.support.system_notes import note, speaker_name, unwrap_note, without_fake_notes
-from familiar_connect.support.text import truncate_chars
+from familiar_connect.support.text import truncate_chars, without_controls
 
 ANYONE = "User"
 """Who is meant in blocks that stay the same whoever speaks."""
@@ -23,7 +24,6 @@ _IDENTITY = re.compile(
     r"\{\{\s*(user|char|bot)\s*\}\}|(?<!\{)\{\s*(user|char|bot)\s*\}(?!\})",
     re.IGNORECASE,
 )
-_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 
 
 def with_names(text: str, *, char: str, user: str = ANYONE) -> str:
@@ -35,12 +35,16 @@ def with_names(text: str, *, char: str, user: str = ANYONE) -> str:
 
 def inline_safe(text: str, limit: int = MOST_CHARS) -> str:
     """*text* on one line, without brackets: fit to stand inside a System line."""
-    return truncate_chars(unwrap_note(note(_UNSEEN.sub("", text[: limit * 2]))), limit)
+    return truncate_chars(unwrap_note(note(_visible(text[: limit * 2]))), limit)
 
 
 def block_safe(text: str, limit: int = MOST_CHARS) -> str:
     """*text* in its lines, with nothing in it that could pass for a System line."""
-    return truncate_chars(without_fake_notes(_UNSEEN.sub("", text[: limit * 2])).strip(), limit)
+    return truncate_chars(without_fake_notes(_visible(text[: limit * 2])).strip(), limit)
+
+
+def _visible(text: str) -> str:
+    return without_controls(without_invisible(text))
 
 
 def persona_of(request: ContextRequest) -> str:
