@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 import tomllib
-from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +21,7 @@ from familiar_connect.config.modes import channel_config_for_mode
 from familiar_connect.config.toml import parse_toml, read_text, write_text
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.errors import ConfigError
+from familiar_connect.support.lru import LruCache
 
 CACHED_CHANNELS = 4096
 """More channels than one familiar lives in; beyond it the longest unused is read anew."""
@@ -35,7 +35,7 @@ class ChannelConfigStore:
     def __init__(self, *, root: Path, character: CharacterConfig) -> None:
         self._root = Path(root)
         self._character = character
-        self._known: OrderedDict[int, ChannelConfig] = OrderedDict()
+        self._known: LruCache[int, ChannelConfig] = LruCache(CACHED_CHANNELS)
         self._lock = threading.Lock()
 
     def get(self, channel_id: int) -> ChannelConfig:
@@ -79,9 +79,7 @@ class ChannelConfigStore:
         return replace(base, typing_simulation=typing, place=self._character.place)
 
     def _remember(self, channel_id: int, config: ChannelConfig) -> ChannelConfig:
-        self._known[channel_id] = config
-        while len(self._known) > CACHED_CHANNELS:
-            self._known.popitem(last=False)
+        self._known.put(channel_id, config)
         return config
 
     def _change(self, channel_id: int, changes: Mapping[str, str | None]) -> ChannelConfig:
@@ -101,7 +99,7 @@ class ChannelConfigStore:
             try:
                 channel_config_from(wanted, path, **over)
             except ConfigError:  # a key nobody knows: kept, and told at the next look as it was before
-                self._known.pop(channel_id, None)
+                self._known.pop(channel_id)
                 return config
             return self._remember(channel_id, config)
 

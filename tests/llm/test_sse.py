@@ -17,12 +17,12 @@ from familiar_connect.llm.sse import (
     EventReader,
     SurrogateJoiner,
     copy_metadata,
-    join_surrogates,
     parse_json_object,
     read_delta,
     text_of,
 )
 from familiar_connect.llm.types import Completion, Usage
+from familiar_connect.support.text import without_surrogates
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -125,12 +125,12 @@ def test_every_piece_can_be_written(pieces: list[str]) -> None:
     shown = [*(halves.feed(piece) for piece in pieces), halves.close()]
 
     "".join(shown).encode()
-    assert "".join(shown) == join_surrogates("".join(pieces))
+    assert "".join(shown) == without_surrogates("".join(pieces))
 
 
 def test_half_a_character_alone_is_marked() -> None:
     """It costs no other character."""
-    assert join_surrogates("a\ud83d b\ude00") == "a\ufffd b\ufffd"
+    assert without_surrogates("a\ud83d b\ude00") == "a\ufffd b\ufffd"
 
 
 def test_brackets_without_end_are_no_answer() -> None:

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from familiar_connect.errors import FamiliarError, HistoryError
-from familiar_connect.support.sqlite import Database, Migration, storable
+from familiar_connect.support.sqlite import Database, Migration
+from familiar_connect.support.text import without_surrogates
 
 
 def _notes(connection: sqlite3.Connection) -> None:
@@ -256,7 +257,7 @@ def test_one_bad_byte_costs_that_byte() -> None:
 @given(st.text(st.characters(codec=None)))
 def test_storable_text_can_always_be_encoded(text: str) -> None:
     """Lone surrogates alone are replaced; everything else comes through as it is."""
-    kept = storable(text)
+    kept = without_surrogates(text)
 
     assert kept.encode().decode() == kept
     assert kept == text or any("\ud800" <= letter <= "\udfff" for letter in text)
@@ -264,4 +265,4 @@ def test_storable_text_can_always_be_encoded(text: str) -> None:
 
 def test_halves_of_a_pair_are_joined() -> None:
     """An emoji cut in two by its sender is whole again; half of one becomes U+FFFD."""
-    assert storable("\ud83d\ude00 and \ud83d and \ude00") == "\U0001f600 and \ufffd and \ufffd"
+    assert without_surrogates("\ud83d\ude00 and \ud83d and \ude00") == "\U0001f600 and \ufffd and \ufffd"

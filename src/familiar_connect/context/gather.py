@@ -14,11 +14,11 @@ from collections.abc import Sequence
 
 from familiar_connect.context.protocols import ContextProvider
 from familiar_connect.context.types import NO_DEADLINE, ContextRequest, Contribution, ProviderOutcome
+from familiar_connect.support.aio import LateTasks
 
 logger = logging.getLogger(__name__)
 
-_left_behind: set[asyncio.Task[list[Contribution]]] = set()
-"""Cancelled providers that have not ended yet; kept so that none is collected half-way."""
+_late = LateTasks("provider failed after its deadline")
 
 
 async def gather(
@@ -43,7 +43,7 @@ async def _ask(provider: ContextProvider, request: ContextRequest, time_left_s: 
         done, _ = await asyncio.wait({asked}, timeout=None if limit == NO_DEADLINE else max(0.0, limit))
     finally:
         if not asked.done():
-            _leave_behind(asked)
+            _late.leave_behind(asked)
     outcome = ProviderOutcome(provider.id, time.perf_counter() - started, [], "ok")
     if not done:
         outcome.status, outcome.error_message = "timeout", f"no answer within {limit:.3g} s"
@@ -70,15 +70,3 @@ def _limit(provider: ContextProvider, time_left_s: float | None) -> float:
 async def _contributions(provider: ContextProvider, request: ContextRequest) -> list[Contribution]:
     """Asked inside the task, so that whatever a provider does wrong is that provider's error."""
     return list(await provider.contribute(request))
-
-
-def _leave_behind(asked: asyncio.Task[list[Contribution]]) -> None:
-    asked.cancel()
-    _left_behind.add(asked)
-    asked.add_done_callback(_ended_late)
-
-
-def _ended_late(task: asyncio.Task[list[Contribution]]) -> None:
-    _left_behind.discard(task)
-    if not task.cancelled() and (error := task.exception()) is not None:
-        logger.warning("provider failed after its deadline", extra={"error": type(error).__name__})

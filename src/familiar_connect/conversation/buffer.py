@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from familiar_connect.conversation.triggers import InterjectionSchedule
 from familiar_connect.conversation.types import BufferedMessage, ResponseTrigger
+from familiar_connect.support.lru import LruCache
 
 MAX_BUFFERED = 200
 MAX_CHANNELS = 10_000
@@ -99,17 +100,17 @@ class ChannelStates:
 
     def __init__(self, make: Callable[[], ChannelState]) -> None:
         self._make = make
-        self._known: dict[int, ChannelState] = {}
+        self._known: LruCache[int, ChannelState] = LruCache(MAX_CHANNELS)
 
     def get(self, channel_id: int) -> ChannelState:
-        channel = self._known.pop(channel_id, None) or self._make()
-        self._known[channel_id] = channel
-        if len(self._known) > MAX_CHANNELS:
-            del self._known[next(iter(self._known))]
+        channel = self._known.get(channel_id)
+        if channel is None:
+            channel = self._make()
+            self._known.put(channel_id, channel)
         return channel
 
     def find(self, channel_id: int) -> ChannelState | None:
         return self._known.get(channel_id)
 
     def forget(self, channel_id: int) -> None:
-        self._known.pop(channel_id, None)
+        self._known.pop(channel_id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from familiar_connect.chat.scene import ChannelContext, ChannelKind
+from familiar_connect.support.lru import LruCache
 
 _LABELS = {
     ChannelKind.text: "#{name}",
@@ -30,7 +31,7 @@ class ChannelLabels:
     """The channels we have met, by id."""
 
     def __init__(self) -> None:
-        self._known: dict[int, ChannelContext] = {}
+        self._known: LruCache[int, ChannelContext] = LruCache(MAX_CHANNELS)
 
     def register_channel_name(self, channel_id: int, name: str) -> None:
         self.register_channel_context(channel_id, name=name, kind=ChannelKind.text)
@@ -38,10 +39,7 @@ class ChannelLabels:
     def register_channel_context(
         self, channel_id: int, *, name: str, kind: ChannelKind | str, parent_name: str | None = None
     ) -> None:
-        self._known.pop(channel_id, None)
-        self._known[channel_id] = ChannelContext(name, ChannelKind(kind), parent_name)
-        if len(self._known) > MAX_CHANNELS:
-            del self._known[next(iter(self._known))]
+        self._known.put(channel_id, ChannelContext(name, ChannelKind(kind), parent_name))
 
     def channel_context(self, channel_id: int) -> ChannelContext | None:
         return self._known.get(channel_id)

@@ -13,7 +13,7 @@ from datetime import datetime
 from familiar_connect.history.rows import in_utc, parse_timestamp
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.support.clock import Clock, SystemClock
-from familiar_connect.support.sqlite import storable
+from familiar_connect.support.text import without_surrogates
 
 DELETED = "(message deleted)"
 """What the turn of a deleted message reads."""
@@ -40,7 +40,7 @@ class MessageEdits:
 
     def record_edit(self, *, channel_id: int, message_id: str, text: str) -> int | None:
         """The message reads *text* now; its turn, or None where it was never stored or reads so already."""
-        return self._change(channel_id, message_id, storable(text), was_deleted=False)
+        return self._change(channel_id, message_id, without_surrogates(text), was_deleted=False)
 
     def record_deletions(self, *, channel_id: int, message_ids: Collection[str]) -> list[int]:
         """The messages are gone; the turns that said them."""

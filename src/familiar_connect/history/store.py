@@ -40,7 +40,8 @@ from familiar_connect.history.types import (
 from familiar_connect.history.watermarks import WatermarkRows
 from familiar_connect.identity import Author
 from familiar_connect.support.clock import Clock, SystemClock
-from familiar_connect.support.sqlite import Database, storable
+from familiar_connect.support.sqlite import Database
+from familiar_connect.support.text import without_surrogates
 
 __all__ = [
     "CrossContextEntry",
@@ -158,16 +159,16 @@ class HistoryStore:
             stored = self.database.write(_INSERT, (*values, str(said_to)))
         except UnicodeEncodeError:
             return self.append_if_new(
-                familiar_id=storable(familiar_id),
+                familiar_id=without_surrogates(familiar_id),
                 channel_id=channel_id,
-                role=storable(role),
-                content=storable(content),
+                role=without_surrogates(role),
+                content=without_surrogates(content),
                 author=author and _storable_author(author),
                 guild_id=guild_id,
-                mode=said_in and storable(said_in),
-                platform_message_id=message_id and storable(message_id),
+                mode=said_in and without_surrogates(said_in),
+                platform_message_id=message_id and without_surrogates(message_id),
                 timestamp=when,
-                facts=facts and storable(facts),
+                facts=facts and without_surrogates(facts),
                 audience=said_to,
             )
         if stored.rowcount == 0 and message_id is not None:
@@ -420,8 +421,8 @@ def _storable_author(who: Author) -> Author:
     """*who* under names SQLite can hold."""
     return replace(
         who,
-        platform=storable(who.platform),
-        user_id=storable(who.user_id),
-        username=None if who.username is None else storable(who.username),
-        display_name=None if who.display_name is None else storable(who.display_name),
+        platform=without_surrogates(who.platform),
+        user_id=without_surrogates(who.user_id),
+        username=None if who.username is None else without_surrogates(who.username),
+        display_name=None if who.display_name is None else without_surrogates(who.display_name),
     )

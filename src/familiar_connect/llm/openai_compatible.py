@@ -36,6 +36,7 @@ from familiar_connect.llm.streams import PieceStream, stream_from_chat
 from familiar_connect.llm.tool_calls import ToolCallReader
 from familiar_connect.llm.types import Capabilities, Completion, Message, ToolSpec
 from familiar_connect.support.aio import off_loop
+from familiar_connect.support.text import without_surrogates
 
 if TYPE_CHECKING:
     import httpx2
@@ -409,4 +410,4 @@ def _read_whole(completion: Completion, endpoint: Endpoint, body: bytes, message
     calls = ToolCallReader()
     calls.feed(choice.get("message"))
     completion.tool_calls = calls.calls
-    return sse.join_surrogates(sse.text_of(choice.get("message")))[: sse.MAX_REPLY_CHARS]
+    return without_surrogates(sse.text_of(choice.get("message")))[: sse.MAX_REPLY_CHARS]

@@ -14,6 +14,7 @@ from typing import Any
 
 from familiar_connect.errors import ModelError
 from familiar_connect.llm.types import Completion, Usage
+from familiar_connect.support.text import without_surrogates
 
 MAX_LINE_BYTES = 1 << 20
 MAX_BODY_BYTES = 16 << 20
@@ -102,21 +103,12 @@ class SurrogateJoiner:
         """What of *piece* is whole; a first half at its end waits for the next piece."""
         text = self._held + piece
         self._held = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
-        return join_surrogates(text.removesuffix(self._held))
+        return without_surrogates(text.removesuffix(self._held))
 
     def close(self) -> str:
         """What still waits, now that no second half can come."""
         held, self._held = self._held, ""
-        return join_surrogates(held)
-
-
-def join_surrogates(text: str) -> str:
-    """*text* with halves joined to characters; a half that stands alone becomes U+FFFD."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text
+        return without_surrogates(held)
 
 
 @dataclass(frozen=True)

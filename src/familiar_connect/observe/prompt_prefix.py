@@ -6,12 +6,12 @@ tokens, to the character inside the first message that differs.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from familiar_connect.llm.types import Message
+from familiar_connect.support.lru import LruCache
 from familiar_connect.support.tokens import estimate_tokens
 
 DEFAULT_CHANNELS = 64
@@ -64,16 +64,12 @@ class PrefixMeter:
     """The last prompt of each channel, in memory, and the share of the next one."""
 
     def __init__(self, *, channels: int = DEFAULT_CHANNELS) -> None:
-        self._channels = channels
-        self._previous: OrderedDict[int, tuple[Message, ...]] = OrderedDict()
+        self._previous: LruCache[int, tuple[Message, ...]] = LruCache(channels)
 
     def measure(self, channel_id: int, messages: Sequence[Message]) -> PrefixShare:
         """The share of *messages* with the channel's prompt before; they are what the next one meets."""
         share = measure_prefix(self._previous.get(channel_id), messages)
-        self._previous[channel_id] = tuple(replace(message) for message in messages)
-        self._previous.move_to_end(channel_id)
-        if len(self._previous) > self._channels:
-            self._previous.popitem(last=False)
+        self._previous.put(channel_id, tuple(replace(message) for message in messages))
         return share
 
 

@@ -19,7 +19,7 @@ from familiar_connect.llm.types import Role
 from familiar_connect.presets.prompt_order import BUILT_IN, DEFAULT_ORDER, GLOBAL_ORDER
 from familiar_connect.presets.text_completion import is_text_completion, nodes_from_text_completion
 from familiar_connect.presets.types import OrderEntry, Preset, PresetNode, PresetSettings, PromptOrderList
-from familiar_connect.support.text import grapheme_boundary, one_line, printable
+from familiar_connect.support.text import grapheme_boundary, one_line, printable, without_surrogates
 
 MAX_BYTES = 2 * 1024 * 1024
 MAX_NAME_CHARS = 100
@@ -287,17 +287,6 @@ def _says_something(value: object) -> bool:
 
 def _text(value: object) -> str:
     return without_surrogates(value) if isinstance(value, str) else ""
-
-
-def without_surrogates(text: str) -> str:
-    """*text* with halves of characters (lone surrogates) replaced, so that it can be written and sent."""
-    if text.isascii():
-        return text
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text
 
 
 def _whole_number(value: object) -> int | None:

@@ -13,7 +13,6 @@ import logging
 import os
 import stat
 import threading
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -22,10 +21,12 @@ from typing import Any
 
 from familiar_connect.errors import PresetError
 from familiar_connect.presets.import_report import ImportOutcome, ImportReport, report_on
-from familiar_connect.presets.load import MAX_BYTES, is_no_preset, read_preset, safe_preset_name, without_surrogates
+from familiar_connect.presets.load import MAX_BYTES, is_no_preset, read_preset, safe_preset_name
 from familiar_connect.presets.prompt_order import find_node, nodes_of
 from familiar_connect.presets.types import OrderEntry, Preset, PresetFidelity, PresetNode
 from familiar_connect.support.files import atomic_write, open_locked
+from familiar_connect.support.lru import LruCache
+from familiar_connect.support.text import without_surrogates
 
 SUFFIX = ".json"
 STATE_NAME = ".state.json"
@@ -63,7 +64,7 @@ class PresetStore:
     def __init__(self, root: Path) -> None:
         self._root = Path(root)
         self._lock = threading.RLock()
-        self._cache: OrderedDict[str | None, _CachedLookup] = OrderedDict()
+        self._cache: LruCache[str | None, _CachedLookup] = LruCache(MAX_CACHED)
 
     # --- reading ---
 
@@ -111,10 +112,7 @@ class PresetStore:
                     extra={"presets": str(self._root), "reason": str(error)},
                 )
                 preset = seen.preset if seen is not None else None
-            self._cache[key] = _CachedLookup(stamps, preset)
-            self._cache.move_to_end(key)
-            while len(self._cache) > MAX_CACHED:
-                self._cache.popitem(last=False)
+            self._cache.put(key, _CachedLookup(stamps, preset))
             return preset
 
     def _load(self, key: str | None) -> Preset | None:
@@ -241,7 +239,8 @@ class PresetStore:
 
     def _expire_cache(self) -> None:
         """Make the next lookups read anew; what they fall back on when they cannot is kept."""
-        self._cache = OrderedDict((key, replace(seen, stamps=_NEVER)) for key, seen in self._cache.items())
+        for key, seen in self._cache.items():
+            self._cache.put(key, replace(seen, stamps=_NEVER))
 
     def _state(self) -> _State:
         path = self._root / STATE_NAME

@@ -43,6 +43,32 @@ async def cancel_and_wait(task: asyncio.Task[Any]) -> None:
         task.exception()  # looked at, so that nobody complains that it was not
 
 
+class LateTasks:
+    """Tasks that missed their deadline: cancelled and not waited for, but kept until they have ended.
+
+    Even work that ignores being cancelled cannot hold whoever wanted it. *failure* is logged when one fails.
+    """
+
+    def __init__(self, failure: str) -> None:
+        self._failure = failure
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    def leave_behind(self, task: asyncio.Task[Any]) -> None:
+        task.cancel()
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            logger.warning(self._failure, extra={"error": type(error).__name__})
+
+    def cancel(self) -> None:
+        """Ask all that still run to end, once more."""
+        for task in self._tasks:
+            task.cancel()
+
+
 async def run_to_end(work: Coroutine[Any, Any, T]) -> T:
     """Run *work* to its end even if we are cancelled meanwhile; the cancellation follows after it."""
     task = asyncio.ensure_future(work)

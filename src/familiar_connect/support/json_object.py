@@ -7,22 +7,19 @@ from __future__ import annotations
 
 import difflib
 import json
-import re
 from collections.abc import Collection
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
 from familiar_connect.errors import ConfigError
-from familiar_connect.support.text import one_line
+from familiar_connect.support.text import one_line, without_surrogates
 
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 LAST_MOMENT = datetime(9000, 1, 1, tzinfo=UTC)
 LARGEST_NUMBER = 2**63 - 1
 LONGEST_S = 366 * 24 * 3600
 
-_NO_LETTER = re.compile("[\ud800-\udfff]")
-"""Halves of letters, which JSON can hold and no text can."""
 
 T = TypeVar("T")
 
@@ -52,7 +49,7 @@ class JsonObject:
     def text(self, key: str) -> str | None:
         value = self.data.get(key)
         if value is None or isinstance(value, str):
-            return value and _NO_LETTER.sub("\ufffd", value)
+            return value and without_surrogates(value)
         if isinstance(value, int) and not isinstance(value, bool):
             return str(value)
         raise self._wrong(key, "a text")
@@ -110,7 +107,7 @@ class JsonObject:
         value = self.data.get(key)
         values = [] if value is None else [value] if isinstance(value, str) else value
         if isinstance(values, list) and all(isinstance(each, str) for each in values):
-            return tuple(_NO_LETTER.sub("\ufffd", each) for each in values)
+            return tuple(map(without_surrogates, values))
         raise self._wrong(key, "a text, or a list of texts")
 
     def objects(self, key: str) -> dict[str, JsonObject]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _RULES = ("code", "fence", "blockquote", "hr", "list", "heading", "paragraph")
 _MAYBE = re.compile(r"[ \t>*+\-0-9.)]*(?:#{1,6}(?:[ \t]|\Z)|```|~~~)")
 """Every line that could be a heading or a fence in some item or quotation, and some that are neither."""
-_SURELY = re.compile(r"#{1,6}(?:[ \t]|\Z)|```[^`]*\Z|~~~|`{4,}[^`]*\Z")
+_SURELY = re.compile(r"#{1,6}(?:[ \t]|\Z)|`{3,}[^`]*\Z|~~~")
 """A line that ends every paragraph, item and quotation before it; only a fence around it can make it text."""
 
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn, TypeAlias
 
 from familiar_connect.errors import FamiliarError
+from familiar_connect.support.text import without_surrogates
 
 Row: TypeAlias = tuple[Any, ...]
 Durability = Literal["FULL", "NORMAL"]
@@ -100,7 +101,7 @@ class Database:
     def write(self, sql: str, parameters: Sequence[Any] = ()) -> sqlite3.Cursor:
         """One statement; committed when it returns, unless a transaction of this thread is open.
 
-        Text that SQLite cannot hold raises UnicodeEncodeError, and nothing is written: see `storable`.
+        Text that SQLite cannot hold raises UnicodeEncodeError, and nothing is written: see `without_surrogates`.
         """
         # On the path of every message: plain `try` instead of `_plain_words`, which costs several microseconds.
         with self._writing:
@@ -315,20 +316,9 @@ class Database:
         )
 
 
-def storable(text: str) -> str:
-    """*text* as SQLite can hold it: halves of surrogate pairs are joined, lone ones become U+FFFD."""
-    if text.isascii():
-        return text
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text
-
-
 def storable_all(parameters: Sequence[Any]) -> tuple[Any, ...]:
-    """*parameters* with every text in them made storable."""
-    return tuple(storable(value) if isinstance(value, str) else value for value in parameters)
+    """*parameters* with every text in them made fit for UTF-8."""
+    return tuple(without_surrogates(value) if isinstance(value, str) else value for value in parameters)
 
 
 def _code(exc: sqlite3.Error) -> int | None:

@@ -118,6 +118,17 @@ def escape_controls(text: str) -> str:
     return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
+def without_surrogates(text: str) -> str:
+    """*text* as UTF-8 can hold it: halves of characters joined, and one that stands alone as U+FFFD."""
+    if text.isascii():
+        return text
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
 def one_line(text: str) -> str:
     """*text* with every run of white space as one space."""
     return " ".join(text.split())

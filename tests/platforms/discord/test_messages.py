@@ -8,6 +8,7 @@ from typing import Any
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.history.message_edits import DELETED, MessageEdits
 from familiar_connect.identity import PrivacyLevel
+from familiar_connect.platforms.discord.place import DiscordPlace
 from familiar_connect.testing.discord_server.world import MEMBER_JOIN, VOICE_MESSAGE_FLAG
 from tests.fakes.familiar_on_discord import FamiliarOnDiscord, familiar_on_discord
 from tests.fakes.waiting import until
@@ -22,11 +23,19 @@ PICTURE = {
 }
 
 
+def place_in(den: FamiliarOnDiscord) -> DiscordPlace:
+    """The room as the platform knows it."""
+    assert den.platform is not None
+    found = den.platform._places.get(den.room.id)
+    assert found is not None
+    return found
+
+
 async def seen(den: FamiliarOnDiscord, text: str) -> InboundMessage:
     """The message as a reply would be shown it."""
     await den.wait_stored(text)
     assert den.platform is not None
-    place = den.platform._places[den.room.id]
+    place = place_in(den)
     return next(message for message in await place.recent(50) if text in message.text)
 
 
@@ -56,7 +65,7 @@ async def test_a_voice_message_is_marked_as_one(tmp_path: Path) -> None:
         await den.server.post(den.room, den.ada, "", attachments=[spoken], flags=VOICE_MESSAGE_FLAG)
         await until(lambda: len(den.history()) == 1)
         assert den.platform is not None
-        message = (await den.platform._places[den.room.id].recent(1))[0]
+        message = (await place_in(den).recent(1))[0]
 
         assert [each.is_voice for each in message.attachments] == [True]
 
@@ -133,7 +142,7 @@ async def test_reactions_show_as_they_are_now(tmp_path: Path) -> None:
         await den.wait_stored("a joke")
         await den.server.react(den.room, said, den.ben, "😂")
         assert den.platform is not None
-        place = den.platform._places[den.room.id]
+        place = place_in(den)
         await until(lambda: den.platform is not None and den.platform._client.get_message(int(said["id"])).reactions)
         message = (await place.recent(1))[0]
 
@@ -148,7 +157,7 @@ async def test_someone_joining_is_no_message_but_is_told(tmp_path: Path) -> None
         await den.server.post(den.room, den.ben, "", type=MEMBER_JOIN)
         await until(lambda: len(den.history()) == 1)
         assert den.platform is not None
-        message = (await den.platform._places[den.room.id].recent(1))[0]
+        message = (await place_in(den).recent(1))[0]
 
         assert message.kind == "join"
 
@@ -216,7 +225,7 @@ async def test_the_scene_is_what_the_server_looks_like(tmp_path: Path) -> None:
         await den.mention("hello")
         await den.server.until_replied(den.room)
         assert den.platform is not None
-        place = den.platform._places[den.room.id]
+        place = place_in(den)
         scene = await place.scene()
         den.room.topic = "Badgers only"
         await den.server.gateway.dispatch("CHANNEL_UPDATE", den.room.payload())

@@ -10,11 +10,11 @@ import base64
 import binascii
 import json
 import math
-import re
 from typing import Any
 
 from familiar_connect.bootstrap.card_files.limits import MAX_DEPTH, MAX_TEXT_BYTES, MAX_WRAPPINGS, megabytes
 from familiar_connect.errors import CharacterCardError
+from familiar_connect.support.text import without_surrogates
 
 ENCRYPTED = "rcc||"
 """How an encrypted RisuAI hub card begins."""
@@ -24,7 +24,6 @@ _ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 _NO_BASE64 = bytes(set(range(256)) - set(_ALPHABET))
 _URL_SAFE = bytes.maketrans(b"-_", b"+/")
 _CONTAINERS = (dict, list)
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def decode_text(data: bytes) -> str:
@@ -81,7 +80,7 @@ def parse_json(text: str) -> Any:
 def json_without_surrogates(value: Any) -> Any:
     """*value* with every lone surrogate, which no file can hold, replaced by U+FFFD."""
     if isinstance(value, str):
-        return _SURROGATE.sub("\ufffd", value)
+        return without_surrogates(value)
     if isinstance(value, dict):
         return {json_without_surrogates(key): json_without_surrogates(each) for key, each in value.items()}
     if isinstance(value, list):

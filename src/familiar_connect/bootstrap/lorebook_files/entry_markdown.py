@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from familiar_connect.support.markdown import read_headings
-from familiar_connect.support.text import one_line
+from familiar_connect.support.text import one_line, without_surrogates
 
 MAX_STEM = 50
 FALLBACK = "entry"
@@ -25,7 +25,6 @@ KEYWORDS = "Trigger keywords"
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
 _RESERVED = re.compile(r"con|prn|aux|nul|com[0-9]|lpt[0-9]")
 """File names Windows keeps for devices."""
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -42,19 +41,21 @@ def entry_title(entry: dict[str, Any]) -> str:
     """What to call an entry: its comment, its first key, its number, or just `entry`."""
     comment = entry.get("comment")
     if isinstance(comment, str) and comment.strip():
-        return one_line(to_encodable(comment))
+        return one_line(without_surrogates(comment))
     keys = entry_keys(entry)
     if keys:
         return keys[0]
     uid = entry.get("uid")
-    return f"uid {one_line(to_encodable(str(uid)))}" if isinstance(uid, int | str) and str(uid).strip() else FALLBACK
+    return (
+        f"uid {one_line(without_surrogates(str(uid)))}" if isinstance(uid, int | str) and str(uid).strip() else FALLBACK
+    )
 
 
 def entry_keys(entry: dict[str, Any]) -> list[str]:
     """The keys that say something, each on one line; a lone text counts as a list with commas."""
     found = entry.get("key")
     listed = found.split(",") if isinstance(found, str) else found if isinstance(found, list) else []
-    words = [one_line(to_encodable(str(key))) for key in listed if isinstance(key, str | int | float)]
+    words = [one_line(without_surrogates(str(key))) for key in listed if isinstance(key, str | int | float)]
     return [word for word in words if word]
 
 
@@ -65,7 +66,7 @@ def render_entry(entry: dict[str, Any]) -> str:
     if keys:
         listed = "\n".join(f"> - {key}" for key in keys)
         blocks.append(f"> {KEYWORDS} (for you to read; nothing looks for them):\n{listed}")
-    content = to_encodable(entry["content"])
+    content = without_surrogates(entry["content"])
     if content.strip():
         blocks.append(content)
     text = "\n\n".join(blocks)
@@ -112,13 +113,6 @@ class FileNames:
             name = f"{stem[: MAX_STEM - len(ending)].rstrip('-')}{ending}"
         self._taken.add(name)
         return f"{name}.md"
-
-
-def to_encodable(text: str) -> str:
-    """*text* with lone surrogates replaced, so that UTF-8 can encode it."""
-    if not _SURROGATE.search(text):
-        return text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _past_blanks(lines: list[str], at: int) -> int:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
 from familiar_connect.chat.annotate.media import mime_of
 from familiar_connect.chat.message_parts import Attachment
 from familiar_connect.chat.types import InboundMessage
+from familiar_connect.support.lru import LruCache
 
 logger = logging.getLogger(__name__)
 
@@ -29,17 +29,13 @@ class TranscriptCache:
     """What was heard in voice messages, the latest few hundred."""
 
     def __init__(self, most: int = MOST_REMEMBERED) -> None:
-        self._most = most
-        self._heard: OrderedDict[str, str] = OrderedDict()
+        self._heard: LruCache[str, str] = LruCache(most)
 
     def get(self, attachment: Attachment) -> str | None:
         return self._heard.get(_key(attachment))
 
     def put(self, attachment: Attachment, text: str) -> None:
-        self._heard[_key(attachment)] = text
-        self._heard.move_to_end(_key(attachment))
-        while len(self._heard) > self._most:
-            self._heard.popitem(last=False)
+        self._heard.put(_key(attachment), text)
 
 
 def _key(attachment: Attachment) -> str:

@@ -11,7 +11,6 @@ import asyncio
 import base64
 import logging
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
@@ -23,6 +22,7 @@ from familiar_connect.llm.types import Capabilities
 from familiar_connect.support.aio import cancel_and_wait, off_loop
 from familiar_connect.support.fetch.client import FetchLimits, FetchResult
 from familiar_connect.support.fetch.media_type import sniff_media_type
+from familiar_connect.support.lru import LruCache
 
 logger = logging.getLogger(__name__)
 
@@ -60,10 +60,8 @@ class MediaCache:
         self._fetch = fetch
         self._monotonic = monotonic
         self._limit_s = limit_s
-        self._room = shelf_bytes
-        self._held: OrderedDict[str, FetchedMedia] = OrderedDict()
-        self._held_bytes = 0
-        self._again_at: OrderedDict[str, tuple[float, FetchedMedia]] = OrderedDict()
+        self._held: LruCache[str, FetchedMedia] = LruCache(MOST_CACHED, size=shelf_bytes, size_of=_size_of)
+        self._again_at: LruCache[str, tuple[float, FetchedMedia]] = LruCache(MOST_CACHED)
 
     async def fetch_all(self, prompt: Prompt, capabilities: Capabilities) -> dict[str, FetchedMedia]:
         """For every address of *prompt* that this model can be shown: what is behind it, or why not."""
@@ -93,16 +91,13 @@ class MediaCache:
         found = {uri: TOO_LATE if task.cancelled() else task.result() for uri, task in tasks.items()}
         for uri, brought in found.items():
             if brought.data is None and uri not in self._held:
-                self._again_at[uri] = (self._monotonic() + RETRY_AFTER_S, brought)
-        while len(self._again_at) > MOST_CACHED:
-            self._again_at.popitem(last=False)
+                self._again_at.put(uri, (self._monotonic() + RETRY_AFTER_S, brought))
         return found
 
     def _cached(self, uri: str) -> FetchedMedia | None:
         if (held := self._held.get(uri)) is not None:
-            self._held.move_to_end(uri)
             return held
-        until, trouble = self._again_at.get(uri, (0.0, None))
+        until, trouble = self._again_at.get(uri) or (0.0, None)
         return trouble if trouble is not None and self._monotonic() < until else None
 
     async def _one(self, descriptor: MediaDescriptor, places: asyncio.Semaphore) -> FetchedMedia:
@@ -119,20 +114,14 @@ class MediaCache:
                 trouble = trouble or "it could not be loaded"
             else:
                 brought = await off_loop(_identify, fetched.data, descriptor)
-                self._store(descriptor.uri, brought)
+                self._again_at.pop(descriptor.uri)
+                self._held.put(descriptor.uri, brought)
                 return brought
         return FetchedMedia(trouble=trouble)
 
-    def _store(self, uri: str, brought: FetchedMedia) -> None:
-        size = len(brought.data or "")
-        if size > self._room:
-            return
-        self._again_at.pop(uri, None)
-        self._held_bytes += size - len((self._held.pop(uri, None) or FetchedMedia()).data or "")
-        self._held[uri] = brought
-        while self._held_bytes > self._room or len(self._held) > MOST_CACHED:
-            _, gone = self._held.popitem(last=False)
-            self._held_bytes -= len(gone.data or "")
+
+def _size_of(media: FetchedMedia) -> int:
+    return len(media.data or "")
 
 
 def media_to_fetch(prompt: Prompt, capabilities: Capabilities) -> list[MediaDescriptor]:

@@ -28,7 +28,7 @@ from familiar_connect.memory.index.protocols import EmbeddingModel, NumberedChun
 from familiar_connect.memory.index.storage import DerivedFile, IndexUnavailable, Vector, Vectors, from_blobs, to_blob
 from familiar_connect.memory.paths import Root, split_path
 from familiar_connect.memory.search import path_of, walk_files
-from familiar_connect.support.sqlite import storable
+from familiar_connect.support.text import without_surrogates
 
 INDEX_FILE = "embeddings.sqlite"
 VERSION = "1"
@@ -365,7 +365,7 @@ def _insert_rows(
 def _prepare(store: ReadableStore, rel_path: str, stamp: _Stamp) -> _Prepared | None:
     """A file cut up; without chunks when it cannot be read, None when it is gone."""
     try:
-        text = storable(store.read_file(rel_path))
+        text = without_surrogates(store.read_file(rel_path))
     except (MemoryStoreError, OSError, UnicodeDecodeError) as exc:
         if _locate(store.root, rel_path) is None:
             return None

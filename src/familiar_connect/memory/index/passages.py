@@ -20,7 +20,7 @@ from familiar_connect.memory.index.protocols import ExplainedScore, Neighbour, R
 from familiar_connect.memory.index.query import all_words, content_words, line_label, to_fts_text
 from familiar_connect.memory.index.ranking import MAX_PLACE, UnitFacts, stretch_of, unit_number
 from familiar_connect.memory.index.storage import DerivedFile, Vectors, from_blobs
-from familiar_connect.support.sqlite import storable
+from familiar_connect.support.text import without_surrogates
 
 WHOLE_BELOW_WORDS = 60
 """A chunk this short is one passage: it says one thing, and is shown whole."""
@@ -186,7 +186,7 @@ class Passages:
 
     def postings(self, word: str) -> list[int]:
         """Passages that hold *word*, newest files first."""
-        phrase = to_fts_text(storable(word)).replace('"', " ").replace("\0", " ")
+        phrase = to_fts_text(without_surrogates(word)).replace('"', " ").replace("\0", " ")
         rows = self._file.read(
             "SELECT rowid FROM passage_words WHERE passage_words MATCH ? ORDER BY rowid DESC LIMIT ?",
             (f'"{phrase}"', MAX_POSTINGS),

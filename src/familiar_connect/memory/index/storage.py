@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 
 from familiar_connect.config.folders import INDEX_NAME
 from familiar_connect.errors import FamiliarError
-from familiar_connect.support.sqlite import Database, Migration, Row, storable
+from familiar_connect.support.sqlite import Database, Migration, Row
+from familiar_connect.support.text import without_surrogates
 
 Vector = NDArray[np.float32]
 
@@ -274,7 +275,7 @@ def from_blobs(blobs: Sequence[bytes], dim: int) -> Vector:
 
 def match_any(words: Iterable[str]) -> str:
     """An FTS5 query for texts with any of *words*; whatever people type is quoted, never syntax."""
-    kept = [storable(word).replace('"', " ").replace("\0", " ").strip() for word in words]
+    kept = [without_surrogates(word).replace('"', " ").replace("\0", " ").strip() for word in words]
     return " OR ".join(f'"{word}"' for word in kept[:MAX_FTS_WORDS] if word)
 
 

@@ -25,7 +25,7 @@ from familiar_connect.memory.index.ranking import UnitFacts, stretch_of
 from familiar_connect.memory.index.storage import DerivedFile, IndexUnavailable, Vectors, from_blobs, to_blob
 from familiar_connect.memory.index.turn_rows import MAX_STRETCH as MAX_STRETCH
 from familiar_connect.memory.index.turn_rows import create_tables, delete_units, insert_unit, next_unit_number
-from familiar_connect.support.sqlite import storable
+from familiar_connect.support.text import without_surrogates
 
 TURNS_FILE = "turns.sqlite"
 VERSION = "1"
@@ -101,7 +101,7 @@ class TurnIndex:
 
     def postings(self, word: str) -> list[int]:
         """Units that hold *word*, newest first."""
-        phrase = to_fts_text(storable(word)).replace('"', " ").replace("\0", " ")
+        phrase = to_fts_text(without_surrogates(word)).replace('"', " ").replace("\0", " ")
         rows = self._file.read(
             "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?", (f'"{phrase}"', MAX_POSTINGS)
         )
@@ -342,7 +342,7 @@ def _names_of(author: Author) -> str:
         low = (name or "").lower().strip()
         words = [word for word in low.split() if len(word) > 2 and word not in STOP_WORDS]
         found |= dict.fromkeys(part for part in (low, *words) if part)
-    return storable("\n".join(found))
+    return without_surrogates("\n".join(found))
 
 
 def _is_left_out(turn_id: int, channel_id: int, scope: RecallScope) -> bool:

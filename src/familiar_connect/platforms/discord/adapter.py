@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import OrderedDict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -36,6 +35,7 @@ from familiar_connect.platforms.discord.scene import SceneCache
 from familiar_connect.platforms.discord.slash import Interactions, register_commands
 from familiar_connect.subscriptions import SubscriptionKind
 from familiar_connect.support.aio import BackgroundTasks, off_loop
+from familiar_connect.support.lru import LruCache
 
 logger = logging.getLogger(__name__)
 
@@ -84,13 +84,13 @@ class DiscordPlatform:
         self._scenes = SceneCache(familiar.clock)
         self._revisions = MessageEdits(familiar.history_store, familiar.id, clock=familiar.clock)
         self._message_edits = MessageEditHandler(self._revisions, familiar.stores.privacy, familiar.intake.revise)
-        self._places: OrderedDict[int, DiscordPlace] = OrderedDict()
+        self._places: LruCache[int, DiscordPlace] = LruCache(MAX_PLACES)
         self._lanes = ChannelQueues(look_back=self._catch_up)
         self._background = BackgroundTasks("discord")
         self._client: Any = None
         self._interactions: Interactions | None = None
         self._commands_known = False
-        self._told: OrderedDict[str, float] = OrderedDict()
+        self._told: LruCache[str, float] = LruCache(MAX_TOLD)
 
     async def run(self) -> None:
         """Be on Discord until cancelled. SetupError: the owner has to mend something first."""
@@ -155,13 +155,11 @@ class DiscordPlatform:
             await self._familiar.intake.receive(inbound, place, is_old_news=is_old_news)
 
     def _place(self, channel: Any) -> DiscordPlace:
-        place = self._places.pop(channel.id, None)
+        place = self._places.get(channel.id)
         if place is None:
             place = DiscordPlace(lambda: self._client, channel, self._familiar, self._scenes)
         place.set_channel(channel)
-        self._places[channel.id] = place
-        if len(self._places) > MAX_PLACES:
-            self._places.popitem(last=False)
+        self._places.put(channel.id, place)
         return place
 
     async def _on_edit(self, payload: Any) -> None:
@@ -250,10 +248,7 @@ class DiscordPlatform:
         now, before = self._familiar.clock.monotonic(), self._told.get(text)
         if before is not None and now - before < TELL_AGAIN_S:
             return
-        self._told[text] = now
-        self._told.move_to_end(text)
-        if len(self._told) > MAX_TOLD:
-            self._told.popitem(last=False)
+        self._told.put(text, now)
         for owner in sorted(application.owners)[:1]:
             user = self._client.get_user(owner) or await self._client.fetch_user(owner)
             await user.send(text[:2000])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -13,6 +12,7 @@ from familiar_connect.identity import Author
 from familiar_connect.platforms.discord.inbound import stickers_of
 from familiar_connect.platforms.discord.people import author_of, visible_name
 from familiar_connect.support.clock import Clock
+from familiar_connect.support.lru import LruCache
 
 KEPT_S = 60.0
 MAX_SCENES = 1_000
@@ -178,7 +178,7 @@ class SceneCache:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._kept: OrderedDict[int, tuple[float, Scene]] = OrderedDict()
+        self._kept: LruCache[int, tuple[float, Scene]] = LruCache(MAX_SCENES)
 
     def get(self, channel_id: int) -> Scene | None:
         kept = self._kept.get(channel_id)
@@ -187,13 +187,10 @@ class SceneCache:
         return kept[1]
 
     def put(self, channel_id: int, scene: Scene) -> Scene:
-        self._kept[channel_id] = (self._clock.monotonic(), scene)
-        self._kept.move_to_end(channel_id)
-        while len(self._kept) > MAX_SCENES:
-            self._kept.popitem(last=False)
+        self._kept.put(channel_id, (self._clock.monotonic(), scene))
         return scene
 
     def invalidate(self, guild_id: int | None) -> None:
         """Something is different on a server."""
         for channel_id in [key for key, (_, scene) in self._kept.items() if scene.server_id == guild_id]:
-            del self._kept[channel_id]
+            self._kept.pop(channel_id)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,6 +16,7 @@ from typing import Any
 
 from familiar_connect.errors import SetupError
 from familiar_connect.platforms.twitch.types import Notification, Topic
+from familiar_connect.support.lru import LruCache
 
 logger = logging.getLogger(__name__)
 
@@ -67,7 +67,7 @@ class EventSub:
         self._revoked = revoked
         self._ready = ready
         self._sleep = sleep
-        self._seen: OrderedDict[str, None] = OrderedDict()
+        self._seen: LruCache[str, bool] = LruCache(MOST_IDS)
 
     async def run(self) -> None:
         """Hear until cancelled; what the operator must mend is raised."""
@@ -163,9 +163,7 @@ class EventSub:
         kind, event = str(payload["subscription"]["type"]), payload["event"]
         if not isinstance(event, dict):
             raise TypeError("an event that is no table")
-        self._seen[message_id] = None
-        if len(self._seen) > MOST_IDS:
-            self._seen.popitem(last=False)
+        self._seen.put(message_id, True)
         when = _time(metadata.get("message_timestamp"))
         return Notification(message_id=message_id, kind=kind, event=event, timestamp=when)
 

@@ -7,8 +7,9 @@ alone. What an id stands for is learnt from the redemptions.
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable
+
+from familiar_connect.support.lru import LruCache
 
 HOLD_S = 3.0
 """How long a line with an unknown reward waits for its redemption."""
@@ -22,15 +23,12 @@ class Rewards:
 
     def __init__(self, sleep: Sleep = asyncio.sleep) -> None:
         self._sleep = sleep
-        self._told: OrderedDict[str, bool] = OrderedDict()
+        self._told: LruCache[str, bool] = LruCache(MOST_KNOWN)
         self._waiting: dict[str, asyncio.Event] = {}
 
     def learn(self, reward_id: str, *, is_told: bool) -> None:
         """A redemption of the reward was, or was not, told as an event."""
-        self._told[reward_id] = is_told
-        self._told.move_to_end(reward_id)
-        while len(self._told) > MOST_KNOWN:
-            self._told.popitem(last=False)
+        self._told.put(reward_id, is_told)
         if (waiting := self._waiting.pop(reward_id, None)) is not None:
             waiting.set()
 

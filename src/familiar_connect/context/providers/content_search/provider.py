@@ -40,7 +40,7 @@ from familiar_connect.memory.index.protocols import RecallScope, Retriever
 from familiar_connect.memory.people import people_path
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.visibility import Visibility
-from familiar_connect.support.aio import BackgroundTasks, off_loop
+from familiar_connect.support.aio import BackgroundTasks, LateTasks, off_loop
 
 logger = logging.getLogger(__name__)
 
@@ -113,7 +113,7 @@ class ContentSearchProvider:
         self._privacy = scope.privacy
         self._build_started = False
         self._background = BackgroundTasks(self.id)
-        self._left_behind: set[asyncio.Task[Any]] = set()
+        self._late = LateTasks("content search tier failed after its deadline")
 
     async def contribute(self, request: ContextRequest) -> list[Contribution]:
         now = asyncio.get_running_loop().time
@@ -133,8 +133,7 @@ class ContentSearchProvider:
     async def aclose(self) -> None:
         """End what is still under way."""
         await self._background.aclose()
-        for task in self._left_behind:
-            task.cancel()
+        self._late.cancel()
 
     # Tier 1
 
@@ -273,7 +272,7 @@ class ContentSearchProvider:
             await asyncio.wait({task}, timeout=None if seconds == NO_DEADLINE else max(0.0, seconds))
         finally:
             if not task.done():
-                self._leave_behind(task)
+                self._late.leave_behind(task)
         if not task.done():
             logger.warning("content search tier was late", extra={"tier": tier, "limit_s": round(seconds, 3)})
             return None
@@ -282,16 +281,6 @@ class ContentSearchProvider:
             logger.warning("content search tier failed", extra={"tier": tier, "error": type(error).__name__})
             return None
         return task.result()
-
-    def _leave_behind(self, task: asyncio.Task[Any]) -> None:
-        task.cancel()
-        self._left_behind.add(task)
-        task.add_done_callback(self._ended_late)
-
-    def _ended_late(self, task: asyncio.Task[Any]) -> None:
-        self._left_behind.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            logger.debug("content search tier failed after its deadline", extra={"error": type(error).__name__})
 
 
 def _told_here(contribution: Contribution, request: ContextRequest) -> Contribution:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import re
-from collections import OrderedDict
 from dataclasses import dataclass
 
 from familiar_connect.context.providers.scene.text import block_safe, inline_safe, is_dm, persona_of, readable
@@ -16,6 +15,7 @@ from familiar_connect.context.types import ContextRequest, Contribution, ItemTag
 from familiar_connect.memory.store import MemoryStore, MemoryStoreError
 from familiar_connect.memory.visibility import server_path
 from familiar_connect.support.aio import off_loop
+from familiar_connect.support.lru import LruCache
 from familiar_connect.support.markdown import read_headings
 from familiar_connect.support.system_notes import quote_inline, speaker_name
 
@@ -87,7 +87,7 @@ class ServerMemoriesProvider:
 
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
-        self._read_well: OrderedDict[str, str] = OrderedDict()
+        self._read_well: LruCache[str, str] = LruCache(KEPT_READINGS)
 
     async def contribute(self, request: ContextRequest) -> list[Contribution]:
         path = server_path(request)
@@ -115,11 +115,8 @@ class ServerMemoriesProvider:
             text = self._store.read_if_present(path) or ""
         except MemoryStoreError as error:
             logger.warning("server memories read as they were before", extra={"reason": type(error).__name__})
-            return self._read_well.get(path, "")
-        self._read_well[path] = text
-        self._read_well.move_to_end(path)
-        while len(self._read_well) > KEPT_READINGS:
-            self._read_well.popitem(last=False)
+            return self._read_well.get(path) or ""
+        self._read_well.put(path, text)
         return text
 
 
