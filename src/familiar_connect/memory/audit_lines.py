@@ -13,7 +13,7 @@ from collections.abc import Set
 from datetime import datetime
 from typing import Any
 
-from familiar_connect.memory.types import AuditEntry
+from familiar_connect.memory.types import AuditEntry, RemovedLine
 
 CHANGE, DONE, WITHDRAWN = b'{"time":"', b'{"done":', b'{"withdrawn":'
 TORN = b"#torn"
@@ -192,6 +192,7 @@ def entry_from_line(raw: bytes) -> AuditEntry | None:
 
 
 def _to_json(entry: AuditEntry) -> dict[str, Any]:
+    removed = [[line.line, line.reason, line.turn] for line in entry.removed]
     return {
         "time": entry.timestamp.isoformat(),
         "file": entry.rel_path,
@@ -200,6 +201,7 @@ def _to_json(entry: AuditEntry) -> dict[str, Any]:
         "source": entry.source,
         "run": entry.run_id,
         "turns": entry.turn_range,
+        **({"removed": removed} if removed else {}),
         "before": entry.hash_before,
         "after": entry.hash_after,
     }
@@ -218,6 +220,7 @@ def _from_json(line: dict[str, Any]) -> AuditEntry | None:
             turn_range=None if turns is None else (turns[0], turns[1]),
             hash_before=line["before"],
             hash_after=line["after"],
+            removed=tuple(RemovedLine(str(name), str(why), turn) for name, why, turn in line.get("removed") or ()),
         )
     except (KeyError, TypeError, ValueError, IndexError):
         return None

@@ -38,6 +38,7 @@ from familiar_connect.memory.types import (
     MemoryEntry,
     MemoryStoreLimits,
     Operation,
+    RemovedLine,
 )
 from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.support.files import open_locked, temporary_name, write_new
@@ -158,11 +159,12 @@ class MemoryStore:
         source: str = "unknown",
         run_id: str | None = None,
         turn_range: tuple[int, int] | None = None,
+        removed: tuple[RemovedLine, ...] = (),
     ) -> None:
-        """Replace, or create, a text file."""
+        """Replace, or create, a text file; *removed* tells the log why lines went."""
         data = _encode(rel_path, content)
         _check_size(rel_path, len(data), self.limits.max_file_bytes)
-        self._change(rel_path, "write", data, source=source, run_id=run_id, turn_range=turn_range)
+        self._change(rel_path, "write", data, source=source, run_id=run_id, turn_range=turn_range, removed=removed)
 
     def write_many(self, rel_path: str, texts: Mapping[str, str], *, source: str = "unknown") -> None:
         """Replace, or create, text files of the folder *rel_path*, by name: `write_file` for many, and far quicker.
@@ -249,6 +251,7 @@ class MemoryStore:
         source: str,
         run_id: str | None = None,
         turn_range: tuple[int, int] | None = None,
+        removed: tuple[RemovedLine, ...] = (),
     ) -> None:
         """One audited change: texts kept, line logged, file replaced, in this order and all flushed to disk."""
         parts = split_path(rel_path)
@@ -261,7 +264,7 @@ class MemoryStore:
                     new = old.data + data
                     _check_size(rel_path, len(new), self.limits.max_file_bytes)
                 entry = self._audit_entry(folder, name, operation, data, old, new, source=source)
-                entry = replace(entry, run_id=run_id, turn_range=turn_range)
+                entry = replace(entry, run_id=run_id, turn_range=turn_range, removed=removed)
                 self._sweep(folder)
                 self._commit(folder, name, entry, old, new)
                 self._entries.append(entry)

@@ -16,6 +16,8 @@ DEFAULT_MAX_FILES_PER_DIR = 10_000
 Operation = Literal["write", "append", "delete"]
 OWNER = "owner"
 """Source of a change the store did not make: somebody edited the file by hand."""
+OWNER_IN_REVIEW = "owner in review"
+"""Source of a proposal that the owner changed before approving it."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,15 @@ class GrepHit:
 
 
 @dataclass(frozen=True)
+class RemovedLine:
+    """A line that went with a change, known by the hash of its words, and why it went."""
+
+    line: str
+    reason: str
+    turn: int | None = None
+
+
+@dataclass(frozen=True)
 class AuditEntry:
     """One change of one memory file: who made it, when, and what stood there before and after."""
 
@@ -63,6 +74,8 @@ class AuditEntry:
     """None where there was no file."""
     hash_after: str | None = None
     """None where there is no file any more."""
+    removed: tuple[RemovedLine, ...] = ()
+    """Lines that a writer pass took out, with the reason of each."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from familiar_connect.commands.common import familiar_option, json_option, say, 
 from familiar_connect.commands.memory.browse import parse_version
 from familiar_connect.commands.memory.session import MemorySession, minute_stamp, open_session, version_label
 from familiar_connect.errors import MemoryStoreError
-from familiar_connect.memory.types import Version
+from familiar_connect.memory.types import RemovedLine, Version
 from familiar_connect.memory.versioning.versions import LineChange
 from familiar_connect.support.text import one_line, truncate_chars
 
@@ -45,7 +45,7 @@ Examples:
 @json_option
 @click.pass_context
 def log(ctx: click.Context, file: str | None, last: int, familiar_id: str | None, as_json: bool) -> int:
-    """Tell when FILE, or every file, changed: version, time, lines added and removed, who did it."""
+    """Tell when FILE, or every file, changed: version, time, lines added and removed, who did it and why lines went."""
     with open_session(ctx, familiar_id) as memory:
         path = memory.find_file(file) if file else None
         memory.notice_hand_edits(path)
@@ -53,11 +53,14 @@ def log(ctx: click.Context, file: str | None, last: int, familiar_id: str | None
         changes = [_change(memory, version) for version in found]
         lost = [change for change in changes if isinstance(change, str)]
         if as_json:
-            say_json([_facts(version, change) for version, change in zip(found, changes, strict=True)])
+            say_json([_facts(memory, version, change) for version, change in zip(found, changes, strict=True)])
         else:
             for version, change in zip(found, changes, strict=True):
                 name = "" if path else f"  {version.rel_path}"
                 say(_line(version, change) + name)
+                for text, removed in memory.versions.removals_of(version):
+                    words = truncate_chars(one_line(text).removeprefix("- "), QUOTE_CHARS)
+                    say(f"        gone: “{words}”, {removal_reason(removed)}")
         if not found and not as_json:
             say(f"{path} is not in the log yet: it was never changed by the program" if path else "No changes.")
         if lost:
@@ -174,6 +177,15 @@ def restore(ctx: click.Context, file: str, version: str, familiar_id: str | None
             say(f"{path} is as it was in version {chosen.number} again; this is version {now.number}")
 
 
+def removal_reason(removed: RemovedLine) -> str:
+    """Why a line went, in words."""
+    if removed.reason == "outdated":
+        return f"out of date since turn {removed.turn}"
+    return {"archived": "moved to the archive", "extended": "a new line says it and more"}.get(
+        removed.reason, removed.reason
+    )
+
+
 def say_changes(changes: str) -> None:
     """A diff with its colours; click leaves them out where nobody sees them."""
     colours = {"+": "green", "-": "red", "@": "cyan"}
@@ -197,7 +209,7 @@ def _line(version: Version, found: LineChange | str) -> str:
     return f"v{version.number:<4} {minute_stamp(entry.timestamp)}  {change:>9} lines  {entry.source}{run}{turns}"
 
 
-def _facts(version: Version, change: LineChange | str) -> dict[str, Any]:
+def _facts(memory: MemorySession, version: Version, change: LineChange | str) -> dict[str, Any]:
     entry = version.entry
     return {
         "file": version.rel_path,
@@ -207,6 +219,10 @@ def _facts(version: Version, change: LineChange | str) -> dict[str, Any]:
         "turns": entry.turn_range,
         "added": None if isinstance(change, str) else change.added,
         "removed": None if isinstance(change, str) else change.removed,
+        "removed_lines": [
+            {"text": text, "reason": removed.reason, "turn": removed.turn}
+            for text, removed in memory.versions.removals_of(version)
+        ],
         "hash": version.content_hash,
     }
 

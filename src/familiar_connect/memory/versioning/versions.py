@@ -13,7 +13,8 @@ from typing import Protocol
 from familiar_connect.errors import MemoryStoreError
 from familiar_connect.memory.audit import AuditLog
 from familiar_connect.memory.paths import quote_for_error, split_path
-from familiar_connect.memory.types import Version
+from familiar_connect.memory.types import RemovedLine, Version
+from familiar_connect.memory.versioning.provenance import part_hash
 
 MIN_HASH_CHARS = 4
 
@@ -59,6 +60,17 @@ class Versions:
         before = Counter(self._text(version.entry.hash_before).splitlines())
         after = Counter(self._text(version.entry.hash_after).splitlines())
         return LineChange(added=(after - before).total(), removed=(before - after).total())
+
+    def removals_of(self, version: Version) -> list[tuple[str, RemovedLine]]:
+        """Lines that a writer pass took out with a version, each with the reason logged for it; "" for lost words."""
+        if not version.entry.removed:
+            return []
+        try:
+            before = self._text(version.entry.hash_before)
+        except MemoryStoreError:
+            before = ""
+        texts = {part_hash(line): line for line in before.splitlines()}
+        return [(texts.get(removed.line, ""), removed) for removed in version.entry.removed]
 
     def text(self, version: Version) -> str:
         """The text of a version; "" where the file was deleted. Bytes that are not UTF-8 show as �."""
