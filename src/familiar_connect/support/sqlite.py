@@ -18,6 +18,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NoReturn, TypeAlias
+from uuid import uuid4
 
 from familiar_connect.errors import FamiliarError
 from familiar_connect.support.text import without_surrogates
@@ -237,9 +238,9 @@ class Database:
             return
         if known:
             self._back_up(next(migration.name for migration in migrations if not self._has_run(migration.name)))
-        for migration in migrations:
-            with self.transaction() as connection:
-                connection.execute("CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at TEXT)")
+        with self.transaction() as connection:  # all or none: whoever opens the file meanwhile never sees half of them
+            connection.execute("CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at TEXT)")
+            for migration in migrations:
                 if not self._has_run(migration.name):
                     migration.apply(connection)
                     connection.execute("INSERT INTO migrations VALUES (?, datetime('now'))", (migration.name,))
@@ -249,8 +250,7 @@ class Database:
         copy = Path(f"{self.path}.before-{step}")
         if self.in_memory or copy.exists():
             return
-        unfinished = Path(f"{copy}.unfinished")
-        unfinished.unlink(missing_ok=True)
+        unfinished = Path(f"{copy}.{uuid4().hex}")  # another process may be doing the same
         with closing(sqlite3.connect(unfinished)) as target:
             self._writer.backup(target)
         unfinished.chmod(0o600)
