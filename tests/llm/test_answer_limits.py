@@ -40,10 +40,8 @@ async def drip(server: ModelServer, writer: asyncio.StreamWriter) -> None:
 async def test_a_reply_that_drips_for_ever_is_ended(client_of: Make) -> None:
     """It is never silent for long, so only the time of the whole can end it; what came stays known."""
     async with ModelServer([raw_answer(head(), then=drip)]) as server:
-        stream = client_of(server, reply_timeout_s=0.3).start(ASKED)
-        with pytest.raises(
-            ModelError, match=r"took longer than 0\.3 s for one reply: raise `reply_timeout_s`"
-        ) as ended:
+        stream = client_of(server, reply_timeout_s=2.0).start(ASKED)
+        with pytest.raises(ModelError, match=r"took longer than 2 s for one reply: raise `reply_timeout_s`") as ended:
             async for _ in stream:
                 pass
 

@@ -9,8 +9,9 @@ from pathlib import Path
 from familiar_connect.errors import HomeError
 
 MEGABYTE = 1024 * 1024
-LEAST_BYTES = 192 * MEGABYTE
-"""With less, libraries of numbers end the whole process instead of failing."""
+LEAST_BYTES = 512 * MEGABYTE
+"""Of address space, which threads and libraries reserve far more of than they use. With less, some libraries end the
+whole process instead of failing."""
 
 _SIGNS = ("bad_alloc", "can't start new thread", "cannot allocate memory", "unable to allocate", "out of memory")
 
