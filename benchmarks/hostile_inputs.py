@@ -111,10 +111,10 @@ def wide_preset(size: int = 2_000_000) -> bytes:
     return b'{"prompts": [' + b"{}," * (size // 3) + b"{}]}"
 
 
-def macro_preset(count: int = 200_000) -> bytes:
+def macro_preset(count: int = 150_000) -> bytes:
     """A preset of one prompt full of macros within macros."""
     text = "{{random::" * count
-    return json.dumps({"prompts": [{"identifier": "main", "content": text}]}).encode()[:2_000_000]
+    return json.dumps({"prompts": [{"identifier": "main", "content": text}]}).encode()
 
 
 def zip_of_zeros() -> bytes:
