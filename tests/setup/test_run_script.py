@@ -66,7 +66,7 @@ class Checkout:
 
     def run(self, *arguments: str, said: str = "", **more: str) -> subprocess.CompletedProcess[str]:
         process = self.begin(*arguments, **more)
-        out, err = process.communicate(said, timeout=90)
+        out, err = process.communicate(said, timeout=180)
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
 
@@ -221,10 +221,20 @@ def silent_index() -> Iterator[socket.socket]:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
-        listener.settimeout(60)
+        listener.settimeout(180)
         yield listener
 
 
+@pytest.fixture
+def _heeded_ctrl_c() -> Iterator[None]:
+    """Ctrl-C means what it does at a terminal; a shell that starts the tests in the background makes it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_heeded_ctrl_c")
+@pytest.mark.timeout(400)
 def test_an_interrupted_set_up_is_made_again(checkout: Checkout, silent_index: socket.socket) -> None:
     """Ctrl-C in the middle of an install ends with 130 and no complete mark; the next start finishes the work."""
     address = f"http://127.0.0.1:{silent_index.getsockname()[1]}/"
