@@ -1,1 +1,1 @@
-"""What is measured rather than asserted: speed, reuse, and how well the embedded model talks."""
+"""What is measured rather than asserted: speed, reuse, recall, and what survives faults."""

@@ -1,4 +1,4 @@
-"""Every benchmark there is, in one table: `python -m benchmarks [--quick] [--json] [--show]`."""
+"""The benchmarks of the core, in one table: `python -m benchmarks [--quick] [--json]`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The numbers of the core, measured with the program's real parts and printed in one table.
 
 Run `python -m benchmarks.core`; `--quick` for a short form, `--json` for a script, `--part NAME` for one
-part, `--show` to read what the embedded model said. A missed bar is marked, not an error: the exit code
+part. A missed bar is marked, not an error: the exit code
 says whether measuring worked.
 """
 
@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from benchmarks import embedded, history_scale, openings, pipeline, prefix, startup
+from benchmarks import embedded, history_scale, pipeline, prefix, startup
 from benchmarks.table import Row, machine, table
 from familiar_connect.errors import ModelSetupError
 
@@ -65,7 +65,6 @@ PARTS: dict[str, Part] = {
     "startup": Part(measure=lambda quick: startup.measure(quick=quick), rows=startup.rows),
     "prefix": Part(measure=lambda quick: prefix.measure(quick=quick), rows=prefix.rows),
     "embedded": Part(measure=lambda quick: embedded.measure(quick=quick), rows=embedded.rows),
-    "openings": Part(measure=lambda quick: openings.measure(quick=quick), rows=openings.rows),
 }
 
 
@@ -94,9 +93,6 @@ def main(arguments: Sequence[str]) -> int:
     print(", ".join(f"{key} {value}" for key, value in facts.items()) + (", quick form" if options.quick else ""))
     print()
     print(table(rows))
-    if options.show and "openings" in found:
-        print()
-        print(openings.format_replies(found["openings"]))
     bars = [row.ok for each in rows.values() for row in each if row.ok is not None]
     print()
     print(f"{sum(bars)} of {len(bars)} bars met")
@@ -107,7 +103,6 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.core", description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a short form, for a look in passing")
     parser.add_argument("--json", action="store_true", help="everything measured, for a script")
-    parser.add_argument("--show", action="store_true", help="also list what the embedded model said")
     parser.add_argument("--part", action="append", choices=list(PARTS), help="only this one; may be given again")
     return parser
 

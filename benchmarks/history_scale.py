@@ -19,6 +19,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from benchmarks.table import parse_arguments
 from familiar_connect.history.channel_stats import FOLD_EVERY
 from familiar_connect.history.schema import TURNS_COLUMNS, TURNS_INDEXES
 from familiar_connect.history.store import HistoryStore
@@ -192,9 +193,10 @@ def table(found: dict[str, Any]) -> str:
 
 
 def main(arguments: Sequence[str]) -> None:
-    long = 100_000 if "--quick" in arguments else 1_000_000
+    options = parse_arguments(arguments, __doc__)
+    long = 100_000 if options.quick else 1_000_000
     found = measure((10_000, long))
-    print(json.dumps(found, indent=2) if "--json" in arguments else table(found))
+    print(json.dumps(found, indent=2) if options.json else table(found))
 
 
 if __name__ == "__main__":

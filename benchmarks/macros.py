@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks.table import Row, table
+from benchmarks.table import Row, parse_arguments, table
 from familiar_connect.presets.macros.engine import expand
 from familiar_connect.presets.macros.types import MacroContext, Variables
 
@@ -77,6 +77,6 @@ def rows(found: dict[str, Any]) -> list[Row]:
 
 
 if __name__ == "__main__":
-    measured = rows(measure(quick="--quick" in sys.argv))
+    measured = rows(measure(quick=parse_arguments(sys.argv[1:], __doc__).quick))
     print(table({"macros": measured}))
     sys.exit(any(row.ok is False for row in measured))

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import writer_adversary, writer_crash
+from benchmarks.table import parse_arguments
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.memory.store import MemoryStore
@@ -198,8 +199,9 @@ def table(found: dict[str, Any]) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    found = measure(quick="--quick" in arguments)
-    print(json.dumps(found, indent=2) if "--json" in arguments else table(found))
+    options = parse_arguments(arguments, __doc__)
+    found = measure(quick=options.quick)
+    print(json.dumps(found, indent=2) if options.json else table(found))
     return 0 if all(part["ok"] for part in found.values()) else 1
 
 

@@ -21,6 +21,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+from benchmarks.table import parse_arguments
 from familiar_connect.context.gather import gather
 from familiar_connect.context.providers.content_search.provider import ContentSearchProvider
 from familiar_connect.context.types import ContextRequest, Modality
@@ -185,9 +186,10 @@ def show(found: dict[str, Any]) -> str:
 
 
 def main(arguments: list[str]) -> int:
+    options = parse_arguments(arguments, __doc__)
     logging.disable(logging.CRITICAL)  # every failure is logged, and here failing is the point
-    found = measure(QUICK_TURNS if "--quick" in arguments else TURNS)
-    print(json.dumps(found, indent=2) if "--json" in arguments else show(found))
+    found = measure(QUICK_TURNS if options.quick else TURNS)
+    print(json.dumps(found, indent=2) if options.json else show(found))
     return 0 if found["landed"] == found["turns"] else 1
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from benchmarks.table import machine, spread
+from benchmarks.table import machine, parse_arguments, spread
 from familiar_connect.chat.types import Sender
 from familiar_connect.context.types import ContextItem, ContextRequest, ItemTag, Modality, Prompt
 from familiar_connect.identity import Author
@@ -113,8 +113,9 @@ def show(found: dict[str, Any]) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    found = measure(QUICK_RUNS if "--quick" in arguments else RUNS)
-    print(json.dumps(found, indent=2) if "--json" in arguments else show(found))
+    options = parse_arguments(arguments, __doc__)
+    found = measure(QUICK_RUNS if options.quick else RUNS)
+    print(json.dumps(found, indent=2) if options.json else show(found))
     return 0 if found["ok"] else 1
 
 

@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import people_floor
+from benchmarks.table import parse_arguments
 from familiar_connect.memory.index.chunking import chunk_markdown
 from familiar_connect.memory.index.embeddings import EmbeddingIndex
 from familiar_connect.memory.index.hashing import HashingModel
@@ -273,11 +274,11 @@ def table(found: dict[str, Any]) -> str:
 
 
 def main(arguments: Sequence[str]) -> None:
-    quick = "--quick" in arguments
-    found = measure(chunks=20_000, files=2_000, embedded_files=3) if quick else measure()
+    options = parse_arguments(arguments, __doc__)
+    found = measure(chunks=20_000, files=2_000, embedded_files=3) if options.quick else measure()
     logging.disable(logging.CRITICAL)  # the next part fails on purpose, a thousand times
-    found["people floor"] = people_floor.measure(people_floor.QUICK_TURNS if quick else people_floor.TURNS)
-    if "--json" in arguments:
+    found["people floor"] = people_floor.measure(people_floor.QUICK_TURNS if options.quick else people_floor.TURNS)
+    if options.json:
         print(json.dumps(found, indent=2))
     else:
         print(table(found), people_floor.show(found["people floor"]), sep="\n\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import platform
 import sys
@@ -72,3 +73,12 @@ def _processor() -> str:
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
     return platform.processor()
+
+
+def parse_arguments(arguments: Sequence[str], description: str | None) -> argparse.Namespace:
+    """The two options every benchmark has, `quick` and `json`; `-h` tells about them and ends."""
+    first, _, _ = (description or "").partition("\n")
+    parser = argparse.ArgumentParser(description=first)
+    parser.add_argument("--quick", action="store_true", help="a short form, for a look in passing")
+    parser.add_argument("--json", action="store_true", help="everything measured, for a script")
+    return parser.parse_args(arguments)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import runpy
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from benchmarks import core, embedded, openings, pipeline, prefix, startup
+from benchmarks import core, embedded, pipeline, prefix, startup
 from benchmarks.table import Row, percentile, table
-from familiar_connect.bootstrap.starter import STARTER
 from familiar_connect.errors import ModelSetupError
 from familiar_connect.llm.embedded.weights import find_weights
 
@@ -95,44 +97,6 @@ def test_a_second_turn_on_the_embedded_model_works_little_anew() -> None:
     assert found["restart"]["median"]["first"]["cached_tokens"] > 0
 
 
-@pytest.mark.timeout(300)
-@pytest.mark.usefixtures("_weights")
-def test_openings_get_replies_that_are_judged_one_by_one() -> None:
-    """Every opening is answered with words, and every reply is there to be read."""
-    found = openings.measure(quick=True)
-
-    assert [each["opening"] for each in found["replies"]] == list(openings.OPENINGS[: openings.QUICK_OPENINGS])
-    assert found["share_by_check"]["says something"] == 1.0
-    assert all(repr(each["reply"]) in openings.format_replies(found) for each in found["replies"])
-
-
-@pytest.mark.parametrize(
-    ("reply", "failed"),
-    [
-        ("I'm Ember! Sit down by me.", []),
-        ("", ["says something", "in its own voice"]),
-        ("As an AI language model, I have no kettle.", ["in its own voice"]),
-        ("You are not alone in this world, Ember.", ["in its own voice"]),
-        ("My name is Sam and I love tea.", ["in its own voice"]),
-        ("I do.\nFriend: And I do too.", ["no other speaker's words"]),
-        (STARTER["description"][:90] + " I do.", ["no echo of the prompt"]),
-    ],
-)
-def test_the_judge_of_openings_knows_good_from_bad(reply: str, failed: list[str]) -> None:
-    """Each check fails for the reply it is there for, and for no other."""
-    checks = openings.judge("Who are you?", reply, "stop")
-
-    assert [name for name, fine in checks.items() if not fine] == failed
-
-
-def test_a_reply_cut_in_the_middle_of_a_sentence_is_noticed() -> None:
-    """Out of tokens in mid-sentence fails; out of tokens after a full stop does not."""
-    cut = openings.judge("hi", "I once knew a bear who", "length")
-    whole = openings.judge("hi", "I once knew a bear.", "length")
-
-    assert (cut["comes to an end"], whole["comes to an end"]) == (False, True)
-
-
 def test_the_command_prints_json_for_one_part(capsys: pytest.CaptureFixture[str]) -> None:
     """`--json --part startup --quick` gives rows, everything measured, and the machine; the exit code is 0."""
     code = core.main(["--quick", "--json", "--part", "startup"])
@@ -141,3 +105,26 @@ def test_the_command_prints_json_for_one_part(capsys: pytest.CaptureFixture[str]
     assert code == 0
     assert set(told["rows"]) == set(told["found"]) == {"startup"}
     assert told["machine"]["cores"]
+
+
+BENCHMARKS = Path(core.__file__).parent
+COMMANDS = sorted(
+    ".".join(path.relative_to(BENCHMARKS.parent).with_suffix("").parts)
+    for path in BENCHMARKS.rglob("*.py")
+    if '__name__ == "__main__"' in path.read_text(encoding="utf-8") and path.stem not in ("child", "peer")
+)
+"""Every module a person may start; those two are started by `reliability` alone."""
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_asking_a_benchmark_for_help_measures_nothing(
+    command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`-h` prints how it is used and ends at once."""
+    monkeypatch.setattr(sys, "argv", [command, "-h"])
+    monkeypatch.delitem(sys.modules, command, raising=False)
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module(command, run_name="__main__")
+
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith("usage: ")
