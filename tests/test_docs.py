@@ -14,11 +14,19 @@ import pytest
 from tools.reference import pages
 
 ROOT = Path(__file__).parent.parent
-DOCS = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+DOCS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 CONSOLE = re.compile(r"```console\n(.*?)```", re.DOTALL)
 PYTHON = re.compile(r"```python\n(.*?)```", re.DOTALL)
 TOML = re.compile(r"```toml\n(.*?)```", re.DOTALL)
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+PACKAGE = ROOT / "src" / "familiar_connect"
+MODULE = re.compile(
+    r"(?<![\w./~-])(?:(?:[a-z_]+/)+[a-z_]*(?:\.py)?(?![\w./])|(?:familiar_connect|benchmarks|tests|tools)(?:\.[a-z_]+)+(?!\w))"
+)
+NEW = re.compile(r"`[^`]+` \(new\)")
+"""A file the reader is asked to make."""
+OF_A_FAMILIAR = ("memory/self", "memory/people", "memory/sessions", "memory/documents", "memory/servers", "memory/lore")
+"""Folders in a familiar's own memory, which is named like the package that keeps it."""
 
 
 def name_of(path: Path) -> str:
@@ -105,3 +113,30 @@ def test_every_verb_is_in_the_readme_or_a_guide() -> None:
     missing = [verb for verb in VERBS if not re.search(rf"(?:familiar|run\.py) {verb}\b", text)]
 
     assert missing == []
+
+
+def lost_modules(text: str) -> list[str]:
+    """The folders and modules of ours that *text* names and nobody finds."""
+    ours = {path.stem for path in PACKAGE.iterdir()} | {"src", "tests", "benchmarks", "tools", "familiar_connect"}
+    lost = []
+    for name in MODULE.findall(NEW.sub("", text)):
+        path = name.rstrip("/").removesuffix(".py") if "/" in name else name.replace(".", "/")
+        if path.split("/")[0] not in ours or path.startswith(OF_A_FAMILIAR):
+            continue
+        places = [base / each for base in (ROOT, ROOT / "src", PACKAGE) for each in (path, f"{path}.py")]
+        if not any(place.exists() for place in places):
+            lost.append(name)
+    return lost
+
+
+@pytest.mark.parametrize("path", DOCS, ids=name_of)
+def test_pages_name_only_modules_that_exist(path: Path) -> None:
+    """A folder or module that was renamed is renamed on every page."""
+    assert lost_modules(path.read_text(encoding="utf-8")) == []
+
+
+def test_a_lost_module_is_found() -> None:
+    """Paths and dotted names are looked up; a familiar's own folders and other people's paths are not ours."""
+    text = "`reply/around/` `context/slots.py` benchmarks.gone `memory/self/` (bin/activate) `memory/no_such.py`"
+
+    assert lost_modules(text) == ["reply/around/", "benchmarks.gone", "memory/no_such.py"]

@@ -131,7 +131,41 @@ def test_the_build_machine_runs_the_readmes_test_command() -> None:
     assert script.stat().st_mode & 0o111
 
 
-@pytest.mark.parametrize("name", ["LICENSE", "NOTICE", "CHANGELOG.md", "CONTRIBUTING.md", "README.md", "run.py"])
+def test_the_hosted_build_runs_the_same_command_on_every_python() -> None:
+    """The recipe names the oldest Python we take and those after it, and nothing but our own command."""
+    yaml = pytest.importorskip("yaml")
+    job = yaml.safe_load((ROOT / ".github" / "workflows" / "test.yml").read_text(encoding="utf-8"))["jobs"]["test"]
+
+    assert job["strategy"]["matrix"]["python"] == ["3.11", "3.12", "3.13"]
+    assert [step["run"] for step in job["steps"] if "run" in step] == ["python3 run.py test"]
+
+
+def test_hooks_before_a_commit_need_no_network() -> None:
+    """Each is our own, runs from the environment and names files that exist."""
+    yaml = pytest.importorskip("yaml")
+    repositories = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))["repos"]
+    hooks = [hook for repository in repositories for hook in repository["hooks"]]
+    words = [word for hook in hooks for word in hook["entry"].split() if word.startswith("tests")]
+
+    assert {repository["repo"] for repository in repositories} == {"local"}
+    assert {(hook["language"], hook["entry"].split()[:2][-1]) for hook in hooks} == {("system", "-m")}
+    assert [word for word in words if not (ROOT / word).exists()] == []
+
+
+def test_the_changelog_tells_each_thing_once() -> None:
+    """No two entries begin alike, versions run downwards, and the newest stands first."""
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    openings = [" ".join(entry.split()[:3]) for entry in re.findall(r"(?m)^- (.+)$", text)]
+    versions = re.findall(r"(?m)^## \[(\d[^]]*)\] - \d{4}-\d\d-\d\d$", text)
+
+    assert [opening for opening in set(openings) if openings.count(opening) > 1] == []
+    assert versions == sorted(versions, key=lambda each: [int(part) for part in each.split(".")], reverse=True)
+    assert re.findall(r"(?m)^## (.+)$", text)[0] == "[Unreleased]" or versions[0] == familiar_connect.__version__
+
+
+@pytest.mark.parametrize(
+    "name", ["LICENSE", "NOTICE", "CHANGELOG.md", "CONTRIBUTING.md", "README.md", "SECURITY.md", "run.py"]
+)
 def test_the_files_everyone_looks_for_are_there(name: str) -> None:
     """The usual files stand at the root and are not empty."""
     assert (ROOT / name).read_text(encoding="utf-8").strip()
