@@ -114,7 +114,7 @@ def test_recent_heeds_mode_and_before_id(store: HistoryStore) -> None:
         say(store, f"{number}", mode="full_rp" if number % 2 else ChannelMode.imitate_voice)
 
     by_name = store.recent(familiar_id=ME, channel_id=HERE, limit=9, mode="full_rp", before_id=6)
-    by_value = store.recent_slice(familiar_id=ME, channel_id=HERE, limit=1, mode=ChannelMode.full_rp, before_id=6)
+    by_value = store.recent(familiar_id=ME, channel_id=HERE, limit=1, mode=ChannelMode.full_rp, before_id=6)
     assert (words(by_name), words(by_value)) == (["1", "3"], ["3"])
 
 

@@ -170,17 +170,6 @@ def test_a_turn_after_a_reset_keeps_nothing_from_before_it() -> None:
     assert kept.lines() == ["Ada: after", "Wren: Hm."]
 
 
-def test_forgetting_a_person_clears_every_note_they_are_in() -> None:
-    """G7: their own, and the shared ones that quote them."""
-    kept = NotesSetup()
-    kept.notes.capture(finished_turn(an_entry("from Bo", BO), an_entry("from Ada")), "Hm.")
-    kept.say("Ada alone", channel=GARDEN)
-
-    assert kept.notes.clear_person(familiar_id="wren", author=BO) == 2
-    assert kept.here() is None
-    assert kept.here(GARDEN) is not None
-
-
 def test_erasing_somebody_from_the_history_takes_the_notes_along(tmp_path: Path) -> None:
     """G7: in the same transaction, and nothing of their words is left in the file."""
     path = tmp_path / "history.db"

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from familiar_connect.llm.types import Message
-from familiar_connect.observe.inspector import block_lines, explain_turn, turn_as_json, turn_facts, turn_line
+from familiar_connect.observe.inspector import block_lines, explain_turn, turn_as_json, turn_facts
 from familiar_connect.observe.last_context import NOTES, SEPARATOR
 from familiar_connect.observe.prompt_prefix import measure_prefix
 from familiar_connect.observe.trace import StageSpan
@@ -147,7 +147,6 @@ def test_one_line_tells_a_turn_without_a_word_of_what_was_said() -> None:
         2,
         1,
     )
-    assert turn_line(TRACE).startswith("turn trace_id=t1 familiar_id=wren channel_id=7")
 
 
 def test_a_cut_stands_once_however_many_blocks_its_source_has() -> None:

@@ -233,12 +233,6 @@ class HistoryStore:
             where, values = f"{where} AND id < ?", [*values, before_id]
         return self._turns(where, values, limit=limit, newest=True)
 
-    def recent_slice(
-        self, *, familiar_id: str, channel_id: int, limit: int, before_id: int | None = None, mode: Mode = None
-    ) -> list[HistoryTurn]:
-        """`recent`, under the name that windows know it by."""
-        return self.recent(familiar_id=familiar_id, channel_id=channel_id, limit=limit, mode=mode, before_id=before_id)
-
     def recent_distinct_authors(self, *, familiar_id: str, channel_id: int, limit: int) -> list[Author]:
         """Who spoke in a channel, newest first, each under the names of their newest turn."""
         if limit <= 0:

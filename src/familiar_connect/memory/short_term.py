@@ -153,17 +153,6 @@ class ShortTermNotes:
             (familiar_id, channel_id, limit),
         ).rowcount
 
-    def clear_person(self, *, familiar_id: str, author: Author) -> int:
-        """Forget every note that *author* has a part in; how many went."""
-        rows = self._database.read(
-            "SELECT persona, channel_id, owner, people FROM short_term_notes WHERE familiar_id = ?", (familiar_id,)
-        )
-        theirs = [row[:3] for row in rows if _is_theirs(row[2], row[3], author.canonical_key)]
-        with self._database.transaction():
-            for persona, channel_id, owner in theirs:
-                self._delete(familiar_id, persona, channel_id, owner)
-        return len(theirs)
-
     # Reading
 
     def channel_note(
@@ -314,10 +303,6 @@ def _channel(channel_id: int, scene: Scene | None) -> tuple[str | None, int | No
 
 def _line_text(text: str) -> str:
     return truncate_chars(emoji_names(" ".join(text[: MAX_LINE_CHARS * 8].split())), MAX_LINE_CHARS)
-
-
-def _is_theirs(owner: str, people: str, key: str) -> bool:
-    return owner == f"{_OWN}{key}" or key in _people_of(people)
 
 
 def _lines_of(stored: Any) -> list[NoteLine]:

@@ -89,11 +89,6 @@ def turn_facts(trace: TurnTrace) -> dict[str, Any]:
     }
 
 
-def turn_line(trace: TurnTrace) -> str:
-    """The same as text."""
-    return "turn " + " ".join(f"{key}={value}" for key, value in turn_facts(trace).items())
-
-
 def block_lines(trace: TurnTrace, record: ReplayRecord | None = None) -> list[BlockLine]:
     """Blocks in prompt order, then those that were cut, each with what became of it."""
     blocks = _recorded_blocks(trace, record)

@@ -46,7 +46,6 @@ class SlashPlace:
 
     channel: ChannelContext
     guild_id: int | None = None
-    guild_name: str | None = None
     can_view: bool = True
     can_send: bool = True
     join: Callable[[], Awaitable[None]] | None = None

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from familiar_connect.memory.index.query import MAX_QUESTION_CHARS, content_words, line_label, parse_query, to_fts_text
-from familiar_connect.memory.index.time_expressions import nearness, time_hints
+from familiar_connect.memory.index.time_expressions import extract_times, nearness
 
 NOW = datetime(2026, 11, 18, 15, 30, tzinfo=UTC)  # a Wednesday
 
 
 def days(text: str) -> list[tuple[str, str]]:
-    return [(f"{span.start:%Y-%m-%d}", f"{span.end:%Y-%m-%d}") for span in time_hints(text, NOW)]
+    return [(f"{span.start:%Y-%m-%d}", f"{span.end:%Y-%m-%d}") for span in extract_times(text, NOW)[0]]
 
 
 def test_names_say_who_and_are_no_part_of_what_is_compared() -> None:
@@ -104,7 +104,7 @@ def test_words_of_time_are_not_looked_for_as_words() -> None:
 
 def test_what_was_told_a_little_later_counts_a_little_less() -> None:
     """Inside the time fully, soon after it partly, long after and before not at all."""
-    spans = time_hints("in May 2023", NOW)
+    spans, _ = extract_times("in May 2023", NOW)
     moments = [datetime(2023, m, d, tzinfo=UTC).timestamp() for m, d in ((4, 30), (5, 1), (5, 31), (6, 8), (8, 1))]
 
     before, first, last, later, much_later = nearness(np.array(moments), spans).tolist()

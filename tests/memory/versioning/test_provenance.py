@@ -59,7 +59,6 @@ def test_sources_add_up(provenance: Provenance) -> None:
     provenance.record("people/b.md", [PartSource(part="p", turns=(9,))], "r2")
 
     assert provenance.sources_of("people/a.md") == {"p": (1, 2, 3)}
-    assert provenance.runs_of("people/a.md") == {"p": "r1"}
 
 
 def test_many_parts_are_kept_in_bounded_lines(provenance: Provenance) -> None:

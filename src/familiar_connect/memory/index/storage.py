@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from familiar_connect.config.folders import INDEX_NAME
 from familiar_connect.errors import FamiliarError
 from familiar_connect.support.sqlite import Database, Migration, Row
-from familiar_connect.support.text import without_surrogates
 
 Vector = NDArray[np.float32]
 
@@ -31,9 +30,6 @@ BUSY_TIMEOUT_S = 1.0
 BLOCK_ROWS = 131_072
 """One product covers this many vectors; a larger home has several."""
 FIRST_ROWS = 1_024
-MAX_FTS_HITS = 400
-"""Enough to rank among; words that stand everywhere would bring thousands."""
-MAX_FTS_WORDS = 24
 _SUFFIXES = ("", "-wal", "-shm", "-journal")
 
 _log = logging.getLogger(__name__)
@@ -271,12 +267,6 @@ def to_blob(vector: Vector) -> bytes:
 def from_blobs(blobs: Sequence[bytes], dim: int) -> Vector:
     """Stored vectors as one matrix."""
     return np.frombuffer(b"".join(blobs), dtype="<f4").reshape(len(blobs), dim).astype(np.float32, copy=False)
-
-
-def match_any(words: Iterable[str]) -> str:
-    """An FTS5 query for texts with any of *words*; whatever people type is quoted, never syntax."""
-    kept = [without_surrogates(word).replace('"', " ").replace("\0", " ").strip() for word in words]
-    return " OR ".join(f'"{word}"' for word in kept[:MAX_FTS_WORDS] if word)
 
 
 def keep_out_of_git(index_folder: Path) -> None:

@@ -49,11 +49,6 @@ class TimeSpan:
     end: datetime
 
 
-def time_hints(text: str, now: datetime) -> tuple[TimeSpan, ...]:
-    """The stretches of time *text* names, seen from *now*; the same one is named once."""
-    return extract_times(text, now)[0]
-
-
 def nearness(said_at: Floats, spans: tuple[TimeSpan, ...]) -> Floats:
     """1 for moments, in seconds since 1970, inside one of *spans*; less after its end, 0 before and long after."""
     best = np.zeros(len(said_at))

@@ -61,11 +61,6 @@ class PersonRecords:
     def mention_paths(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(mention.rel_path for mention in self.mentions))
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing is kept that is theirs alone."""
-        return not (self.turns or self.files or self.versions or self.aliases or self.pending or self.pages)
-
 
 @dataclass(frozen=True, kw_only=True)
 class ErasureResult:
@@ -247,8 +242,3 @@ def _file_speaks_of(path: Path, person: Person) -> bool:
         return _speaks_of(unescape_json(path.read_text(encoding="utf-8", errors="replace")), person)
     except OSError:
         return True
-
-
-def confirmation_text(person: Person) -> str:
-    """What the owner types to confirm."""
-    return person.author.label

@@ -124,15 +124,6 @@ class Provenance:
                     found.setdefault(part, set()).update(turns)
         return {part: tuple(sorted(turns)) for part, turns in found.items()}
 
-    def runs_of(self, rel_path: str) -> dict[str, str]:
-        """Part hash → the run that first wrote it."""
-        found: dict[str, str] = {}
-        for line in self._lines():
-            if line.get("file") == rel_path:
-                for part, _ in _parts(line):
-                    found.setdefault(part, str(line.get("run") or ""))
-        return found
-
     def erase(self, *, turn_ids: Iterable[int] = (), rel_path: str | None = None) -> int:
         """Drop these turns from every record, and every record of *rel_path*; how many lines changed."""
         gone = set(turn_ids)

@@ -180,7 +180,6 @@ def _choices(found: Sequence[str]) -> list[Any]:
 def _place(interaction: Any) -> SlashPlace:
     """Where the command was used, with what we may do there."""
     channel = interaction.channel
-    guild = interaction.guild
     rights = interaction.app_permissions
     here = channel_context(channel, other=author_of(interaction.user))
     in_thread = here.kind in (ChannelKind.thread, ChannelKind.forum_post)
@@ -188,7 +187,6 @@ def _place(interaction: Any) -> SlashPlace:
     return SlashPlace(
         channel=here,
         guild_id=interaction.guild_id,
-        guild_name=guild.name if guild is not None else None,
         can_view=not in_guild or bool(rights.view_channel),
         can_send=not in_guild or bool(rights.send_messages_in_threads if in_thread else rights.send_messages),
         join=channel.join if in_thread else None,
