@@ -342,7 +342,6 @@ class Player:
                     else SlashPlace(
                         channel=context,
                         guild_id=setup.server_id if in_server else None,
-                        guild_name=setup.server_name if in_server else None,
                     ),
                 ),
                 self.familiar,
