@@ -92,6 +92,10 @@ class Privacy(ABC):
         """Whether notes about *author* may be kept and shown, and their presence and roles told."""
         return self.get(author) is PrivacyLevel.MINIMAL
 
+    def everywhere_keys(self) -> frozenset[str]:
+        """Everyone whose own words on a server may follow them wherever they speak, by canonical key."""
+        return frozenset()
+
     def full_privacy_keys(self) -> frozenset[str]:
         """Everyone who is not to be heard, by canonical key."""
         return frozenset(key for key, level in self.all().items() if level is PrivacyLevel.FULL)

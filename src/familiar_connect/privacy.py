@@ -28,6 +28,7 @@ class PrivacyRegistry(Privacy):
         self._path = Path(path)
         self._lock = threading.Lock()
         self._levels: dict[tuple[str, str], PrivacyLevel] = {}
+        self._everywhere: frozenset[tuple[str, str]] = frozenset()
         self._unread: list[dict[str, object]] = []
         for count, row in enumerate(read_rows(self._path, _TABLE), start=1):
             self._take(row, count)
@@ -42,9 +43,32 @@ class PrivacyRegistry(Privacy):
             if _stricter(level, self.get(author)) is level:
                 self._levels[person] = level
             levels = {**self._levels, person: level}
-            rows = [{"platform": p, "user_id": u, "level": chosen.value} for (p, u), chosen in levels.items()]
-            write_text(self._path, format_rows(_HEADER, _TABLE, [*rows, *self._unread]))
+            self._write(levels, self._everywhere)
             self._levels = levels
+
+    def set_everywhere(self, author: Author, *, follows: bool) -> None:
+        """Write down whether *author*'s own words on a server follow them wherever they speak."""
+        person = _key(author.platform, author.user_id)
+        with self._lock:
+            everywhere = self._everywhere - {person}
+            if not follows:
+                self._everywhere = everywhere  # holds at once, even if it cannot be written
+            else:
+                everywhere |= {person}
+            levels = {person: PrivacyLevel.MINIMAL, **self._levels}
+            self._write(levels, everywhere)
+            self._levels, self._everywhere = levels, everywhere
+
+    def everywhere_keys(self) -> frozenset[str]:
+        return frozenset(f"{platform}:{user_id}" for platform, user_id in self._everywhere)
+
+    def _write(self, levels: dict[tuple[str, str], PrivacyLevel], everywhere: frozenset[tuple[str, str]]) -> None:
+        rows = [
+            {"platform": platform, "user_id": user_id, "level": chosen.value}
+            | ({"everywhere": True} if (platform, user_id) in everywhere else {})
+            for (platform, user_id), chosen in levels.items()
+        ]
+        write_text(self._path, format_rows(_HEADER, _TABLE, [*rows, *self._unread]))
 
     def all(self) -> dict[str, PrivacyLevel]:
         """Everyone who chose, by canonical key."""
@@ -64,6 +88,8 @@ class PrivacyRegistry(Privacy):
             )
             level = PrivacyLevel.FULL
         self._levels[person] = _stricter(level, self._levels.get(person, level))
+        if isinstance(row, dict) and row.get("everywhere") is True:
+            self._everywhere |= {person}
 
 
 def _person(row: object) -> tuple[str, str] | None:

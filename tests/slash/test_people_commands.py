@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from familiar_connect.chat.scene import ChannelContext, ChannelKind
 from familiar_connect.identity import PrivacyLevel
 from familiar_connect.memory.conditioning import MAX_REASON
+from familiar_connect.privacy import PrivacyRegistry
 from familiar_connect.slash.command import SlashContext, SlashPlace, SlashReply
 from familiar_connect.slash.registry import find_command, run_command
 from tests.fakes.scripted_familiar import ANA, CHANNEL, ScriptedFamiliar, scripted_familiar
@@ -83,3 +85,32 @@ async def test_the_persona_introduces_itself(tmp_path: Path) -> None:
         assert told.text.startswith("I am Ember")
         assert len(told.text) > len(bare.text)
         assert "Nobody has described me" in bare.text
+
+
+async def test_privacy_tells_whether_the_owner_reads_direct_messages(tmp_path: Path) -> None:
+    """`owner_hears_all` is never a secret from those it concerns."""
+    async with scripted_familiar(tmp_path, []) as house:
+        kept = await ask(house, "privacy")
+    async with scripted_familiar(tmp_path, [], settings=lambda config: replace(config, owner_hears_all=True)) as house:
+        shared = await ask(house, "privacy")
+
+    assert "told to nobody else" in kept.text
+    assert "My owner reads along" in shared.text
+
+
+async def test_a_person_may_be_remembered_on_every_server_and_take_it_back(tmp_path: Path) -> None:
+    """Their own words follow them; the wish is kept beside their privacy."""
+    async with scripted_familiar(tmp_path, []) as house:
+        privacy = house.familiar.stores.privacy
+        wished = await ask(house, "remember-me-everywhere")
+        known = privacy.everywhere_keys()
+        kept = PrivacyRegistry(house.familiar.root / "privacy.toml").everywhere_keys()
+        taken_back = await ask(house, "remember-me-everywhere", "off")
+        wrong = await ask(house, "remember-me-everywhere", "perhaps")
+        later = privacy.everywhere_keys()
+
+    assert "on others, too" in wished.text
+    assert known == kept == {ANA.canonical_key}
+    assert "stays on that server" in taken_back.text
+    assert wrong.text == "Say on or off."
+    assert later == frozenset()

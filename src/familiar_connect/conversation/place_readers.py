@@ -22,7 +22,7 @@ from familiar_connect.config.types import PlaceSettings
 from familiar_connect.conversation.owner import OwnerContact
 from familiar_connect.errors import ConfigError
 from familiar_connect.history.store import HistoryStore
-from familiar_connect.identity import Author
+from familiar_connect.identity import EVERYTHING_ALLOWED, Author, Privacy
 
 _SERVER_KINDS = frozenset({AudienceKind.SERVER, AudienceKind.CHANNEL})
 
@@ -37,7 +37,9 @@ class PlaceReaders:
         channels: ChannelConfigStore | None = None,
         private_channel_ids: Iterable[int] = (),
         policy: TellingPolicy = STRICT,
+        privacy: Privacy = EVERYTHING_ALLOWED,
     ) -> None:
+        self._privacy = privacy
         self._owner = owner or OwnerContact()
         self._channels = channels
         self._private = frozenset(private_channel_ids)
@@ -72,9 +74,11 @@ class PlaceReaders:
 
     def policy_for(self, settings: PlaceSettings) -> TellingPolicy:
         """How far what was heard may travel to a place with these settings."""
-        if settings.private_channels_bypass and self._policy.confidence is Confidence.strict:
-            return replace(self._policy, confidence=Confidence.server)
-        return self._policy
+        known = self._policy.known_everywhere | self._privacy.everywhere_keys()
+        confidence = self._policy.confidence
+        if settings.private_channels_bypass and confidence is Confidence.strict:
+            confidence = Confidence.server
+        return replace(self._policy, confidence=confidence, known_everywhere=known)
 
     def _settings(self, channel_id: int) -> PlaceSettings:
         """The channel's settings; one whose file cannot be read shares nothing."""

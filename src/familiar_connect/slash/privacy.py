@@ -14,19 +14,42 @@ MEANING = {
 }
 
 
+OWNER_HEARS_ALL = "My owner reads along: what you write to me in a direct message may be told to my owner, too."
+OWNER_DOES_NOT_HEAR = "What you write to me in a direct message is told to nobody else; it lies on my owner's disk."
+
+
 async def run_privacy(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     registry = familiar.stores.privacy
     word = ctx.words.strip().lower()
     if not word:
         level = registry.get(ctx.author)
+        owner = OWNER_HEARS_ALL if familiar.config.owner_hears_all else OWNER_DOES_NOT_HEAR
         others = "\n".join(f"/privacy {each.value}: {meaning}." for each, meaning in MEANING.items())
-        return SlashReply(text=f"Your privacy is {level.value}: {MEANING[level]}.\n{others}")
+        return SlashReply(text=f"Your privacy is {level.value}: {MEANING[level]}.\n{others}\n{owner}")
     wanted = next((level for level in PrivacyLevel if level.value == word), None)
     if wanted is None:
         return SlashReply(text=f"There is no such level; say {', '.join(level.value for level in PrivacyLevel)}.")
     await off_loop(registry.set, ctx.author, wanted)
     return SlashReply(text=f"Your privacy is {wanted.value} now: {MEANING[wanted]}.")
 
+
+async def run_remember_everywhere(ctx: SlashContext, familiar: Familiar) -> SlashReply:
+    registry = familiar.stores.privacy
+    word = ctx.words.strip().lower() or "on"
+    if word not in ("on", "off"):
+        return SlashReply(text="Say on or off.")
+    await off_loop(registry.set_everywhere, ctx.author, follows=word == "on")
+    if word == "off":
+        return SlashReply(text="What you say on a server stays on that server.")
+    return SlashReply(text="What you yourself say on one server I may now recall with you on others, too.")
+
+
+REMEMBER_EVERYWHERE = SlashCommand(
+    name="remember-me-everywhere",
+    description="Let me recall on every server what you yourself said on one.",
+    run=run_remember_everywhere,
+    options=(SlashOption(name="choice", description="On or off.", choices=("on", "off")),),
+)
 
 PRIVACY = SlashCommand(
     name="privacy",

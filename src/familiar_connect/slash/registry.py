@@ -13,7 +13,7 @@ from familiar_connect.slash.context import CONTEXT
 from familiar_connect.slash.memory import MEMORY
 from familiar_connect.slash.persona import PERSONA
 from familiar_connect.slash.preset import PRESET
-from familiar_connect.slash.privacy import PRIVACY
+from familiar_connect.slash.privacy import PRIVACY, REMEMBER_EVERYWHERE
 from familiar_connect.slash.subscribe import SUBSCRIBE_TEXT, SUBSCRIBE_VOICE, UNSUBSCRIBE_TEXT, UNSUBSCRIBE_VOICE
 
 logger = logging.getLogger(__name__)
@@ -30,6 +30,7 @@ COMMANDS: tuple[SlashCommand, ...] = (
     PRESET,
     PERSONA,
     PRIVACY,
+    REMEMBER_EVERYWHERE,
     REWARD,
     PUNISH,
 )

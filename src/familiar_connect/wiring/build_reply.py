@@ -197,6 +197,7 @@ def build_readers(inputs: ReplyPathInputs) -> PlaceReaders:
         owner=inputs.owner,
         channels=inputs.stores.channels,
         private_channel_ids=config.private_channel_ids,
+        privacy=inputs.stores.privacy,
         policy=TellingPolicy(
             config.confidence, config.owner_hears_all, known_everywhere=frozenset(config.recall_across_servers)
         ),

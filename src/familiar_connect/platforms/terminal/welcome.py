@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from familiar_connect.audience import Confidence
 from familiar_connect.config.secrets import command_name
 from familiar_connect.errors import HomeError
 from familiar_connect.familiar import Familiar
@@ -40,6 +41,13 @@ def describe_model(familiar: Familiar) -> str:
     )
 
 
+def describe_confidence(familiar: Familiar) -> str | None:
+    """Where what is said here goes, for somebody whose familiar lives in other places too; None: it does not."""
+    if familiar.config.confidence is Confidence.open or not familiar.subscriptions.all():
+        return None
+    return f"What you say here stays between you and {familiar.name}: other places hear it only where `shares_with` says so."
+
+
 async def greet(familiar: Familiar, screen: Screen, user: Author | None = None, *, greeting: int | None = None) -> None:
     """Say the character's first words where nothing was ever said, and record them as said.
 
@@ -53,6 +61,8 @@ async def greet(familiar: Familiar, screen: Screen, user: Author | None = None, 
         if not screen.plain:
             await _welcome_back(familiar, screen)
         return
+    if not screen.plain and (sentence := describe_confidence(familiar)) is not None:
+        screen.note(sentence)
     words = _chosen(await off_loop(_greetings, familiar), greeting)
     words = await off_loop(_expanded, words, familiar, user)
     if not words:
