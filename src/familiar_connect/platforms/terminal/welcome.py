@@ -45,7 +45,7 @@ def describe_confidence(familiar: Familiar) -> str | None:
     """Where what is said here goes, for somebody whose familiar lives in other places too; None: it does not."""
     if familiar.config.confidence is Confidence.open or not familiar.subscriptions.all():
         return None
-    return f"What you say here stays between you and {familiar.name}: other places hear it only where `shares_with` says so."
+    return f"What you say here stays here: other places hear it only where `shares_with` of {familiar.name} says so."
 
 
 async def greet(familiar: Familiar, screen: Screen, user: Author | None = None, *, greeting: int | None = None) -> None:
