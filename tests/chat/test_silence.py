@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from familiar_connect.chat.silence import SILENCE, SilenceFilter
-from familiar_connect.context.processors.quiet import SilenceAwareOutputFilter
+from familiar_connect.context.processors.output_filter import SilenceAwareOutputFilter
 
 
 def shown(*pieces: str) -> tuple[str, bool]:

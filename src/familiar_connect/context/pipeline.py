@@ -22,8 +22,7 @@ from familiar_connect.context.generate import Generation, capabilities_of, gener
 from familiar_connect.context.generation.capabilities import turn_capabilities
 from familiar_connect.context.generation.media_cache import MediaCache
 from familiar_connect.context.messages import to_messages
-from familiar_connect.context.processors.output_filter import OutputFilter
-from familiar_connect.context.processors.quiet import SilenceAwareOutputFilter
+from familiar_connect.context.processors.output_filter import OutputFilter, SilenceAwareOutputFilter
 from familiar_connect.context.prompt_facts import (
     blocks_of,
     call_facts,

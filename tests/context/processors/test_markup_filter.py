@@ -14,8 +14,7 @@ from familiar_connect.context.processors.markup_filter import (
     MarkupFilter,
     without_own_markup,
 )
-from familiar_connect.context.processors.output_filter import OutputFilter, filter_output
-from familiar_connect.context.processors.quiet import SilenceAwareOutputFilter
+from familiar_connect.context.processors.output_filter import OutputFilter, SilenceAwareOutputFilter, filter_output
 from familiar_connect.context.slots import LABELS, fence
 from familiar_connect.support.system_notes import note, wrap_note
 

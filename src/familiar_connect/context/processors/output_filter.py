@@ -1,4 +1,4 @@
-"""Tidy: strips what a model should not have written, while it streams, without asking a model.
+"""OutputFilter: strips what a model should not have written, while it streams, without asking a model.
 
 It takes away the program's own markup, the familiar's own name echoed before its words, time stamps copied from the
 history, white space at both ends, and everything from the point where the model begins to speak for someone
@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection, Iterable
 from enum import Enum
 
+from familiar_connect.chat.silence import SilenceFilter
 from familiar_connect.context.processors.markup_filter import MarkupFilter
 
 _STAMP = re.compile(r"(?:\[[0-9]{1,2}:[0-9]{2}\]|\(about [0-9]{1,6} [a-z]{1,12} later\))\s*")
@@ -132,6 +133,27 @@ class OutputFilter:
             rest = rest.removeprefix(opened)
         rest = rest.lstrip()
         return (_Whose.own if rest or final else _Whose.unclear), rest
+
+
+class SilenceAwareOutputFilter(OutputFilter):
+    """Also takes out the mark of silence, which may end the reply before a word is shown."""
+
+    def __init__(self, own_names: Iterable[str], other_names: Iterable[str]) -> None:
+        super().__init__(own_names, other_names)
+        self._silence = SilenceFilter()
+
+    def fresh(self) -> SilenceAwareOutputFilter:
+        return SilenceAwareOutputFilter(self._own, self._others)
+
+    def feed(self, piece: str) -> str:
+        shown = self._silence.feed(super().feed(piece))
+        if self.ended:  # someone else's words follow: what was held back is the end
+            shown += self._silence.close()
+        self.ended = self.ended or self._silence.silent
+        return shown
+
+    def close(self) -> str:
+        return self._silence.feed(super().close()) + self._silence.close()
 
 
 def _bare(names: Iterable[str]) -> frozenset[str]:
