@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from familiar_connect.chat.directives import place_tail
 from familiar_connect.chat.types import Directives
 from familiar_connect.config.types import PromptOrder
-from familiar_connect.context.budget import Budgeter
+from familiar_connect.context.budget import COMPLETION_SHARE, Budgeter, fit_to_request
 from familiar_connect.context.messages import to_messages
 from familiar_connect.context.render import RenderOptions, native_prompt
-from familiar_connect.context.total import COMPLETION_SHARE, fit_to_request
 from familiar_connect.context.types import Contribution, ItemTag, Layer, PendingTurn, PipelineOutput
 from familiar_connect.llm.types import Capabilities
 from familiar_connect.support.tokens import estimate_tokens

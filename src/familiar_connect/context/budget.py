@@ -1,25 +1,36 @@
 """Budgeter: packs contributions into layers by priority, and tells of every cut.
 
-Two steps share the rules: `Budgeter.fill` gives each layer its own budget; `fit_total` then makes
-the whole fit, from the lowest priority up. Text is cut at a sentence, else a word; a dialogue is
-cut by whole items from its oldest end, and never loses the newest thing a user said. Samples are
-cut the same way, but may go altogether.
+Two steps share the rules: `Budgeter.fill` gives each layer its own budget; `fit_to_request` then makes
+the whole fit with the reply, from the lowest priority up. Text is cut at a sentence, else a word; a
+dialogue is cut by whole items from its oldest end, and never loses the newest thing a user said.
+Samples are cut the same way, but may go altogether.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
+from familiar_connect.context.render import PENDING_CHARS, PREAMBLE, has_exchange_items, pending_item
 from familiar_connect.context.slots import in_prompt_order, prompt_text
-from familiar_connect.context.types import BudgetResult, ContextItem, Contribution, DroppedNote, ItemTag, Layer
+from familiar_connect.context.types import (
+    BudgetResult,
+    ContextItem,
+    ContextRequest,
+    Contribution,
+    DroppedNote,
+    ItemTag,
+    Layer,
+    PipelineOutput,
+)
 from familiar_connect.llm.types import TextPart
 from familiar_connect.support.text import shorten_middle, truncate
 from familiar_connect.support.tokens import estimate_tokens
 
-__all__ = ["BudgetResult", "Budgeter", "DroppedNote", "estimate_tokens", "fit_total", "tokens_of"]
+__all__ = ["BudgetResult", "Budgeter", "DroppedNote", "estimate_tokens", "fit_to_request", "fit_total", "tokens_of"]
 
 logger = logging.getLogger(__name__)
 
@@ -31,6 +42,8 @@ SHOWN_MESSAGE_CHARS = 32_000
 """A single message longer than this is shown with its middle left out; the history keeps all of it."""
 LEAST_WORTH_KEEPING = 8
 """A block shortened to fewer tokens than this says nothing; it goes whole."""
+COMPLETION_SHARE = 0.15
+"""Part of the token budget kept for the reply."""
 
 
 class Budgeter:
@@ -181,6 +194,60 @@ def fit_total(
             notes.append(note)
             log_cut(note)
     return [remaining[i] for i in sorted(remaining)], notes
+
+
+def fit_to_request(output: PipelineOutput) -> PipelineOutput:
+    """*output* cut so that the rendered prompt and the reply's share fit the request's budget, if it has one.
+
+    The new messages, the newest turn before them, the note of an interruption, the last words and the
+    speaker's own people file never give way; if those alone are too large the turn goes on with a warning.
+    """
+    request = output.request
+    kept, notes = output.budget.kept, _shortened_pending(request)
+    if request.budget_tokens > 0:
+        room = request.budget_tokens - math.ceil(request.budget_tokens * COMPLETION_SHARE) - _fixed_tokens(output)
+        kept, cuts = fit_total(kept, room=room, protected=_speakers_own(kept, request))
+        notes += cuts
+        if (over := sum(map(cost, kept)) - room) > 0:
+            logger.warning("what may not be cut is larger than the budget", extra={"tokens_over": over})
+    if not notes:
+        return output
+    survivors = sorted(kept, key=lambda c: (-c.priority, c.order))
+    by_layer = {
+        layer: "\n\n".join(c.text for c in survivors if c.layer is layer)
+        for layer in output.budget.by_layer
+        if any(c.layer is layer for c in survivors)
+    }
+    return replace(output, budget=BudgetResult(by_layer, [*output.budget.dropped, *notes], kept))
+
+
+def _fixed_tokens(output: PipelineOutput) -> int:
+    """Tokens of what is never cut: preamble, the new messages, the note of an interruption, the tail."""
+    request, last = output.request, output.directives
+    texts = [PREAMBLE, request.interruption_context or ""]
+    if not has_exchange_items(request):
+        texts += [pending_item(turn).text for turn in request.turns_to_answer]
+    texts += [*last.lower, *last.tail, last.queued_reply or "", last.uncensor or "", last.prefill or ""]
+    return sum(estimate_tokens(text) + MESSAGE_OVERHEAD for text in texts if text)
+
+
+def _speakers_own(kept: Sequence[Contribution], request: ContextRequest) -> frozenset[int]:
+    """Positions of the speaker's people file: no budget ever loses it."""
+    slug = request.author.slug if request.author else None
+    return frozenset(i for i, c in enumerate(kept) if c.tag is ItemTag.PEOPLE and slug and c.key == slug)
+
+
+def _shortened_pending(request: ContextRequest) -> list[DroppedNote]:
+    """A note for each new message too long to be shown whole; of a dialogue that brings them the layer's cut tells."""
+    notes: list[DroppedNote] = []
+    if has_exchange_items(request):
+        return notes
+    for turn in request.turns_to_answer:
+        if len(turn.text) > PENDING_CHARS:
+            lost = max(1, estimate_tokens(turn.text) - estimate_tokens(pending_item(turn).text))
+            notes.append(DroppedNote(Layer.recent_history, "pending", "truncated", lost, "message"))
+            log_cut(notes[-1])
+    return notes
 
 
 def tokens_of(contribution: Contribution) -> int:

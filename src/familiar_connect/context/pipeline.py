@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from familiar_connect.chat.directives import place_tail
-from familiar_connect.context.budget import Budgeter
+from familiar_connect.context.budget import Budgeter, fit_to_request
 from familiar_connect.context.confidence_gate import withhold
 from familiar_connect.context.gather import gather
 from familiar_connect.context.generate import Generation, capabilities_of, generate, models_to_try
@@ -42,7 +42,6 @@ from familiar_connect.context.protocols import (
     ToolSet,
 )
 from familiar_connect.context.render import RenderOptions, native_prompt
-from familiar_connect.context.total import fit_to_request
 from familiar_connect.context.types import (
     NO_DEADLINE,
     ContextRequest,
