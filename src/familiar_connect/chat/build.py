@@ -14,11 +14,10 @@ from dataclasses import replace
 from datetime import datetime
 
 from familiar_connect.chat.annotate.context import AnnotationContext
-from familiar_connect.chat.annotate.embeds import SYSTEM
 from familiar_connect.chat.annotate.identity import People
 from familiar_connect.chat.annotate.mentions import MentionResolver
+from familiar_connect.chat.annotate.notes import SYSTEM, reminder_entry
 from familiar_connect.chat.annotate.references import with_references
-from familiar_connect.chat.annotate.reminders import reminder_entry
 from familiar_connect.chat.annotate.transcripts import Transcribe, TranscriptCache, with_transcripts
 from familiar_connect.chat.directives import is_continuation, turn_directives
 from familiar_connect.chat.flags import turn_flags

@@ -6,20 +6,21 @@ Pure. What people typed goes in between our own System lines so that it cannot p
 from __future__ import annotations
 
 from familiar_connect.chat.annotate.context import AnnotationContext
-from familiar_connect.chat.annotate.embeds import (
-    SYSTEM,
-    SYSTEM_EMBED_ID,
-    is_notice,
-    notice_lines,
-    preview_lines,
-    preview_media,
-)
-from familiar_connect.chat.annotate.forwards import forward_notes
 from familiar_connect.chat.annotate.identity import Identity
 from familiar_connect.chat.annotate.media import Media, attachment_notes, media_of
 from familiar_connect.chat.annotate.mentions import without_at
-from familiar_connect.chat.annotate.reactions import reaction_note
-from familiar_connect.chat.annotate.replies import is_webhook_hidden, reply_note
+from familiar_connect.chat.annotate.notes import (
+    SYSTEM,
+    SYSTEM_EMBED_ID,
+    forward_notes,
+    is_notice,
+    is_webhook_hidden,
+    notice_lines,
+    preview_lines,
+    preview_media,
+    reaction_note,
+    reply_note,
+)
 from familiar_connect.chat.message_parts import ImageAttachment, VideoAttachment
 from familiar_connect.chat.types import InboundMessage, SimplifiedMessage
 from familiar_connect.chat.window import WindowMessage

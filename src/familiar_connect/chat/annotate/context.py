@@ -1,4 +1,4 @@
-"""Reading: what simplifying one message needs to know of the turn around it."""
+"""AnnotationContext: what simplifying one message needs to know of the turn around it."""
 
 from __future__ import annotations
 
