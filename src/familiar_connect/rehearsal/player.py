@@ -50,7 +50,7 @@ from familiar_connect.slash.registry import find_command, run_command
 from familiar_connect.subscriptions import SubscriptionKind
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.simulated_time import SimulatedLoop
-from familiar_connect.tools.asides import SearchMemoryTool
+from familiar_connect.tools.search_memory import SearchMemoryTool
 from familiar_connect.wiring.build_context import build_reach
 
 LAST_WAIT_S = 60.0

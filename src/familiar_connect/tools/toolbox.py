@@ -21,9 +21,12 @@ from familiar_connect.llm.types import ToolCall, ToolSpec
 from familiar_connect.memory.index.protocols import Retriever
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.visibility import Visibility, is_dm
-from familiar_connect.tools.asides import MessageMetadataTool, SearchMemoryTool, SendStickerTool, ShortTermNoteTool
 from familiar_connect.tools.long_term import LongTermMemoryTools
 from familiar_connect.tools.protocols import Notify, SendSticker, SummaryKeeper
+from familiar_connect.tools.reveal_message_metadata import MessageMetadataTool
+from familiar_connect.tools.search_memory import SearchMemoryTool
+from familiar_connect.tools.send_sticker import SendStickerTool
+from familiar_connect.tools.short_term_note import ShortTermNoteTool
 from familiar_connect.tools.types import (
     ALL_TOOLS,
     MACROS,
