@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from familiar_connect.chat.message_parts import Sticker
-from familiar_connect.chat.types import TurnFlags
 from familiar_connect.config.types import PlaceSettings
-from familiar_connect.history.store import HistoryStore
-from familiar_connect.identity import Author, FixedPrivacy, PrivacyLevel
-from familiar_connect.memory.index.embeddings import EmbeddingIndex
-from familiar_connect.memory.index.protocols import RetrievedChunk
-from familiar_connect.memory.index.retriever import MemoryRetriever
-from familiar_connect.memory.index.turns import TurnIndex
-from familiar_connect.memory.short_term import ShortTermNotes
 from familiar_connect.memory.store import MemoryStore
-from familiar_connect.memory.visibility import Visibility
-from tests.fakes.chat import TEA_HOUSE, minutes
-from tests.fakes.context import ADA, BO, CY
-from tests.fakes.embedding import CountingEmbedder
-from tests.fakes.toolbox import a_toolbox, a_turn, call_tool, entry, tools_request
+from tests.fakes.chat import TEA_HOUSE
+from tests.fakes.toolbox import a_toolbox, call_tool, tools_request
 
 WAVE = Sticker(name="Wave", sticker_id="12")
 

@@ -9,7 +9,15 @@ from typing import Any
 from familiar_connect.chat.types import SimplifiedMessage
 from familiar_connect.context.types import ContextRequest
 from familiar_connect.support.system_notes import speaker_name
-from familiar_connect.tools.types import REVEAL_MESSAGE_METADATA, Outcome, Refusal, Status, Tool, text_argument, tool_spec
+from familiar_connect.tools.types import (
+    REVEAL_MESSAGE_METADATA,
+    Outcome,
+    Refusal,
+    Status,
+    Tool,
+    text_argument,
+    tool_spec,
+)
 
 MOST_MESSAGES = 40
 
