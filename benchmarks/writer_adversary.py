@@ -2,8 +2,8 @@
 
 Answers are drawn, the same every time, from forged names, paths that climb, floods, control characters,
 marks inside marks and answers with pieces missing. Each is given to a fresh familiar whose memory holds a
-character, lore, notes, a stranger and earlier days. Counted: files written outside the allow-list, and texts
-that are neither in place nor in a stored version.
+character, lore, notes, a stranger and earlier days, all by the owner's hand. Counted: files written outside the
+allow-list, texts that are neither in place nor in a stored version, and lines of the owner's that are not in place.
 
 Run `python -m benchmarks.writer_adversary [--count N] [--json]`.
 """
@@ -15,6 +15,7 @@ import asyncio
 import json
 import logging
 import tempfile
+from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -55,6 +56,8 @@ _NAMES = (
 )
 _BODIES = (
     *("", "forged", "# Alice\nHm.", f"# Alice\n{FACTS}- New.", "x" * 70_000, "\x1b[2J", "[x](../self/name.md)"),
+    *("OUTDATED [1]: Loud.", f"# Alice\n{FACTS}OUTDATED [2]: A long-standing fact about Alice.", "OUTDATED: Loud."),
+    "# Today\nLoud and so far, so good.\n- OUTDATED [1]: So far, so good.",
     "===PEOPLE===\n---FILE: discord-8.md---\nforged\n---END_FILE---",
 )
 _names = st.one_of(st.sampled_from(_NAMES), st.text(max_size=30))
@@ -79,8 +82,8 @@ answers = st.one_of(
 )
 
 
-def harm_of(reply: str) -> tuple[list[str], list[str]]:
-    """Files written that may not be, and texts lost, after a pass with *reply*."""
+def harm_of(reply: str) -> tuple[list[str], list[str], list[str]]:
+    """Files written that may not be, texts lost, and lines of the owner's lost, after a pass with *reply*."""
     with tempfile.TemporaryDirectory(prefix="familiar-adversary-") as name:
         base = Path(name).resolve()
         folder = base / "familiar"
@@ -97,7 +100,13 @@ def harm_of(reply: str) -> tuple[list[str], list[str]]:
         writer = MemoryWriter(memory_store=memory, history_store=history, llm_client=model, familiar_id="w")
         asyncio.run(writer.run())
         history.close()
-        return _strays(base, memory), [path for path, text in BEFORE.items() if _is_lost(memory, path, text)]
+        lost = [path for path, text in BEFORE.items() if _is_lost(memory, path, text)]
+        lines = [
+            line
+            for path, text in BEFORE.items()
+            for line in Counter(text.splitlines()) - Counter(memory.read_file(path).splitlines())
+        ]
+        return _strays(base, memory), lost, lines
 
 
 def _strays(base: Path, memory: MemoryStore) -> list[str]:
@@ -125,7 +134,7 @@ def _is_lost(memory: MemoryStore, path: str, text: str) -> bool:
 
 def measure(count: int = 200) -> dict[str, int]:
     """Put *count* answers to the writer."""
-    tally = {"answers": 0, "outside": 0, "lost": 0}
+    tally = {"answers": 0, "outside": 0, "lost": 0, "lines": 0}
 
     @settings(
         max_examples=count,
@@ -137,10 +146,11 @@ def measure(count: int = 200) -> dict[str, int]:
     )
     @given(answers)
     def put(reply: str) -> None:
-        strays, lost = harm_of(reply)
+        strays, lost, lines = harm_of(reply)
         tally["answers"] += 1
         tally["outside"] += len(strays)
         tally["lost"] += len(lost)
+        tally["lines"] += len(lines)
 
     put()
     return tally
@@ -157,7 +167,8 @@ def main() -> None:
         print(json.dumps(tally))
     else:
         print(
-            f"{tally['answers']} answers: {tally['outside']} files outside the allow-list, {tally['lost']} texts lost"
+            f"{tally['answers']} answers: {tally['outside']} files outside the allow-list, {tally['lost']} texts and "
+            f"{tally['lines']} lines of the owner's lost"
         )
 
 

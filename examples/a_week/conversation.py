@@ -1,7 +1,7 @@
 """The week: what Alice, Bob and Cleo say to Mira, day by day, and what a good side model makes of each day.
 
 Each day's answer is in the format the memory writer asks for. Files are given whole, kept and extended from
-the day before, as the writer wishes.
+the day before, as the writer wishes; what is no longer true is named with the turn that says so.
 """
 
 from __future__ import annotations
@@ -166,6 +166,7 @@ WEEK = (
                 _ALICE_2,
                 "Pixel knocked over the teapot and looked proud.",
             )
+            + "\nOUTDATED [15]: She lives on coffee."
         },
     ),
     Day(

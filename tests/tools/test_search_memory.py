@@ -52,7 +52,10 @@ async def test_notes_on_those_who_want_none_shown_are_not_found(store: MemorySto
     """G30: whether they take part or not; nor is the character, which is in the prompt."""
     chunks = [
         RetrievedChunk(path, "", "x", 1.0)
-        for path in ("people/discord-1.md", "people/discord-2.md", "people/discord-77.md", "self/name.md", "notes.md")
+        for path in (
+            *("people/discord-1.md", "people/discord-2.md", "people/discord-2.archive.md", "people/discord-77.md"),
+            *("people/discord-77.archive-2.md", "self/name.md", "notes.md"),
+        )
     ]
     levels = FixedPrivacy({BO.canonical_key: PrivacyLevel.PARTIAL, "discord:77": PrivacyLevel.FULL})
     tools = a_toolbox(store, retriever=lambda: Found(*chunks), privacy=levels).for_turn(tools_request())

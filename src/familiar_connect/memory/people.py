@@ -16,6 +16,7 @@ from pathlib import PurePosixPath
 
 from familiar_connect.errors import MemoryStoreError
 from familiar_connect.identity import Author
+from familiar_connect.memory.archives import is_archive
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.writing.markdown_sections import bullets_under
 from familiar_connect.memory.writing.plan import WRITER_SOURCE
@@ -146,7 +147,7 @@ def _on_file(store: MemoryStore) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for entry in sorted(entries, key=lambda entry: (-entry.modified.timestamp(), entry.name)):
         path = PurePosixPath(entry.name)
-        if entry.is_dir or path.suffix != ".md" or path.name.startswith(("_", ".")):
+        if entry.is_dir or path.suffix != ".md" or path.name.startswith(("_", ".")) or is_archive(path.name):
             continue
         try:
             found[path.stem] = harvest_aliases(store.read_file(people_path(path.stem)))

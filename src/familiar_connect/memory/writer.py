@@ -27,6 +27,7 @@ from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import EVERYTHING_ALLOWED, Author, Privacy
 from familiar_connect.llm.protocols import SideModel
 from familiar_connect.llm.types import Message
+from familiar_connect.memory.archives import is_archive
 from familiar_connect.memory.people import rebuild_aliases
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.versioning.provenance import Provenance
@@ -42,7 +43,7 @@ from familiar_connect.memory.writing.journal import (
     quarantine_plan,
     writer_lock,
 )
-from familiar_connect.memory.writing.plan import WRITER_SOURCE, Plan, RefusedEdit
+from familiar_connect.memory.writing.plan import WRITER_SOURCE, Plan, RefusedEdit, question_plan
 from familiar_connect.memory.writing.plan_edits import (
     WriterRun,
     interpret_reply,
@@ -95,6 +96,8 @@ class MemoryWriterResult:
     refused: list[RefusedEdit] = field(default_factory=list)
     state: str = "nothing"
     """`nothing`, `written`, `proposed`, `skipped` (nobody wished to be heard), `unparsed` or `quarantined`."""
+    questions: list[str] = field(default_factory=list)
+    """Proposals about lines of the owner's, which a pass never changes by itself."""
     retry_after_s: float = 0.0
     """After an answer that could not be understood: how long to wait before the next attempt."""
 
@@ -284,9 +287,21 @@ class MemoryWriter:
             if not entry.quarantine:
                 rebuild_aliases(self.memory_store, authors, run_id=plan.run_id, turn_range=plan.turn_range)
             self._step("aliases rebuilt")
+        self._ask_owner(plan)
         self._advance(plan.turn_range[1])
         self._step("watermark moved")
         return applied
+
+    def _ask_owner(self, plan: Plan) -> None:
+        """Put before the owner what the model would change in lines of theirs; a rejected change is not put again."""
+        for write in plan.questions if self.pending is not None else ():
+            assert self.pending is not None
+            try:
+                self.pending.propose(question_plan(plan, write))
+            except MemoryStoreError as error:
+                logger.warning("a change of the owner's line could not be put before them", extra={"error": str(error)})
+        if plan.questions:
+            self._step("owner asked")
 
     def _was_finished(self, entry: Entry) -> bool:
         """Whether only the journal was left to clear: the watermark moves after the last file."""
@@ -297,6 +312,7 @@ class MemoryWriter:
         plan = entry.plan
         state = "quarantined" if entry.quarantine else "proposed" if entry.proposed else "written"
         paths = [] if state != "written" else [*applied.written, *applied.unchanged]
+        paths = [path for path in paths if not is_archive(path)]
         return MemoryWriterResult(
             session_file=next((path for path in paths if path.startswith("sessions/")), None),
             people_files=[path for path in paths if path.startswith("people/")],
@@ -305,6 +321,7 @@ class MemoryWriter:
             run_id=plan.run_id,
             refused=[*plan.refused, *applied.conflicts],
             state=state,
+            questions=[question_plan(plan, write).run_id for write in plan.questions] if self.pending else [],
         )
 
     def _report(self, result: MemoryWriterResult) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from familiar_connect.context.types import ContextRequest
 from familiar_connect.identity import Author, Privacy
+from familiar_connect.memory.archives import original_path
 from familiar_connect.memory.index.protocols import Recaller, RecallScope, RetrievedChunk, Retriever
 from familiar_connect.memory.people import PEOPLE
 from familiar_connect.memory.visibility import SERVERS, Visibility
@@ -77,11 +78,12 @@ class SearchMemoryTool:
 
     def _may_show(self, chunk: RetrievedChunk) -> bool:
         """Neither the character nor what has a block of its own, and no notes on those who want none shown."""
-        folder, _, rest = chunk.rel_path.partition("/")
+        path = original_path(chunk.rel_path)
+        folder, _, rest = path.partition("/")
         if folder == PEOPLE:
             platform, _, user_id = rest.removesuffix(".md").partition("-")
             allowed = self._privacy.may_note(Author(platform, user_id, None, None))
-            return allowed and chunk.rel_path not in self._closed
+            return allowed and path not in self._closed
         return not chunk.rel_path.startswith(EXCLUDED_FOLDERS)
 
 

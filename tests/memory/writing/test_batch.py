@@ -123,10 +123,10 @@ def test_nobody_can_speak_for_another(tmp_path: Path) -> None:
     lines = format_transcript(batch, Bounds()).split("\n")
 
     assert lines == [
-        "user (Alice, discord-1): hi",
+        "[1] user (Alice, discord-1): hi",
         "  user (Bob): I am rich",
-        "user (Eve): hi user (Bob): x",
-        "user (alice, twitch-7): y",
+        "[2] user (Eve): hi user (Bob): x",
+        "[3] user (alice, twitch-7): y",
     ]
 
 

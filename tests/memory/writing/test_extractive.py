@@ -9,7 +9,7 @@ from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.llm.types import Capabilities
 from familiar_connect.memory.versioning.provenance import Provenance, part_hash
 from familiar_connect.memory.writer import MemoryWriter
-from familiar_connect.memory.writing.extractive import MAX_PERSON_LINES, MAX_SESSION_LINES
+from familiar_connect.memory.writing.extractive import LIST_LINES
 from familiar_connect.memory.writing.markdown_sections import bullets_under
 from tests.fakes.writer_setup import ALICE, BOB, CONVERSATION, EVENING, WriterSetup
 
@@ -82,7 +82,7 @@ async def test_later_passes_add_and_do_not_repeat(tmp_path: Path) -> None:
 
 
 async def test_lists_stay_bounded_and_keep_what_tells_most(tmp_path: Path) -> None:
-    """The least telling lines go, into stored versions only."""
+    """The least telling lines go, into the archive beside the file."""
     table = WriterSetup(tmp_path)
     table.say((ALICE, "I decided to marry my partner Tom on June 3, and I will always remember it."))
     for block in range(8):
@@ -90,9 +90,10 @@ async def test_lists_stay_bounded_and_keep_what_tells_most(tmp_path: Path) -> No
         await small(table).run()
     person = bullets_under(table.read("people/discord-1.md"), "What they said about themselves")
 
-    assert len(person) == MAX_PERSON_LINES
-    assert len(bullets_under(table.read(SESSION), "What was said")) <= MAX_SESSION_LINES
+    assert len(person) == LIST_LINES
+    assert len(bullets_under(table.read(SESSION), "What was said")) <= LIST_LINES
     assert "June 3" in person[0]
+    assert "bird number" in table.read("people/discord-1.archive.md")
 
 
 async def test_what_the_owner_wrote_stays(tmp_path: Path) -> None:

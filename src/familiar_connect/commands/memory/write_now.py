@@ -69,6 +69,7 @@ def _facts(result: Any) -> dict[str, Any]:
         "session": result.session_file,
         "people": result.people_files,
         "topics": result.topic_files,
+        "questions": result.questions,
         "refused": [{"name": edit.name, "reason": edit.reason} for edit in result.refused],
     }
 
@@ -88,5 +89,6 @@ def _summary(results: list[Any]) -> str:
             lines.append(f"{said}: put aside as {result.run_id} after too many attempts; familiar memory review --list")
         else:
             lines.append(f"{said}: {', '.join(file for file in files if file) or 'nothing worth keeping'}")
+        lines += [f"  would change a line of yours: familiar memory review --show {each}" for each in result.questions]
         lines += [f"  refused {edit.name}: {edit.reason}" for edit in result.refused]
     return "\n".join(lines)

@@ -17,6 +17,7 @@ from typing import Any
 from familiar_connect.errors import FamiliarError, MemoryStoreError
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import HistoryTurn
+from familiar_connect.memory.archives import archives_of
 from familiar_connect.memory.maintenance.mentions import mentions_of
 from familiar_connect.memory.maintenance.person_lookup import Person
 from familiar_connect.memory.store import MemoryStore
@@ -88,8 +89,9 @@ def _put_turns(archive: zipfile.ZipFile, person: Person, familiar_id: str, histo
 
 
 def _put_file(archive: zipfile.ZipFile, person: Person, store: MemoryStore) -> int:
-    if store.exists(person.file):
-        archive.writestr(person.file, store.read_bytes(person.file))
+    for path in (person.file, *archives_of(store, person.file)):
+        if store.exists(path):
+            archive.writestr(path, store.read_bytes(path))
     if store.audit is None:
         return 0
     versions = Versions(store.audit)
@@ -118,7 +120,13 @@ def _put_file(archive: zipfile.ZipFile, person: Person, store: MemoryStore) -> i
 def _put_mentions(
     archive: zipfile.ZipFile, person: Person, store: MemoryStore, provenance: Provenance | None, turns: set[int]
 ) -> int:
-    found = mentions_of(person.author, store=store, provenance=provenance, turns=turns, but={person.file})
+    found = mentions_of(
+        person.author,
+        store=store,
+        provenance=provenance,
+        turns=turns,
+        but={person.file, *archives_of(store, person.file)},
+    )
     count = 0
     with archive.open("mentions.jsonl", "w") as file:
         for mention in found:

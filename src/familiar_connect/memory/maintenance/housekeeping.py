@@ -16,6 +16,7 @@ from datetime import datetime, timedelta
 from itertools import combinations
 from typing import Literal
 
+from familiar_connect.memory.archives import is_archive
 from familiar_connect.memory.maintenance.links import BrokenLink, LinkGraph, link_graph
 from familiar_connect.memory.people import harvest_aliases, read_aliases
 from familiar_connect.memory.store import MemoryStore
@@ -131,7 +132,7 @@ def _duplicates(graph: LinkGraph) -> Iterator[MemoryFinding]:
     """Pairs of people, or of topics, that seem to be one and do not know each other."""
     kinds: tuple[tuple[str, FindingKind], ...] = (("people/", "duplicate people"), ("topics/", "duplicate topics"))
     for folder, kind in kinds:
-        texts = {path: text for path, text in graph.texts.items() if path.startswith(folder)}
+        texts = {path: text for path, text in graph.texts.items() if path.startswith(folder) and not is_archive(path)}
         reasons = {**_alike(texts), **_same_name(texts, with_aliases=folder == "people/")}
         for (one, other), reason in sorted(reasons.items()):
             if not graph.are_linked(one, other):

@@ -11,6 +11,7 @@ from familiar_connect.chat.roster import Roster, RosterEntry
 from familiar_connect.errors import FamiliarError, MemoryStoreError
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import Author
+from familiar_connect.memory.archives import is_archive
 from familiar_connect.memory.people import harvest_aliases, people_path, read_aliases
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.support.markdown import document_title
@@ -105,7 +106,7 @@ def _names_by_slug(store: MemoryStore) -> dict[str, set[str]]:
 def _people_files(store: MemoryStore) -> list[str]:
     limits = replace(store.limits, max_results_per_op=MAX_PEOPLE_FILES)
     files = MemoryStore(store.root, limits=limits).glob("people/*.md")
-    return [path for path in files if not path.startswith("people/_")]
+    return [path for path in files if not path.startswith("people/_") and not is_archive(path)]
 
 
 def _author_of(slug: str) -> Author:

@@ -19,13 +19,14 @@ from typing import Any, Literal
 
 from familiar_connect.errors import MemoryStoreError
 from familiar_connect.identity import Author
+from familiar_connect.memory.archives import original_path
 from familiar_connect.memory.maintenance.review_decisions import Decisions
 from familiar_connect.memory.paths import quote_for_error
 from familiar_connect.memory.people import PEOPLE, rebuild_aliases
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.types import MemoryStoreLimits
 from familiar_connect.memory.versioning.provenance import Provenance, parts_of
-from familiar_connect.memory.writing.apply import ApplyResult, apply_plan, text_hash
+from familiar_connect.memory.writing.apply import ApplyResult, apply_plan, text_after, text_hash
 from familiar_connect.memory.writing.journal import PENDING, QUARANTINE_NAME, writer_lock
 from familiar_connect.memory.writing.plan import PartSource, Plan, PlannedWrite, RefusedEdit
 from familiar_connect.support.clock import Clock, SystemClock
@@ -107,7 +108,8 @@ class Review:
 
     def diff(self, run_id: str, rel_path: str) -> str:
         """What approving would change in a file as it stands now, as a unified diff."""
-        return self._diff(_write_of(self._plan(run_id), rel_path))
+        plan = self._plan(run_id)
+        return self._diff(plan, _write_of(plan, rel_path))
 
     def approve(
         self, run_id: str, files: Collection[str] | None = None, *, roster: Sequence[Author] = ()
@@ -118,11 +120,12 @@ class Review:
         waiting and is told among the conflicts. *roster*, those who took part, keep their names as aliases.
         """
         plan = self._plan(run_id)
-        chosen = [write for write in plan.writes if files is None or write.rel_path in files]
         for rel_path in files or ():
             _write_of(plan, rel_path)
+        chosen = _chosen(plan, files)
         with writer_lock(self._audit_folder):
-            applied = apply_plan(self._store, replace(plan, writes=tuple(chosen)), provenance=self._provenance)
+            chosen_plan = replace(plan, writes=tuple(chosen))
+            applied = apply_plan(self._store, chosen_plan, provenance=self._provenance, approved=True)
             stuck = [*applied.conflicts, *self._not_added(chosen, applied)]
             if any(path.startswith(f"{PEOPLE}/") for path in applied.written):
                 rebuild_aliases(self._store, roster, run_id=plan.run_id, turn_range=plan.turn_range)
@@ -139,7 +142,7 @@ class Review:
             self.decisions.note(run_id, "dismissed", (), reason)
             self._remove(run_id)
             return
-        gone = [write.rel_path for write in pending.plan.writes if files is None or write.rel_path in files]
+        gone = [write.rel_path for write in _chosen(pending.plan, files)]
         self._decide(pending.plan, gone, "rejected", reason)
 
     def edit(self, run_id: str, rel_path: str, new_text: str) -> None:
@@ -148,7 +151,7 @@ class Review:
         old = _write_of(plan, rel_path)
         sources = {source.part: source for source in old.parts}
         parts = [sources.get(part.hash, PartSource(part=part.hash, turns=())) for part in parts_of(new_text)]
-        new = replace(old, content=new_text, parts=tuple(parts))
+        new = replace(old, content=new_text, parts=tuple(parts), edited=True)
         self._put(replace(plan, writes=tuple(new if write is old else write for write in plan.writes)))
 
     def remove(self, run_ids: Iterable[str]) -> None:
@@ -212,14 +215,15 @@ class Review:
     def _put(self, plan: Plan) -> None:
         """The folder of *plan*; the plan itself last, so that a folder cut short is never taken for whole."""
         for write in plan.writes:
-            self._proposal_store.write_file(_path(plan.run_id, diff_name(write.rel_path)), self._diff(write))
+            self._proposal_store.write_file(_path(plan.run_id, diff_name(write.rel_path)), self._diff(plan, write))
         self._proposal_store.write_file(_path(plan.run_id, PAGE_NAME), _page(plan))
         self._proposal_store.write_file(_path(plan.run_id, PLAN_NAME), json.dumps(to_plain(plan), ensure_ascii=False))
 
-    def _diff(self, write: PlannedWrite) -> str:
-        present = self._store.read_if_present(write.rel_path) or ""
+    def _diff(self, plan: Plan, write: PlannedWrite) -> str:
+        present = self._store.read_if_present(write.rel_path)
+        text = text_after(present, plan, write, approved=True) if write.removed else write.content
         lines = difflib.unified_diff(
-            present.splitlines(), write.content.splitlines(), "now", f"proposed: {write.rel_path}", lineterm=""
+            (present or "").splitlines(), text.splitlines(), "now", f"proposed: {write.rel_path}", lineterm=""
         )
         return "\n".join(lines) + "\n"
 
@@ -234,6 +238,7 @@ class Review:
             for write in chosen
             if write.rel_path in applied.unchanged
             and not write.parts
+            and not write.removed
             and text_hash(self._store.read_if_present(write.rel_path)) != text_hash(write.content)
         )
 
@@ -286,6 +291,12 @@ def _safe(run_id: str) -> str:
             f"{quote_for_error(run_id)} is no id of a proposal; `familiar memory review --list` shows all"
         )
     return run_id
+
+
+def _chosen(plan: Plan, files: Collection[str] | None) -> list[PlannedWrite]:
+    """The writes of *files*; a file and the archive that takes its older lines are decided together."""
+    wanted = None if files is None else {original_path(path) for path in files}
+    return [write for write in plan.writes if wanted is None or original_path(write.rel_path) in wanted]
 
 
 def _write_of(plan: Plan, rel_path: str) -> PlannedWrite:

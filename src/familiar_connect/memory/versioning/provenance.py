@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from familiar_connect.memory.archives import original_path
 from familiar_connect.memory.writing.markdown_sections import bullet_of
 from familiar_connect.memory.writing.plan import PartSource
 from familiar_connect.support.files import atomic_write, write_all
@@ -125,7 +126,7 @@ class Provenance:
         return {part: tuple(sorted(turns)) for part, turns in found.items()}
 
     def erase(self, *, turn_ids: Iterable[int] = (), rel_path: str | None = None) -> int:
-        """Drop these turns from every record, and every record of *rel_path*; how many lines changed."""
+        """Drop these turns from every record, and every record of *rel_path* or its archives; how many changed."""
         gone = set(turn_ids)
         kept: list[dict[str, Any]] = []
         changed = 0
@@ -133,9 +134,10 @@ class Provenance:
             for line in self._lines():
                 parts = [[part, [turn for turn in turns if turn not in gone]] for part, turns in _parts(line)]
                 parts = [entry for entry in parts if entry[1]]
-                if line.get("file") == rel_path or parts != line.get("parts"):
+                is_gone = original_path(str(line.get("file"))) == rel_path
+                if is_gone or parts != line.get("parts"):
                     changed += 1
-                if line.get("file") != rel_path and parts:
+                if not is_gone and parts:
                     kept.append({**line, "parts": parts})
             if changed:
                 atomic_write(self.path, "".join(f"{json.dumps(line, separators=(',', ':'))}\n" for line in kept))

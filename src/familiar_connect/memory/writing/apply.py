@@ -2,12 +2,13 @@
 
 A file that already says what was planned is left alone; one that still says what the plan was decided
 on is replaced. One that changed in between, by the owner's hand or by approval of another plan, is never
-overwritten: the parts that are new go to its end under a dated heading. What fits nowhere (too large,
-not writable as text) comes back as a conflict, with its words.
+overwritten: the parts that are new go to its end under a dated heading, and lines go only if the owner
+approved the plan. What fits nowhere (too large, not writable as text) comes back as a conflict, with its words.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -16,11 +17,14 @@ from familiar_connect.errors import (
     MemoryStorePathError,
     MemoryStoreSizeLimitError,
 )
+from familiar_connect.memory.archives import is_archive, original_path
 from familiar_connect.memory.audit import hash_of
 from familiar_connect.memory.store import MemoryStore
-from familiar_connect.memory.versioning.provenance import MarkdownPart, Provenance, parts_of
+from familiar_connect.memory.types import OWNER_IN_REVIEW, RemovedLine
+from familiar_connect.memory.versioning.provenance import MarkdownPart, Provenance, part_hash, parts_of
 from familiar_connect.memory.writing.markdown_sections import with_bullets
-from familiar_connect.memory.writing.plan import Plan, PlannedWrite, RefusedEdit
+from familiar_connect.memory.writing.plan import LineRemoval, Plan, PlannedWrite, RefusedEdit
+from familiar_connect.memory.writing.rewrite import without_removals
 from familiar_connect.support.markdown import document_title
 
 _NEVER_FITS = (MemoryStoreSizeLimitError, MemoryStorePathError, MemoryStoreEncodingError)
@@ -45,8 +49,9 @@ def apply_plan(
     *,
     provenance: Provenance | None = None,
     step: Callable[[str], None] = no_step,
+    approved: bool = False,
 ) -> ApplyResult:
-    """Carry *plan* out, file by file; *step* is told before and after each.
+    """Carry *plan* out, file by file; *step* is told before and after each. The owner may have *approved* it.
 
     What the disk refuses (full, no right) is raised as it is: carry the plan out again once that is mended.
     """
@@ -56,7 +61,8 @@ def apply_plan(
     for number, write in enumerate(plan.writes, start=1):
         step(f"file {number}: before")
         try:
-            changed = _write(store, plan, write)
+            _check_archive(write, conflicts)
+            changed = _write(store, plan, write, approved)
         except _NEVER_FITS as error:
             conflicts.append(RefusedEdit(name=write.rel_path, reason=str(error), text=write.content))
             continue
@@ -68,26 +74,54 @@ def apply_plan(
     return ApplyResult(written=tuple(written), unchanged=tuple(unchanged), conflicts=tuple(conflicts))
 
 
+def _check_archive(write: PlannedWrite, conflicts: list[RefusedEdit]) -> None:
+    """Lines that go to an archive leave their file only once they stand there."""
+    stuck = [edit for edit in conflicts if is_archive(edit.name) and original_path(edit.name) == write.rel_path]
+    if stuck:
+        raise MemoryStoreSizeLimitError(f"its older lines could not be moved: {stuck[0].reason}")
+
+
 def text_hash(text: str | None) -> str | None:
     """What `PlannedWrite.before` holds for *text*."""
     return None if text is None else hash_of(text.encode("utf-8"))
 
 
-def _write(store: MemoryStore, plan: Plan, write: PlannedWrite) -> bool:
+def text_after(current: str | None, plan: Plan, write: PlannedWrite, *, approved: bool) -> str:
+    """What carrying out one write of *plan* makes of the file that says *current*."""
+    if text_hash(current) in (write.before, text_hash(write.content)):
+        return write.content
+    base = without_removals(current or "", write.removed) if approved and current else current
+    new = {source.part for source in write.parts}
+    parts = [part for part in parts_of(write.content) if part.hash in new]
+    return with_added_parts(base, parts, f"Added {plan.created_at[:10]}", title=document_title(write.content))
+
+
+def _write(store: MemoryStore, plan: Plan, write: PlannedWrite, approved: bool) -> bool:
     """Bring one file to what was planned; whether that took a change."""
     current = store.read_if_present(write.rel_path)
-    standing = text_hash(current)
-    if standing == text_hash(write.content):
+    content = text_after(current, plan, write, approved=approved)
+    if content == (current or "") and (current is not None or content != write.content):
         return False
-    content = write.content
-    if standing != write.before:
-        new = {source.part for source in write.parts}
-        parts = [part for part in parts_of(write.content) if part.hash in new]
-        content = with_added_parts(current, parts, f"Added {plan.created_at[:10]}", title=document_title(write.content))
-        if content == (current or ""):
-            return False
-    store.write_file(write.rel_path, content, source=plan.source, run_id=plan.run_id, turn_range=plan.turn_range)
+    store.write_file(
+        write.rel_path,
+        content,
+        source=OWNER_IN_REVIEW if write.edited else plan.source,
+        run_id=plan.run_id,
+        turn_range=plan.turn_range,
+        removed=_removed_lines(write.removed, current or "", content),
+    )
     return True
+
+
+def _removed_lines(removals: tuple[LineRemoval, ...], before: str, after: str) -> tuple[RemovedLine, ...]:
+    """What the log is told of the lines that go."""
+    lost = Counter(before.splitlines()) - Counter(after.splitlines())
+    return tuple(
+        RemovedLine(line=part_hash(line), reason=removal.reason, turn=removal.turn)
+        for removal in removals
+        for line in removal.text.splitlines()
+        if line.strip() and lost[line]
+    )
 
 
 def with_added_parts(current: str | None, parts: list[MarkdownPart], heading: str, *, title: str | None = None) -> str:

@@ -75,8 +75,13 @@ class SourceFinder:
         behind = {turn_id for piece in pieces for turn_id, _ in self.sources(piece)[:MAX_SOURCES_PER_SENTENCE]}
         return tuple(sorted(behind))
 
-    def with_attributions(self, text: str, known: Collection[str], person: BatchParticipant) -> str:
-        """*text* of *person*'s file with "(according to …)" behind new sentences that only others stand for."""
+    def with_attributions(
+        self, text: str, known: Collection[str], person: BatchParticipant, *, standing: str = ""
+    ) -> str:
+        """*text* of *person*'s file with "(according to …)" behind new sentences that only others stand for.
+
+        Parts that are *known*, and sentences of the text *standing* there, are left as they are.
+        """
         own = {word for name in person.names for word in telling_words(name)}
         for part in reversed(parts_of(text)):
             if part.hash in known or part.heading == ALIASES_HEADING or "](" in part.text:
@@ -85,7 +90,7 @@ class SourceFinder:
             for sentence in reversed(sentences(part.text)):
                 witness = self._only_source(sentence, person, own)
                 at = marked.rfind(sentence)
-                if witness is not None and at >= 0:
+                if witness is not None and at >= 0 and sentence not in standing:
                     marked = marked[:at] + _marked(sentence, witness) + marked[at + len(sentence) :]
             text = text[: part.start] + marked + text[part.end :]
         return text

@@ -154,9 +154,10 @@ def authors_of(turns: Sequence[HistoryTurn]) -> tuple[Author, ...]:
 
 
 def format_transcript(batch: Batch, bounds: Bounds) -> str:
-    """What was said, one turn a line; further lines of a turn are set in, so that nobody can speak for another."""
+    """What was said, one turn a line behind its number; further lines are set in, so nobody can speak for another."""
     return "\n".join(
-        f"{speaker_label(batch, turn)}: {_inset(shorten_middle(turn.content, bounds.turn))}" for turn in batch.turns
+        f"[{turn.id}] {speaker_label(batch, turn)}: {_inset(shorten_middle(turn.content, bounds.turn))}"
+        for turn in batch.turns
     )
 
 

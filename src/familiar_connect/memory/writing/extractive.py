@@ -2,7 +2,7 @@
 
 Nothing is invented. A session file says where and who, and quotes the most telling sentences; a people
 file quotes what the person said about themselves, with the date. Later passes add to the same lists;
-when a list is full the least telling line goes, the older first. Earlier versions stay in the audit.
+of a full list the least telling lines make room, the older first: `archiving` moves them.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from familiar_connect.history.types import HistoryTurn
 from familiar_connect.memory.versioning.provenance import part_hash
 from familiar_connect.memory.writing.attribution import telling_words
 from familiar_connect.memory.writing.batch import Batch, BatchParticipant
-from familiar_connect.memory.writing.markdown_sections import bullets_under, keep_bullets, with_bullets
+from familiar_connect.memory.writing.markdown_sections import bullets_under, with_bullets
 from familiar_connect.support.text import one_line, sentences, truncate_chars
 
 SAID_HEADING = "What was said"
 ABOUT_HEADING = "What they said about themselves"
-MAX_SESSION_LINES = 40
+LIST_LINES = 40
+"""Quotes that a list in a file may have."""
 MAX_LINES_PER_PASS = 14
-MAX_PERSON_LINES = 40
 MAX_LINE_CHARS = 240
 MAX_SENTENCES_PER_TURN = 20
 
@@ -81,7 +81,7 @@ def _session(batch: Batch, quotes: Sequence[_Quote], before: str | None) -> Extr
         text = with_bullets(text, "Context", batch.contexts)
     if batch.roster:
         text = with_bullets(text, "Who was there", [person.label for person in batch.roster])
-    text = _with_quotes(text, SAID_HEADING, lines, MAX_SESSION_LINES)
+    text = _with_quotes(text, SAID_HEADING, lines)
     return ExtractedFile(rel_path=batch.slot.rel_path, text=text, sources=_sources(lines))
 
 
@@ -90,21 +90,22 @@ def _person(batch: Batch, person: BatchParticipant, quotes: Sequence[_Quote], be
     lines = {f"{day}, {person.label} said: {quote.sentence}": (quote.turn.id,) for quote in quotes}
     text = before if before and before.strip() else f"# {person.label}\n"
     if lines:
-        text = _with_quotes(text, ABOUT_HEADING, lines, MAX_PERSON_LINES)
+        text = _with_quotes(text, ABOUT_HEADING, lines)
     return ExtractedFile(rel_path=person.rel_path, text=text, sources=_sources(lines))
 
 
-def _with_quotes(text: str, heading: str, lines: Iterable[str], most: int) -> str:
-    """*text* with *lines* added to its list; over *most*, the least telling go, of equals the oldest."""
+def _with_quotes(text: str, heading: str, lines: Iterable[str]) -> str:
+    """*text* with those of *lines* in its list that tell enough for a place there, of equals the newest."""
     present = bullets_under(text, heading)
     said = {_words(line) for line in present}
-    new = [line for line in lines if _words(line) not in said]
-    if not new:
-        return text
-    text = with_bullets(text, heading, new)
-    every = bullets_under(text, heading)
-    ranked = sorted(range(len(every)), key=lambda at: (-weight_of(_words(every[at])), -at))[:most]
-    return text if len(every) <= most else keep_bullets(text, heading, {every[at] for at in ranked})
+    every = [*present, *(line for line in lines if _words(line) not in said)]
+    ranked = sorted(range(len(every)), key=lambda at: (-weigh_quote(every[at]), -at))[:LIST_LINES]
+    return with_bullets(text, heading, [every[at] for at in sorted(ranked) if at >= len(present)])
+
+
+def weigh_quote(line: str) -> int:
+    """How much a line of a list of quotes tells."""
+    return weight_of(_words(line))
 
 
 def _words(line: str) -> str:

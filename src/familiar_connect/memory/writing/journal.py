@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from familiar_connect.errors import MemoryStoreError
+from familiar_connect.memory.archives import original_path
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.writing.batch import Batch
 from familiar_connect.memory.writing.plan import Plan, PlannedWrite, RefusedEdit
@@ -165,14 +166,14 @@ class RunLog:
         return list(self._lines())
 
     def erase(self, turn_ids: set[int], rel_path: str | None = None) -> None:
-        """Drop the refused words of every pass that read one of these turns, and every mention of a file."""
+        """Drop refused words of passes that read one of these turns, and every mention of a file or its archives."""
         if self._path is None or not (turn_ids or rel_path):
             return
         kept = []
         for line in self._lines():
             first, last = (line.get("turns") or [0, -1])[:2]
             touched = any(first <= turn <= last for turn in turn_ids)
-            written = [name for name in line.get("written") or () if name != rel_path]
+            written = [name for name in line.get("written") or () if original_path(name) != rel_path]
             kept.append({**line, "written": written, "refused": [] if touched else line.get("refused") or []})
         if kept:
             atomic_write(self._path, "".join(f"{json.dumps(line, separators=(',', ':'))}\n" for line in kept))

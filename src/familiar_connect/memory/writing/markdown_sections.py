@@ -42,7 +42,9 @@ def with_bullets(text: str, heading: str, bullets: Iterable[str]) -> str:
             added.setdefault(words.casefold(), f"- {words}")
     if not added:
         return text
-    lines = text.rstrip().splitlines()
+    lines = text.splitlines()
+    while lines and not lines[-1].strip():
+        lines.pop()
     place = find_section(lines, heading)
     if place is None:
         gap = [""] if lines else []

@@ -6,7 +6,8 @@ proposal until the owner approves it. Carrying it out twice changes nothing the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import zlib
+from dataclasses import dataclass, replace
 
 WRITER_SOURCE = "memory_writer"
 
@@ -21,6 +22,16 @@ class PartSource:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LineRemoval:
+    """Lines that a file loses, and why."""
+
+    text: str
+    reason: str
+    """`outdated`: a turn says so; `extended`: a new line begins with it; `archived`: moved to the archive file."""
+    turn: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class PlannedWrite:
     """The text one file shall have."""
 
@@ -29,6 +40,10 @@ class PlannedWrite:
     before: str | None
     """Hash of the text this was decided on; None: there was no file."""
     parts: tuple[PartSource, ...] = ()
+    removed: tuple[LineRemoval, ...] = ()
+    """Every line of the text it was decided on that `content` lacks."""
+    edited: bool = False
+    """Whether the owner changed it in review: its lines are then theirs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,3 +66,11 @@ class Plan:
     writes: tuple[PlannedWrite, ...] = ()
     refused: tuple[RefusedEdit, ...] = ()
     source: str = WRITER_SOURCE
+    questions: tuple[PlannedWrite, ...] = ()
+    """Changes of lines that are the owner's: put before them, each by itself, never carried out by a pass."""
+
+
+def question_plan(plan: Plan, write: PlannedWrite) -> Plan:
+    """One of *plan*'s questions as a proposal; its id tells what it says, so that one that was rejected is known."""
+    says = "\0".join((write.rel_path, *(removal.text for removal in write.removed)))
+    return replace(plan, run_id=f"outdated-{zlib.crc32(says.encode()):08x}", writes=(write,), refused=(), questions=())

@@ -1,8 +1,9 @@
 """From an answer, or from the transcript itself, to a plan: the model proposes, code decides.
 
-A file is replaced only when the model saw all of it and nobody changed it since; any other edit is
-added to what stands there. Strong shrinkage is refused. Words of others about a person are marked as
-theirs, names seen are listed, files of one pass link to each other.
+A file is rewritten only when the model saw all of it and nobody changed it since; any other edit is
+added to what stands there. No line goes without a reason that is logged, and none of the owner's goes at
+all: where the model says one is out of date, they are asked. Strong shrinkage is refused. Words of others
+about a person are marked as theirs, names seen are listed, files of one pass link to each other.
 """
 
 from __future__ import annotations
@@ -10,40 +11,52 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cache
 from pathlib import PurePosixPath
 
 from familiar_connect.errors import MemoryStoreError
 from familiar_connect.memory.people import ALIASES_HEADING
 from familiar_connect.memory.store import MemoryStore
-from familiar_connect.memory.versioning.provenance import parts_of
+from familiar_connect.memory.versioning.ownership import our_lines
+from familiar_connect.memory.versioning.provenance import MarkdownPart, Provenance, parts_of
 from familiar_connect.memory.writing.apply import text_hash, with_added_parts
+from familiar_connect.memory.writing.archiving import LINKS_HEADING, MANAGED, SESSIONS_HEADING, fit_file
 from familiar_connect.memory.writing.attribution import SourceFinder
 from familiar_connect.memory.writing.batch import Batch, BatchParticipant
 from familiar_connect.memory.writing.extractive import extract_files
 from familiar_connect.memory.writing.markdown_sections import (
     bullets_under,
     has_section,
-    keep_bullets,
     with_bullets,
     without_sections,
 )
 from familiar_connect.memory.writing.path_policy import EditRefused, check_text, path_for_proposal
-from familiar_connect.memory.writing.plan import PartSource, Plan, PlannedWrite, RefusedEdit
+from familiar_connect.memory.writing.plan import LineRemoval, PartSource, Plan, PlannedWrite, RefusedEdit
 from familiar_connect.memory.writing.prompt import INSTRUCTIONS, PromptMaterial
-from familiar_connect.memory.writing.reply_parser import MAX_REPLY_CHARS, ProposedFile, WriterAnswer, parse_reply
+from familiar_connect.memory.writing.reply_parser import (
+    MAX_REPLY_CHARS,
+    ProposedFile,
+    WriterAnswer,
+    parse_reply,
+    split_outdated,
+)
+from familiar_connect.memory.writing.rewrite import (
+    OurLines,
+    RewriteResult,
+    find_unexplained_losses,
+    merge_rewrite,
+    without_removals,
+)
 from familiar_connect.support.markdown import document_title
 
 MAX_FILES = 12
 MAX_PASS_BYTES = 262_144
 SHRINK_FROM_CHARS = 400
 SHRINK_TO = 0.5
-MAX_SESSION_LINKS = 30
 MAX_REFUSED = 50
 MAX_REFUSED_CHARS = 4_000
-SESSIONS_HEADING = "Sessions"
-LINKS_HEADING = "Links"
-MANAGED = (ALIASES_HEADING, SESSIONS_HEADING, LINKS_HEADING)
-"""Sections that code keeps: what stood there stays, whatever a model leaves out."""
+MAX_QUESTIONS = 10
+"""Changes of the owner's lines that one pass may put before them."""
 
 _MIN_TELLTALE_CHARS = 40
 
@@ -63,6 +76,8 @@ class _Draft:
     text: str
     before: str | None
     sources: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    removed: tuple[LineRemoval, ...] = ()
+    contested: tuple[LineRemoval, ...] = ()
 
 
 def interpret_reply(reply: str | None, name: str) -> WriterAnswer | str:
@@ -147,18 +162,39 @@ def _draft(
         before = store.read_if_present(rel_path)
     except MemoryStoreError as error:
         raise EditRefused(f"the file that stands there cannot be read: {error}") from None
-    text = _titled(proposed.text, rel_path, batch)
+    body, outdated = split_outdated(proposed.text)
+    text = _titled(body, rel_path, batch)
     if before is None or not before.strip():
+        if not body.strip():
+            raise EditRefused("it says only what is out of date in a file that is not there")
         return _Draft(rel_path=rel_path, text=text, before=before)
     shown = material.shown.get(rel_path)
-    if proposed.adds or shown is None or not shown.whole or shown.hash != text_hash(before):
-        parts = [part for part in parts_of(text) if part.heading not in MANAGED]
-        added = with_added_parts(before, parts, f"Added {run.now.date().isoformat()}")
-        return _Draft(rel_path=rel_path, text=added, before=before)
-    had, has = (len(without_sections(side, MANAGED).strip()) for side in (before, text))
-    if had >= SHRINK_FROM_CHARS and has < had * SHRINK_TO:
-        raise EditRefused(f"it would shrink the file from {had} to {has} characters")
-    return _Draft(rel_path=rel_path, text=text, before=before)
+    is_current = shown is not None and shown.hash == text_hash(before)
+    whole = shown is not None and shown.whole and is_current and not proposed.adds and bool(body.strip())
+    if whole:
+        had, has = (len(without_sections(side, MANAGED).strip()) for side in (before, text))
+        if had >= SHRINK_FROM_CHARS and has < had * SHRINK_TO:
+            raise EditRefused(f"it would shrink the file from {had} to {has} characters")
+    merged = merge_rewrite(
+        before,
+        text if whole else "",
+        outdated=outdated if is_current else (),
+        turns={turn.id for turn in batch.turns},
+        ours=_ours(store, rel_path, before),
+    )
+    return _merged_draft(rel_path, before, merged, "" if whole or not body.strip() else text, run)
+
+
+def _merged_draft(rel_path: str, before: str, merged: RewriteResult, added: str, run: WriterRun) -> _Draft:
+    """What a merge gave, with the parts of *added* that are new under a heading of their own."""
+    parts = [part for part in parts_of(added) if part.heading not in MANAGED]
+    text = with_added_parts(merged.text, parts, f"Added {run.now.date().isoformat()}")
+    return _Draft(rel_path=rel_path, text=text, before=before, removed=merged.removed, contested=merged.contested)
+
+
+def _ours(store: MemoryStore, rel_path: str, before: str | None) -> OurLines:
+    """Asks once, and only if somebody wants to know: every version of the file has to be read for it."""
+    return cache(lambda: our_lines(store.audit, rel_path, before or ""))
 
 
 def _titled(text: str, rel_path: str, batch: Batch) -> str:
@@ -178,7 +214,8 @@ def _with_claims(draft: _Draft, batch: Batch, support: SourceFinder) -> _Draft:
     if person is None:
         return draft
     known = {part.hash for part in parts_of(draft.before or "")}
-    return replace(draft, text=support.with_attributions(draft.text, known, person))
+    text = support.with_attributions(draft.text, known, person, standing=draft.before or "")
+    return replace(draft, text=text)
 
 
 def _note_new_names(store: MemoryStore, person: BatchParticipant, drafts: dict[str, _Draft]) -> None:
@@ -210,15 +247,17 @@ def _plan(
     support: SourceFinder,
     run: WriterRun,
 ) -> Plan:
-    writes = []
+    writes: list[PlannedWrite] = []
+    questions: list[PlannedWrite] = []
     for draft in drafts.values():
         text = _finished(store, batch, draft, drafts)
-        size = len(text.encode("utf-8"))
-        if size > store.limits.max_file_bytes:
-            reason = f"the file would be {size} bytes, more than the {store.limits.max_file_bytes} allowed"
-            refused.append(RefusedEdit(name=draft.rel_path, reason=reason, text=text[:MAX_REFUSED_CHARS]))
-        elif text != draft.before:
-            writes.append(_planned(draft, text, support))
+        try:
+            planned = _fitted_writes(store, draft, text, support, run)
+        except EditRefused as reason:
+            refused.append(RefusedEdit(name=draft.rel_path, reason=str(reason), text=text[:MAX_REFUSED_CHARS]))
+            continue
+        writes += planned
+        questions += _questions(draft, planned[-1].content if planned else draft.before or "")
     return Plan(
         run_id=run.run_id,
         familiar_id=run.familiar_id,
@@ -226,7 +265,64 @@ def _plan(
         created_at=run.now.isoformat(),
         writes=tuple(writes),
         refused=tuple(refused[:MAX_REFUSED]),
+        questions=tuple(questions[:MAX_QUESTIONS]),
     )
+
+
+def _fitted_writes(
+    store: MemoryStore, draft: _Draft, text: str, support: SourceFinder, run: WriterRun
+) -> list[PlannedWrite]:
+    """The file, and before it the archive that takes what there is no room for; none when nothing changes."""
+    ours = _ours(store, draft.rel_path, draft.before)
+    try:
+        fitted = fit_file(store, draft.rel_path, draft.before, text, day=run.now.date().isoformat(), ours=ours)
+    except MemoryStoreError as error:
+        raise EditRefused(str(error)) from None
+    size = len(fitted.text.encode("utf-8"))
+    if size > store.limits.max_file_bytes:
+        raise EditRefused(f"the file would be {size} bytes, more than the {store.limits.max_file_bytes} allowed")
+    removed = (*draft.removed, *fitted.removed)
+    if lost := find_unexplained_losses(draft.before or "", fitted.text, removed):
+        raise EditRefused(f"{len(lost)} lines would be lost without a reason")
+    if fitted.text == draft.before:
+        return []
+    known = _turns_by_line(store, draft)
+    write = replace(_planned(draft, fitted.text, support, known), removed=removed)
+    if fitted.archive is None:
+        return [write]
+    sources = [PartSource(part=part.hash, turns=_inherited(part, known)) for part in parts_of(fitted.archive.content)]
+    return [replace(fitted.archive, parts=tuple(source for source in sources if source.turns)), write]
+
+
+def _questions(draft: _Draft, text: str) -> list[PlannedWrite]:
+    """For each line of the owner's that the model says is out of date, the file without it."""
+    return [
+        PlannedWrite(
+            rel_path=draft.rel_path,
+            content=without_removals(text, [removal]),
+            before=text_hash(text),
+            removed=(removal,),
+        )
+        for removal in draft.contested
+    ]
+
+
+def _turns_by_line(store: MemoryStore, draft: _Draft) -> dict[str, tuple[int, ...]]:
+    """Each line of the file as it stands → the turns on record for the part it belongs to."""
+    if store.audit is None or not draft.before:
+        return {}
+    sources = Provenance(store.audit.folder).sources_of(draft.rel_path)
+    return {
+        line.strip(): sources[part.hash]
+        for part in parts_of(draft.before)
+        if part.hash in sources
+        for line in part.text.splitlines()
+    }
+
+
+def _inherited(part: MarkdownPart, known: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
+    """The turns behind those lines of *part* that stood in the file before."""
+    return tuple(sorted({turn for line in part.text.splitlines() for turn in known.get(line.strip(), ())}))
 
 
 def _finished(store: MemoryStore, batch: Batch, draft: _Draft, drafts: Mapping[str, _Draft]) -> str:
@@ -242,11 +338,7 @@ def _finished(store: MemoryStore, batch: Batch, draft: _Draft, drafts: Mapping[s
     links = bullets_under(before, SESSIONS_HEADING)
     if session in drafts or store.exists(session):
         links.append(f"[{batch.slot.title}](../{session})")
-    text = with_bullets(text, SESSIONS_HEADING, [link for link in links if _target(link) not in text])
-    kept = bullets_under(text, SESSIONS_HEADING)
-    if len(kept) > MAX_SESSION_LINKS:
-        text = keep_bullets(text, SESSIONS_HEADING, set(kept[-MAX_SESSION_LINKS:]))
-    return text
+    return with_bullets(text, SESSIONS_HEADING, [link for link in links if _target(link) not in text])
 
 
 def _session_links(store: MemoryStore, batch: Batch, drafts: Mapping[str, _Draft]) -> list[str]:
@@ -272,13 +364,16 @@ def _target(link: str) -> str:
     return link[link.index("](") :] if "](" in link else link
 
 
-def _planned(draft: _Draft, text: str, support: SourceFinder) -> PlannedWrite:
+def _planned(
+    draft: _Draft, text: str, support: SourceFinder, turns_by_line: Mapping[str, tuple[int, ...]]
+) -> PlannedWrite:
     known = {part.hash for part in parts_of(draft.before or "")}
-    parts = {
-        part.hash: PartSource(part=part.hash, turns=draft.sources.get(part.hash) or support.turns_behind(part.text))
-        for part in parts_of(text)
-        if part.hash not in known and part.heading not in MANAGED
-    }
+    parts = {}
+    for part in parts_of(text):
+        if part.hash not in known and part.heading not in MANAGED:
+            turns = draft.sources.get(part.hash) or support.turns_behind(part.text)
+            turns = tuple(sorted({*turns, *_inherited(part, turns_by_line)}))
+            parts[part.hash] = PartSource(part=part.hash, turns=turns)
     return PlannedWrite(
         rel_path=draft.rel_path, content=text, before=text_hash(draft.before), parts=tuple(parts.values())
     )

@@ -13,6 +13,7 @@ from pathlib import PurePosixPath
 
 from familiar_connect.errors import MemoryStoreError
 from familiar_connect.llm.types import Message
+from familiar_connect.memory.archives import is_archive
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.types import MemoryEntry
 from familiar_connect.memory.writing.apply import text_hash
@@ -47,8 +48,10 @@ Answer in exactly this form and write nothing outside of it:
 
 Rules:
 - A people file is named by the canonical slug given for that person, never by a display name.
-- Keep and extend what is there: a file you write replaces the old text, so repeat whatever still holds.
-- If there is an earlier session summary, write one summary that covers it and the new turns.
+- Keep and extend what is there: a file you write replaces the old text, so repeat whatever still holds, word for word.
+- To take out a line that is no longer true, write in its file \
+`OUTDATED [number of the turn that says so]: the old line, word for word`.
+- If there is an earlier session summary, repeat its lines and add what the new turns bring.
 - Every people file has an `## Aliases` list with the names the person goes by.
 - Write from {name}'s own point of view: impressions, trust, opinions, moments worth remembering.
 - What one person says about another is a claim: write "X says that …", never as a fact.
@@ -60,7 +63,7 @@ Rules:
 
 _MARKS = re.compile(r"={3,}|-{3,}(?=\s*(?:END_)?FILE)")
 _WORDS_OF_FORM = re.compile(
-    r"^(\W{0,30})(?=(?:END[_ ])?(?:SESSION[_ ]?SUMMARY|SUMMARY|PEOPLE|TOPIC|PERSON|FILE))", re.M
+    r"^(\W{0,30})(?=(?:END[_ ])?(?:SESSION[_ ]?SUMMARY|SUMMARY|PEOPLE|TOPIC|PERSON|FILE|OUTDATED))", re.M
 )
 _OBJECT = re.compile(r"\{(?=\s{0,30}\")")
 _TAGS = re.compile(r"<(?=/?\s*(?:transcript|file|character|session)\b)", re.IGNORECASE)
@@ -162,9 +165,10 @@ def _show(store: MemoryStore, rel_path: str, limit: int, shown: dict[str, ShownF
 def _relevant_topics(store: MemoryStore, batch: Batch, people: str, limit: int) -> list[str]:
     """Topic files spoken of by name, then those the *people* files link to, then the ones written last."""
     try:
-        entries = [entry for entry in store.list_dir("topics") if not entry.is_dir and entry.name.endswith(".md")]
+        names = [entry for entry in store.list_dir("topics") if not entry.is_dir and entry.name.endswith(".md")]
     except MemoryStoreError:
         return []
+    entries = [entry for entry in names if not is_archive(entry.name)]
     said = {word for turn in batch.turns for word in _WORDS.findall(turn.content.casefold())}
 
     def rank(entry: MemoryEntry) -> tuple[float, bool, float, str]:

@@ -6,7 +6,8 @@ The form asked for is always understood:
     ===PEOPLE=== ---FILE: name--- … ---END_FILE--- ===END_PEOPLE===
     ===TOPICS=== … ===END_TOPICS===
 
-and besides it what models make of it: missing end marks, marks dressed as headings or in bold, answers
+In a file's text, `OUTDATED [17]: the old line` names a line that no longer holds and the turn that says so.
+Understood besides is what models make of the form: missing end marks, marks dressed as headings or in bold, answers
 in a code fence, thoughts before and chatter after. A JSON object `{session, people, topics}` and plain
 `PERSON slug: …` lines are understood too. Everything else is no answer. Nothing here decides what is
 allowed.
@@ -45,6 +46,11 @@ _LINE = re.compile(
     r"^[ \t>*_-]{0,8}(?P<kind>SUMMARY|PERSON|TOPIC)\b(?P<name>[^\n:]{0,120}):(?P<text>[^\n]+)$",
     re.MULTILINE,
 )
+_OUTDATED = re.compile(
+    r"^[ \t>*_`~-]{0,8}OUTDATED[ \t*_`]{0,4}(?:[\[(#]{0,2}[ \t]{0,2}(?:[Tt]urn)?[ \t#]{0,3}(?P<turn>[0-9]{1,18})"
+    r"[ \t]{0,2}[\])]?)?[ \t*_`]{0,4}[:–—-](?P<line>[^\n]*)\n?",
+    re.MULTILINE,
+)
 _FENCE = "```"
 
 
@@ -58,6 +64,14 @@ class ProposedFile:
     text: str
     adds: bool = False
     """True: what is new, to be added; False: the whole text."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutdatedLine:
+    """A line of a file that the model says is out of date, and the turn that says so."""
+
+    turn: int
+    text: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +98,19 @@ def parse_reply(reply: str) -> WriterAnswer | None:
     if not best.files:
         best = _with_headed_files(text, best)
     return best if best.weight else _read_json(text) or _read_lines(text)
+
+
+def split_outdated(text: str) -> tuple[str, tuple[OutdatedLine, ...]]:
+    """A file's text without the lines that name others as out of date, and what they name.
+
+    One that gives no turn names nothing: what it means stays.
+    """
+    named = [
+        OutdatedLine(turn=int(found["turn"]), text=line)
+        for found in _OUTDATED.finditer(text)
+        if found["turn"] and (line := found["line"].strip())
+    ]
+    return (_OUTDATED.sub("", text) if "OUTDATED" in text else text), tuple(named[:MAX_PROPOSALS])
 
 
 @dataclass(frozen=True)

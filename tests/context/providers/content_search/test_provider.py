@@ -319,12 +319,12 @@ async def test_notes_on_those_who_want_none_shown_are_in_no_tier(tmp_path: Path)
     history = HistoryStore(tmp_path / "history.db")
     history.append_turn(familiar_id="wren", channel_id=7, role="user", content="hi", author=CY)
     model = ScriptedModel(["ESCALATE: who; GREP: geese|boats|bees", "ANSWER: nothing new"])
-    found = FixedRetriever(a_chunk(rel_path="people/discord-3.md", text="Cy is afraid of geese."))
+    notes = [a_chunk(rel_path=f"people/discord-3{end}.md", text="Cy is afraid of geese.") for end in ("", ".archive")]
     provider = a_provider(
         tmp_path,
         history_store=history,
         llm_client=model,
-        retriever=found,
+        retriever=FixedRetriever(*notes),
         scope=SearchScope(privacy=FixedPrivacy({"discord:1": PrivacyLevel.PARTIAL, "discord:3": PrivacyLevel.FULL})),
     )
     given = await provider.contribute(

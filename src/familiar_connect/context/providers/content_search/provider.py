@@ -36,6 +36,7 @@ from familiar_connect.errors import MemoryStoreError
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import EVERYTHING_ALLOWED, Author, Privacy
 from familiar_connect.llm.protocols import SideModel
+from familiar_connect.memory.archives import archive_path
 from familiar_connect.memory.index.protocols import RecallScope, Retriever
 from familiar_connect.memory.people import people_path
 from familiar_connect.memory.store import MemoryStore
@@ -189,7 +190,9 @@ class ContentSearchProvider:
 
     def _not_searched(self) -> tuple[str, ...]:
         """How the paths begin that have blocks of their own, or are about people who want no notes shown."""
-        return (*self._exclude_folders, *(people_path(slug) for slug in self._privacy.slugs_without_notes()))
+        notes = [people_path(slug) for slug in self._privacy.slugs_without_notes()]
+        archives = [archive_path(path).removesuffix(".md") for path in notes]
+        return (*self._exclude_folders, *notes, *archives)
 
     async def _query(self, retriever: Any, request: ContextRequest, known: set[str]) -> list[Hit]:
         known |= {people_path(slug) for slug in self._privacy.slugs_without_notes()}

@@ -1,0 +1,35 @@
+"""Archive files: where lines go that a memory file has no more room for.
+
+`people/discord-1.archive.md` stands beside `people/discord-1.md`, and `people/discord-1.archive-2.md` follows when
+the first is full. Search reads them like any other file; nothing else puts them into a prompt.
+"""
+
+from __future__ import annotations
+
+import re
+
+from familiar_connect.memory.store import MemoryStore
+
+_ARCHIVE = re.compile(r"\.archive(?:-\d{1,6})?\.md\Z")
+
+
+def archive_path(rel_path: str, number: int = 1) -> str:
+    """Where the archive of a file stands; *number* counts from 1."""
+    return f"{rel_path.removesuffix('.md')}.archive{'' if number == 1 else f'-{number}'}.md"
+
+
+def is_archive(rel_path: str) -> bool:
+    return _ARCHIVE.search(rel_path) is not None
+
+
+def original_path(rel_path: str) -> str:
+    """The file an archive belongs to; any other path as it is."""
+    return _ARCHIVE.sub(".md", rel_path)
+
+
+def archives_of(store: MemoryStore, rel_path: str) -> list[str]:
+    """The archive files there are for a file, oldest first."""
+    found: list[str] = []
+    while store.exists(path := archive_path(rel_path, len(found) + 1)):
+        found.append(path)
+    return found
