@@ -16,9 +16,9 @@ from familiar_connect.memory.maintenance.forget_person import ErasureResult, Per
 from familiar_connect.memory.maintenance.person_lookup import Person, PersonNotFound, find_person
 from familiar_connect.memory.maintenance.review import Review
 from familiar_connect.memory.people import read_aliases
-from familiar_connect.memory.versioning.provenance import Provenance
+from familiar_connect.memory.versioning.provenance import Provenance, part_hash
 from familiar_connect.memory.versioning.versions import Versions
-from familiar_connect.memory.writing.plan import Plan, PlannedWrite
+from familiar_connect.memory.writing.plan import PartSource, Plan, PlannedWrite
 from familiar_connect.observe.last_context import LastContextCache
 from familiar_connect.observe.replay_store import ReplayStore
 from tests.fakes.sample_week import ALICE_FILE, BOB_FILE, copy_week, history_of, memory_of
@@ -103,9 +103,9 @@ def test_everything_there_is_is_listed_first(root: Path) -> None:
 
 
 def test_what_they_said_is_gone_down_to_the_bytes(root: Path) -> None:
-    """No database page, log, version, page or cache still holds it; only what others' files tell stays."""
+    """No database page, log, version, page or cache still holds it, and no session or file about others quotes it."""
     done = forget(root)
-    left = [(file, word) for file, word in words_left(root, *HER_WORDS) if not file.startswith(("memory/", "object"))]
+    left = words_left(root, *HER_WORDS)
 
     assert (done.turns, done.replays, done.complete) == (5, 1, True)
     assert left == []
@@ -152,6 +152,38 @@ def test_everyone_else_stays_as_they_were(root: Path) -> None:
     assert history.check() == []
     assert store.audit.reconcile(store) == []
     history.close()
+
+
+def test_a_line_made_of_several_turns_goes_if_it_has_words_only_they_said(root: Path) -> None:
+    """One that others could have said as well stays, and so does what others said of them."""
+    store, history = memory_of(root), history_of(root)
+    hers = history.turn_ids_of_author(familiar_id="mira", author=Author("discord", "1001", "alice_n", "Alice"))
+    said = {turn: history.turn_by_id(familiar_id="mira", turn_id=turn) for turn in (1, *hers)}
+    coffee = next(turn for turn, found in said.items() if found is not None and "quit coffee" in found.content)
+    bobs = history.turn_ids_of_author(familiar_id="mira", author=Author("discord", "1002", "bobby", "Bob"))
+    boat = next(iter(bobs))
+    store.write_file("topics/mixed.md", "# Mixed\n\n- Somebody quit coffee.\n- The rowing boat.\n- Alice rows.\n")
+    sources = [
+        PartSource(part=part_hash(text), turns=(coffee, boat)) for text in ("Somebody quit coffee.", "The rowing boat.")
+    ]
+    Provenance(root / "audit").record("topics/mixed.md", sources, "r9")
+    history.close()
+    found = look_up(root)
+    forget(root)
+
+    assert ("topics/mixed.md", "Somebody quit coffee.") in [(q.rel_path, q.part.text) for q in found.quotes]
+    assert memory_of(root).read_file("topics/mixed.md") == "# Mixed\n\n- The rowing boat.\n- Alice rows.\n"
+
+
+def test_their_archive_goes_with_their_file(root: Path) -> None:
+    """And its versions; nobody is called after it."""
+    store = memory_of(root)
+    store.write_file("people/discord-1001.archive.md", "# Alice: archive\n\n- I quit coffee!\n", source="memory_writer")
+    found = look_up(root)
+    forget(root)
+
+    assert found.files == (ALICE_FILE, "people/discord-1001.archive.md")
+    assert words_left(root, "discord-1001", "quit coffee") == []
 
 
 KILLED = """
@@ -202,7 +234,7 @@ def test_a_run_that_was_cut_is_finished_by_the_next(root: Path, tmp_path: Path) 
         store.audit.close()
 
         assert forgetting.pending_order() is None
-        assert [(f, w) for f, w in words_left(again, *HER_WORDS) if not f.startswith(("memory/", "object"))] == []
+        assert words_left(again, *HER_WORDS) == []
     assert step > 4
 
 

@@ -12,11 +12,14 @@ from familiar_connect.commands.memory.session import MemorySession, open_session
 from familiar_connect.config.folders import HomeFolder
 from familiar_connect.memory.maintenance.person_lookup import Person, find_person
 from familiar_connect.support.names import fold_name
-from familiar_connect.support.text import printable
+from familiar_connect.support.text import one_line, printable, truncate_chars
+
+QUOTE_CHARS = 120
+MAX_QUOTES_SHOWN = 30
 
 FORGET_EPILOG = """\b
 Examples:
-  familiar memory forget Alice            lists everything, then asks you to type the name
+  familiar memory forget Alice            shows what it will do, then asks you to type the name
   familiar memory forget discord:123 --dry-run
   familiar memory forget discord-123 --yes --also-mentions
 Stop the familiar first: what it does meanwhile cannot be erased. A run that was cut is finished by the next.
@@ -30,9 +33,9 @@ Examples:
 
 @click.command(epilog=FORGET_EPILOG)
 @click.argument("person")
-@click.option("--dry-run", is_flag=True, help="Only list what there is.")
+@click.option("--dry-run", is_flag=True, help="Only show what it would do.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--also-mentions", is_flag=True, help="Also take the parts that speak of them out of other files.")
+@click.option("--also-mentions", is_flag=True, help="Also take what others said of them out of other files.")
 @familiar_option
 @json_option
 @click.pass_context
@@ -45,8 +48,9 @@ def forget(
     familiar_id: str | None,
     as_json: bool,
 ) -> int:
-    """Erase everything kept of PERSON: turns, file, versions, aliases, proposals, traces, summaries.
+    """Erase everything kept of PERSON: turns, file, versions, aliases, proposals, traces, summaries, quotes.
 
+    What they said goes wherever memory quotes it: in sessions and in files about others.
     PERSON is a name, an alias, a slug (discord-123) or platform:id. It cannot be undone.
     """
     from familiar_connect.memory.maintenance.forget_person import PersonEraser
@@ -154,6 +158,7 @@ def _facts(found: Any) -> dict[str, Any]:
         "pending": found.pending,
         "pages": found.pages,
         "summaries": found.summaries,
+        "quoted": [{"file": quote.rel_path, "text": quote.part.text} for quote in found.quotes],
         "mentioned_in": found.mention_paths,
     }
 
@@ -175,5 +180,11 @@ def _listing(found: Any) -> str:
             f"  summaries      {found.summaries}, made anew from what is left",
             f"  caches         {names(found.caches)}",
             f"  speak of them  {names(found.mention_paths)} ({len(found.mentions)} parts; stay unless --also-mentions)",
+            f"  quoted         {len(found.quotes)} parts of other files, which go too",
+            *(
+                f"    {quote.rel_path}: {truncate_chars(one_line(quote.part.text), QUOTE_CHARS)}"
+                for quote in found.quotes[:MAX_QUOTES_SHOWN]
+            ),
+            *([f"    and {len(found.quotes) - MAX_QUOTES_SHOWN} more"] if len(found.quotes) > MAX_QUOTES_SHOWN else []),
         )
     )

@@ -1,6 +1,7 @@
 """Forgetting a person: lists everything that is kept of them, and removes it once the owner confirms.
 
-Rows go in one transaction and last, because they tell the names that the rest is found by. What is to be
+What they said goes wherever it is quoted: in sessions and in files about others, found by the turns each part came
+from. Rows go in one transaction and last, because they tell the names that the rest is found by. What is to be
 done is written down before the first removal, so a run that was cut is finished by the next. Nothing of
 their words is left in free pages, write-ahead logs or earlier versions. This is the one exception to
 "nothing is ever deleted".
@@ -16,6 +17,7 @@ from pathlib import Path
 
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.history.store import HistoryStore
+from familiar_connect.memory.archives import archives_of, original_path
 from familiar_connect.memory.maintenance.mentions import Mention, mentions_of, without_parts
 from familiar_connect.memory.maintenance.person_lookup import Person
 from familiar_connect.memory.maintenance.review import Review, unescape_json
@@ -43,7 +45,7 @@ class PersonRecords:
     person: Person
     turns: int
     files: tuple[str, ...]
-    """Their own file, if there is one."""
+    """Their own file, if there is one, and its archives."""
     versions: int
     aliases: tuple[str, ...]
     pending: tuple[str, ...]
@@ -54,8 +56,10 @@ class PersonRecords:
     summaries: int
     caches: tuple[str, ...]
     """Derived files that may hold their words and are made anew."""
+    quotes: tuple[Mention, ...]
+    """Parts of other files that tell what they said, and links to their file; they go."""
     mentions: tuple[Mention, ...]
-    """Parts of other files that speak of them."""
+    """Parts of other files that speak of them otherwise; they stay unless the owner wants them gone too."""
 
     @property
     def mention_paths(self) -> tuple[str, ...]:
@@ -80,6 +84,8 @@ class Order:
 
     person: Person
     also_mentions: bool = False
+    edited: tuple[str, ...] = ()
+    """Files of others that parts are taken out of: their earlier versions go too, also after a crash."""
 
 
 class PersonEraser:
@@ -113,18 +119,20 @@ class PersonEraser:
         who = person.author
         turns = set(self._history.turn_ids_of_author(familiar_id=self._familiar_id, author=who))
         audit = self._store.audit
+        mentions = self._mentions_of(person, turns)
         return PersonRecords(
             person=person,
             turns=len(turns),
-            files=(person.file,) if self._store.exists(person.file) else (),
-            versions=len(Versions(audit).log(person.file)) if audit is not None else 0,
+            files=tuple(path for path in self._files_of(person) if self._store.exists(path)),
+            versions=sum(len(Versions(audit).log(path)) for path in self._files_of(person)) if audit is not None else 0,
             aliases=tuple(name for name, slugs in sorted(read_aliases(self._store).items()) if person.slug in slugs),
             pending=tuple(self._pending_of(person, turns)),
             pages=tuple(path.name for path in self._pages_of(person)),
             replays=len(self._replays.ids()),
             summaries=self._history.count_summaries(familiar_id=self._familiar_id),
             caches=tuple(sorted(file.name for file in self._cached_files(person))),
-            mentions=tuple(self._mentions_of(person, turns)),
+            quotes=tuple(mention for mention in mentions if mention.is_quote),
+            mentions=tuple(mention for mention in mentions if not mention.is_quote),
         )
 
     def pending_order(self) -> Order | None:
@@ -139,18 +147,20 @@ class PersonEraser:
 
     def forget(self, person: Person, *, also_mentions: bool = False) -> ErasureResult:
         """Remove all of it. Run again after a crash, it finishes."""
-        order = Order(person=person, also_mentions=also_mentions)
         with writer_lock(self._audit_folder):
-            atomic_write(self._audit_folder / UNFINISHED_NAME, json.dumps(to_plain(order)), mode=0o600)
             turns = set(self._history.turn_ids_of_author(familiar_id=self._familiar_id, author=person.author))
+            doomed = [mention for mention in self._mentions_of(person, turns) if mention.is_quote or also_mentions]
+            edited = self._begin(person, doomed, also_mentions)
             pending = self._forget_pages(person, turns)
             replays = self._replays.erase_person(person.author)
-            edited = self._forget_mentions(person, turns) if also_mentions else ()
+            self._forget_mentions(doomed)
             versions = self._forget_files(person, pending, edited)
             self._progress("sources of each part")
             self._provenance.erase(turn_ids=turns, rel_path=person.file)
             RunLog(self._audit_folder).erase(turns, person.file)
-            self._review.decisions.erase(lambda line: person.file in (line.get("files") or ()))
+            self._review.decisions.erase(
+                lambda line: any(original_path(str(path)) == person.file for path in line.get("files") or ())
+            )
             self._progress("turns")
             gone = self._history.erase_author(familiar_id=self._familiar_id, author=person.author)
             self._progress("free pages")
@@ -162,6 +172,15 @@ class PersonEraser:
         _log.info("a person was forgotten", extra=facts)
         return ErasureResult(turns=gone, versions=versions, replays=replays, edited=edited, complete=complete)
 
+    def _begin(self, person: Person, doomed: list[Mention], also_mentions: bool) -> tuple[str, ...]:
+        """Write down what is to be done; which files parts are taken out of, by this run and one that was cut."""
+        cut = self.pending_order()
+        earlier = cut.edited if cut is not None and cut.person.slug == person.slug else ()
+        edited = tuple(dict.fromkeys((*earlier, *(mention.rel_path for mention in doomed))))
+        order = Order(person=person, also_mentions=also_mentions, edited=edited)
+        atomic_write(self._audit_folder / UNFINISHED_NAME, json.dumps(to_plain(order)), mode=0o600)
+        return edited
+
     def _forget_pages(self, person: Person, turns: set[int]) -> list[str]:
         """Proposals, pages and caches: whatever can be made again from what stays."""
         self._progress("proposals, last prompts, caches")
@@ -171,28 +190,28 @@ class PersonEraser:
             path.unlink(missing_ok=True)
         return pending
 
-    def _forget_mentions(self, person: Person, turns: set[int]) -> tuple[str, ...]:
-        """Take the parts that speak of them out of other files."""
-        self._progress("mentions in other files")
+    def _forget_mentions(self, doomed: list[Mention]) -> None:
+        """Take parts out of other files."""
+        self._progress("what is quoted in other files")
         by_file: dict[str, list[Mention]] = {}
-        for mention in self._mentions_of(person, turns):
+        for mention in doomed:
             by_file.setdefault(mention.rel_path, []).append(mention)
         for rel_path, found in by_file.items():
             text = without_parts(self._store.read_file(rel_path), [mention.part for mention in found])
             self._store.write_file(rel_path, text, source=SOURCE)
-        return tuple(by_file)
 
     def _forget_files(self, person: Person, pending: list[str], edited: tuple[str, ...]) -> int:
         """Their file, their aliases, and every version of what was about them."""
         self._progress("files and their versions")
-        for rel_path in (person.file, ALIASES_PATH):
+        files = self._files_of(person)
+        for rel_path in (*files, ALIASES_PATH):
             if self._store.exists(rel_path):
                 self._store.delete_file(rel_path, source=SOURCE)
         removed = 0
         if self._store.audit is not None:
             folders = tuple(f"{PENDING}/{run_id}/" for run_id in pending)
             known = {entry.rel_path for entry in self._store.audit.entries()}
-            gone = {path for path in known if path.startswith(folders)} | {person.file, ALIASES_PATH}
+            gone = {path for path in known if path.startswith(folders)} | {*files, ALIASES_PATH}
             removed = self._store.audit.erase(
                 gone, but_latest=edited, leftovers=lambda data: _speaks_of(data.decode("utf-8", "replace"), person)
             )
@@ -204,9 +223,24 @@ class PersonEraser:
         kept = self._store.audit.objects.compact() if self._store.audit is not None else True
         return self._history.compact() and kept
 
+    def _files_of(self, person: Person) -> tuple[str, ...]:
+        """Their file and its archives, those included that are only left in the log."""
+        known = self._store.audit.entries() if self._store.audit is not None else []
+        logged = [entry.rel_path for entry in known if original_path(entry.rel_path) == person.file]
+        return tuple(dict.fromkeys((person.file, *archives_of(self._store, person.file), *sorted(logged))))
+
     def _mentions_of(self, person: Person, turns: set[int]) -> list[Mention]:
+        def text_of(turn_id: int) -> str:
+            turn = self._history.turn_by_id(familiar_id=self._familiar_id, turn_id=turn_id)
+            return turn.content if turn is not None else ""
+
         found = mentions_of(
-            person.author, store=self._store, provenance=self._provenance, turns=turns, but={person.file}
+            person.author,
+            store=self._store,
+            provenance=self._provenance,
+            turns=turns,
+            but=set(self._files_of(person)),
+            text_of=text_of,
         )
         return list(found)
 

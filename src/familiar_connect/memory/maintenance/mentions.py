@@ -1,17 +1,19 @@
 """Mentions: where memory speaks of a person outside their own file, part by part.
 
-A part speaks of someone when it names them, by any name or id, or when it came from what they said.
+A part speaks of someone when it names them, by any name or id, or when it came from what they said. It quotes them
+when it came from their turns alone, or from others' too and it names them or has words that only they said.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
 
 from familiar_connect.identity import Author
-from familiar_connect.memory.maintenance.links import link_graph
+from familiar_connect.memory.maintenance.links import link_graph, links_of, resolve_link
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.versioning.provenance import MarkdownPart, Provenance, parts_of
+from familiar_connect.memory.writing.attribution import telling_words
 from familiar_connect.observe.person_match import mentions_person
 
 
@@ -22,11 +24,23 @@ class Mention:
     rel_path: str
     part: MarkdownPart
     by_name: bool
-    """Whether it names them; else it came from their turns only."""
+    """Whether it names them."""
+    is_quote: bool = False
+    """Whether it tells what they said, or is nothing but a link to their file."""
+
+
+TurnText = Callable[[int], str]
+"""What was said in a turn; "" for one that is gone."""
 
 
 def mentions_of(
-    author: Author, *, store: MemoryStore, provenance: Provenance | None, turns: Set[int], but: Set[str] = frozenset()
+    author: Author,
+    *,
+    store: MemoryStore,
+    provenance: Provenance | None,
+    turns: Set[int],
+    but: Set[str] = frozenset(),
+    text_of: TurnText = lambda _: "",
 ) -> Iterator[Mention]:
     """Every part that speaks of *author*, whose turns are *turns*, in path order; files in *but* are left out."""
     for path, text in link_graph(store).texts.items():
@@ -35,9 +49,25 @@ def mentions_of(
         sources = provenance.sources_of(path) if provenance is not None else {}
         for part in parts_of(text):
             named = mentions_person(part.text, author)
-            said = sources.get(part.hash, ())
-            if named or (said and set(said) <= turns):
-                yield Mention(rel_path=path, part=part, by_name=named)
+            behind = set(sources.get(part.hash, ()))
+            is_quote = _is_link_to(part, path, but) or _is_quote(part, behind & turns, behind - turns, named, text_of)
+            if named or is_quote:
+                yield Mention(rel_path=path, part=part, by_name=named, is_quote=is_quote)
+
+
+def _is_quote(part: MarkdownPart, theirs: Set[int], others: Set[int], named: bool, text_of: TurnText) -> bool:
+    """Whether what a part tells came from them: it has words of theirs that nobody else behind it said."""
+    if not theirs or not others or named:
+        return bool(theirs)
+    words = set(telling_words(part.text))
+    said, by_others = ({word for turn in some for word in telling_words(text_of(turn))} for some in (theirs, others))
+    return bool(words & said - by_others)
+
+
+def _is_link_to(part: MarkdownPart, path: str, files: Set[str]) -> bool:
+    """Whether a part is a link to one of *files* and nothing else."""
+    links = links_of(part.text) if part.text.startswith("[") and part.text.endswith(")") else []
+    return len(links) == 1 and resolve_link(path, links[0].target)[1] in files
 
 
 def without_parts(text: str, parts: list[MarkdownPart]) -> str:
