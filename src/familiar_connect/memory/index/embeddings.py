@@ -25,7 +25,15 @@ from familiar_connect.errors import MemoryStoreError
 from familiar_connect.memory.index.chunking import PreparedChunk, chunk_markdown
 from familiar_connect.memory.index.passages import Passages, PreparedPassage, digest_of, prepare_passages
 from familiar_connect.memory.index.protocols import EmbeddingModel, NumberedChunk, RetrievedChunk
-from familiar_connect.memory.index.storage import DerivedFile, IndexUnavailable, Vector, Vectors, from_blobs, to_blob
+from familiar_connect.memory.index.storage import (
+    DerivedFile,
+    IndexUnavailable,
+    Vector,
+    Vectors,
+    from_blobs,
+    sync_vectors,
+    to_blob,
+)
 from familiar_connect.memory.paths import Root, split_path
 from familiar_connect.memory.search import path_of, walk_files
 from familiar_connect.support.text import without_surrogates
@@ -33,7 +41,6 @@ from familiar_connect.support.text import without_surrogates
 INDEX_FILE = "embeddings.sqlite"
 VERSION = "1"
 EMBED_BATCH = 32
-LOAD_ROWS = 4_096
 _IN_FOLDER = "FROM chunks WHERE rel_path >= ? AND rel_path < ?"
 
 _log = logging.getLogger(__name__)
@@ -295,15 +302,8 @@ class EmbeddingIndex:
             if self._file.open_count != self._level[0]:
                 self._chunks.clear()
             stored = {row[0] for row in self._file.read("SELECT id FROM chunks")}
-            held = set(self._chunks.ids())
-            self._chunks.drop(held - stored)
-            missing = sorted(stored - held)
-            for start in range(0, len(missing), LOAD_ROWS):
-                rows = self._file.read(
-                    "SELECT id, vector FROM chunks WHERE id BETWEEN ? AND ?",
-                    (missing[start], missing[min(start + LOAD_ROWS, len(missing)) - 1]),
-                )
-                self._chunks.put([row[0] for row in rows], from_blobs([row[1] for row in rows], self.dim))
+            select = "SELECT id, vector FROM chunks WHERE id IN (SELECT value FROM json_each(?))"
+            sync_vectors(self._chunks, self._file, stored, select)
             self._level = level
 
 

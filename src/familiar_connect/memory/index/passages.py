@@ -19,7 +19,7 @@ from familiar_connect.memory.index.chunking import PreparedChunk, split_passages
 from familiar_connect.memory.index.protocols import ExplainedScore, Neighbour, RecallScope, Recollection
 from familiar_connect.memory.index.query import all_words, content_words, line_label, to_fts_text
 from familiar_connect.memory.index.ranking import MAX_PLACE, UnitFacts, stretch_of, unit_number
-from familiar_connect.memory.index.storage import DerivedFile, Vectors, from_blobs
+from familiar_connect.memory.index.storage import DerivedFile, Vectors, from_blobs, sync_vectors
 from familiar_connect.support.text import without_surrogates
 
 WHOLE_BELOW_WORDS = 60
@@ -27,7 +27,6 @@ WHOLE_BELOW_WORDS = 60
 MAX_VECTORS = 150_000
 """Passages with vectors in memory (230 MB at 384 numbers each); the newest files come first."""
 MAX_POSTINGS = 5_000
-LOAD_ROWS = 4_096
 _DATE = re.compile(r"(?<!\d)(\d{4})-(\d{2})-(\d{2})(?!\d)")
 
 
@@ -163,15 +162,8 @@ class Passages:
             stored = {
                 row[0] for row in self._file.read("SELECT id FROM passages ORDER BY id DESC LIMIT ?", (MAX_VECTORS,))
             }
-            held = set(self.vectors.ids())
-            self.vectors.drop(held - stored)
-            missing = sorted(stored - held)
-            for start in range(0, len(missing), LOAD_ROWS):
-                rows = self._file.read(
-                    "SELECT id, vector FROM passage_vectors WHERE id BETWEEN ? AND ?",
-                    (missing[start], missing[min(start + LOAD_ROWS, len(missing)) - 1]),
-                )
-                self.vectors.put([row[0] for row in rows], from_blobs([row[1] for row in rows], self.vectors.dim))
+            select = "SELECT id, vector FROM passage_vectors WHERE id IN (SELECT value FROM json_each(?))"
+            sync_vectors(self.vectors, self._file, stored, select)
             self._level = level
 
     def counts(self) -> tuple[int, int]:

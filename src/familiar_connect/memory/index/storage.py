@@ -8,11 +8,12 @@ another program keeps locked is left alone; then the index has nothing to say fo
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,8 @@ BUSY_TIMEOUT_S = 1.0
 BLOCK_ROWS = 131_072
 """One product covers this many vectors; a larger home has several."""
 FIRST_ROWS = 1_024
+LOAD_ROWS = 4_096
+"""Vectors read from the file at a time."""
 _SUFFIXES = ("", "-wal", "-shm", "-journal")
 
 _log = logging.getLogger(__name__)
@@ -256,6 +259,20 @@ class Vectors:
             if rows > 0:
                 np.matmul(block[:rows], vector, out=scores[start : start + rows])
         return scores
+
+
+def sync_vectors(vectors: Vectors, file: DerivedFile, stored: Set[int], select: str) -> None:
+    """Make *vectors* hold the rows *stored* and no others. Those missing are read from *file* with *select*.
+
+    *select* gives `id, vector` and takes the ids as one JSON array. Called where the file may be another one than
+    before, or another process may have written it.
+    """
+    held = set(vectors.ids())
+    vectors.drop(held - stored)
+    missing = sorted(stored - held)
+    for start in range(0, len(missing), LOAD_ROWS):
+        rows = file.read(select, (json.dumps(missing[start : start + LOAD_ROWS]),))
+        vectors.put([row[0] for row in rows], from_blobs([row[1] for row in rows], vectors.dim))
 
 
 def to_blob(vector: Vector) -> bytes:

@@ -22,7 +22,7 @@ from familiar_connect.memory.index.edited_turns import has_words, newest_edit_ma
 from familiar_connect.memory.index.protocols import EmbeddingModel, ExplainedScore, Neighbour, RecallScope, Recollection
 from familiar_connect.memory.index.query import STOP_WORDS, to_fts_text
 from familiar_connect.memory.index.ranking import UnitFacts, stretch_of
-from familiar_connect.memory.index.storage import DerivedFile, IndexUnavailable, Vectors, from_blobs, to_blob
+from familiar_connect.memory.index.storage import DerivedFile, IndexUnavailable, Vectors, sync_vectors, to_blob
 from familiar_connect.memory.index.turn_rows import MAX_STRETCH as MAX_STRETCH
 from familiar_connect.memory.index.turn_rows import create_tables, delete_units, insert_unit, next_unit_number
 from familiar_connect.support.text import without_surrogates
@@ -261,15 +261,8 @@ class TurnIndex:
         if self._loaded != self._file.open_count:
             self.vectors.clear()
             self._loaded = self._file.open_count
-        held = set(self.vectors.ids())
-        self.vectors.drop(held - stored)
-        missing = sorted(stored - held)
-        for start in range(0, len(missing), READ_TURNS):
-            rows = self._file.read(
-                "SELECT id, vector FROM vectors WHERE id IN (SELECT value FROM json_each(?))",
-                (json.dumps(missing[start : start + READ_TURNS]),),
-            )
-            self.vectors.put([row[0] for row in rows], from_blobs([row[1] for row in rows], self.vectors.dim))
+        select = "SELECT id, vector FROM vectors WHERE id IN (SELECT value FROM json_each(?))"
+        sync_vectors(self.vectors, self._file, stored, select)
 
     def _forget_the_deleted(self) -> None:
         """Take out turns that the history no longer holds; told by their number, found by their ids."""
