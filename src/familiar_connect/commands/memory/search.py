@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from familiar_connect.commands.common import familiar_option, json_option, progress_bar, root_of, say, say_json
+from familiar_connect.commands.common import familiar_option, json_option, progress_bar, say, say_json
+from familiar_connect.commands.memory.session import MemorySession, open_session
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import FamiliarError, HomeError
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from familiar_connect.memory.index.protocols import EmbeddingModel, Recollection
     from familiar_connect.memory.index.retriever import MemoryRetriever
     from familiar_connect.memory.index.turns import TurnIndex
-    from familiar_connect.memory.store import MemoryStore
 
 SHOWN_CHARS = 400
 SIGNALS = {
@@ -60,11 +60,10 @@ Examples:
 
 
 @dataclass(frozen=True)
-class SearchSession:
-    """The memory of one familiar as search sees it."""
+class _Index:
+    """The index over one familiar's memory, and what searches it."""
 
-    root: Path
-    store: MemoryStore
+    memory: MemorySession
     model: EmbeddingModel
     files: EmbeddingIndex
     turns: TurnIndex | None
@@ -99,11 +98,11 @@ def search(
     """Show what the familiar would recall for a QUESTION, best first."""
     from familiar_connect.memory.index.protocols import RecallScope
 
-    with _open_search(ctx, familiar_id) as memory:
-        _sync_index(memory, quiet=as_json)
-        memory.retriever.warm()
+    with _open_index(ctx, familiar_id) as index:
+        _sync_index(index, quiet=as_json)
+        index.retriever.warm()
         scope = RecallScope(channel_id=channel, files=only != "turns", turns=only != "files")
-        hits = memory.retriever.recall_now(" ".join(question), limit=limit, scope=scope)
+        hits = index.retriever.recall_now(" ".join(question), limit=limit, scope=scope)
     if as_json:
         say_json([_as_json(hit) for hit in hits])
     elif not hits:
@@ -122,21 +121,21 @@ def search(
 @click.pass_context
 def reindex(ctx: click.Context, familiar_id: str | None, anew: bool, as_json: bool) -> None:
     """Bring the index level with the memory files and with everything said."""
-    with _open_search(ctx, familiar_id) as memory:
+    with _open_index(ctx, familiar_id) as index:
         began = time.monotonic()
         if anew:
-            memory.files.forget()
-            if memory.turns is not None:
-                memory.turns.forget()
-        built, taken = _sync_index(memory, quiet=as_json, strict=True)
+            index.files.forget()
+            if index.turns is not None:
+                index.turns.forget()
+        built, taken = _sync_index(index, quiet=as_json, strict=True)
         facts = {
-            "embedder": memory.model_name,
+            "embedder": index.model_name,
             "files_taken_in": len(built.rebuilt_paths),
             "files_removed": len(built.removed_paths),
             "chunks_written": built.chunks_written,
             "turns_taken_in": taken,
             "seconds": round(time.monotonic() - began, 2),
-            **_sizes(memory),
+            **_sizes(index),
         }
     if as_json:
         say_json(facts)
@@ -153,19 +152,19 @@ def reindex(ctx: click.Context, familiar_id: str | None, anew: bool, as_json: bo
 @click.pass_context
 def stats(ctx: click.Context, familiar_id: str | None, as_json: bool) -> None:
     """Tell how large memory is and what of it the index holds."""
-    with _open_search(ctx, familiar_id) as memory:
+    with _open_index(ctx, familiar_id) as index:
         folders: dict[str, int] = {}
         total = 0
-        for path in _markdown(FamiliarFolder(memory.root).memory):
+        for path in _markdown(FamiliarFolder(index.memory.root).memory):
             folder = path.parts[0] if len(path.parts) > 1 else "."
             folders[folder] = folders.get(folder, 0) + 1
-            total += (FamiliarFolder(memory.root).memory / path).stat().st_size
+            total += (FamiliarFolder(index.memory.root).memory / path).stat().st_size
         facts = {
-            "embedder": memory.model_name,
+            "embedder": index.model_name,
             "memory_files": sum(folders.values()),
             "memory_bytes": total,
             "files_by_folder": dict(sorted(folders.items())),
-            **_sizes(memory),
+            **_sizes(index),
         }
     if as_json:
         say_json(facts)
@@ -175,40 +174,34 @@ def stats(ctx: click.Context, familiar_id: str | None, as_json: bool) -> None:
 
 
 @contextmanager
-def _open_search(ctx: click.Context, familiar_id: str | None) -> Iterator[SearchSession]:
+def _open_index(ctx: click.Context, familiar_id: str | None) -> Iterator[_Index]:
     from familiar_connect.context.providers.character import persona_name
-    from familiar_connect.history.store import HistoryStore
     from familiar_connect.memory.index.embeddings import INDEX_FILE, EmbeddingIndex
     from familiar_connect.memory.index.retriever import MemoryRetriever
     from familiar_connect.memory.index.turns import TURNS_FILE, TurnIndex
     from familiar_connect.memory.people import read_aliases
-    from familiar_connect.memory.store import MemoryStore
     from familiar_connect.privacy import PrivacyRegistry
 
-    root = root_of(ctx, familiar_id)
-    own = FamiliarFolder(root)
-    store, model, privacy = MemoryStore(own.memory), _embedder(), PrivacyRegistry(own.privacy_file)
-    name = str(getattr(model, "name", type(model).__name__))
-    folder = own.index
     with ExitStack() as stack:
-        files = EmbeddingIndex(folder / INDEX_FILE, dim=model.dim, model_name=name)
+        memory = stack.enter_context(open_session(ctx, familiar_id, may_be_new=True))
+        store, own, model = memory.store, FamiliarFolder(memory.root), _embedder()
+        name = str(getattr(model, "name", type(model).__name__))
+        files = EmbeddingIndex(own.index / INDEX_FILE, dim=model.dim, model_name=name)
         stack.callback(files.close)
         turns = None
         if own.history_db.exists():
-            history = HistoryStore(own.history_db)
-            stack.callback(history.close)
             turns = TurnIndex(
-                folder / TURNS_FILE,
-                history=history,
-                familiar_id=root.name,
+                own.index / TURNS_FILE,
+                history=memory.history,
+                familiar_id=memory.familiar_id,
                 dim=model.dim,
                 model_name=name,
-                own_name=persona_name(store, root.name),
-                privacy=privacy,
+                own_name=persona_name(store, memory.familiar_id),
+                privacy=PrivacyRegistry(own.privacy_file),
             )
             stack.callback(turns.close)
         retriever = MemoryRetriever(model=model, files=files, turns=turns, names=lambda: read_aliases(store))
-        yield SearchSession(root, store, model, files, turns, retriever)
+        yield _Index(memory, model, files, turns, retriever)
 
 
 def _embedder() -> EmbeddingModel:
@@ -217,17 +210,17 @@ def _embedder() -> EmbeddingModel:
     return choose_embedder()[0]
 
 
-def _sync_index(memory: SearchSession, *, quiet: bool, strict: bool = False) -> tuple[BuildStats, int]:
+def _sync_index(index: _Index, *, quiet: bool, strict: bool = False) -> tuple[BuildStats, int]:
     """Take in what changed, with a bar where somebody watches. An index that another program holds is used as it is."""
     from familiar_connect.memory.index.embeddings import BuildStats
 
     built, taken = BuildStats(), 0
     try:
         with progress_bar("memory files", quiet=quiet) as progress:
-            built = memory.files.build_if_stale(memory.store, memory.model, progress=progress)
-        if memory.turns is not None:
+            built = index.files.build_if_stale(index.memory.store, index.model, progress=progress)
+        if index.turns is not None:
             with progress_bar("turns", quiet=quiet) as progress:
-                taken = memory.turns.sync(memory.model, progress=progress)
+                taken = index.turns.sync(index.model, progress=progress)
     except FamiliarError as error:
         if strict:
             raise HomeError(
@@ -294,11 +287,11 @@ def _as_json(hit: Recollection) -> dict[str, Any]:
     }
 
 
-def _sizes(memory: SearchSession) -> dict[str, Any]:
+def _sizes(index: _Index) -> dict[str, Any]:
     """What the index holds and takes."""
-    counts = memory.files.counts()
-    units, conversations = memory.turns.counts() if memory.turns is not None else (0, 0)
-    folder = FamiliarFolder(memory.root).index
+    counts = index.files.counts()
+    units, conversations = index.turns.counts() if index.turns is not None else (0, 0)
+    folder = FamiliarFolder(index.memory.root).index
     return {
         "indexed_files": counts["files"],
         "chunks": counts["chunks"],

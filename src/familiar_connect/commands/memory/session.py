@@ -71,11 +71,11 @@ class MemorySession:
 
 
 @contextmanager
-def open_session(ctx: click.Context, familiar_id: str | None) -> Iterator[MemorySession]:
-    """The stores of the familiar that is meant, closed at the end."""
+def open_session(ctx: click.Context, familiar_id: str | None, *, may_be_new: bool = False) -> Iterator[MemorySession]:
+    """The stores of the familiar that is meant, closed at the end; *may_be_new*: also where it has no memory yet."""
     root = root_of(ctx, familiar_id)
     folder = FamiliarFolder(root)
-    if not folder.memory.is_dir():
+    if not (may_be_new or folder.memory.is_dir()):
         raise HomeError(f"{root.name} has no memory yet: talk first with `familiar chat --familiar {root.name}`")
     store = MemoryStore(folder.memory, audit_dir=folder.audit)
     assert store.audit is not None
