@@ -23,6 +23,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from familiar_connect.audience import EVERYONE
 from familiar_connect.errors import MemoryStoreError
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import Author
@@ -94,7 +95,13 @@ def harm_of(reply: str) -> tuple[list[str], list[str], list[str]]:
         history = HistoryStore(":memory:")
         for who, words in ((ALICE, "I moved to Lyon."), (BOB, "Alice hates ska.")):
             history.append_turn(
-                familiar_id="w", channel_id=1, role="user", content=words, author=who, timestamp=EVENING
+                familiar_id="w",
+                channel_id=1,
+                role="user",
+                content=words,
+                author=who,
+                timestamp=EVENING,
+                audience=EVERYONE,
             )
         model = ScriptedModel([reply])
         writer = MemoryWriter(memory_store=memory, history_store=history, llm_client=model, familiar_id="w")

@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import familiar_connect
+from familiar_connect.audience import EVERYONE
 from familiar_connect.errors import FamiliarError
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import Author
@@ -81,6 +82,7 @@ def prepare(folder: Path) -> None:
             content=words,
             author=who,
             timestamp=NOON + timedelta(minutes=minute),
+            audience=EVERYONE,
         )
     history.close()
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from examples.a_week.conversation import CHANNELS, WEEK, Day
+from examples.a_week.conversation import CHANNELS, KITCHEN, WEEK, Day
+from familiar_connect.audience import EVERYONE, whole_server
 from familiar_connect.bootstrap.starter import make_starter
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.llm.scripted import ScriptedModel
@@ -15,6 +16,8 @@ from familiar_connect.memory.writer import MemoryWriter, MemoryWriterResult, Wri
 from familiar_connect.support.clock import ManualClock
 
 FAMILIAR = "mira"
+SERVER = 2001
+"""Where the kitchen is; the stream belongs to no server."""
 ZONE = "Europe/Vienna"
 
 
@@ -59,4 +62,6 @@ def _talk(day: Day, history: HistoryStore, clock: ManualClock) -> None:
             role="user" if author is not None else "assistant",
             content=words,
             author=author,
+            guild_id=SERVER if day.channel == KITCHEN else None,
+            audience=whole_server("discord", SERVER) if day.channel == KITCHEN else EVERYONE,
         )

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from familiar_connect.audience import EVERYONE, Audience
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import Author
 from familiar_connect.llm.scripted import ScriptedModel
@@ -51,8 +52,10 @@ class WriterSetup:
         self.memory = MemoryStore(folder / "memory", audit_dir=audit, clock=self.clock)
         self.history = HistoryStore(folder / "history.db", clock=self.clock)
 
-    def say(self, *said: SpokenLine, at: datetime | None = None, channel_id: int = 7) -> list[int]:
-        """Store what was said, a minute apart; the ids of the turns."""
+    def say(
+        self, *said: SpokenLine, at: datetime | None = None, channel_id: int = 7, to: Audience = EVERYONE
+    ) -> list[int]:
+        """Store what was said to some audience, a minute apart; the ids of the turns."""
         return [
             self.history.append_turn(
                 familiar_id=FAMILIAR,
@@ -61,6 +64,7 @@ class WriterSetup:
                 content=words,
                 author=who,
                 timestamp=(at or EVENING) + timedelta(minutes=minute),
+                audience=to,
             ).id
             for minute, (who, words) in enumerate(said)
         ]

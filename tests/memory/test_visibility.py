@@ -9,16 +9,23 @@ from typing import Any
 
 import pytest
 
-from familiar_connect.chat.scene import ChannelContext, ChannelKind, ChannelRef, Scene
-from familiar_connect.config.types import PlaceSettings
+from familiar_connect.audience import (
+    OWNER,
+    STRICT,
+    Readers,
+    TellingPolicy,
+    between,
+    hidden_channel,
+    whole_server,
+)
+from familiar_connect.chat.scene import ChannelContext, ChannelKind, Scene
 from familiar_connect.context.types import ContextRequest
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import Author
-from familiar_connect.memory.visibility import Visibility, server_path
+from familiar_connect.memory.visibility import audience_of_turn, server_path
 from tests.fakes.chat import TEA_HOUSE
 from tests.fakes.context import ADA, BO, a_request
 
-OWNER = Author("terminal", "me", None, "Me")
 HERE, BESIDE, MODS, ANOTHER_SERVER, ADAS_DM, BOS_DM = 7, 8, 9, 20, 30, 31
 
 
@@ -39,51 +46,65 @@ def on_server(**changes: Any) -> ContextRequest:
     return a_request(**{"guild_id": 5, "scene": TEA_HOUSE} | changes)
 
 
-def told(history: HistoryStore, request: ContextRequest, **facts: Any) -> list[int]:
-    may_tell = Visibility(history, **facts).predicate_for(request)
-    return [each for each in (HERE, BESIDE, MODS, ANOTHER_SERVER, ADAS_DM, BOS_DM) if may_tell(each)]
+SERVER = Readers(whole_server("discord", 5), platform="discord", channel_id=HERE, server_id=5, speaker="discord:1")
+
+
+def told(history: HistoryStore, readers: Readers, telling: TellingPolicy = STRICT) -> list[int]:
+    tell = audience_of_turn(a_request(channel_id=readers.channel_id, readers=readers, telling=telling))
+    assert tell is not None
+    turns = history.turns_after(familiar_id="wren", after_id=0)
+    return [turn.channel_id for turn in turns if tell(turn) is not None]
 
 
 def test_a_server_knows_of_its_own_channels(history: HistoryStore) -> None:
-    """But for the private ones, whether the owner or the platform calls them so; nor of what was said between two."""
-    seen = replace(TEA_HOUSE, private_channel_ids=frozenset({MODS}))
-    thread = replace(seen, channels=(ChannelRef(channel_id=BESIDE, name="plans", parent_id=MODS),))
-
-    assert told(history, on_server()) == [HERE, BESIDE, MODS]
-    assert told(history, on_server(), private_channel_ids=[MODS]) == [HERE, BESIDE]
-    assert told(history, on_server(scene=seen)) == [HERE, BESIDE]
-    assert told(history, on_server(scene=thread)) == [HERE]
+    """But for the hidden ones; nor of what was said between two, nor of another server."""
+    assert told(history, SERVER) == [HERE, BESIDE, MODS]
+    history.change_audience(familiar_id="wren", channel_id=MODS, audience=hidden_channel("discord", MODS, 5))
+    assert told(history, SERVER) == [HERE, BESIDE]
 
 
-def test_a_private_channel_knows_of_all_the_others(history: HistoryStore) -> None:
-    """And the owner may let its talk out."""
-    bypass = PlaceSettings(private_channels_bypass=True)
+def test_a_hidden_channel_knows_of_all_the_others(history: HistoryStore) -> None:
+    """And of itself."""
+    mods = hidden_channel("discord", MODS, 5)
+    history.change_audience(familiar_id="wren", channel_id=MODS, audience=mods)
 
-    assert told(history, on_server(channel_id=MODS), private_channel_ids=[MODS]) == [HERE, BESIDE, MODS]
-    assert told(history, on_server(settings=bypass), private_channel_ids=[MODS]) == [HERE, BESIDE, MODS]
+    assert told(history, replace(SERVER, audience=mods, channel_id=MODS)) == [HERE, BESIDE, MODS]
 
 
 def test_what_was_said_between_two_stays_between_them(history: HistoryStore) -> None:
-    """In one direct message another of the same person is known, nobody else's and no server's."""
-    alone = Scene(is_dm=True)
+    """In a direct message that of the same person is known, nobody else's; of a server while they are on it."""
+    ada = Readers(between([ADA.canonical_key]), platform="discord", channel_id=99, speaker=ADA.canonical_key)
+    bo = Readers(between([BO.canonical_key]), platform="discord", channel_id=BOS_DM, speaker=BO.canonical_key)
 
-    assert told(history, a_request(channel_id=99, scene=alone)) == [ADAS_DM]
-    assert told(history, a_request(channel_id=BOS_DM, scene=alone, author=BO)) == [BOS_DM]
+    assert told(history, ada) == [ADAS_DM]
+    assert told(history, bo) == [BOS_DM]
+    assert told(history, replace(ada, servers=frozenset({5}))) == [HERE, BESIDE, MODS, ADAS_DM]
 
 
 def test_who_asked_to_be_known_everywhere_is(history: HistoryStore) -> None:
-    """From server to server, in the channels they spoke in."""
-    everywhere = {"known_everywhere": [ADA.canonical_key, BO.canonical_key]}
+    """From server to server, by their own words."""
+    everywhere = TellingPolicy(known_everywhere=frozenset({ADA.canonical_key, BO.canonical_key}))
 
-    assert told(history, on_server(), **everywhere) == [HERE, BESIDE, MODS, ANOTHER_SERVER]
-    assert told(history, on_server(author=BO), **everywhere) == [HERE, BESIDE, MODS]
+    assert told(history, replace(SERVER, speaker=ADA.canonical_key), everywhere) == [HERE, BESIDE, MODS, ANOTHER_SERVER]
+    assert told(history, replace(SERVER, speaker=BO.canonical_key), everywhere) == [HERE, BESIDE, MODS]
 
 
-def test_the_operator_at_home_knows_it_all(history: HistoryStore) -> None:
-    """It is theirs to read anyway."""
-    assert told(history, a_request(channel_id=1, author=OWNER), private_channel_ids=[MODS]) == [
-        *(HERE, BESIDE, MODS, ANOTHER_SERVER, ADAS_DM, BOS_DM)
-    ]
+def test_the_owner_hears_all_but_what_was_said_between_others(history: HistoryStore) -> None:
+    """Unless told to."""
+    home = Readers(OWNER, platform="terminal", channel_id=1)
+
+    assert told(history, home) == [HERE, BESIDE, MODS, ANOTHER_SERVER]
+    assert told(history, home, TellingPolicy(owner_hears_all=True))[-2:] == [ADAS_DM, BOS_DM]
+
+
+def test_a_place_hears_its_own_talk_as_its_own(history: HistoryStore) -> None:
+    """Whatever is known of whom it was said to, the gate after the search lets it pass."""
+    history.database.write("UPDATE turns SET audience = NULL")
+    tell = audience_of_turn(a_request(channel_id=HERE, readers=SERVER))
+    turn = history.turns_after(familiar_id="wren", after_id=0)[0]
+
+    assert tell is not None
+    assert tell(turn) == SERVER.audience
 
 
 def test_each_place_has_a_file(history: HistoryStore) -> None:

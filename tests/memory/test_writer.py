@@ -71,7 +71,7 @@ async def test_nothing_new_asks_nobody(table: WriterSetup) -> None:
 async def test_a_bare_client_and_a_bare_store_will_do(tmp_path: Path) -> None:
     """A model that is only `chat`, a history in memory, a store without an audit: nothing else appears in it."""
     memory, history = MemoryStore(tmp_path / "m"), HistoryStore(":memory:")
-    history.append_turn(familiar_id="f", channel_id=1, role="user", content="I like tea.", author=ALICE)
+    history.append_turn(familiar_id="f", channel_id=1, role="user", content="I like tea.", author=ALICE, guild_id=5)
     client = FixedModel(lambda: Message("assistant", writer_answer("Tea.")))
     writer = MemoryWriter(memory_store=memory, history_store=history, llm_client=client, familiar_id="f")
     result = await writer.run()

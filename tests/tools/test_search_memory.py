@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from familiar_connect.audience import Readers, hidden_channel, whole_server
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import FixedPrivacy, PrivacyLevel
 from familiar_connect.memory.index.embeddings import EmbeddingIndex
 from familiar_connect.memory.index.protocols import RetrievedChunk
 from familiar_connect.memory.index.retriever import MemoryRetriever
 from familiar_connect.memory.index.turns import TurnIndex
+from familiar_connect.memory.part_audiences import PartAudiences
 from familiar_connect.memory.store import MemoryStore
-from familiar_connect.memory.visibility import Visibility
 from tests.fakes.context import ADA, BO, CY
 from tests.fakes.embedding import CountingEmbedder
 from tests.fakes.toolbox import a_toolbox, call_tool, tools_request
@@ -103,8 +104,10 @@ async def test_only_what_may_be_told_here_is_found(store: MemoryStore, tmp_path:
     turns.sync(model)
     retriever = MemoryRetriever(model=model, files=files, turns=turns)
     retriever.warm()
-    box = a_toolbox(store, retriever=lambda: retriever, reach=Visibility(history, private_channel_ids=[9]))
-    told = await call_tool(box.for_turn(tools_request()), "search_memory", query="copper kettle")
+    box = a_toolbox(store, retriever=lambda: retriever, audiences=PartAudiences(store, history, familiar_id="wren"))
+    history.change_audience(familiar_id="wren", channel_id=9, audience=hidden_channel("discord", 9, 5))
+    here = Readers(whole_server("discord", 5), platform="discord", channel_id=7, server_id=5)
+    told = await call_tool(box.for_turn(tools_request(readers=here)), "search_memory", query="copper kettle")
     for each in (files, turns, history):
         each.close()
 

@@ -79,6 +79,11 @@ class FamiliarFolder:
         return self.root / "audit"
 
     @property
+    def backups(self) -> Path:
+        """Copies made before a change of many files."""
+        return self.root / "backups"
+
+    @property
     def traces(self) -> Path:
         return self.root / "traces"
 

@@ -78,6 +78,17 @@ CREATE TABLE IF NOT EXISTS memory_writer_watermark (
 )
 """
 
+# How far the turns of one audience are written up; the table above says up to where all of them are.
+_AUDIENCE_WATERMARKS = """
+CREATE TABLE IF NOT EXISTS writer_watermarks (
+    familiar_id TEXT NOT NULL,
+    audience TEXT NOT NULL,
+    last_written_id INTEGER NOT NULL,
+    created_at TEXT NOT NULL,
+    PRIMARY KEY (familiar_id, audience)
+) WITHOUT ROWID
+"""
+
 # One row per persona, channel and owner: a person (`user:…`) or, where everybody reads along, a server (`server:…`).
 _SHORT_TERM = """
 CREATE TABLE IF NOT EXISTS short_term_notes (
@@ -313,6 +324,10 @@ def _summaries_by_audience(connection: sqlite3.Connection) -> None:
         connection.execute(f"DELETE FROM {table}")
 
 
+def _writer_watermarks(connection: sqlite3.Connection) -> None:
+    connection.execute(_AUDIENCE_WATERMARKS)
+
+
 def infer_audience(people: Sequence[tuple[str, str]], guild_id: int | None) -> Audience:
     """Whom a channel's talk was said to, from who spoke there (platform and user id) and its server alone.
 
@@ -347,4 +362,5 @@ MIGRATIONS = (
     Migration("turn_revisions", _turn_revisions),
     Migration("turn_audiences", _turn_audiences),
     Migration("summaries_by_audience", _summaries_by_audience),
+    Migration("writer_watermarks", _writer_watermarks),
 )

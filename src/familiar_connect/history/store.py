@@ -7,7 +7,8 @@ Synchronous and callable from any thread; async code calls it off the event loop
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import json
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -62,6 +63,7 @@ _INSERT = (
     " author_display_name, content, timestamp, mode, platform_message_id, facts, audience)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
 )
+_COLUMNS_WITHOUT_WORDS = TURN_COLUMNS.replace(" content,", " '',")
 _NOBODY = (None, None, None, None)
 # One index step for each audience, instead of reading every turn.
 _DISTINCT_AUDIENCES = """
@@ -281,6 +283,15 @@ class HistoryStore:
         found = self._turns("id = ? AND familiar_id = ?", (turn_id, familiar_id), limit=1)
         return found[0] if found else None
 
+    def turns_without_words(self, *, familiar_id: str, turn_ids: Iterable[int]) -> dict[int, HistoryTurn]:
+        """Who said the turns of these ids, when, where and to whom, in one query; their content is left empty."""
+        rows = self.database.read(
+            f"SELECT {_COLUMNS_WITHOUT_WORDS} FROM turns WHERE familiar_id = ?"
+            " AND id IN (SELECT value FROM json_each(?))",
+            (familiar_id, json.dumps(sorted(set(turn_ids)))),
+        )
+        return {row[0]: turn_from_row(row) for row in rows}
+
     def latest_id(self, *, familiar_id: str, channel_id: int | None = None) -> int | None:
         where, values = _in_scope(familiar_id, channel_id)
         found: int | None = self.database.read(f"SELECT MAX(id) FROM turns WHERE {where}", values)[0][0]
@@ -345,8 +356,20 @@ class HistoryStore:
         self._watermarks.put(familiar_id, last_written_id)
 
     def turns_since_watermark(self, *, familiar_id: str, limit: int = MAX_TURNS_READ) -> list[HistoryTurn]:
-        """The oldest *limit* turns past the memory writer's watermark, ascending; all when it has none."""
+        """The oldest *limit* turns past the memory writer's watermarks, ascending; all when it has none."""
         return self._watermarks.turns_since(familiar_id, limit)
+
+    def next_turns_to_write(self, *, familiar_id: str, limit: int = MAX_TURNS_READ) -> list[HistoryTurn]:
+        """As `turns_since_watermark`, of one audience alone: that of the oldest turn."""
+        return self._watermarks.next_turns(familiar_id, limit)
+
+    def get_audience_watermark(self, *, familiar_id: str, audience: Audience) -> int:
+        """The newest turn of *audience* that the memory writer has written up; 0 for none."""
+        return self._watermarks.get_for(familiar_id, audience)
+
+    def put_audience_watermark(self, *, familiar_id: str, audience: Audience, turn_range: tuple[int, int]) -> None:
+        """What was said to *audience* in *turn_range* is written up; the watermark of the whole follows, never back."""
+        self._watermarks.put_for(familiar_id, audience, turn_range)
 
     def speakers(self, *, familiar_id: str) -> list[Speaker]:
         """Everyone who ever spoke, most recently heard first, with how much. Reads the whole history."""

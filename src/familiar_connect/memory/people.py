@@ -1,8 +1,9 @@
 """People on file: where their notes stand, and which names point at them.
 
 `people/_aliases.json` maps a lower-cased name to a slug, or to several, most recently active first. It
-is derived: rebuilt from those who took part and from the `## Aliases` list of every people file. Names
-only ever point at a file; a file is found by the slug alone.
+is derived: rebuilt from those who took part in open talk and from the `## Aliases` list of every open people
+file, so that it holds nothing that was said to some only. Names only ever point at a file; a file is found
+by the slug alone.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 
+from familiar_connect.audience import parse_audience
 from familiar_connect.errors import MemoryStoreError
 from familiar_connect.identity import Author
-from familiar_connect.memory.archives import is_archive
+from familiar_connect.memory.archives import archive_path, is_archive, original_path
+from familiar_connect.memory.file_audience import CLOSE_KINDS, MARK, is_marked, open_path, read_audience
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.writing.markdown_sections import bullets_under
 from familiar_connect.memory.writing.plan import WRITER_SOURCE
@@ -70,6 +73,17 @@ def people_path(slug: str) -> str:
     return f"{PEOPLE}/{slug}.md"
 
 
+def people_path_prefixes(slug: str) -> tuple[str, ...]:
+    """How the paths of all notes on a person begin: the open ones, their archives, and those of smaller circles."""
+    path = people_path(slug)
+    return path, archive_path(path).removesuffix(".md"), f"{PEOPLE}/{slug}{MARK}"
+
+
+def slug_of_path(rel_path: str) -> str:
+    """Whom a file of the people folder is about."""
+    return open_path(original_path(rel_path)).removeprefix(f"{PEOPLE}/").removesuffix(".md")
+
+
 def alias_key(name: str) -> str | None:
     """*name* as the index knows it; None for what may never be an alias."""
     key = one_line(unicodedata.normalize("NFC", name)).lower()
@@ -101,6 +115,11 @@ def read_aliases(store: MemoryStore) -> dict[str, list[str]]:
         if slugs and (key := alias_key(name)) is not None:
             found[key] = slugs
     return found
+
+
+def may_name_publicly(audience: str) -> bool:
+    """Whether the names of those who spoke to *audience*, as `audience` writes it, may stand in the index."""
+    return not audience or parse_audience(audience).kind not in CLOSE_KINDS
 
 
 def rebuild_aliases(
@@ -139,7 +158,7 @@ def _current_text(store: MemoryStore) -> str | None:
 
 
 def _on_file(store: MemoryStore) -> dict[str, list[str]]:
-    """Slug → harvested names, of the file changed last first. A file that cannot be read costs its names only."""
+    """Slug → names in the open files, of the file changed last first. One that cannot be read costs its names only."""
     try:
         entries = store.list_dir(PEOPLE)
     except MemoryStoreError:
@@ -147,10 +166,14 @@ def _on_file(store: MemoryStore) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for entry in sorted(entries, key=lambda entry: (-entry.modified.timestamp(), entry.name)):
         path = PurePosixPath(entry.name)
-        if entry.is_dir or path.suffix != ".md" or path.name.startswith(("_", ".")) or is_archive(path.name):
+        is_kept_apart = is_archive(path.name) or is_marked(path.name)
+        if entry.is_dir or path.suffix != ".md" or path.name.startswith(("_", ".")) or is_kept_apart:
             continue
         try:
-            found[path.stem] = harvest_aliases(store.read_file(people_path(path.stem)))
+            text = store.read_file(people_path(path.stem))
+            said_to = read_audience(text)
+            if said_to is None or said_to.kind not in CLOSE_KINDS:
+                found[path.stem] = harvest_aliases(text)
         except MemoryStoreError as error:
             _log.warning("a people file was passed over for aliases", extra={"error": type(error).__name__})
     return found

@@ -11,7 +11,7 @@ import fnmatch
 import logging
 import re
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from itertools import islice
@@ -30,6 +30,8 @@ BATCH_BYTES = 65_536
 
 _Text = tuple[str, bytes]
 """A file's path and what it holds."""
+Show = Callable[[str], bytes | None]
+"""What may be shown of the file at a path, line for line; None for nothing."""
 
 _log = logging.getLogger(__name__)
 
@@ -42,8 +44,12 @@ def grep_tree(
     *,
     ignore_case: bool,
     seconds: float = GREP_SECONDS,
+    show: Show | None = None,
 ) -> list[GrepHit]:
-    """The first match of each matching line in the file or folder at *parts*, files in path order."""
+    """The first match of each matching line in the file or folder at *parts*, files in path order.
+
+    With *show*, what it makes of a file is searched in its place, and nothing else counts or is handed out.
+    """
     if not pattern:
         return []
     hits: list[GrepHit] = []
@@ -53,7 +59,7 @@ def grep_tree(
         for batch in _batches(_texts(root, parts, limits.max_file_bytes)):
             if searcher.may_match(b"\n".join(data for _, data in batch)):
                 room = limits.max_results_per_op - len(hits)
-                hits += islice(_hits(searcher, batch), room)
+                hits += islice(_hits(searcher, batch, show), room)
             if len(hits) >= limits.max_results_per_op:
                 break
             if time.monotonic() > deadline:
@@ -161,10 +167,11 @@ def _batches(texts: Iterable[_Text]) -> Iterator[list[_Text]]:
         yield batch
 
 
-def _hits(searcher: LinePattern, batch: list[_Text]) -> Iterator[GrepHit]:
+def _hits(searcher: LinePattern, batch: list[_Text], show: Show | None = None) -> Iterator[GrepHit]:
     for path, data in batch:
         try:
-            for hit in searcher.search(data):
+            shown = data if show is None else show(path) if any(True for _ in searcher.search(data)) else None
+            for hit in searcher.search(shown) if shown is not None else ():
                 yield GrepHit(path, hit.line_number, hit.line, hit.start, hit.end)
         except UnicodeDecodeError:
             continue

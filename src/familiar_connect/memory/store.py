@@ -151,6 +151,15 @@ class MemoryStore:
         except OSError:
             return False
 
+    def stamp(self, rel_path: str) -> tuple[int, int] | None:
+        """When the file was last written, and its size: the same as long as its text is; None when there is none."""
+        try:
+            with self._tree.parent_of(split_path(rel_path)) as (folder, name):
+                facts = folder.lstat(name)
+        except OSError:
+            return None
+        return (facts.st_mtime_ns, facts.st_size) if stat.S_ISREG(facts.st_mode) else None
+
     def write_file(
         self,
         rel_path: str,
@@ -225,6 +234,13 @@ class MemoryStore:
     def grep(self, pattern: str, rel_path: str = "", case_insensitive: bool = True) -> list[GrepHit]:
         """The first match of every matching line, up to the cap; see `memory.search`."""
         return search.grep_tree(self._tree, self.limits, pattern, split_path(rel_path), ignore_case=case_insensitive)
+
+    def grep_shown(
+        self, pattern: str, show: search.Show, rel_path: str = "", case_insensitive: bool = True
+    ) -> list[GrepHit]:
+        """`grep` in what *show* makes of each file."""
+        parts = split_path(rel_path)
+        return search.grep_tree(self._tree, self.limits, pattern, parts, ignore_case=case_insensitive, show=show)
 
     async def grep_async(self, pattern: str, rel_path: str = "", case_insensitive: bool = True) -> list[GrepHit]:
         """`grep`, off the event loop."""

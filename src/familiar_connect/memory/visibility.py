@@ -1,28 +1,35 @@
-"""Visibility: where a conversation happens, which file keeps what is known of it, and what may be told where.
-
-On a server everybody knows of its channels, but for the private ones. What was said between two stays between
-them, and another server's talk reaches only those who asked to be known everywhere and took part in it.
-"""
+"""Visibility: where a conversation happens, which file keeps what is known of it, and what a search may find there."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection
+from typing import TypedDict, Unpack
 
+from familiar_connect.audience import Audience, AudienceKind
 from familiar_connect.chat.scene import ChannelKind
 from familiar_connect.context.types import ContextRequest
-from familiar_connect.history.store import HistoryStore
-from familiar_connect.identity import LOCAL_PLATFORMS
+from familiar_connect.history.turn_visibility import may_tell_turn
+from familiar_connect.history.types import HistoryTurn
+from familiar_connect.memory.file_audience import read_audience
+from familiar_connect.memory.index.protocols import RecallScope
+from familiar_connect.memory.part_audiences import PartAudiences
+from familiar_connect.memory.visible_memory import VisibleMemory
 
 SERVERS = "servers"
 """The folder of what is known of servers and direct messages; each file is told in its own place only."""
-MAX_PEOPLE = 200
-"""Of so many people who spoke last in a channel it is known that they took part."""
 
 _DMS = (ChannelKind.dm, ChannelKind.group_dm)
 
-MayTell = Callable[[int], bool]
-"""Whether what was said in a channel may be told here; may read a database."""
+AudienceOfTurn = Callable[[HistoryTurn], Audience | None]
+
+
+class ScopeFacts(TypedDict, total=False):
+    """What need not be searched because it is in the prompt anyway."""
+
+    before_turn_id: int | None
+    exclude_paths: frozenset[str]
+    exclude_folders: tuple[str, ...]
 
 
 def is_dm(request: ContextRequest) -> bool:
@@ -51,6 +58,32 @@ def server_path(request: ContextRequest) -> str | None:
     return f"{SERVERS}/{platform}-{request.channel_id if server is None else server}.md"
 
 
+def read_server_notes(memory: VisibleMemory, request: ContextRequest) -> dict[str, str]:
+    """What is known of the place *request* comes from: by path, the open file first, then those of smaller circles.
+
+    An open file that does not say its audience is told in its own place, wherever its lines came from.
+    """
+    base = server_path(request)
+    if base is None:
+        return {}
+    own = memory.store.read_if_present(base)
+    found = {base: own} if own is not None and read_audience(own) is None else {}
+    return found | {path: memory.look(path).text for path in memory.files_of(base) if path not in found}
+
+
+def server_target(parts: PartAudiences, request: ContextRequest) -> str | None:
+    """Where something is written that is to be known of the place *request* comes from."""
+    base = server_path(request)
+    if base is None or request.readers is None:
+        return base
+    audience = request.readers.audience
+    hidden = audience.kind is AudienceKind.CHANNEL and not is_dm(request)
+    said = read_audience(parts.store.read_if_present(base) or "")
+    if hidden or said not in (None, audience):
+        return parts.choose_beside(base, audience)
+    return base
+
+
 def is_channel_visible(
     request: ContextRequest, channel_id: int, parent_id: int | None = None, *, private: Collection[int] = ()
 ) -> bool:
@@ -68,50 +101,31 @@ def _parent(request: ContextRequest, channel_id: int) -> int | None:
     return next((each.parent_id for each in channels if each.channel_id == channel_id), None)
 
 
-class Visibility:
-    """How far the talk of a familiar's channels may be carried. *known_everywhere*: keys of those who asked to be."""
+def audience_of_turn(request: ContextRequest) -> AudienceOfTurn | None:
+    """As whose a turn is told where *request* comes from, None where it may not be; without readers all of them may."""
+    readers, telling = request.readers, request.telling
+    if readers is None:
+        return None
+    decided: dict[tuple[Audience, int, str | None], Audience | None] = {}
 
-    def __init__(
-        self,
-        history: HistoryStore,
-        *,
-        private_channel_ids: Collection[int] = (),
-        known_everywhere: Collection[str] = (),
-    ) -> None:
-        self._history = history
-        self._private = frozenset(private_channel_ids)
-        self._known_everywhere = frozenset(known_everywhere)
+    def tell_as(turn: HistoryTurn) -> Audience | None:
+        author = turn.author.canonical_key if turn.author is not None else None
+        key = (turn.audience, turn.channel_id, author)
+        if key not in decided:
+            may = may_tell_turn(turn, readers, telling)
+            # A place hears its own talk, whatever is known of whom it was said to.
+            own = turn.audience if request.may_tell((turn.audience,)) else readers.audience
+            decided[key] = own if may else None
+        return decided[key]
 
-    def predicate_for(self, request: ContextRequest) -> MayTell:
-        """What may be told where *request* comes from; each channel is looked up once."""
-        decided: dict[int, bool] = {}
+    return tell_as
 
-        def may_tell(channel_id: int) -> bool:
-            if channel_id not in decided:
-                decided[channel_id] = self._may_tell(request, channel_id)
-            return decided[channel_id]
 
-        return may_tell
-
-    def _may_tell(self, request: ContextRequest, channel_id: int) -> bool:
-        author = request.author
-        if channel_id == request.channel_id or (author is not None and author.platform in LOCAL_PLATFORMS):
-            return True  # the operator at home may look at all of it anyway
-        if not is_channel_visible(request, channel_id, private=self._private):
-            return False
-        last = self._history.recent(familiar_id=request.familiar_id, channel_id=channel_id, limit=1)
-        server = last[0].guild_id if last else None
-        if server is not None and server == request.guild_id and not is_dm(request):
-            return True
-        if server is None and not is_dm(request):
-            return False
-        known = server is None or (author is not None and author.canonical_key in self._known_everywhere)
-        return known and self._took_part(request, channel_id)
-
-    def _took_part(self, request: ContextRequest, channel_id: int) -> bool:
-        if request.author is None:
-            return False
-        people = self._history.recent_distinct_authors(
-            familiar_id=request.familiar_id, channel_id=channel_id, limit=MAX_PEOPLE
-        )
-        return any(person.canonical_key == request.author.canonical_key for person in people)
+def recall_scope(request: ContextRequest, memory: VisibleMemory, **facts: Unpack[ScopeFacts]) -> RecallScope:
+    """Where *request* comes from, for a search: only what may be told there is found."""
+    return RecallScope(
+        channel_id=request.channel_id,
+        audience_of_turn=audience_of_turn(request),
+        audiences_of_passage=memory.audiences_of_passage,
+        **facts,
+    )

@@ -1,10 +1,10 @@
 """MemoryWriter: writes up what was said as memory files.
 
-One pass reads a bounded batch of turns past the watermark, asks the side model once, and lets code
-decide what of the answer is written. The plan is on disk before the first file changes and until the
-watermark has moved, so a process killed anywhere leaves work that the next one finishes, once. An answer
-that cannot be understood is tried again by later passes; when attempts are spent the batch is put aside
-under `sessions/.pending/`, reported, and the world goes on. A model too small to write gets no call:
+One pass reads a bounded batch of turns past the watermark, all said to one audience, asks the side model
+once, and lets code decide what of the answer is written. The plan is on disk before the first file changes
+and until the watermark has moved, so a process killed anywhere leaves work that the next one finishes, once.
+An answer that cannot be understood is tried again by later passes; when attempts are spent the batch is put
+aside under `sessions/.pending/`, reported, and the world goes on. A model too small to write gets no call:
 its memory is made of quotes.
 """
 
@@ -21,6 +21,7 @@ from datetime import UTC, tzinfo
 from typing import Protocol
 from zoneinfo import ZoneInfo
 
+from familiar_connect.audience import Audience, parse_audience
 from familiar_connect.errors import MemoryStoreError, ModelError
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import HistoryTurn
@@ -28,11 +29,13 @@ from familiar_connect.identity import EVERYTHING_ALLOWED, Author, Privacy
 from familiar_connect.llm.protocols import SideModel
 from familiar_connect.llm.types import Message
 from familiar_connect.memory.archives import is_archive
-from familiar_connect.memory.people import rebuild_aliases
+from familiar_connect.memory.maintenance.private_parts import erase_private_parts
+from familiar_connect.memory.part_audiences import PartAudiences
+from familiar_connect.memory.people import may_name_publicly, rebuild_aliases
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.versioning.provenance import Provenance
 from familiar_connect.memory.writing.apply import ApplyResult, apply_plan, no_step
-from familiar_connect.memory.writing.batch import Batch, Bounds, authors_of, cut_batch
+from familiar_connect.memory.writing.batch import Batch, Bounds, authors_of, cut_batch, with_places
 from familiar_connect.memory.writing.journal import (
     PENDING,
     QUARANTINE_NAME,
@@ -139,6 +142,7 @@ class MemoryWriter:
         audit = memory_store.audit
         self._folder = audit.folder if audit is not None else None
         self._provenance = Provenance(audit.folder) if audit is not None else None
+        self._audiences = PartAudiences(memory_store, history_store, familiar_id=familiar_id, privacy=privacy)
         self._journal = Journal(self._folder or memory_store.root / ".writing", transient=audit is None)
         self._attempts = Attempts(self._folder)
         self.runs = RunLog(self._folder)
@@ -168,39 +172,52 @@ class MemoryWriter:
         if not run_id or "/" in run_id or run_id.startswith("."):
             raise MemoryStoreError(f"there is no batch {run_id!r} under {PENDING}")
         async with self._alone():
-            first, last = await off_loop(self._range_of, run_id)
-            turns = await off_loop(self._turns_between, first, last)
-            batch = self._cut(turns)
-            if batch is None or not batch.turns:
-                return MemoryWriterResult()
-            result = await self._write_up(batch, counted=False)
-            if result.state in ("written", "proposed") and batch.turn_range[1] >= last:
+            turns = await off_loop(self._turns_put_aside, run_id)
+            result = MemoryWriterResult()
+            for audience in dict.fromkeys(turn.audience for turn in turns):
+                own = [turn for turn in turns if turn.audience == audience]
+                batch = await off_loop(self._cut, own)
+                if batch is None or not batch.turns:
+                    continue
+                result = await self._write_up(batch, counted=False)
+                if result.state not in ("written", "proposed") or batch.turn_range[1] < own[-1].id:
+                    return result
+            if result.run_id is not None:
                 await off_loop(self._remove_quarantine, run_id)
             return result
 
     # One pass
 
     async def _pass(self) -> MemoryWriterResult:
+        await off_loop(self._erase_private_parts)
         turns = await off_loop(
-            self.history_store.turns_since_watermark, familiar_id=self.familiar_id, limit=self._bounds.turns
+            self.history_store.next_turns_to_write, familiar_id=self.familiar_id, limit=self._bounds.turns
         )
-        batch = self._cut(turns)
+        batch = await off_loop(self._cut, turns)
         self._step("turns read")
         if batch is None:
             return MemoryWriterResult()
         if not batch.turns:
-            await off_loop(self._advance, batch.turn_range[1])
+            await off_loop(self._advance, batch.turn_range, batch.audience)
             return MemoryWriterResult(watermark_id=batch.turn_range[1], state="skipped")
         return await self._write_up(batch)
 
+    def _erase_private_parts(self) -> None:
+        if self.privacy.full_privacy_keys():
+            erase_private_parts(self._audiences)
+
     def _cut(self, turns: list[HistoryTurn]) -> Batch | None:
-        return cut_batch(
+        batch = cut_batch(
             turns,
             zone=self.zone,
             bounds=self._fitting_bounds(),
             label_of=self.channel_context_lookup,
             privacy=self.privacy,
         )
+        if batch is None:
+            return None
+        said_to = batch.audience
+        return with_places(batch, lambda base: self._audiences.choose_path(base, said_to))
 
     def _fitting_bounds(self) -> Bounds:
         window = getattr(getattr(self.llm_client, "capabilities", None), "window", None)
@@ -217,7 +234,9 @@ class MemoryWriter:
             plan = await off_loop(plan_from_transcript, self.memory_store, batch, run)
         else:
             bounds = self._fitting_bounds()
-            material = await off_loop(read_material, self.memory_store, batch, self.familiar_id, bounds)
+            material = await off_loop(
+                read_material, self.memory_store, batch, self.familiar_id, bounds, self._audiences
+            )
             reply = await self._ask(build_messages(batch, material, bounds))
             self._step("model answered")
             answer = await off_loop(interpret_reply, reply, material.name)
@@ -285,10 +304,11 @@ class MemoryWriter:
         else:
             applied = apply_plan(self.memory_store, plan, provenance=self._provenance, step=self._step)
             if not entry.quarantine:
-                rebuild_aliases(self.memory_store, authors, run_id=plan.run_id, turn_range=plan.turn_range)
+                named = authors if may_name_publicly(plan.audience) else ()
+                rebuild_aliases(self.memory_store, named, run_id=plan.run_id, turn_range=plan.turn_range)
             self._step("aliases rebuilt")
         self._ask_owner(plan)
-        self._advance(plan.turn_range[1])
+        self._advance(plan.turn_range, parse_audience(plan.audience) if plan.audience else None)
         self._step("watermark moved")
         return applied
 
@@ -305,8 +325,14 @@ class MemoryWriter:
 
     def _was_finished(self, entry: Entry) -> bool:
         """Whether only the journal was left to clear: the watermark moves after the last file."""
+        last = entry.plan.turn_range[1]
         mark = self.history_store.get_writer_watermark(familiar_id=self.familiar_id)
-        return not entry.again and mark is not None and mark.last_written_id >= entry.plan.turn_range[1]
+        reached = mark.last_written_id if mark is not None else 0
+        if entry.plan.audience:
+            audience = parse_audience(entry.plan.audience)
+            own = self.history_store.get_audience_watermark(familiar_id=self.familiar_id, audience=audience)
+            reached = max(reached, own)
+        return not entry.again and reached >= last
 
     def _result(self, entry: Entry, applied: ApplyResult) -> MemoryWriterResult:
         plan = entry.plan
@@ -331,8 +357,14 @@ class MemoryWriter:
         for edit in result.refused:
             logger.warning("memory edit refused", extra={"run": result.run_id, "reason": edit.reason})
 
-    def _advance(self, to: int) -> None:
-        """Move the watermark on, never back."""
+    def _advance(self, turn_range: tuple[int, int], audience: Audience | None) -> None:
+        """Move the watermark on, never back: that of *audience*, or of all in a plan that mixed them."""
+        to = turn_range[1]
+        if audience is not None:
+            self.history_store.put_audience_watermark(
+                familiar_id=self.familiar_id, audience=audience, turn_range=turn_range
+            )
+            return
         mark = self.history_store.get_writer_watermark(familiar_id=self.familiar_id)
         if mark is None or mark.last_written_id < to:
             self.history_store.put_writer_watermark(familiar_id=self.familiar_id, last_written_id=to)
@@ -350,23 +382,33 @@ class MemoryWriter:
             logger.error("the writer's journal belongs to another familiar; it was left out")
             return None
         logger.info("finishing a memory pass that was cut short", extra={"run": entry.plan.run_id})
-        turns = self._turns_between(*entry.plan.turn_range)
+        turns = self._turns_between(*entry.plan.turn_range, entry.plan.audience)
         result = self._carry_out(entry, authors_of(self._without_private(turns)), journaled=True)
         result.turns_summarized = 0 if entry.quarantine else len(turns)
         return result
 
-    def _turns_between(self, first: int, last: int) -> list[HistoryTurn]:
-        return self.history_store.turns_after(
-            familiar_id=self.familiar_id, after_id=first - 1, max_id=last, limit=MAX_TURNS_RECALLED
-        )
+    def _turns_between(self, first: int, last: int, audience: str) -> list[HistoryTurn]:
+        """The turns of a range that were said to *audience*; of all, where it is empty."""
+        found: list[HistoryTurn] = []
+        after = first - 1
+        while len(found) < MAX_TURNS_RECALLED and after < last:
+            turns = self.history_store.turns_after(
+                familiar_id=self.familiar_id, after_id=after, max_id=last, limit=MAX_TURNS_RECALLED
+            )
+            if not turns:
+                break
+            after = turns[-1].id
+            found += [turn for turn in turns if not audience or turn.audience == parse_audience(audience)]
+        return found[:MAX_TURNS_RECALLED]
 
     def _without_private(self, turns: list[HistoryTurn]) -> list[HistoryTurn]:
         return [turn for turn in turns if turn.author is None or not self.privacy.is_full(turn.author)]
 
-    def _range_of(self, run_id: str) -> tuple[int, int]:
+    def _turns_put_aside(self, run_id: str) -> list[HistoryTurn]:
         try:
-            first, last = json.loads(self.memory_store.read_file(f"{PENDING}/{run_id}/{QUARANTINE_NAME}"))["turns"]
-            return int(first), int(last)
+            record = json.loads(self.memory_store.read_file(f"{PENDING}/{run_id}/{QUARANTINE_NAME}"))
+            first, last = record["turns"]
+            return self._turns_between(int(first), int(last), str(record.get("audience") or ""))
         except (MemoryStoreError, ValueError, KeyError, TypeError):
             raise MemoryStoreError(f"there is no batch {run_id!r} under {PENDING}") from None
 

@@ -51,7 +51,6 @@ from familiar_connect.subscriptions import SubscriptionKind
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.simulated_time import SimulatedLoop
 from familiar_connect.tools.search_memory import SearchMemoryTool
-from familiar_connect.wiring.build_context import build_reach
 
 LAST_WAIT_S = 60.0
 """Simulated time that follows the last step, so that what it set off comes to its end."""
@@ -417,9 +416,7 @@ class Player:
             trigger=ResponseTrigger.direct_address,
         )
         _, request = await familiar.reply_path.turns.request_for(exchange, self.place(key), seed=0)
-        tool = SearchMemoryTool(
-            index.retriever, request, familiar.stores.privacy, build_reach(familiar.stores, familiar.config)
-        )
+        tool = SearchMemoryTool(index.retriever, request, familiar.stores.privacy, familiar.stores.audiences)
         return (await tool.run({"query": query})).as_text()
 
 

@@ -16,10 +16,12 @@ from typing import Any
 from familiar_connect.context.types import ContextRequest
 from familiar_connect.errors import MemoryStoreError, MemoryStoreSizeLimitError
 from familiar_connect.identity import Author, Privacy
+from familiar_connect.memory.file_audience import with_audience
+from familiar_connect.memory.part_audiences import PartAudiences
 from familiar_connect.memory.people import people_path
 from familiar_connect.memory.short_term import without_placeholders
-from familiar_connect.memory.store import MemoryStore
-from familiar_connect.memory.visibility import server_path
+from familiar_connect.memory.visibility import read_server_notes, server_path, server_target
+from familiar_connect.memory.visible_memory import VisibleMemory
 from familiar_connect.support.aio import off_loop, run_to_end
 from familiar_connect.support.system_notes import without_fake_notes
 from familiar_connect.support.text import one_line, printable
@@ -67,14 +69,15 @@ class LongTermMemoryTools:
 
     def __init__(
         self,
-        store: MemoryStore,
+        memory: PartAudiences,
         request: ContextRequest,
         *,
         privacy: Privacy,
         lock: threading.Lock,
         notify: Notify | None = None,
     ) -> None:
-        self._store = store
+        self._memory = memory
+        self._store = memory.store
         self._request = request
         self._privacy = privacy
         self._lock = lock
@@ -178,27 +181,65 @@ class LongTermMemoryTools:
                 logger.warning("a change of memory could not be told", extra={"error": type(error).__name__})
         return outcome
 
+    def _target(self, place: _Place) -> str:
+        """The file that holds what is said of it to those who can read here."""
+        readers = self._request.readers
+        if place.about is None:
+            return server_target(self._memory, self._request) or place.path
+        return place.path if readers is None else self._memory.choose_path(place.path, readers.audience)
+
+    def _texts(self, place: _Place) -> dict[str, str]:
+        """What is kept there and may be told here, by file."""
+        memory = VisibleMemory.of(self._memory, self._request)
+        if place.about is None:
+            return read_server_notes(memory, self._request)
+        return {path: memory.look(path).text for path in memory.files_of(place.path)}
+
+    def _put(self, path: str, text: str) -> None:
+        """Write a file; a new one says whom it was told to."""
+        readers = self._request.readers
+        if readers is not None and not self._store.exists(path):
+            text = with_audience(text, readers.audience)
+        self._store.write_file(path, text, source=SOURCE)
+
     def _add(self, place: _Place, content: str) -> tuple[Outcome, MemoryChange | None]:
-        text = self._store.read_if_present(place.path) or ""
-        kept = notes_of(text, self._persona)
+        kept = [note for text in self._texts(place).values() for note in notes_of(text, self._persona)]
         same = next((each for each in kept if each.text.casefold() == content.casefold()), None)
         if same is not None:
             return Outcome(Status.saved, "this is kept already", {"id": same.id}), None
         if len(kept) >= MAX_MEMORIES:
             raise Refusal(Status.limit, f"{MAX_MEMORIES} memories are kept there; update or forget one first")
-        new, number = with_numbered_note(text, self._persona, content, title=place.title)
-        self._store.write_file(place.path, new, source=SOURCE)
+        number = self._append(place, content, after=max((each.id for each in kept), default=0))
         return self._done(Status.saved, place, number, content)
 
+    def _append(self, place: _Place, content: str, *, after: int) -> int:
+        """One memory more in the file of those who can read here; its number."""
+        path = self._target(place)
+        text = self._store.read_if_present(path) or ""
+        new, number = with_numbered_note(text, self._persona, content, title=place.title, after=after)
+        self._put(path, new)
+        return number
+
     def _change(self, place: _Place, id_: int, content: str) -> tuple[Outcome, MemoryChange | None]:
-        text = self._store.read_if_present(place.path) or ""
-        memory: NumberedNote | None = next((each for each in notes_of(text, self._persona) if each.id == id_), None)
-        if memory is None:
-            raise Refusal(Status.not_found, f"there is no memory {id_} there")
-        self._store.write_file(place.path, with_edited_note(text, memory, content or None), source=SOURCE)
+        path, memory = self._find(place, id_)
+        text = self._store.read_file(path)
+        is_own = path == self._target(place)
+        if content and not is_own:  # what is said here stays here, whoever was told what it replaces
+            number = self._append(place, content, after=id_ - 1)
+            self._put(path, with_edited_note(text, memory, None))
+            return self._done(Status.updated, place, number, content, before=memory.text)
+        self._put(path, with_edited_note(text, memory, content or None))
         if not content:
             return self._done(Status.deleted, place, id_, memory.text)
         return self._done(Status.updated, place, id_, content, before=memory.text)
+
+    def _find(self, place: _Place, id_: int) -> tuple[str, NumberedNote]:
+        """The file and the memory of this number; `Refusal` where none may be told here."""
+        for path, shown in self._texts(place).items():
+            if any(each.id == id_ for each in notes_of(shown, self._persona)):
+                whole = notes_of(self._store.read_file(path), self._persona)
+                return path, next(each for each in whole if each.id == id_)
+        raise Refusal(Status.not_found, f"there is no memory {id_} there")
 
     def _done(
         self, status: Status, place: _Place, id_: int, text: str, *, before: str = ""

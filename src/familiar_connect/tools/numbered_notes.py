@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 from familiar_connect.context.providers.scene.protocols import KeptMemory
 from familiar_connect.context.types import ContextRequest
-from familiar_connect.errors import MemoryStoreError
 from familiar_connect.identity import Author
+from familiar_connect.memory.part_audiences import PartAudiences
 from familiar_connect.memory.people import people_path
 from familiar_connect.memory.store import MemoryStore
+from familiar_connect.memory.visible_memory import VisibleMemory
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.markdown import find_section
 from familiar_connect.support.text import one_line
@@ -46,10 +47,10 @@ def notes_of(text: str, persona: str) -> list[NumberedNote]:
     return _numbered(lines, *place) if place is not None else []
 
 
-def with_numbered_note(text: str, persona: str, content: str, *, title: str) -> tuple[str, int]:
-    """*text* with one memory more, and its number; a file that is missing begins with *title*."""
+def with_numbered_note(text: str, persona: str, content: str, *, title: str, after: int = 0) -> tuple[str, int]:
+    """*text* with one memory more, and its number, larger than *after*; a file that is missing begins with *title*."""
     lines = text.rstrip().splitlines() if text.strip() else [f"# {one_line(title)}"]
-    number = max((memory.id for memory in _numbered(lines, 0, len(lines))), default=0) + 1
+    number = max(after, *(memory.id for memory in _numbered(lines, 0, len(lines))), 0) + 1
     line = f"- [id:{number}] {one_line(content)}"
     place = find_section(lines, persona_heading(persona), levels=(2,))
     if place is None:
@@ -73,22 +74,20 @@ def _numbered(lines: Sequence[str], start: int, end: int) -> list[NumberedNote]:
 
 
 class NumberedNoteReader:
-    """What a persona keeps of people, for the list of who is here."""
+    """What a persona keeps of people and may tell here, for the list of who is here."""
 
-    def __init__(self, store: MemoryStore) -> None:
-        self._store = store
+    def __init__(self, memory: PartAudiences | MemoryStore) -> None:
+        self._memory = memory
 
     async def of(self, people: Sequence[Author], request: ContextRequest) -> Mapping[str, Sequence[KeptMemory]]:
         persona = request.turn.persona if request.turn is not None else ""
-        return await off_loop(self._read, tuple(people), persona or request.familiar_id)
+        memory = VisibleMemory.of(self._memory, request)
+        return await off_loop(self._read, memory, tuple(people), persona or request.familiar_id)
 
-    def _read(self, people: Sequence[Author], persona: str) -> dict[str, Sequence[KeptMemory]]:
+    def _read(self, memory: VisibleMemory, people: Sequence[Author], persona: str) -> dict[str, Sequence[KeptMemory]]:
         found: dict[str, Sequence[KeptMemory]] = {}
         for author in people:
-            try:
-                text = self._store.read_if_present(people_path(author.slug)) or ""
-            except MemoryStoreError:
-                continue
-            if kept := notes_of(text, persona):
+            texts = (memory.look(path).text for path in memory.files_of(people_path(author.slug)))
+            if kept := [note for text in texts for note in notes_of(text, persona)]:
                 found[author.canonical_key] = [KeptMemory(id=str(each.id), text=each.text) for each in kept]
         return found

@@ -7,10 +7,12 @@ from typing import Any
 
 from familiar_connect.context.types import ContextRequest
 from familiar_connect.identity import Author, Privacy
-from familiar_connect.memory.archives import original_path
-from familiar_connect.memory.index.protocols import Recaller, RecallScope, RetrievedChunk, Retriever
-from familiar_connect.memory.people import PEOPLE
-from familiar_connect.memory.visibility import SERVERS, Visibility
+from familiar_connect.memory.index.protocols import Recaller, RetrievedChunk, Retriever
+from familiar_connect.memory.part_audiences import PartAudiences
+from familiar_connect.memory.people import PEOPLE, people_path, people_path_prefixes, slug_of_path
+from familiar_connect.memory.visibility import SERVERS, recall_scope
+from familiar_connect.memory.visible_memory import VisibleMemory, only_visible
+from familiar_connect.support.aio import off_loop
 from familiar_connect.support.system_notes import without_fake_notes
 from familiar_connect.support.text import truncate_chars
 from familiar_connect.tools.targets import people_in_turn
@@ -28,17 +30,14 @@ class SearchMemoryTool:
     """Looks into memory files and past talk, as far as both may be told where the reply goes."""
 
     def __init__(
-        self, retriever: Retriever, request: ContextRequest, privacy: Privacy, reach: Visibility | None = None
+        self, retriever: Retriever, request: ContextRequest, privacy: Privacy, audiences: PartAudiences
     ) -> None:
         self._retriever = retriever
         self._request = request
-        self._reach = reach
+        self._memory = VisibleMemory.of(audiences, request)
         self._privacy = privacy
-        self._closed = {
-            f"{PEOPLE}/{entry.person.author.slug}.md"
-            for entry in people_in_turn(request)
-            if not privacy.may_note(entry.person.author)
-        }
+        silent = (entry.person.author for entry in people_in_turn(request))
+        self._closed = {who.slug for who in silent if not privacy.may_note(who)} | privacy.slugs_without_notes()
 
     def tool(self) -> Tool:
         return Tool(
@@ -63,27 +62,27 @@ class SearchMemoryTool:
         """What is found; past talk only by a retriever that can be told where it is asked."""
         from familiar_connect.memory.index.snippets import HISTORY_PATH, as_chunk  # brings numpy
 
-        closed = self._closed
         if not isinstance(self._retriever, Recaller):
-            found = await self._retriever.query(query, LOOKED_AT, exclude_paths=set(closed))
+            plain = {people_path(slug) for slug in self._closed}
+            found = await self._retriever.query(query, LOOKED_AT, exclude_paths=plain)
+            if self._request.readers is not None:
+                found = await off_loop(only_visible, self._memory, found)
             return [chunk for chunk in found if chunk.rel_path != HISTORY_PATH]
-        scope = RecallScope(
-            channel_id=self._request.channel_id,
+        closed = (prefix for slug in self._closed for prefix in people_path_prefixes(slug))
+        scope = recall_scope(
+            self._request,
+            self._memory,
             before_turn_id=self._request.before_id,
-            exclude_paths=frozenset(closed),
-            exclude_folders=EXCLUDED_FOLDERS,
-            may_tell=self._reach.predicate_for(self._request) if self._reach is not None else None,
+            exclude_folders=(*EXCLUDED_FOLDERS, *closed),
         )
         return [as_chunk(hit) for hit in await self._retriever.recall(query, limit=LOOKED_AT, scope=scope)]
 
     def _may_show(self, chunk: RetrievedChunk) -> bool:
         """Neither the character nor what has a block of its own, and no notes on those who want none shown."""
-        path = original_path(chunk.rel_path)
-        folder, _, rest = path.partition("/")
-        if folder == PEOPLE:
-            platform, _, user_id = rest.removesuffix(".md").partition("-")
-            allowed = self._privacy.may_note(Author(platform, user_id, None, None))
-            return allowed and path not in self._closed
+        if chunk.rel_path.startswith(f"{PEOPLE}/"):
+            slug = slug_of_path(chunk.rel_path)
+            platform, _, user_id = slug.partition("-")
+            return self._privacy.may_note(Author(platform, user_id, None, None)) and slug not in self._closed
         return not chunk.rel_path.startswith(EXCLUDED_FOLDERS)
 
 

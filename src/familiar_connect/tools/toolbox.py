@@ -19,8 +19,9 @@ from familiar_connect.context.types import ContextRequest, Modality
 from familiar_connect.identity import EVERYTHING_ALLOWED, Privacy
 from familiar_connect.llm.types import ToolCall, ToolSpec
 from familiar_connect.memory.index.protocols import Retriever
+from familiar_connect.memory.part_audiences import PartAudiences
 from familiar_connect.memory.store import MemoryStore
-from familiar_connect.memory.visibility import Visibility, is_dm
+from familiar_connect.memory.visibility import is_dm
 from familiar_connect.tools.long_term import LongTermMemoryTools
 from familiar_connect.tools.protocols import Notify, SendSticker, SummaryKeeper
 from familiar_connect.tools.reveal_message_metadata import MessageMetadataTool
@@ -104,16 +105,15 @@ class Toolbox:
         privacy: Privacy = EVERYTHING_ALLOWED,
         summaries: SummaryKeeper | None = None,
         retriever: RetrieverNow | None = None,
-        reach: Visibility | None = None,
+        audiences: PartAudiences | None = None,
         notify: Notify | None = None,
         zone: tzinfo = UTC,
     ) -> None:
         self.enabled = frozenset(enabled) & frozenset(ALL_TOOLS)
-        self._store = store
         self._privacy = privacy
         self._summaries = summaries
         self._retriever = retriever or (lambda: None)
-        self._reach = reach
+        self._audiences = audiences or PartAudiences(store)
         self._notify = notify
         self._zone = zone
         self._lock = threading.Lock()
@@ -138,7 +138,9 @@ class Toolbox:
     def _long_term_tools(self, request: ContextRequest) -> tuple[Tool, ...]:
         if request.author is None or request.turn is None:
             return ()
-        memory = LongTermMemoryTools(self._store, request, privacy=self._privacy, lock=self._lock, notify=self._notify)
+        memory = LongTermMemoryTools(
+            self._audiences, request, privacy=self._privacy, lock=self._lock, notify=self._notify
+        )
         return memory.tools()
 
     def _other_tools(self, request: ContextRequest, send_sticker: SendSticker | None) -> list[Tool]:
@@ -146,7 +148,7 @@ class Toolbox:
         if SHORT_TERM_NOTE in self.enabled and self._summaries is not None and _may_note(request):
             tools.append(ShortTermNoteTool(self._summaries, request).tool())
         if SEARCH_MEMORY in self.enabled and (retriever := self._retriever()) is not None:
-            tools.append(SearchMemoryTool(retriever, request, self._privacy, self._reach).tool())
+            tools.append(SearchMemoryTool(retriever, request, self._privacy, self._audiences).tool())
         scene = request.scene
         if (
             SEND_STICKER in self.enabled

@@ -35,7 +35,6 @@ from familiar_connect.wiring.build_context import (
     build_post_processors,
     build_pre_processors,
     build_providers,
-    build_reach,
     render_options,
 )
 from familiar_connect.wiring.build_index import LazyMemoryIndex, build_memory_index
@@ -168,6 +167,6 @@ def build_toolbox(stores: Stores, config: CharacterConfig, index: LazyMemoryInde
         privacy=stores.privacy,
         summaries=stores.short_term,
         retriever=lambda: index.retriever,
-        reach=build_reach(stores, config),
+        audiences=stores.audiences,
         zone=ZoneInfo(config.display_tz),
     )

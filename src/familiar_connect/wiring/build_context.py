@@ -39,7 +39,7 @@ from familiar_connect.context.providers.short_term_memory import ShortTermMemory
 from familiar_connect.context.render import RenderOptions
 from familiar_connect.context.types import ContextRequest, Modality
 from familiar_connect.llm.model_slots import ModelSlots
-from familiar_connect.memory.visibility import SERVERS, Visibility
+from familiar_connect.memory.visibility import SERVERS
 from familiar_connect.presets.arranger import PresetArranger
 from familiar_connect.reply.protocols import Place, SendsStickers
 from familiar_connect.support.clock import Clock
@@ -62,7 +62,7 @@ def build_scene_providers(stores: Stores, config: CharacterConfig, clock: Clock)
     return {
         "channel_notes": ChannelNotesProvider(stores.memory),
         "server_info": ServerInfoProvider(privacy=stores.privacy),
-        "server_memories": ServerMemoriesProvider(stores.memory),
+        "server_memories": ServerMemoriesProvider(stores.memory, stores.audiences),
         "assets": AssetsProvider(
             mode_of=lambda channel_id: stores.channels.get(channel_id).mode,
             sticker_tool=SEND_STICKER,
@@ -116,21 +116,12 @@ def build_providers(
             scope=SearchScope(
                 recent_turns=config.history_window_size,
                 exclude_folders=(DOCUMENTS, f"{SERVERS}/"),
-                reach=build_reach(stores, config),
+                audiences=stores.audiences,
                 privacy=stores.privacy,
             ),
         ),
         **build_scene_providers(stores, config, clock),
     }
-
-
-def build_reach(stores: Stores, config: CharacterConfig) -> Visibility:
-    """What of one channel's talk may be recalled in another."""
-    return Visibility(
-        stores.history,
-        private_channel_ids=config.private_channel_ids,
-        known_everywhere=config.recall_across_servers,
-    )
 
 
 def build_pre_processors(stores: Stores, models: ModelSlots) -> dict[str, PreProcessor]:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from familiar_connect.audience import TellingPolicy
 from familiar_connect.chat.types import TurnSettings
 from familiar_connect.config import ChannelConfig, CharacterConfig
 from familiar_connect.config.folders import FamiliarFolder
@@ -22,7 +21,7 @@ from familiar_connect.conversation.intake import Intake
 from familiar_connect.conversation.monitor import ConversationMonitor, MonitorOptions
 from familiar_connect.conversation.owner import OwnerContact
 from familiar_connect.conversation.personas import Personas
-from familiar_connect.conversation.place_readers import PlaceReaders
+from familiar_connect.conversation.place_readers import PlaceReaders, telling_policy
 from familiar_connect.conversation.queue import ReplyQueue
 from familiar_connect.conversation.types import BufferedMessage, Exchange, ResponseTrigger
 from familiar_connect.errors import MemoryStoreError
@@ -198,9 +197,7 @@ def build_readers(inputs: ReplyPathInputs) -> PlaceReaders:
         channels=inputs.stores.channels,
         private_channel_ids=config.private_channel_ids,
         privacy=inputs.stores.privacy,
-        policy=TellingPolicy(
-            config.confidence, config.owner_hears_all, known_everywhere=frozenset(config.recall_across_servers)
-        ),
+        policy=telling_policy(config),
     )
 
 

@@ -12,6 +12,7 @@ from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.memory.conditioning import Conditioning
 from familiar_connect.memory.index.indexing_store import IndexingMemoryStore
+from familiar_connect.memory.part_audiences import PartAudiences
 from familiar_connect.memory.short_term import ShortTermNotes
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.privacy import PrivacyRegistry
@@ -30,6 +31,7 @@ class Stores:
     channels: ChannelConfigStore
     short_term: ShortTermNotes
     conditioning: Conditioning
+    audiences: PartAudiences
 
 
 def build_stores(root: Path, config: CharacterConfig, clock: Clock) -> Stores:
@@ -44,4 +46,5 @@ def build_stores(root: Path, config: CharacterConfig, clock: Clock) -> Stores:
     history = HistoryStore(folder.history_db, clock=clock)
     short_term = ShortTermNotes(history, clock=clock, privacy=privacy)
     conditioning = Conditioning(history, familiar_id=root.name, clock=clock, privacy=privacy)
-    return Stores(memory, history, subscriptions, privacy, channels, short_term, conditioning)
+    audiences = PartAudiences(memory, history, familiar_id=root.name, privacy=privacy)
+    return Stores(memory, history, subscriptions, privacy, channels, short_term, conditioning, audiences)

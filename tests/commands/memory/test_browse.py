@@ -22,8 +22,8 @@ def test_files_are_listed(run: Run) -> None:
 
 @pytest.mark.parametrize("words", [ALICE_FILE, "people/discord-1001", "Alice", "alice_n"])
 def test_a_file_is_shown_by_path_or_by_name(run: Run, words: str) -> None:
-    """A person's name means their file."""
-    assert run("show", words).out.startswith("# Alice\n")
+    """A person's name means their file; it is shown as it is, whom it may be told to included."""
+    assert run("show", words).out.startswith("---\naudience: server:discord:2001\n---\n# Alice\n")
 
 
 def test_an_earlier_version_and_links_are_shown(run: Run) -> None:
@@ -65,9 +65,9 @@ def test_grep_finds_lines(run: Run) -> None:
     """With file and line; nothing found is exit code 1."""
     hits = run("grep", "LARCH", "--json").json
 
-    assert (hits[0]["file"], hits[0]["line"]) == ("people/discord-1002.md", 10)
+    assert (hits[0]["file"], hits[0]["line"]) == ("people/discord-1002.md", 13)
     assert run("grep", "LARCH", "--case").code == 1
-    assert run("grep", "coffee", "people").out.startswith("people/discord-1001.md:10: ")
+    assert run("grep", "coffee", "people").out.startswith("people/discord-1001.md:13: ")
 
 
 def test_every_verb_has_help_with_examples(run: Run) -> None:

@@ -85,6 +85,7 @@ def test_writing_now_writes_what_was_said(run: Run, root: Path) -> None:
         role="user",
         content="I moved to Graz and I play the cello now.",
         author=Author("discord", "1002", "bobby", "Bob"),
+        guild_id=2001,
     )
     history.close()
     outcome = run("write-now", "--json")

@@ -45,6 +45,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             channel_id=7,
             role="user",
             author=who,
+            guild_id=5,
             content=words,
             timestamp=datetime(2025, 6, 1, 12, minute, tzinfo=UTC),
         )

@@ -42,7 +42,11 @@ def test_versions_are_compared(run: Run) -> None:
     assert "-- She lives on coffee." in run("diff", "Alice").out
     assert "+- Pixel knocked over the teapot and looked proud." in run("diff", "Alice", "1").out
     assert "quit" not in run("diff", "Alice", "1", "2").out
-    assert run("diff", "topics/pixel", "--json").json["diff"].startswith("+# Pixel")
+    assert (
+        run("diff", "topics/pixel", "--json")
+        .json["diff"]
+        .startswith("+---\n+audience: server:discord:2001\n+---\n+# Pixel")
+    )
 
 
 def test_blame_tells_each_line(run: Run) -> None:

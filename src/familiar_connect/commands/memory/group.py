@@ -21,6 +21,10 @@ VERBS: CommandTable = {
     "restore": ("memory.versions:restore", "Put an earlier version of a file back."),
     "review": ("memory.review:review", "Go through what waits: approve, edit or reject."),
     "check": ("memory.check:check", "Look for broken links, duplicates and notes to promote."),
+    "audiences": (
+        "memory.audiences:audiences",
+        "Show whom each file may be told to, and settle those that do not say.",
+    ),
     "forget": ("memory.people:forget", "Erase everything kept of one person."),
     "export": ("memory.people:export", "Write everything kept of one person to a zip."),
     "write-now": ("memory.write_now:write_now", "Write up what was said since the last time."),

@@ -22,7 +22,7 @@ from familiar_connect.errors import FamiliarError, HomeError
 
 if TYPE_CHECKING:
     from familiar_connect.memory.index.embeddings import BuildStats, EmbeddingIndex
-    from familiar_connect.memory.index.protocols import EmbeddingModel, Recollection
+    from familiar_connect.memory.index.protocols import EmbeddingModel, RecallScope, Recollection
     from familiar_connect.memory.index.retriever import MemoryRetriever
     from familiar_connect.memory.index.turns import TurnIndex
 
@@ -96,13 +96,10 @@ def search(
     as_json: bool,
 ) -> int:
     """Show what the familiar would recall for a QUESTION, best first."""
-    from familiar_connect.memory.index.protocols import RecallScope
-
     with _open_index(ctx, familiar_id) as index:
         _sync_index(index, quiet=as_json)
         index.retriever.warm()
-        scope = RecallScope(channel_id=channel, files=only != "turns", turns=only != "files")
-        hits = index.retriever.recall_now(" ".join(question), limit=limit, scope=scope)
+        hits = index.retriever.recall_now(" ".join(question), limit=limit, scope=_owners_scope(index, channel, only))
     if as_json:
         say_json([_as_json(hit) for hit in hits])
     elif not hits:
@@ -202,6 +199,30 @@ def _open_index(ctx: click.Context, familiar_id: str | None) -> Iterator[_Index]
             stack.callback(turns.close)
         retriever = MemoryRetriever(model=model, files=files, turns=turns, names=lambda: read_aliases(store))
         yield _Index(memory, model, files, turns, retriever)
+
+
+def _owners_scope(index: _Index, channel: int | None, only: str | None) -> RecallScope:
+    """Everything the owner may hear, who asks here."""
+    from familiar_connect.audience import OWNER, Readers, may_tell_all
+    from familiar_connect.config import load_character_config
+    from familiar_connect.conversation.place_readers import telling_policy
+    from familiar_connect.history.turn_visibility import may_tell_turn
+    from familiar_connect.memory.index.protocols import RecallScope
+    from familiar_connect.memory.visible_memory import VisibleMemory
+
+    folder = FamiliarFolder(index.memory.root)
+    profile = folder.profile.settings_file
+    config = load_character_config(folder.settings_file, defaults_path=profile if profile.exists() else None)
+    policy = telling_policy(config)
+    here = Readers(OWNER, platform="terminal")
+    visible = VisibleMemory(index.memory.audiences, lambda said_to: may_tell_all(said_to, here, policy))
+    return RecallScope(
+        channel_id=channel,
+        files=only != "turns",
+        turns=only != "files",
+        audience_of_turn=lambda turn: turn.audience if may_tell_turn(turn, here, policy) else None,
+        audiences_of_passage=visible.audiences_of_passage,
+    )
 
 
 def _embedder() -> EmbeddingModel:

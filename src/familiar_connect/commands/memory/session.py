@@ -18,12 +18,14 @@ from familiar_connect.errors import HomeError, MemoryStoreError
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.memory.audit import AuditLog
 from familiar_connect.memory.maintenance.links import markdown_files
-from familiar_connect.memory.maintenance.person_lookup import find_people
+from familiar_connect.memory.maintenance.person_lookup import files_of_person, find_people
+from familiar_connect.memory.part_audiences import PartAudiences
 from familiar_connect.memory.paths import split_path
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.types import Version
 from familiar_connect.memory.versioning.provenance import Provenance
 from familiar_connect.memory.versioning.versions import Versions
+from familiar_connect.privacy import PrivacyRegistry
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,12 @@ class MemorySession:
     def provenance(self) -> Provenance:
         return Provenance(self.audit.folder)
 
+    @property
+    def audiences(self) -> PartAudiences:
+        """Whom each part was said to, under the wishes that people told."""
+        privacy = PrivacyRegistry(FamiliarFolder(self.root).privacy_file)
+        return PartAudiences(self.store, self.history, familiar_id=self.familiar_id, privacy=privacy)
+
     def find_file(self, words: str) -> str:
         """The file that is meant: a path, with or without `.md`, or a person's name."""
         for path in (words, f"{words}.md"):
@@ -55,7 +63,12 @@ class MemorySession:
                 if self.store.exists(known) or self.audit.last_hash(known) or self.versions.log(known, last=1):
                     return known
         people = find_people(words, familiar_id=self.familiar_id, history=self.history, store=self.store)
-        with_notes = [person.file for person in people if self.store.exists(person.file)]
+        files = markdown_files(self.store)
+        with_notes = [
+            path
+            for person in people
+            for path in ([person.file] if person.file in files else files_of_person(person, files))
+        ]
         if len(with_notes) == 1:
             return with_notes[0]
         if with_notes:

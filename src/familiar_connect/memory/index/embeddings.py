@@ -22,6 +22,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from familiar_connect.errors import MemoryStoreError
+from familiar_connect.memory.file_audience import without_audience
 from familiar_connect.memory.index.chunking import PreparedChunk, chunk_markdown
 from familiar_connect.memory.index.passages import Passages, PreparedPassage, digest_of, prepare_passages
 from familiar_connect.memory.index.protocols import EmbeddingModel, NumberedChunk, RetrievedChunk
@@ -365,7 +366,7 @@ def _insert_rows(
 def _prepare(store: ReadableStore, rel_path: str, stamp: _Stamp) -> _Prepared | None:
     """A file cut up; without chunks when it cannot be read, None when it is gone."""
     try:
-        text = without_surrogates(store.read_file(rel_path))
+        text = without_surrogates(without_audience(store.read_file(rel_path)))
     except (MemoryStoreError, OSError, UnicodeDecodeError) as exc:
         if _locate(store.root, rel_path) is None:
             return None

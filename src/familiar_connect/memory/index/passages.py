@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from familiar_connect.audience import Audience
 from familiar_connect.memory.index.chunking import PreparedChunk, split_passages
 from familiar_connect.memory.index.protocols import ExplainedScore, Neighbour, RecallScope, Recollection
 from familiar_connect.memory.index.query import all_words, content_words, line_label, to_fts_text
@@ -194,16 +195,17 @@ class Passages:
         return [row[0] for row in rows]
 
     def facts(self, units: Sequence[int], scope: RecallScope, names: frozenset[str]) -> dict[int, UnitFacts]:
-        """What is known of *units*; those of files that the prompt holds already are left out."""
+        """What is known of *units*; what the prompt holds already, or may not be told, is left out."""
         rows = self._file.read(
-            "SELECT id, rel_path, label, said_at, word_count, asks, heading_path FROM passages"
+            "SELECT id, rel_path, label, said_at, word_count, asks, heading_path, text FROM passages"
             " WHERE id IN (SELECT value FROM json_each(?))",
             (json.dumps(list(units)),),
         )
         naming = {unit for name in names for unit in self.postings(name)}
         found: dict[int, UnitFacts] = {}
-        for unit, rel_path, label, said_at, words, asks, heading in rows:
-            if rel_path not in scope.exclude_paths and not rel_path.startswith(scope.exclude_folders or "\0"):
+        for unit, rel_path, label, said_at, words, asks, heading, text in rows:
+            elsewhere = rel_path in scope.exclude_paths or rel_path.startswith(scope.exclude_folders or "\0")
+            if not elsewhere and _audiences(rel_path, text, scope) is not None:
                 if label is not None and label in scope.names:  # a line that opens with somebody's name is theirs
                     concerns = label in names
                 else:
@@ -225,8 +227,13 @@ class Passages:
             if unit not in held:
                 continue
             rel_path, heading, said_at, text = held[unit]
+            audiences = _audiences(rel_path, text, scope)
+            if audiences is None:
+                continue
             beside = {
-                step: (Neighbour(stretch_of(unit + step)[1], held[unit + step][3]),) if unit + step in held else ()
+                step: (Neighbour(stretch_of(unit + step)[1], held[unit + step][3]),)
+                if unit + step in held and _audiences(rel_path, held[unit + step][3], scope) is not None
+                else ()
                 for step in (-1, 1)
             }
             found.append(
@@ -237,13 +244,26 @@ class Passages:
                     explained=explained,
                     when=datetime.fromtimestamp(said_at, UTC) if _date_in(rel_path) else None,
                     rel_path=rel_path,
-                    heading_path=heading,
+                    heading_path=heading if _is_heading_told(rel_path, heading, scope) else "",
+                    audiences=None if scope.audiences_of_passage is None else audiences,
                     place=(f"file:{rel_path}", stretch_of(unit)[1]),
                     before=beside[-1],
                     after=beside[1],
                 )
             )
         return found
+
+
+def _audiences(rel_path: str, text: str, scope: RecallScope) -> frozenset[Audience] | None:
+    """Those a passage was said to; None when it may not be told where the question comes from."""
+    if scope.audiences_of_passage is None:
+        return frozenset()
+    return scope.audiences_of_passage(rel_path, text)
+
+
+def _is_heading_told(rel_path: str, heading_path: str, scope: RecallScope) -> bool:
+    names = (name for name in heading_path.split(" > ") if name)
+    return all(_audiences(rel_path, name, scope) is not None for name in names)
 
 
 def digest_of(text: str) -> bytes:

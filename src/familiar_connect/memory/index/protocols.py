@@ -10,6 +10,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
+from familiar_connect.audience import Audience
+from familiar_connect.history.types import HistoryTurn
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -36,6 +39,8 @@ class RetrievedChunk:
     heading_path: str
     text: str
     score: float
+    audiences: frozenset[Audience] | None = field(default=None, kw_only=True)
+    """Those it was said to; None: nobody knows, so it counts as the owner's."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +97,8 @@ class Recollection:
     before: tuple[Neighbour, ...] = ()
     """What stands right before it, oldest first; shown with it where there is room."""
     after: tuple[Neighbour, ...] = ()
+    audiences: frozenset[Audience] | None = None
+    """Those it and what stands beside it was said to; None: nobody knows, so it counts as the owner's."""
 
     @property
     def score(self) -> float:
@@ -122,5 +129,13 @@ class RecallScope:
     """Names people go by; those in the question say whose words are wanted."""
     files: bool = True
     turns: bool = True
-    may_tell: Callable[[int], bool] | None = None
-    """Whether what was said in a channel may be told where the question comes from; None: all of it may."""
+    audience_of_turn: Callable[[HistoryTurn], Audience | None] | None = None
+    """As whose a turn (its words may be missing) is told where the question comes from, None where it may not be;
+    without it all of them may."""
+    audiences_of_passage: Callable[[str, str], frozenset[Audience] | None] | None = None
+    """The same for a passage of the file at a path; None where not all of it may be told."""
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether some of what is found may not be told where the question comes from."""
+        return self.audience_of_turn is not None or self.audiences_of_passage is not None

@@ -25,7 +25,14 @@ from familiar_connect.memory.index.protocols import (
     Retriever,
 )
 from familiar_connect.memory.index.query import SearchQuery, parse_query
-from familiar_connect.memory.index.ranking import SignalWeights, UnitFacts, candidates, rank_units, score_words
+from familiar_connect.memory.index.ranking import (
+    MAX_CANDIDATES,
+    SignalWeights,
+    UnitFacts,
+    candidates,
+    rank_units,
+    score_words,
+)
 from familiar_connect.memory.index.snippets import as_chunk, format_snippets, without_repeats
 from familiar_connect.memory.index.storage import IndexUnavailable, Vector, Vectors
 from familiar_connect.memory.index.turns import TurnIndex
@@ -38,6 +45,8 @@ DEFAULT_LIMIT = 40
 NEAR_BY_MEANING = 1_000
 IN_A_SPAN = 400
 MAX_SPANS = 3
+WIDER = (1, 4, 16)
+"""Times as many candidates are looked at where what may not be told left too few."""
 SHOWN_BEYOND_LIMIT = 2
 """Times as many are looked at as are asked for: some turn out to be the same thing said and written."""
 
@@ -200,10 +209,16 @@ class MemoryRetriever:
         lexical = score_words(
             {word: source.postings(word) for word in question.words}, total=total, stretches=stretches
         )
-        brought = [unit for unit, _ in source.vectors.nearest(vector, NEAR_BY_MEANING)] if vector is not None else []
-        for span in question.spans[:MAX_SPANS]:
-            brought += source.units_between(span.start.timestamp(), span.end.timestamp(), IN_A_SPAN)
-        facts = source.facts(candidates(lexical, brought).tolist(), scope, question.names)
+        facts: dict[int, UnitFacts] = {}
+        for wider in WIDER if scope.is_narrowed else WIDER[:1]:
+            near = source.vectors.nearest(vector, NEAR_BY_MEANING * wider) if vector is not None else []
+            brought = [unit for unit, _ in near]
+            for span in question.spans[:MAX_SPANS]:
+                brought += source.units_between(span.start.timestamp(), span.end.timestamp(), IN_A_SPAN * wider)
+            wanted = candidates(lexical, brought, MAX_CANDIDATES * wider).tolist()
+            facts = source.facts(wanted, scope, question.names)
+            if len(facts) >= limit or len(wanted) >= total:
+                break
         beside = list({unit + step for unit in facts for step in (-1, 0, 1)})
         hits = rank_units(
             facts,

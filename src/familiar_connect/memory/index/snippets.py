@@ -99,6 +99,7 @@ def _as_recollection(hit: Recollection | RetrievedChunk) -> Recollection:
         rel_path=hit.rel_path,
         heading_path=hit.heading_path,
         place=(key, 0),
+        audiences=hit.audiences,
     )
 
 
@@ -133,6 +134,7 @@ def as_chunk(hit: Recollection) -> RetrievedChunk:
         *(_line(neighbour.speaker, neighbour.text) for neighbour in hit.after),
     ]
     if hit.source == "file":
-        return RetrievedChunk(hit.rel_path or "", hit.heading_path, "\n".join(lines), hit.score)
-    moment = f"{hit.when:%Y-%m-%d %H:%M}" if hit.when else ""
-    return RetrievedChunk(HISTORY_PATH, moment, "\n".join(lines), hit.score)
+        path, heading = hit.rel_path or "", hit.heading_path
+    else:
+        path, heading = HISTORY_PATH, f"{hit.when:%Y-%m-%d %H:%M}" if hit.when else ""
+    return RetrievedChunk(path, heading, "\n".join(lines), hit.score, audiences=hit.audiences)

@@ -13,6 +13,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from familiar_connect.audience import Audience
 from familiar_connect.history.rows import TURN_COLUMNS, turn_from_row
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import HistoryTurn
@@ -121,6 +122,7 @@ class TurnIndex:
             " LEFT JOIN speakers s ON s.key = u.speaker WHERE u.id IN (SELECT value FROM json_each(?))",
             (json.dumps(list(units)),),
         )
+        told = self._tellable({row[6] for row in rows}, scope)
         return {
             unit: UnitFacts(
                 not names.isdisjoint((called or "").split("\n")),
@@ -130,7 +132,7 @@ class TurnIndex:
                 channel,
             )
             for unit, called, said_at, words, asks, channel, turn_id in rows
-            if not _is_left_out(turn_id, channel, scope)
+            if (told is None or turn_id in told) and not _is_in_prompt(turn_id, channel, scope)
         }
 
     def show(self, hits: Sequence[tuple[int, ExplainedScore]], scope: RecallScope) -> list[Recollection]:
@@ -144,12 +146,20 @@ class TurnIndex:
         # A turn that was edited a moment ago is not shown in the words the index still has of it.
         now = {turn_id: source.content for turn_id, source in said.items()}
         shown = {unit: (text, said[turn_id]) for unit, turn_id, _, text in rows if text in now.get(turn_id, "")}
-        hidden = {unit for unit, turn_id, channel, _ in rows if _is_left_out(turn_id, channel, scope)}
+        told = {turn_id: _told_as(source, scope) for turn_id, source in said.items()}
+        hidden = {
+            unit
+            for unit, turn_id, channel, _ in rows
+            if told.get(turn_id) is None or _is_in_prompt(turn_id, channel, scope)
+        }
         found: list[Recollection] = []
         for unit, explained in hits:
             if unit not in shown:
                 continue
             text, source = shown[unit]
+            audience = told[source.id]
+            if audience is None:
+                continue
             beside = {step: self._neighbour(unit + step, shown, hidden) for step in (-1, 1)}
             found.append(
                 Recollection(
@@ -164,9 +174,24 @@ class TurnIndex:
                     place=(f"turns:{stretch_of(unit)[0]}", stretch_of(unit)[1]),
                     before=beside[-1],
                     after=beside[1],
+                    audiences=frozenset(
+                        {audience}
+                        | {
+                            said_to
+                            for step in (-1, 1)
+                            if beside[step] and (said_to := told[shown[unit + step][1].id]) is not None
+                        }
+                    ),
                 )
             )
         return found
+
+    def _tellable(self, turn_ids: Iterable[int], scope: RecallScope) -> set[int] | None:
+        """Those of the turns that may be told where the question comes from; None: all of them."""
+        if scope.audience_of_turn is None:
+            return None
+        turns = self._history.turns_without_words(familiar_id=self._familiar_id, turn_ids=turn_ids)
+        return {turn_id for turn_id, turn in turns.items() if scope.audience_of_turn(turn) is not None}
 
     def forget(self) -> None:
         """Throw the index away: it is made again without whatever was erased from the history meanwhile."""
@@ -338,11 +363,14 @@ def _names_of(author: Author) -> str:
     return without_surrogates("\n".join(found))
 
 
-def _is_left_out(turn_id: int, channel_id: int, scope: RecallScope) -> bool:
-    """Whether the prompt shows a turn anyway, or it may not be told there."""
-    if turn_id in scope.exclude_turn_ids or (scope.may_tell is not None and not scope.may_tell(channel_id)):
-        return True
-    return (
+def _told_as(turn: HistoryTurn, scope: RecallScope) -> Audience | None:
+    """As whose a turn is told; None when it may not be told where the question comes from."""
+    return turn.audience if scope.audience_of_turn is None else scope.audience_of_turn(turn)
+
+
+def _is_in_prompt(turn_id: int, channel_id: int, scope: RecallScope) -> bool:
+    """Whether the prompt shows a turn anyway."""
+    return turn_id in scope.exclude_turn_ids or (
         scope.before_turn_id is not None
         and turn_id >= scope.before_turn_id
         and (scope.channel_id is None or channel_id == scope.channel_id)

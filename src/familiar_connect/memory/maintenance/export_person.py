@@ -17,9 +17,9 @@ from typing import Any
 from familiar_connect.errors import FamiliarError, MemoryStoreError
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import HistoryTurn
-from familiar_connect.memory.archives import archives_of
+from familiar_connect.memory.maintenance.links import markdown_files
 from familiar_connect.memory.maintenance.mentions import mentions_of
-from familiar_connect.memory.maintenance.person_lookup import Person
+from familiar_connect.memory.maintenance.person_lookup import Person, files_of_person
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.versioning.provenance import Provenance
 from familiar_connect.memory.versioning.versions import Versions
@@ -89,9 +89,8 @@ def _put_turns(archive: zipfile.ZipFile, person: Person, familiar_id: str, histo
 
 
 def _put_file(archive: zipfile.ZipFile, person: Person, store: MemoryStore) -> int:
-    for path in (person.file, *archives_of(store, person.file)):
-        if store.exists(path):
-            archive.writestr(path, store.read_bytes(path))
+    for path in files_of_person(person, markdown_files(store)):
+        archive.writestr(path, store.read_bytes(path))
     if store.audit is None:
         return 0
     versions = Versions(store.audit)
@@ -120,13 +119,8 @@ def _put_file(archive: zipfile.ZipFile, person: Person, store: MemoryStore) -> i
 def _put_mentions(
     archive: zipfile.ZipFile, person: Person, store: MemoryStore, provenance: Provenance | None, turns: set[int]
 ) -> int:
-    found = mentions_of(
-        person.author,
-        store=store,
-        provenance=provenance,
-        turns=turns,
-        but={person.file, *archives_of(store, person.file)},
-    )
+    own = files_of_person(person, markdown_files(store))
+    found = mentions_of(person.author, store=store, provenance=provenance, turns=turns, but=set(own))
     count = 0
     with archive.open("mentions.jsonl", "w") as file:
         for mention in found:

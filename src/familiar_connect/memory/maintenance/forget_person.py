@@ -17,9 +17,9 @@ from pathlib import Path
 
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.history.store import HistoryStore
-from familiar_connect.memory.archives import archives_of, original_path
+from familiar_connect.memory.maintenance.links import markdown_files
 from familiar_connect.memory.maintenance.mentions import Mention, mentions_of, without_parts
-from familiar_connect.memory.maintenance.person_lookup import Person
+from familiar_connect.memory.maintenance.person_lookup import Person, files_of_person
 from familiar_connect.memory.maintenance.review import Review, unescape_json
 from familiar_connect.memory.people import ALIASES_PATH, read_aliases, rebuild_aliases
 from familiar_connect.memory.store import MemoryStore
@@ -45,7 +45,7 @@ class PersonRecords:
     person: Person
     turns: int
     files: tuple[str, ...]
-    """Their own file, if there is one, and its archives."""
+    """Their own files: the open one, those of smaller circles, those of direct messages with them."""
     versions: int
     aliases: tuple[str, ...]
     pending: tuple[str, ...]
@@ -123,8 +123,8 @@ class PersonEraser:
         return PersonRecords(
             person=person,
             turns=len(turns),
-            files=tuple(path for path in self._files_of(person) if self._store.exists(path)),
-            versions=sum(len(Versions(audit).log(path)) for path in self._files_of(person)) if audit is not None else 0,
+            files=tuple(files_of_person(person, markdown_files(self._store))),
+            versions=sum(len(Versions(audit).log(path)) for path in self._known_files(person)) if audit else 0,
             aliases=tuple(name for name, slugs in sorted(read_aliases(self._store).items()) if person.slug in slugs),
             pending=tuple(self._pending_of(person, turns)),
             pages=tuple(path.name for path in self._pages_of(person)),
@@ -149,18 +149,18 @@ class PersonEraser:
         """Remove all of it. Run again after a crash, it finishes."""
         with writer_lock(self._audit_folder):
             turns = set(self._history.turn_ids_of_author(familiar_id=self._familiar_id, author=person.author))
+            own = self._known_files(person)
             doomed = [mention for mention in self._mentions_of(person, turns) if mention.is_quote or also_mentions]
             edited = self._begin(person, doomed, also_mentions)
             pending = self._forget_pages(person, turns)
             replays = self._replays.erase_person(person.author)
             self._forget_mentions(doomed)
-            versions = self._forget_files(person, pending, edited)
+            versions = self._forget_files(person, own, pending, edited)
             self._progress("sources of each part")
-            self._provenance.erase(turn_ids=turns, rel_path=person.file)
-            RunLog(self._audit_folder).erase(turns, person.file)
-            self._review.decisions.erase(
-                lambda line: any(original_path(str(path)) == person.file for path in line.get("files") or ())
-            )
+            for path in own:
+                self._provenance.erase(turn_ids=turns, rel_path=path)
+                RunLog(self._audit_folder).erase(turns, path)
+            self._review.decisions.erase(lambda line: not own.isdisjoint(line.get("files") or ()))
             self._progress("turns")
             gone = self._history.erase_author(familiar_id=self._familiar_id, author=person.author)
             self._progress("free pages")
@@ -200,18 +200,23 @@ class PersonEraser:
             text = without_parts(self._store.read_file(rel_path), [mention.part for mention in found])
             self._store.write_file(rel_path, text, source=SOURCE)
 
-    def _forget_files(self, person: Person, pending: list[str], edited: tuple[str, ...]) -> int:
-        """Their file, their aliases, and every version of what was about them."""
+    def _known_files(self, person: Person) -> set[str]:
+        """Their files, those that were deleted since included."""
+        audit = self._store.audit
+        logged = {entry.rel_path for entry in audit.entries()} if audit is not None else set()
+        return {person.file, *files_of_person(person, {*logged, *markdown_files(self._store)})}
+
+    def _forget_files(self, person: Person, own: set[str], pending: list[str], edited: tuple[str, ...]) -> int:
+        """Their files, their aliases, and every version of what was about them."""
         self._progress("files and their versions")
-        files = self._files_of(person)
-        for rel_path in (*files, ALIASES_PATH):
+        for rel_path in (*sorted(own), ALIASES_PATH):
             if self._store.exists(rel_path):
                 self._store.delete_file(rel_path, source=SOURCE)
         removed = 0
         if self._store.audit is not None:
             folders = tuple(f"{PENDING}/{run_id}/" for run_id in pending)
             known = {entry.rel_path for entry in self._store.audit.entries()}
-            gone = {path for path in known if path.startswith(folders)} | {*files, ALIASES_PATH}
+            gone = {path for path in known if path.startswith(folders)} | {*own, ALIASES_PATH}
             removed = self._store.audit.erase(
                 gone, but_latest=edited, leftovers=lambda data: _speaks_of(data.decode("utf-8", "replace"), person)
             )
@@ -223,12 +228,6 @@ class PersonEraser:
         kept = self._store.audit.objects.compact() if self._store.audit is not None else True
         return self._history.compact() and kept
 
-    def _files_of(self, person: Person) -> tuple[str, ...]:
-        """Their file and its archives, those included that are only left in the log."""
-        known = self._store.audit.entries() if self._store.audit is not None else []
-        logged = [entry.rel_path for entry in known if original_path(entry.rel_path) == person.file]
-        return tuple(dict.fromkeys((person.file, *archives_of(self._store, person.file), *sorted(logged))))
-
     def _mentions_of(self, person: Person, turns: set[int]) -> list[Mention]:
         def text_of(turn_id: int) -> str:
             turn = self._history.turn_by_id(familiar_id=self._familiar_id, turn_id=turn_id)
@@ -239,7 +238,7 @@ class PersonEraser:
             store=self._store,
             provenance=self._provenance,
             turns=turns,
-            but=set(self._files_of(person)),
+            but=self._known_files(person),
             text_of=text_of,
         )
         return list(found)
@@ -250,7 +249,11 @@ class PersonEraser:
         for pending in self._review.list():
             first, last = pending.turn_range
             made_of = any(first <= turn <= last for turn in turns) if last else False
-            if made_of or person.file in pending.files or _speaks_of(self._review.pending_text(pending.id), person):
+            if (
+                made_of
+                or files_of_person(person, pending.files)
+                or _speaks_of(self._review.pending_text(pending.id), person)
+            ):
                 found.append(pending.id)
         return found
 

@@ -5,14 +5,23 @@ Names only point at people. A name that points at several is never guessed: all 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from familiar_connect.audience import between
 from familiar_connect.chat.roster import Roster, RosterEntry
 from familiar_connect.errors import FamiliarError, MemoryStoreError
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import Author
-from familiar_connect.memory.archives import is_archive
-from familiar_connect.memory.people import harvest_aliases, people_path, read_aliases
+from familiar_connect.memory.archives import is_archive, original_path
+from familiar_connect.memory.file_audience import MARK
+from familiar_connect.memory.people import (
+    harvest_aliases,
+    people_path,
+    people_path_prefixes,
+    read_aliases,
+    slug_of_path,
+)
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.support.markdown import document_title
 
@@ -47,6 +56,17 @@ class Person:
         return f"{self.author.label} ({self.author.canonical_key})"
 
 
+def files_of_person(person: Person, paths: Iterable[str]) -> list[str]:
+    """Those of *paths* that are notes on *person*, open ones and those of smaller circles, or a direct message's.
+
+    What was written from a direct message with somebody is theirs, whomever it is about.
+    """
+    own = people_path_prefixes(person.slug)
+    mark = between([person.author.canonical_key]).slug
+    own_talk = f"{MARK}{mark}.md"
+    return [path for path in paths if path.startswith(own) or original_path(path).endswith(own_talk)]
+
+
 def find_person(words: str, *, familiar_id: str, history: HistoryStore, store: MemoryStore) -> Person:
     """The one person *words* mean; else an error that lists who could be meant."""
     found = find_people(words, familiar_id=familiar_id, history=history, store=store)
@@ -63,7 +83,8 @@ def find_person(words: str, *, familiar_id: str, history: HistoryStore, store: M
 
 def find_people(words: str, *, familiar_id: str, history: HistoryStore, store: MemoryStore) -> list[Person]:
     """Everyone *words* may mean: by id alone if it is one, else by any name."""
-    words = words.strip().removeprefix("people/").removesuffix(".md")
+    words = words.strip()
+    words = slug_of_path(words) if words.startswith("people/") else words.removesuffix(".md")
     everyone = list_people(familiar_id=familiar_id, history=history, store=store)
     by_id = [person for person in everyone if words in (person.author.canonical_key, person.slug)]
     if by_id:
@@ -87,7 +108,7 @@ def list_people(*, familiar_id: str, history: HistoryStore, store: MemoryStore) 
     found = dict(reversed(found.items()))
     pointing = _names_by_slug(store)
     for path in _people_files(store):
-        slug = path.removeprefix("people/").removesuffix(".md")
+        slug = slug_of_path(path)
         known = found.get(slug) or Person(author=_author_of(slug))
         names = known.author.aliases | frozenset(_names_in(store, path, slug)) | pointing.get(slug, set())
         found[slug] = replace(known, author=replace(known.author, aliases=frozenset(names)))

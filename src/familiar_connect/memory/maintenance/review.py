@@ -22,7 +22,7 @@ from familiar_connect.identity import Author
 from familiar_connect.memory.archives import original_path
 from familiar_connect.memory.maintenance.review_decisions import Decisions
 from familiar_connect.memory.paths import quote_for_error
-from familiar_connect.memory.people import PEOPLE, rebuild_aliases
+from familiar_connect.memory.people import PEOPLE, may_name_publicly, rebuild_aliases
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.types import MemoryStoreLimits
 from familiar_connect.memory.versioning.provenance import Provenance, parts_of
@@ -128,7 +128,8 @@ class Review:
             applied = apply_plan(self._store, chosen_plan, provenance=self._provenance, approved=True)
             stuck = [*applied.conflicts, *self._not_added(chosen, applied)]
             if any(path.startswith(f"{PEOPLE}/") for path in applied.written):
-                rebuild_aliases(self._store, roster, run_id=plan.run_id, turn_range=plan.turn_range)
+                named = roster if may_name_publicly(plan.audience) else ()
+                rebuild_aliases(self._store, named, run_id=plan.run_id, turn_range=plan.turn_range)
         held = {edit.name for edit in stuck}
         done = [write.rel_path for write in chosen if write.rel_path not in held]
         self._decide(plan, done, "approved", "")

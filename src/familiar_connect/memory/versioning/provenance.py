@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from familiar_connect.memory.archives import original_path
+from familiar_connect.memory.file_audience import audience_lines
 from familiar_connect.memory.writing.markdown_sections import bullet_of
 from familiar_connect.memory.writing.plan import PartSource
 from familiar_connect.support.files import atomic_write, write_all
@@ -51,8 +52,9 @@ def part_hash(text: str) -> str:
 
 
 def parts_of(markdown: str) -> list[MarkdownPart]:
-    """Every bullet and paragraph of *markdown*, in order."""
+    """Every bullet and paragraph of *markdown*, in order; what says the file's audience is none of them."""
     lines = markdown.splitlines(keepends=True)
+    front_matter = frozenset(audience_lines(markdown))
     marks = {each.line: each.text for each in read_headings([line.rstrip("\r\n") for line in lines])}
     parts: list[MarkdownPart] = []
     heading, offset = "", 0
@@ -69,7 +71,7 @@ def parts_of(markdown: str) -> list[MarkdownPart]:
         start = offset + len(line) - len(line.lstrip())
         end = offset + len(words)
         offset += len(line)
-        if number in marks or not words.strip():
+        if number in marks or number in front_matter or not words.strip():
             close()
             heading = marks.get(number, heading)
         elif bullet_of(words) is not None:
@@ -124,6 +126,15 @@ class Provenance:
                 for part, turns in _parts(line):
                     found.setdefault(part, set()).update(turns)
         return {part: tuple(sorted(turns)) for part, turns in found.items()}
+
+    def all_sources(self) -> dict[str, dict[str, tuple[int, ...]]]:
+        """`sources_of` for every file, read in one go."""
+        found: dict[str, dict[str, set[int]]] = {}
+        for line in self._lines():
+            parts = found.setdefault(str(line.get("file") or ""), {})
+            for part, turns in _parts(line):
+                parts.setdefault(part, set()).update(turns)
+        return {path: {part: tuple(sorted(ids)) for part, ids in parts.items()} for path, parts in found.items()}
 
     def erase(self, *, turn_ids: Iterable[int] = (), rel_path: str | None = None) -> int:
         """Drop these turns from every record, and every record of *rel_path* or its archives; how many changed."""

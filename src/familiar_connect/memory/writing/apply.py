@@ -19,6 +19,7 @@ from familiar_connect.errors import (
 )
 from familiar_connect.memory.archives import is_archive, original_path
 from familiar_connect.memory.audit import hash_of
+from familiar_connect.memory.file_audience import read_audience, with_audience
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.types import OWNER_IN_REVIEW, RemovedLine
 from familiar_connect.memory.versioning.provenance import MarkdownPart, Provenance, part_hash, parts_of
@@ -27,7 +28,12 @@ from familiar_connect.memory.writing.plan import LineRemoval, Plan, PlannedWrite
 from familiar_connect.memory.writing.rewrite import without_removals
 from familiar_connect.support.markdown import document_title
 
-_NEVER_FITS = (MemoryStoreSizeLimitError, MemoryStorePathError, MemoryStoreEncodingError)
+
+class AudienceChanged(Exception):
+    """A file is told to others than when the plan was made."""
+
+
+_NEVER_FITS = (MemoryStoreSizeLimitError, MemoryStorePathError, MemoryStoreEncodingError, AudienceChanged)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,12 +99,15 @@ def text_after(current: str | None, plan: Plan, write: PlannedWrite, *, approved
     base = without_removals(current or "", write.removed) if approved and current else current
     new = {source.part for source in write.parts}
     parts = [part for part in parts_of(write.content) if part.hash in new]
-    return with_added_parts(base, parts, f"Added {plan.created_at[:10]}", title=document_title(write.content))
+    added = with_added_parts(base, parts, f"Added {plan.created_at[:10]}", title=document_title(write.content))
+    said_to = read_audience(write.content)
+    return added if said_to is None or (current and current.strip()) else with_audience(added, said_to)
 
 
 def _write(store: MemoryStore, plan: Plan, write: PlannedWrite, approved: bool) -> bool:
     """Bring one file to what was planned; whether that took a change."""
     current = store.read_if_present(write.rel_path)
+    _check_audience(current, plan, write)
     content = text_after(current, plan, write, approved=approved)
     if content == (current or "") and (current is not None or content != write.content):
         return False
@@ -111,6 +120,14 @@ def _write(store: MemoryStore, plan: Plan, write: PlannedWrite, approved: bool) 
         removed=_removed_lines(write.removed, current or "", content),
     )
     return True
+
+
+def _check_audience(current: str | None, plan: Plan, write: PlannedWrite) -> None:
+    """Nothing is added to a file that is told to others by now."""
+    if not plan.audience or not current or not current.strip() or text_hash(current) == write.before:
+        return
+    if read_audience(current) != read_audience(write.content):
+        raise AudienceChanged(f"{write.rel_path} is told to others by now: nothing was added to it")
 
 
 def _removed_lines(removals: tuple[LineRemoval, ...], before: str, after: str) -> tuple[RemovedLine, ...]:

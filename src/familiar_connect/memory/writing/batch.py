@@ -1,16 +1,18 @@
 """Batch: the turns one pass reads, who took part in them, and the session file they belong to.
 
-A batch never crosses from one time of day into the next, so it has exactly one session file; it is
-bounded in turns and characters, whatever waits behind it. Whoever asked not to be heard is left out.
+A batch holds what was said to one audience, so nothing can pass from one to another in it. It never crosses
+from one time of day into the next, so it has exactly one session file; it is bounded in turns and characters,
+whatever waits behind it. Whoever asked not to be heard is left out.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, tzinfo
 
+from familiar_connect.audience import EVERYONE, Audience
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import EVERYTHING_ALLOWED, Author, Privacy
 from familiar_connect.memory.people import people_path
@@ -21,7 +23,13 @@ MAX_LABEL_CHARS = 80
 MAX_NAMES = 8
 MAX_CONTEXT_LABELS = 40
 
+Place = Callable[[str], str]
+
 _BARE_ID = re.compile(r"#?\d+")
+
+
+def _open_place(rel_path: str) -> str:
+    return rel_path
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +72,8 @@ class SessionSlot:
 
     day: date
     name: str
+    path: str = ""
+    """Where its file stands, if not in the open place."""
 
     @property
     def title(self) -> str:
@@ -71,7 +81,7 @@ class SessionSlot:
 
     @property
     def rel_path(self) -> str:
-        return f"sessions/{self.day.isoformat()}-{self.name}.md"
+        return self.path or f"sessions/{self.day.isoformat()}-{self.name}.md"
 
 
 def session_slot(moment: datetime, zone: tzinfo) -> SessionSlot:
@@ -89,10 +99,12 @@ class BatchParticipant:
     names: tuple[str, ...]
     may_note: bool = True
     """False when they asked for no notes about them."""
+    path: str = ""
+    """Where the notes on them stand, if not in the open place."""
 
     @property
     def rel_path(self) -> str:
-        return people_path(self.slug)
+        return self.path or people_path(self.slug)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,12 +121,23 @@ class Batch:
     """Everyone who spoke, under every name, most recently active first."""
     contexts: tuple[str, ...] = ()
     """Labels of the channels, in order of their first turn."""
+    audience: Audience = EVERYONE
+    """Those all of it was said to."""
+    place: Place = _open_place
+    """Where a file of this audience stands, given its open path."""
 
     def participant(self, turn: HistoryTurn) -> BatchParticipant | None:
         """Who said *turn*; None for the familiar itself."""
         if turn.role != "user" or turn.author is None:
             return None
         return next((person for person in self.roster if person.slug == turn.author.slug), None)
+
+
+def with_places(batch: Batch, place: Place) -> Batch:
+    """*batch* with its files where *place* puts them."""
+    slot = replace(batch.slot, path=place(batch.slot.rel_path))
+    roster = tuple(replace(person, path=place(person.rel_path)) for person in batch.roster)
+    return replace(batch, slot=slot, roster=roster, place=place)
 
 
 def cut_batch(
@@ -125,13 +148,14 @@ def cut_batch(
     label_of: Callable[[int], str] | None = None,
     privacy: Privacy = EVERYTHING_ALLOWED,
 ) -> Batch | None:
-    """The first of *turns* that make one batch; None when there are none."""
+    """The first of *turns* that make one batch, all said to the audience of the first; None when there are none."""
     if not turns:
         return None
     slot = session_slot(turns[0].timestamp, zone)
+    audience = turns[0].audience
     taken: list[HistoryTurn] = []
     used = 0
-    for turn in turns[: bounds.turns]:
+    for turn in [turn for turn in turns if turn.audience == audience][: bounds.turns]:
         used += min(len(turn.content), bounds.turn)
         if taken and (used > bounds.transcript or session_slot(turn.timestamp, zone) != slot):
             break
@@ -144,6 +168,7 @@ def cut_batch(
         roster=_roster(heard, privacy),
         authors=authors_of(heard),
         contexts=_contexts(heard, label_of),
+        audience=audience,
     )
 
 

@@ -212,6 +212,7 @@ def quarantine_plan(batch: Batch, failed: FailedBatch, *, run_id: str, familiar_
         "run_id": run_id,
         "turns": [first, last],
         "session": batch.slot.rel_path,
+        "audience": str(batch.audience),
         "reason": reason,
         "created_at": now.isoformat(),
         "attempts": [{"at": f.at, "reason": f.reason, "reply": f.reply} for f in failed.failures],
@@ -232,6 +233,7 @@ def quarantine_plan(batch: Batch, failed: FailedBatch, *, run_id: str, familiar_
         turn_range=batch.turn_range,
         created_at=now.isoformat(),
         writes=tuple(writes),
+        audience=str(batch.audience),
     )
 
 

@@ -1,7 +1,8 @@
 """Path policy: which file a proposed name may mean, and which text may stand in one.
 
 A pass writes people files of those who took part, topics, and its own session; everything else is
-refused with the reason. The character's own files are out of reach by construction: no category leads there.
+refused with the reason. The character's own files are out of reach by construction: no category leads there. Which
+audience a file is of is no part of a name that a model can say: the batch decides it.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def path_for_proposal(category: str, name: str, batch: Batch) -> str:
     if category == "people":
         return _person(stem, batch)
     if category == "topics":
-        return _topic(stem)
+        return batch.place(_topic(stem))
     raise EditRefused("it stands in neither the people nor the topics section")
 
 

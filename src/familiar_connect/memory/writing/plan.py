@@ -57,7 +57,7 @@ class RefusedEdit:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """Everything one pass will write, and up to which turn it has read."""
+    """Everything one pass will write, and which turns it has read: those of its audience in the range."""
 
     run_id: str
     familiar_id: str
@@ -68,6 +68,9 @@ class Plan:
     source: str = WRITER_SOURCE
     questions: tuple[PlannedWrite, ...] = ()
     """Changes of lines that are the owner's: put before them, each by itself, never carried out by a pass."""
+    audience: str = ""
+    """Those the turns were said to, as `audience` writes it; empty in plans made before turns had one, and where no
+    turns were read."""
 
 
 def question_plan(plan: Plan, write: PlannedWrite) -> Plan:

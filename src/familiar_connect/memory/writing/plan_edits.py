@@ -14,7 +14,9 @@ from datetime import datetime
 from functools import cache
 from pathlib import PurePosixPath
 
+from familiar_connect.audience import AudienceKind
 from familiar_connect.errors import MemoryStoreError
+from familiar_connect.memory.file_audience import open_path, read_audience, with_audience, without_audience
 from familiar_connect.memory.people import ALIASES_HEADING
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.versioning.ownership import our_lines
@@ -162,7 +164,7 @@ def _draft(
         before = store.read_if_present(rel_path)
     except MemoryStoreError as error:
         raise EditRefused(f"the file that stands there cannot be read: {error}") from None
-    body, outdated = split_outdated(proposed.text)
+    body, outdated = split_outdated(without_audience(proposed.text))
     text = _titled(body, rel_path, batch)
     if before is None or not before.strip():
         if not body.strip():
@@ -200,7 +202,7 @@ def _ours(store: MemoryStore, rel_path: str, before: str | None) -> OurLines:
 def _titled(text: str, rel_path: str, batch: Batch) -> str:
     if document_title(text) is not None:
         return text.strip() + "\n"
-    stem = PurePosixPath(rel_path).stem
+    stem = PurePosixPath(open_path(rel_path)).stem
     if rel_path == batch.slot.rel_path:
         title = batch.slot.title
     else:
@@ -250,7 +252,7 @@ def _plan(
     writes: list[PlannedWrite] = []
     questions: list[PlannedWrite] = []
     for draft in drafts.values():
-        text = _finished(store, batch, draft, drafts)
+        text = _with_audience(_finished(store, batch, draft, drafts), draft, batch, support)
         try:
             planned = _fitted_writes(store, draft, text, support, run)
         except EditRefused as reason:
@@ -266,7 +268,24 @@ def _plan(
         writes=tuple(writes),
         refused=tuple(refused[:MAX_REFUSED]),
         questions=tuple(questions[:MAX_QUESTIONS]),
+        audience=str(batch.audience),
     )
+
+
+def _with_audience(text: str, draft: _Draft, batch: Batch, support: SourceFinder) -> str:
+    """*text* with its audience in its front matter: as it stood there, in a new file that of the batch.
+
+    What is said to everyone says so only where no source of it is known, for then nothing else would tell.
+    """
+    if draft.before is not None and draft.before.strip():
+        said_to = read_audience(draft.before)
+        if said_to == read_audience(text):
+            return text
+        return without_audience(text) if said_to is None else with_audience(text, said_to)
+    known = any(source.turns for source in _planned(draft, text, support, {}).parts)
+    if batch.audience.kind is AudienceKind.EVERYONE and known:
+        return without_audience(text)
+    return with_audience(text, batch.audience)
 
 
 def _fitted_writes(

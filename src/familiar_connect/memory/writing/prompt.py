@@ -9,13 +9,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import PurePosixPath
 
+from familiar_connect.audience import EVERYONE
 from familiar_connect.errors import MemoryStoreError
 from familiar_connect.llm.types import Message
 from familiar_connect.memory.archives import is_archive
+from familiar_connect.memory.file_audience import open_path
+from familiar_connect.memory.part_audiences import PartAudiences
+from familiar_connect.memory.people import people_path
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.types import MemoryEntry
+from familiar_connect.memory.visible_memory import VisibleMemory
 from familiar_connect.memory.writing.apply import text_hash
 from familiar_connect.memory.writing.batch import Batch, Bounds, format_transcript
 from familiar_connect.presets.macros.engine import substitute
@@ -79,6 +85,8 @@ class ShownFile:
     hash: str | None
     whole: bool
     """False when it was cut to fit: such a file may only be added to."""
+    is_background: bool = False
+    """Shown to be known, never written: another circle's file that may be heard here."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,19 +99,38 @@ class PromptMaterial:
     """By path: the session, people, topics."""
 
 
-def read_material(store: MemoryStore, batch: Batch, familiar_id: str, bounds: Bounds) -> PromptMaterial:
-    """Read what the prompt needs; a file that cannot be read is left out, and so only ever added to."""
+def read_material(
+    store: MemoryStore, batch: Batch, familiar_id: str, bounds: Bounds, audiences: PartAudiences | None = None
+) -> PromptMaterial:
+    """Read what the prompt needs; a file that cannot be read is left out, and so only ever added to.
+
+    Nothing is read that the batch's audience may not hear.
+    """
+    memory = visible_to(audiences or PartAudiences(store), batch)
     shown: dict[str, ShownFile] = {}
-    _show(store, batch.slot.rel_path, bounds.session, shown)
+    _show(memory, batch, batch.slot.rel_path, bounds.session, shown)
     room = bounds.people
     for person in batch.roster:
         if person.may_note and room > 0:
-            room -= _show(store, person.rel_path, min(bounds.person, room), shown)
+            room -= _show(memory, batch, person.rel_path, min(bounds.person, room), shown)
+    for person in batch.roster:
+        if person.may_note and room > 0:
+            room -= _show(memory, batch, people_path(person.slug), min(bounds.person, room), shown)
     people = "\n".join(file.text for file in shown.values())
-    for rel_path in _relevant_topics(store, batch, people, bounds.topics):
-        _show(store, rel_path, bounds.topic, shown)
+    for rel_path in _relevant_topics(memory, batch, people, bounds.topics):
+        _show(memory, batch, rel_path, bounds.topic, shown)
     name = _name(store, familiar_id)
     return PromptMaterial(name=name, card=_card(store, name, bounds.card), shown=shown)
+
+
+def visible_to(audiences: PartAudiences, batch: Batch) -> VisibleMemory:
+    """What was said to the batch's own audience, and what is everyone's.
+
+    What a wider circle was told could be heard too, but copied into a file of this one it would stay there when the
+    wider one becomes smaller, as when a channel is hidden.
+    """
+    own = (batch.audience, EVERYONE)
+    return VisibleMemory(audiences, lambda said_to: all(each in own for each in said_to))
 
 
 def build_messages(batch: Batch, material: PromptMaterial, bounds: Bounds) -> list[Message]:
@@ -133,8 +160,10 @@ def _roster_line(label: str, slug: str, names: tuple[str, ...]) -> str:
 
 
 def _file_block(file: ShownFile, batch: Batch) -> str:
-    category, name = file.rel_path.split("/", 1)
+    category, name = open_path(file.rel_path).split("/", 1)
     note = "" if file.whole else ' cut="yes; write only what is new, it will be added"'
+    if file.is_background:
+        note = ' note="for your information; it is kept elsewhere, do not repeat it"'
     if file.rel_path == batch.slot.rel_path:
         note += ' note="earlier summary of this same session"'
     return f'<file category="{category}" name="{name}"{note}>\n{without_marks(file.text)}\n</file>'
@@ -147,37 +176,43 @@ def without_marks(text: str) -> str:
     return _OBJECT.sub("{\u200b", _TAGS.sub("<\u200b", text))
 
 
-def _show(store: MemoryStore, rel_path: str, limit: int, shown: dict[str, ShownFile]) -> int:
+def _show(memory: VisibleMemory, batch: Batch, rel_path: str, limit: int, shown: dict[str, ShownFile]) -> int:
     """Add a file to *shown*; how many characters it takes."""
     try:
-        text = store.read_if_present(rel_path)
+        text = None if rel_path in shown else memory.store.read_if_present(rel_path)
     except MemoryStoreError:
         return 0
-    if text is None:
+    heard = memory.look(rel_path) if text is not None else None
+    if text is None or heard is None or not heard.text.strip():
         return 0
-    cut = shorten_middle(text, limit)
+    cut = shorten_middle(heard.text, limit)
     shown[rel_path] = ShownFile(
-        rel_path=rel_path, text=cut.strip(), hash=text_hash(text), whole=cut == text and without_marks(text) == text
+        rel_path=rel_path,
+        text=cut.strip(),
+        hash=text_hash(text),
+        whole=heard.is_whole and cut == heard.text and without_marks(heard.text) == heard.text,
+        is_background=batch.place(open_path(rel_path)) != rel_path,
     )
     return len(cut)
 
 
-def _relevant_topics(store: MemoryStore, batch: Batch, people: str, limit: int) -> list[str]:
+def _relevant_topics(memory: VisibleMemory, batch: Batch, people: str, limit: int) -> list[str]:
     """Topic files spoken of by name, then those the *people* files link to, then the ones written last."""
     try:
-        names = [entry for entry in store.list_dir("topics") if not entry.is_dir and entry.name.endswith(".md")]
+        names = [e for e in memory.store.list_dir("topics") if not e.is_dir and e.name.endswith(".md")]
     except MemoryStoreError:
         return []
     entries = [entry for entry in names if not is_archive(entry.name)]
     said = {word for turn in batch.turns for word in _WORDS.findall(turn.content.casefold())}
 
     def rank(entry: MemoryEntry) -> tuple[float, bool, float, str]:
-        words = set(_WORDS.findall(PurePosixPath(entry.name).stem.casefold().replace("-", " ")))
+        words = set(_WORDS.findall(PurePosixPath(open_path(entry.name)).stem.casefold().replace("-", " ")))
         share = len(words & said) / len(words) if words else 0.0
         linked = f"topics/{entry.name})" in people
         return -share if share >= 0.5 else 0.0, not linked, -entry.modified.timestamp(), entry.name
 
-    return [f"topics/{entry.name}" for entry in sorted(entries, key=rank)[: max(0, limit)]]
+    ranked = (f"topics/{entry.name}" for entry in sorted(entries, key=rank))
+    return list(islice((path for path in ranked if memory.exists(path)), max(0, limit)))
 
 
 def _name(store: MemoryStore, familiar_id: str) -> str:

@@ -149,7 +149,7 @@ async def test_a_store_that_fails_is_told_to_the_model(tmp_path: Path) -> None:
     """Whatever is wrong with the disk."""
 
     class Broken(MemoryStore):
-        def grep(self, *args: Any, **kwargs: Any) -> Any:
+        def grep_shown(self, *args: Any, **kwargs: Any) -> Any:
             raise OSError("the disk is on fire")
 
     model = ScriptedModel([ESCALATE, "ANSWER: fine."])
@@ -172,9 +172,9 @@ async def test_the_search_runs_off_the_event_loop(tmp_path: Path) -> None:
     threads: list[threading.Thread] = []
 
     class Watched(MemoryStore):
-        def grep(self, *args: Any, **kwargs: Any) -> Any:
+        def grep_shown(self, *args: Any, **kwargs: Any) -> Any:
             threads.append(threading.current_thread())
-            return super().grep(*args, **kwargs)
+            return super().grep_shown(*args, **kwargs)
 
     await ask(ScriptedModel([ESCALATE, "ANSWER:"]), Watched(tmp_path))
 

@@ -63,7 +63,7 @@ def test_it_is_a_provider_with_the_promised_defaults(tmp_path: Path) -> None:
         "recent_author_limit": 5,
         "scope": None,
     }
-    assert SearchScope() == SearchScope(recent_turns=20, exclude_folders=(), reach=None, privacy=EVERYTHING_ALLOWED)
+    assert SearchScope() == SearchScope(recent_turns=20, exclude_folders=(), audiences=None, privacy=EVERYTHING_ALLOWED)
 
 
 async def test_people_first_then_at_most_one_from_the_filter(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from familiar_connect.audience import Readers, between
 from familiar_connect.context.providers.content_search.provider import ContentSearchProvider, SearchScope
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import Author
@@ -18,8 +19,8 @@ from familiar_connect.memory.index.embeddings import INDEX_FILE, EmbeddingIndex
 from familiar_connect.memory.index.hashing import HashingModel
 from familiar_connect.memory.index.retriever import MemoryRetriever
 from familiar_connect.memory.index.turns import TURNS_FILE, TurnIndex
+from familiar_connect.memory.part_audiences import PartAudiences
 from familiar_connect.memory.store import MemoryStore
-from familiar_connect.memory.visibility import Visibility
 from tests.fakes.retrieval import ADA, BO, a_memory, a_question
 
 START = datetime(2025, 3, 1, 12, 0, tzinfo=UTC)
@@ -173,13 +174,15 @@ async def test_a_sick_index_costs_no_people(harm: str, home: Home) -> None:
 
 
 async def test_what_was_said_between_two_is_not_told_to_others(home: Home) -> None:
-    """Nor what another server said, where the talk of channels has its reach."""
+    """Only where the same two talk; what is found says whom it was said to."""
     home.say("I buried the silver spoon under the fig tree", BO, channel_id=99)
     home.index()
-    provider = home.provider(scope=SearchScope(reach=Visibility(home.history)))
+    audiences = PartAudiences(home.store, home.history, familiar_id="wren")
+    provider = home.provider(scope=SearchScope(audiences=audiences))
+    ada, bo = (Readers(between([who.canonical_key]), platform="discord", channel_id=7) for who in (ADA, BO))
 
-    found = await provider.contribute(a_question("where is the silver spoon?"))
-    own = await provider.contribute(a_question("where is the silver spoon?", author=BO))
+    found = await provider.contribute(a_question("where is the silver spoon?", readers=ada))
+    own = await provider.contribute(a_question("where is the silver spoon?", author=BO, readers=bo))
 
     assert not any("fig tree" in piece.text for piece in found)
-    assert any("fig tree" in piece.text for piece in own)
+    assert any("fig tree" in piece.text and between([BO.canonical_key]) in (piece.audiences or ()) for piece in own)

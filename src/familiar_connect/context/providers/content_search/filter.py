@@ -8,15 +8,19 @@ writes is searched in linear time and off the event loop, and a failing search i
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from familiar_connect.audience import Audience
 from familiar_connect.context.slots import fence
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
+from familiar_connect.errors import ModelError
 from familiar_connect.llm.protocols import SideModel
 from familiar_connect.llm.types import Message
 from familiar_connect.memory.index.protocols import RetrievedChunk
 from familiar_connect.memory.store import MemoryStore
+from familiar_connect.memory.types import GrepHit
+from familiar_connect.memory.visible_memory import VisibleMemory
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.text import one_line, shorten_middle, truncate
 from familiar_connect.support.tokens import estimate_tokens
@@ -42,7 +46,7 @@ _QUOTES = "`\"'"
 async def run(
     *,
     llm_client: SideModel,
-    store: MemoryStore,
+    store: MemoryStore | VisibleMemory,
     request: ContextRequest,
     retrieved: list[RetrievedChunk],
     deterministic: list[Contribution],
@@ -50,17 +54,20 @@ async def run(
 ) -> list[Contribution]:
     """What the side model thinks worth knowing now, as one contribution, or nothing. Its errors leave as they are.
 
-    Folders of *exclude_folders*, each with its slash, are not searched.
+    Folders of *exclude_folders*, each with its slash, are not searched, and nothing that may not be told here.
     """
+    memory = store if isinstance(store, VisibleMemory) else VisibleMemory.of(store, request)
+    said_to = all_audiences(chunk.audiences for chunk in retrieved)
     material = _material(request, retrieved, deterministic)
     searched = ""
     for attempt in range(FILTER_MAX_ITERATIONS):
         may_search = attempt < FILTER_MAX_ITERATIONS - 1
         verdict = read_filter_verdict(await _ask(llm_client, _prompt(material, searched, may_search=may_search)))
         if verdict.pattern is None:
-            return _found(verdict.answer)
+            return _found(verdict.answer, said_to)
         if may_search:
-            searched = await _search(store, verdict.pattern, exclude_folders)
+            searched, hits = await _search(memory, verdict.pattern, exclude_folders)
+            said_to = all_audiences((said_to, *(memory.look(hit.rel_path).audiences for hit in hits)))
     return []
 
 
@@ -94,18 +101,31 @@ def _bare(pattern: str) -> str:
 
 async def _ask(llm_client: SideModel, prompt: str) -> str:
     reply = await llm_client.chat([Message(role="user", content=prompt)])
-    return str(reply.content or "")
+    text = str(reply.content or "")
+    if _TASK in text:
+        raise ModelError("The model that searches memory only repeated what it was asked.")
+    return text
 
 
-def _found(answer: str) -> list[Contribution]:
+def _found(answer: str, audiences: frozenset[Audience] | None) -> list[Contribution]:
     if not answer:
         return []
     text = truncate(answer, MAX_ANSWER_TOKENS)
-    return [recall_contribution(text)]
+    return [recall_contribution(text, audiences)]
 
 
-def recall_contribution(text: str) -> Contribution:
-    """*text* as what memory has to say to this message."""
+def all_audiences(sources: Iterable[frozenset[Audience] | None]) -> frozenset[Audience] | None:
+    """Those that several things were said to; None where of one of them nobody knows."""
+    found: frozenset[Audience] = frozenset()
+    for each in sources:
+        if each is None:
+            return None
+        found |= each
+    return found
+
+
+def recall_contribution(text: str, audiences: frozenset[Audience] | None) -> Contribution:
+    """*text* as what memory has to say to this message, made from what was said to *audiences*."""
     return Contribution(
         Layer.content,
         FILTER_PRIORITY,
@@ -115,23 +135,26 @@ def recall_contribution(text: str) -> Contribution:
         tag=ItemTag.FOUND,
         volatile=True,
         label=FOUND_LABEL,
+        audiences=audiences,
     )
 
 
-async def _search(store: MemoryStore, pattern: str, exclude_folders: tuple[str, ...]) -> str:
-    """What a search for *pattern* gives, as lines for the prompt."""
+async def _search(
+    memory: VisibleMemory, pattern: str, exclude_folders: tuple[str, ...]
+) -> tuple[str, Sequence[GrepHit]]:
+    """What a search for *pattern* gives, as lines for the prompt, and what those show."""
     if not pattern:
-        return "You gave no pattern to search for."
+        return "You gave no pattern to search for.", ()
     asked = f"Lines of memory that match {one_line(pattern)}:"
     try:
-        hits = await off_loop(store.grep, pattern)
+        hits = await off_loop(memory.grep, pattern)
     except Exception as error:  # isolation: a model wrote the pattern; what is wrong with it is told to the model
-        return f"{asked}\n(the search failed: {one_line(str(error)) or type(error).__name__})"
-    hits = [hit for hit in hits if not hit.rel_path.startswith(exclude_folders)]
+        return f"{asked}\n(the search failed: {one_line(str(error)) or type(error).__name__})", ()
+    hits = [hit for hit in hits if not hit.rel_path.startswith(exclude_folders)][:MAX_GREP_HITS]
     if not hits:
-        return f"{asked}\n(none)"
-    lines = [f"{h.rel_path}:{h.line_number}: {_around(h.line_text, h.match_start)}" for h in hits[:MAX_GREP_HITS]]
-    return f"{asked}\n{fence(chr(10).join(lines), 'lines found')}"
+        return f"{asked}\n(none)", ()
+    lines = [f"{h.rel_path}:{h.line_number}: {_around(h.line_text, h.match_start)}" for h in hits]
+    return f"{asked}\n{fence(chr(10).join(lines), 'lines found')}", hits
 
 
 def _around(line: str, at: int) -> str:

@@ -7,21 +7,20 @@ speaker. Everything found so far is there at any moment, so a deadline costs onl
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from familiar_connect.audience import Audience
 from familiar_connect.context.providers.content_search.mentions import find_mentions
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
-from familiar_connect.errors import MemoryStoreEncodingError, MemoryStoreError, MemoryStoreSizeLimitError
+from familiar_connect.errors import MemoryStoreError
 from familiar_connect.identity import Author
-from familiar_connect.memory.people import read_aliases
+from familiar_connect.memory.people import people_path, read_aliases
 from familiar_connect.memory.store import DEFAULT_MAX_RESULTS_PER_OP, MemoryStore
+from familiar_connect.memory.visible_memory import VisibleMemory
 from familiar_connect.support.markdown import document_title
 from familiar_connect.support.text import one_line, truncate, truncate_chars
 from familiar_connect.support.tokens import CHARS_PER_TOKEN, estimate_tokens
-
-logger = logging.getLogger(__name__)
 
 PEOPLE_LOOKUP_PRIORITY = int(Priority.PEOPLE)
 PEOPLE_LOOKUP_SOURCE = "content_search.people"
@@ -48,7 +47,7 @@ class LookupResult:
 
 
 def lookup(
-    store: MemoryStore,
+    store: MemoryStore | VisibleMemory,
     request: ContextRequest,
     *,
     recent_authors: Sequence[Author] = (),
@@ -66,7 +65,7 @@ def lookup(
 
 
 def lookup_with_paths(
-    store: MemoryStore,
+    store: MemoryStore | VisibleMemory,
     request: ContextRequest,
     *,
     recent_authors: Sequence[Author] = (),
@@ -80,12 +79,10 @@ def lookup_with_paths(
     *closed* are the slugs of people who want no notes shown.
     """
     result = LookupResult() if into is None else into
-    files = _PeopleFiles(store)
+    visible = store if isinstance(store, VisibleMemory) else VisibleMemory.of(store, request)
+    files = _PeopleFiles(visible)
     used = 0
-    for person in _people(store, request, recent_authors):
-        notes = files.read(person.slug) if person.slug not in closed else None
-        if notes is None or not notes.text.strip():
-            continue
+    for person, notes in _notes_on(_people(visible.store, request, recent_authors), files, closed):
         found = _contribution(person, notes, max_tokens_per_file)
         too_much = content_cap_tokens is not None and used + found.estimated_tokens > content_cap_tokens
         if too_much and not person.speaks:
@@ -114,6 +111,16 @@ class _Person:
 class _Notes:
     rel_path: str
     text: str
+    audiences: frozenset[Audience]
+
+
+def _notes_on(
+    people: Iterator[_Person], files: _PeopleFiles, closed: Collection[str]
+) -> Iterator[tuple[_Person, _Notes]]:
+    """Each person's notes that may be told here: the open file, then those of smaller circles."""
+    for person in people:
+        for notes in files.read(person.slug) if person.slug not in closed else ():
+            yield person, notes
 
 
 def _people(store: MemoryStore, request: ContextRequest, recent_authors: Sequence[Author]) -> Iterator[_Person]:
@@ -143,37 +150,20 @@ def _is_plain_name(slug: str) -> bool:
 class _PeopleFiles:
     """The people folder as one lookup sees it."""
 
-    def __init__(self, store: MemoryStore) -> None:
-        self._store = store
+    def __init__(self, memory: VisibleMemory) -> None:
+        self._memory = memory
         self._listed: dict[str, str] | None = None
 
-    def read(self, slug: str) -> _Notes | None:
-        """The notes on *slug*; a file whose name differs in letter case only is found too."""
-        path = f"people/{slug}.md"
-        text = self._text(path)
-        if text is None and (variant := self._variant(path)) is not None:
-            path, text = variant, self._text(variant)
-        return None if text is None else _Notes(path, text)
-
-    def _text(self, path: str) -> str | None:
-        try:
-            return self._store.read_file(path)
-        except (MemoryStoreEncodingError, MemoryStoreSizeLimitError) as error:
-            logger.warning("people file is not as it should be", extra={"path": path, "error": type(error).__name__})
-            return self._salvaged(path)
-        except MemoryStoreError:
-            return None
-
-    def _salvaged(self, path: str) -> str | None:
-        """The text of a file that is too long or has bad bytes: its beginning, with bad bytes replaced."""
-        read = getattr(self._store, "read_bytes", None)
-        if read is None:
-            return None
-        try:
-            data: bytes = read(path)
-        except MemoryStoreError:
-            return None
-        return None if b"\0" in data[:4096] else data[:65_536].decode("utf-8", "replace")
+    def read(self, slug: str) -> Iterator[_Notes]:
+        """The notes on *slug*; an open file whose name differs in letter case only is found too."""
+        path = people_path(slug)
+        paths = self._memory.files_of(path)
+        if path not in paths and not self._memory.store.exists(path):
+            paths = [*filter(None, [self._variant(path)]), *paths]
+        for each in paths:
+            shown = self._memory.look(each)
+            if shown.text.strip():
+                yield _Notes(each, shown.text, shown.audiences)
 
     def _variant(self, path: str) -> str | None:
         if self._listed is None:
@@ -186,7 +176,7 @@ class _PeopleFiles:
 
     def _glob(self, pattern: str) -> list[str]:
         try:
-            return self._store.glob(pattern)
+            return self._memory.store.glob(pattern)
         except MemoryStoreError:
             return []
 
@@ -204,6 +194,7 @@ def _contribution(person: _Person, notes: _Notes, max_tokens: int) -> Contributi
         key=person.slug,
         volatile=person.mentioned,
         label=f"notes on {_shown_name(person, notes)} ({notes.rel_path})",
+        audiences=notes.audiences,
     )
 
 

@@ -13,7 +13,7 @@ import inspect
 import logging
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, TypeVar
 
@@ -36,11 +36,12 @@ from familiar_connect.errors import MemoryStoreError
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import EVERYTHING_ALLOWED, Author, Privacy
 from familiar_connect.llm.protocols import SideModel
-from familiar_connect.memory.archives import archive_path
-from familiar_connect.memory.index.protocols import RecallScope, Retriever
-from familiar_connect.memory.people import people_path
+from familiar_connect.memory.index.protocols import Retriever
+from familiar_connect.memory.part_audiences import PartAudiences
+from familiar_connect.memory.people import people_path, people_path_prefixes
 from familiar_connect.memory.store import MemoryStore
-from familiar_connect.memory.visibility import Visibility
+from familiar_connect.memory.visibility import recall_scope
+from familiar_connect.memory.visible_memory import VisibleMemory, only_visible
 from familiar_connect.support.aio import BackgroundTasks, LateTasks, off_loop
 
 logger = logging.getLogger(__name__)
@@ -73,8 +74,8 @@ class SearchScope:
     """Turns of the channel that the prompt shows anyway."""
     exclude_folders: tuple[str, ...] = ()
     """Folders, each with its slash, that have blocks of their own."""
-    reach: Visibility | None = None
-    """What of one channel's talk may be recalled in another; None: all of it."""
+    audiences: PartAudiences | None = None
+    """Whom memory was told to; None: only what the files themselves say of it."""
     privacy: Privacy = EVERYTHING_ALLOWED
 
 
@@ -101,7 +102,6 @@ class ContentSearchProvider:
         scope = scope or SearchScope()
         self.llm_client = llm_client
         self._retriever = retriever
-        self._store = store
         self._history = history_store
         self._index_build = index_build
         self._top_k = top_k
@@ -110,7 +110,7 @@ class ContentSearchProvider:
         self._recent_author_limit = recent_author_limit
         self._recent_turns = scope.recent_turns
         self._exclude_folders = scope.exclude_folders
-        self._reach = scope.reach
+        self._audiences = scope.audiences or PartAudiences(store)
         self._privacy = scope.privacy
         self._build_started = False
         self._background = BackgroundTasks(self.id)
@@ -119,17 +119,19 @@ class ContentSearchProvider:
     async def contribute(self, request: ContextRequest) -> list[Contribution]:
         now = asyncio.get_running_loop().time
         ends = now() + time_usable_s(time_granted_s(request, self.deadline_s))
-        people = await self._floor(request, tier_limit_s(FLOOR_DEADLINE_S, ends - now()))
+        memory = VisibleMemory.of(self._audiences, request)
+        people = await self._floor(request, memory, tier_limit_s(FLOOR_DEADLINE_S, ends - now()))
         self._start_index_build()
         if request.modality is Modality.voice or request.mode is ChannelMode.imitate_voice:
-            return [_told_here(each, request) for each in people.contributions]
+            return people.contributions
         try:
-            hits = await self._retrieve(request, people, tier_limit_s(RETRIEVAL_DEADLINE_S, (ends - now()) / 2))
-            found = await self._choose(request, people, hits, ends - now())
+            limit = tier_limit_s(RETRIEVAL_DEADLINE_S, (ends - now()) / 2)
+            hits = await self._retrieve(request, memory, people, limit)
+            found = await self._choose(request, memory, people, hits, ends - now())
         except Exception as error:  # isolation: whatever came back from the later tiers, the floor stands
             logger.warning("content search fell back to people", extra={"error": type(error).__name__})
             found = []
-        return [_told_here(each, request) for each in (*people.contributions, *found)]
+        return [*people.contributions, *found]
 
     async def aclose(self) -> None:
         """End what is still under way."""
@@ -138,7 +140,7 @@ class ContentSearchProvider:
 
     # Tier 1
 
-    async def _floor(self, request: ContextRequest, seconds: float) -> LookupResult:
+    async def _floor(self, request: ContextRequest, memory: VisibleMemory, seconds: float) -> LookupResult:
         """The people files; when time runs out, those read so far, speaker first."""
         now = asyncio.get_running_loop().time
         ends = now() + seconds
@@ -146,7 +148,7 @@ class ContentSearchProvider:
         found = LookupResult()
         work = partial(
             people_lookup.lookup_with_paths,
-            self._store,
+            memory,
             request,
             recent_authors=recent,
             content_cap_tokens=self._content_cap,
@@ -179,33 +181,41 @@ class ContentSearchProvider:
 
     # Tiers 2 and 3
 
-    async def _retrieve(self, request: ContextRequest, people: LookupResult, seconds: float) -> list[Hit]:
+    async def _retrieve(
+        self, request: ContextRequest, memory: VisibleMemory, people: LookupResult, seconds: float
+    ) -> list[Hit]:
         """What may bear on the message, best first, without what the prompt holds anyway."""
         if self._retriever is None or not request.utterance.strip():
             return []
         work = self._recall if _recalls(self._retriever) else self._query
-        hits = await self._in_time(work(self._retriever, request, set(people.rel_paths)), seconds, "retrieval") or []
+        searching = work(self._retriever, request, memory, set(people.rel_paths))
+        hits = await self._in_time(searching, seconds, "retrieval") or []
         elsewhere = (CHARACTER_FOLDER, *self._not_searched())
         return [with_lore_macros(hit, request) for hit in hits if not (hit.rel_path or "").startswith(elsewhere)]
 
     def _not_searched(self) -> tuple[str, ...]:
         """How the paths begin that have blocks of their own, or are about people who want no notes shown."""
-        notes = [people_path(slug) for slug in self._privacy.slugs_without_notes()]
-        archives = [archive_path(path).removesuffix(".md") for path in notes]
-        return (*self._exclude_folders, *notes, *archives)
+        closed = (people_path_prefixes(slug) for slug in self._privacy.slugs_without_notes())
+        return (*self._exclude_folders, *(prefix for prefixes in closed for prefix in prefixes))
 
-    async def _query(self, retriever: Any, request: ContextRequest, known: set[str]) -> list[Hit]:
+    async def _query(
+        self, retriever: Any, request: ContextRequest, memory: VisibleMemory, known: set[str]
+    ) -> list[Hit]:
         known |= {people_path(slug) for slug in self._privacy.slugs_without_notes()}
         found = await retriever.query(request.utterance, top_k=self._top_k, exclude_paths=known)
+        if request.readers is not None:
+            found = await off_loop(only_visible, memory, found)
         return sorted(found, key=lambda hit: -hit.score)[: self._top_k]
 
-    async def _recall(self, retriever: Any, request: ContextRequest, known: set[str]) -> list[Hit]:
-        scope = RecallScope(
-            channel_id=request.channel_id,
+    async def _recall(
+        self, retriever: Any, request: ContextRequest, memory: VisibleMemory, known: set[str]
+    ) -> list[Hit]:
+        scope = recall_scope(
+            request,
+            memory,
             before_turn_id=await off_loop(self._first_shown_turn, request),
-            exclude_paths=frozenset(known).union(people_path(slug) for slug in self._privacy.slugs_without_notes()),
-            exclude_folders=self._exclude_folders,
-            may_tell=self._reach.predicate_for(request) if self._reach is not None else None,
+            exclude_paths=frozenset(known),
+            exclude_folders=self._not_searched(),
         )
         return list(await retriever.recall(request.utterance, limit=self._top_k * RECALLED_PER_CHUNK, scope=scope))
 
@@ -222,17 +232,17 @@ class ContentSearchProvider:
         return shown[0].id if shown else request.before_id
 
     async def _choose(
-        self, request: ContextRequest, people: LookupResult, hits: list[Hit], seconds: float
+        self, request: ContextRequest, memory: VisibleMemory, people: LookupResult, hits: list[Hit], seconds: float
     ) -> list[Contribution]:
         """What the side model makes of *hits*; without one that can, or in time, the best of them as they are."""
         chosen: list[Contribution] | None = None
         if self.llm_client is not None and self._can_filter(self.llm_client, seconds):
-            if not hits and not await self._holds_more(people, seconds / 4):
+            if not hits and not await self._holds_more(memory, people, seconds / 4):
                 return []
             but = {"exclude_folders": without} if (without := self._not_searched()) else {}
             work = filter_tier.run(
                 llm_client=self.llm_client,
-                store=self._store,
+                store=memory,
                 request=request,
                 retrieved=as_chunks(hits, top_k=self._top_k),
                 deterministic=people.contributions,
@@ -247,15 +257,15 @@ class ContentSearchProvider:
     def _can_filter(self, model: SideModel, seconds: float) -> bool:
         return seconds >= LEAST_FILTER_S and capabilities_of(model).side_tasks
 
-    async def _holds_more(self, people: LookupResult, seconds: float) -> bool:
+    async def _holds_more(self, memory: VisibleMemory, people: LookupResult, seconds: float) -> bool:
         """Whether memory holds anything besides the character and what the floor loaded; if unsure, yes."""
         found = await self._in_time(
-            off_loop(self._looks_further, {*people.rel_paths, *self._not_searched()}), seconds, "look around"
+            off_loop(self._looks_further, memory, {*people.rel_paths, *self._not_searched()}), seconds, "look around"
         )
         return found is not False
 
-    def _looks_further(self, known: set[str]) -> bool:
-        return _holds_more(self._store, known, but={folder.rstrip("/") for folder in self._exclude_folders})
+    def _looks_further(self, memory: VisibleMemory, known: set[str]) -> bool:
+        return _holds_more(memory, known, but={folder.rstrip("/") for folder in self._exclude_folders})
 
     def _start_index_build(self) -> None:
         if self._index_build is None or self._build_started:
@@ -286,11 +296,6 @@ class ContentSearchProvider:
         return task.result()
 
 
-def _told_here(contribution: Contribution, request: ContextRequest) -> Contribution:
-    """What was looked up for this place counts as its own, unless the lookup said whom it was said to."""
-    return contribution if contribution.audiences is not None else replace(contribution, audiences=request.own_audience)
-
-
 def time_granted_s(request: ContextRequest, deadline_s: float) -> float:
     """The time this provider really has: its own deadline, or assembly's share of the turn's if that is less."""
     if request.deadline_s == NO_DEADLINE:
@@ -313,18 +318,19 @@ def _recalls(retriever: Retriever) -> bool:
     return inspect.iscoroutinefunction(getattr(type(retriever), "recall", None))
 
 
-def _holds_more(store: MemoryStore, known: set[str], *, but: Collection[str] = ()) -> bool:
-    """Whether *store* holds a text besides *known*, the alias index, the character's own and the folders of *but*."""
-    for entry in store.list_dir():
-        if entry.name.startswith(".") or entry.name == "self" or entry.name in but:
+def _holds_more(memory: VisibleMemory, known: set[str], *, but: Collection[str] = ()) -> bool:
+    """Whether *memory* holds a text besides *known*, the alias index, the character's own and the folders of *but*."""
+    for entry in memory.list_dir():
+        if entry.name == "self" or entry.name in but:
             continue
         if not entry.is_dir:
             return True
         try:
-            paths = store.glob(f"{entry.name}/**/*")
+            paths = memory.store.glob(f"{entry.name}/**/*")
         except MemoryStoreError:
             return True
-        if any(path not in known and not path.endswith("/_aliases.json") for path in paths):
+        others = (path for path in paths if path not in known and not path.endswith("/_aliases.json"))
+        if any(memory.exists(path) for path in others):
             return True
     return False
 

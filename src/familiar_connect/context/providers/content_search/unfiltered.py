@@ -11,7 +11,11 @@ from dataclasses import replace
 
 from familiar_connect.config.modes import SMALL_MODEL_SHARES, channel_config_for_mode
 from familiar_connect.config.types import ChannelMode
-from familiar_connect.context.providers.content_search.filter import MAX_SNIPPET_TOKENS, recall_contribution
+from familiar_connect.context.providers.content_search.filter import (
+    MAX_SNIPPET_TOKENS,
+    all_audiences,
+    recall_contribution,
+)
 from familiar_connect.context.types import ContextRequest, Contribution, Layer
 from familiar_connect.memory.index.protocols import Recollection, RetrievedChunk
 from familiar_connect.presets.macro_context import rng_for, speaker_of
@@ -39,7 +43,7 @@ def best_hits_contribution(hits: Sequence[Hit], *, max_tokens: int) -> list[Cont
     if room < LEAST_TOKENS:
         return []
     text = truncate(format_snippets(_distinct(hits), room), room)
-    return [recall_contribution(text)] if text.strip() else []
+    return [recall_contribution(text, all_audiences(hit.audiences for hit in hits))] if text.strip() else []
 
 
 def with_lore_macros(hit: Hit, request: ContextRequest) -> Hit:

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 
 from familiar_connect.context.providers.scene.text import block_safe, inline_safe, is_dm, persona_of, readable
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
+from familiar_connect.memory.part_audiences import PartAudiences
 from familiar_connect.memory.store import MemoryStore, MemoryStoreError
-from familiar_connect.memory.visibility import server_path
+from familiar_connect.memory.visibility import read_server_notes, server_path
+from familiar_connect.memory.visible_memory import VisibleMemory
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.lru import LruCache
 from familiar_connect.support.markdown import read_headings
@@ -85,15 +87,15 @@ class ServerMemoriesProvider:
     id = "server_memories"
     deadline_s = DEADLINE_S
 
-    def __init__(self, store: MemoryStore) -> None:
-        self._store = store
+    def __init__(self, store: MemoryStore, audiences: PartAudiences | None = None) -> None:
+        self._audiences = audiences or PartAudiences(store)
         self._read_well: LruCache[str, str] = LruCache(KEPT_READINGS)
 
     async def contribute(self, request: ContextRequest) -> list[Contribution]:
         path = server_path(request)
         if path is None or (request.turn is not None and request.turn.imitated is not None):
             return []
-        text = await off_loop(self._read, path)
+        text = await off_loop(self._read, path, request)
         said = _talk(request)
         memories = [each for each in newest_first(parse_memories(text)) if _matters(each, request, said)][:MOST_SHOWN]
         if not memories:
@@ -110,13 +112,16 @@ class ServerMemoriesProvider:
             )
         ]
 
-    def _read(self, path: str) -> str:
+    def _read(self, path: str, request: ContextRequest) -> str:
+        """The memories of the place that may be told in it; *path* is its open file."""
+        here = f"{path} {request.readers.audience if request.readers is not None else ''}"
         try:
-            text = self._store.read_if_present(path) or ""
+            texts = read_server_notes(VisibleMemory.of(self._audiences, request), request)
         except MemoryStoreError as error:
             logger.warning("server memories read as they were before", extra={"reason": type(error).__name__})
-            return self._read_well.get(path) or ""
-        self._read_well.put(path, text)
+            return self._read_well.get(here) or ""
+        text = "\n".join(texts.values())
+        self._read_well.put(here, text)
         return text
 
 

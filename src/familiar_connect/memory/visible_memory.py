@@ -1,0 +1,157 @@
+"""VisibleMemory: the memory files as one place may hear them.
+
+Reads as a `MemoryStore` does and writes nothing. Lists, searches and texts hold only what may be told in the place
+it was made for, so that whoever works with it, a side model too, meets nothing else. Made anew for each turn.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from familiar_connect.audience import Audience
+from familiar_connect.errors import MemoryStoreEncodingError, MemoryStoreError, MemoryStoreSizeLimitError
+from familiar_connect.memory.archives import is_archive
+from familiar_connect.memory.file_audience import MARK
+from familiar_connect.memory.index.protocols import RetrievedChunk
+from familiar_connect.memory.part_audiences import MayTell, PartAudiences, VisibleText
+from familiar_connect.memory.store import MemoryStore
+from familiar_connect.memory.types import GrepHit, MemoryEntry
+
+logger = logging.getLogger(__name__)
+
+SALVAGED_BYTES = 65_536
+"""Of a file that is too long, or no text, so much of the beginning is read."""
+_NOTHING = VisibleText("", frozenset(), False)
+
+
+class AskingPlace(Protocol):
+    """Where something is about to be told: a `ContextRequest`."""
+
+    def may_tell(self, audiences: Iterable[Audience] | None) -> bool: ...
+
+
+class VisibleMemory:
+    """What of *parts*' memory may be told where *may_tell* says."""
+
+    def __init__(self, parts: PartAudiences, may_tell: MayTell) -> None:
+        self._parts = parts
+        self._store = parts.store
+        self._may_tell = may_tell
+        self._decided: dict[str, VisibleText] = {}
+        self._marked: dict[str, list[str]] = {}
+
+    @classmethod
+    def of(cls, memory: PartAudiences | MemoryStore, place: AskingPlace) -> VisibleMemory:
+        """What may be told at *place*; of a bare store, by what its files themselves say."""
+        parts = memory if isinstance(memory, PartAudiences) else PartAudiences(memory)
+        return cls(parts, place.may_tell)
+
+    @property
+    def store(self) -> MemoryStore:
+        """The whole memory, for the names of its files and for what is public by its making."""
+        return self._store
+
+    def look(self, rel_path: str) -> VisibleText:
+        """What may be told of a file, whole or in part; nothing for one that is not there or cannot be read."""
+        if rel_path not in self._decided:
+            try:
+                self._decided[rel_path] = self._parts.visible(rel_path, self._may_tell)
+            except (MemoryStoreEncodingError, MemoryStoreSizeLimitError) as error:
+                facts = {"path": rel_path, "error": type(error).__name__}
+                logger.warning("a memory file is not as it should be", extra=facts)
+                self._decided[rel_path] = self._salvage(rel_path)
+            except MemoryStoreError:
+                self._decided[rel_path] = _NOTHING
+        return self._decided[rel_path]
+
+    def exists(self, rel_path: str) -> bool:
+        """Whether a file stands at *rel_path* of which something may be told."""
+        return bool(self.look(rel_path).text.strip())
+
+    def read_file(self, rel_path: str) -> str:
+        """The text that may be told; a file of which nothing may is told of as if it were not there."""
+        text = self._parts.visible(rel_path, self._may_tell).text
+        if not text.strip():
+            raise MemoryStoreError(f"there is no memory file {rel_path!r}")
+        return text
+
+    def read_if_present(self, rel_path: str) -> str | None:
+        return self.look(rel_path).text if self.exists(rel_path) else None
+
+    def list_dir(self, rel_path: str = "") -> list[MemoryEntry]:
+        """As the store lists, without files of which nothing may be told, and without hidden folders."""
+        folder = f"{rel_path.strip('/')}/".lstrip("/")
+        return [
+            entry
+            for entry in self._store.list_dir(rel_path)
+            if (not entry.name.startswith(".") if entry.is_dir else self.exists(f"{folder}{entry.name}"))
+        ]
+
+    def glob(self, pattern: str) -> list[str]:
+        """As the store finds, without files of which nothing may be told, and none of hidden folders."""
+        return [path for path in self._store.glob(pattern) if not _is_hidden(path) and self.exists(path)]
+
+    def files_of(self, base: str) -> list[str]:
+        """The open file *base* and those of smaller circles beside it, as far as anything may be told; no archives."""
+        return [path for path in (base, *self._beside(base)) if self.exists(path)]
+
+    def _beside(self, base: str) -> list[str]:
+        """The marked files of *base*; the folder is looked through once, unless it holds too many of them."""
+        stem = base.removesuffix(".md")
+        folder = base.rpartition("/")[0]
+        try:
+            if folder not in self._marked:
+                self._marked[folder] = self._store.glob(f"{folder}/*{MARK}*.md".lstrip("/"))
+            found = self._marked[folder]
+            if len(found) >= self._store.limits.max_results_per_op:
+                escaped = "".join(f"[{char}]" if char in "[*?" else char for char in stem)
+                found = self._store.glob(f"{escaped}{MARK}*.md")
+        except MemoryStoreError:
+            return []
+        return [path for path in found if path.startswith(f"{stem}{MARK}") and not is_archive(path)]
+
+    def grep(self, pattern: str, rel_path: str = "", case_insensitive: bool = True) -> list[GrepHit]:
+        """As the store searches, in nothing but what may be told."""
+        return self._store.grep_shown(pattern, self._shown_lines, rel_path, case_insensitive)
+
+    def audiences_of_passage(self, rel_path: str, text: str) -> frozenset[Audience] | None:
+        """Those a passage of a file was said to; None when not all of it may be told, or it reads otherwise by now."""
+        shown = self.look(rel_path)
+        return shown.audiences if text.strip() and text.strip() in shown.text else None
+
+    def _shown_lines(self, rel_path: str) -> bytes | None:
+        if _is_hidden(rel_path):
+            return None
+        text = self.look(rel_path).text
+        return text.encode("utf-8", "replace") if text.strip() else None
+
+    def _salvage(self, rel_path: str) -> VisibleText:
+        try:
+            data = self._store.read_bytes(rel_path)
+        except MemoryStoreError:
+            return _NOTHING
+        if b"\0" in data[:4096]:
+            return _NOTHING
+        text = data[:SALVAGED_BYTES].decode("utf-8", "replace")
+        return self._parts.visible_text(rel_path, text, self._may_tell)
+
+
+def only_visible(memory: VisibleMemory, chunks: Sequence[RetrievedChunk]) -> list[RetrievedChunk]:
+    """Those of *chunks* that may be told as they stand, for a retriever that cannot be told where it is asked."""
+    found = []
+    for chunk in chunks:
+        body = chunk.text.removeprefix(chunk.heading_path).strip()
+        audiences = memory.audiences_of_passage(chunk.rel_path, body)
+        headings = (
+            memory.audiences_of_passage(chunk.rel_path, name) for name in chunk.heading_path.split(" > ") if name
+        )
+        if audiences is not None and None not in headings:
+            found.append(replace(chunk, audiences=audiences))
+    return found
+
+
+def _is_hidden(rel_path: str) -> bool:
+    return any(name.startswith(".") for name in rel_path.split("/")[:-1])
