@@ -132,7 +132,7 @@ class PartAudiences:
         """Whether the whole file is of a direct message with somebody who asked for full privacy."""
         return self._judge(rel_path, self._cut_file(rel_path)).rest is None
 
-    def known_sources(self, rel_path: str) -> frozenset[Audience]:
+    def source_audiences(self, rel_path: str) -> frozenset[Audience]:
         """Those the known sources of what the file says now were said to."""
         sources = self._all_sources().get(rel_path, _NO_SOURCES)
         cut = self._cut_file(rel_path)
@@ -166,7 +166,7 @@ class PartAudiences:
         said = read_audience(self._beginning(base))
         if said is not None:
             return said == audience
-        sources = self.known_sources(base)
+        sources = self.source_audiences(base)
         if sources:
             return sources == {audience}
         return audience.kind is AudienceKind.EVERYONE and not self.is_program_written(base)

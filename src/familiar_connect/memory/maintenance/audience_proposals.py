@@ -83,7 +83,7 @@ def _propose(audiences: PartAudiences, path: str) -> AudienceProposal | None:
     try:
         if read_audience(audiences.store.read_file(path)) is not None:
             return None
-        known = audiences.known_sources(path)
+        known = audiences.source_audiences(path)
     except MemoryStoreError:
         return None
     if not known:

@@ -64,7 +64,8 @@ def files_of_person(person: Person, paths: Iterable[str]) -> list[str]:
     own = people_path_prefixes(person.slug)
     mark = between([person.author.canonical_key]).slug
     own_talk = f"{MARK}{mark}.md"
-    return [path for path in paths if path.startswith(own) or original_path(path).endswith(own_talk)]
+    found = [path for path in paths if path.startswith(own) or original_path(path).endswith(own_talk)]
+    return sorted(found, key=lambda path: (path != person.file, path))
 
 
 def find_person(words: str, *, familiar_id: str, history: HistoryStore, store: MemoryStore) -> Person:
