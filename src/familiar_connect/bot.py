@@ -14,6 +14,7 @@ from familiar_connect.config import CharacterConfig, load_character_config
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.config.llm import OPENROUTER_BASE_URL
 from familiar_connect.config.secrets import Secrets, command_name
+from familiar_connect.config.trust import TrustedOrigins
 from familiar_connect.errors import ConfigError, SetupError
 from familiar_connect.familiar import Familiar
 from familiar_connect.llm.embedded.server import EmbeddedServer
@@ -37,9 +38,12 @@ def load_familiar(
     The embedded model starts in the background; without *wake*, only when it is first asked.
     """
     config = load_character_config(FamiliarFolder(root).settings_file, defaults_path=defaults_path)
-    secrets = Secrets(home)
+    secrets, trust = Secrets(home), TrustedOrigins(home)
+    trust.check(config.llm, file=FamiliarFolder(root).settings_file)
     embedded = EmbeddedServer(cache_dir=HomeFolder(home).model_cache, cache_key=root.name)
-    clients = create_llm_clients(secrets.get("OPENROUTER_API_KEY"), config, secrets=secrets.get, embedded=embedded)
+    clients = create_llm_clients(
+        secrets.get("OPENROUTER_API_KEY"), config, secrets=secrets.get, trust=trust, embedded=embedded
+    )
     familiar = Familiar.load_from_disk(root, llm_clients=dict(clients), defaults_path=defaults_path, clock=clock)
     if not config.llm["main_prose"].is_embedded:
         return familiar, None

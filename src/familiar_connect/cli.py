@@ -20,6 +20,7 @@ VERBS: CommandTable = {
     "init": ("familiars:init", "Make a new familiar, of its own or from a character card."),
     "list": ("familiars:list_", "List the familiars of this home."),
     "connect": ("connect_config:connect", "Point every model slot at an endpoint, test it and keep its key."),
+    "trust": ("trust:trust", "Show or change where familiars may send what they see, and which key goes where."),
     "config": ("connect_config:config", "Show the settings and where each comes from; check the files."),
     "import": ("import_export:import_", "Bring in a document, or a lorebook or preset of SillyTavern's."),
     "export": ("import_export:export", "Write out the character or the lore for SillyTavern."),

@@ -11,6 +11,7 @@ import pytest
 from familiar_connect.commands.doctor import run_checks
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.load import write_default_model
+from familiar_connect.config.trust import TrustedOrigins
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.presets.store import PresetStore
 from tests.fakes.program import make_home
@@ -91,6 +92,7 @@ def test_nobody_else_is_knocked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     """A remote endpoint is asked only when told to."""
     root = make_home(tmp_path)
     write_default_model(root / "character.toml", model="m", base_url="https://models.example/v1")
+    TrustedOrigins(tmp_path).add("https://models.example")
     monkeypatch.setattr(socket, "create_connection", lambda *_, **__: pytest.fail("knocked"))
 
     (said,) = [finding.says for finding in run_checks(tmp_path, None) if finding.area == "model"]

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from familiar_connect.config.character import CharacterConfig
 from familiar_connect.config.llm import LLM_SLOT_NAMES, LLMSlotConfig
+from familiar_connect.config.trust import TrustedOrigins
+from familiar_connect.errors import ConfigError
 from familiar_connect.llm.embedded.client import EmbeddedModel
 from familiar_connect.llm.embedded.server import EmbeddedServer
 from familiar_connect.llm.openai_compatible import OPENROUTER_BASE_URL, LLMClient
@@ -26,8 +29,14 @@ def nothing(name: str) -> None:
     """No secret is set."""
 
 
-def key_of(slot: LLMSlotConfig, secrets: Mapping[str, str] = {}, api_key: str | None = "sk-openrouter") -> Any:
-    return create_llm_clients(api_key, config_of(slot), secrets=lambda name: secrets.get(name))["main_prose"].api_key
+def key_of(
+    slot: LLMSlotConfig,
+    secrets: Mapping[str, str] = {},
+    api_key: str | None = "sk-openrouter",
+    trust: TrustedOrigins | None = None,
+) -> Any:
+    clients = create_llm_clients(api_key, config_of(slot), secrets=lambda name: secrets.get(name), trust=trust)
+    return clients["main_prose"].api_key
 
 
 def test_every_slot_has_a_client_of_its_own() -> None:
@@ -60,28 +69,40 @@ def test_openrouter_gets_the_key_given() -> None:
     assert key_of(LLMSlotConfig("a/b"), {"OPENROUTER_API_KEY": "sk-env"}, api_key=None) == "sk-env"
 
 
-def test_a_named_variable_comes_first() -> None:
-    """What `api_key_env` names is the key, there and anywhere."""
+def test_a_named_variable_comes_first_where_it_was_given_for_that_address(tmp_path: Path) -> None:
+    """What `api_key_env` names is the key at its own origin, and a refusal at any other."""
     secrets = {"MINE": "sk-mine"}
+    trust = TrustedOrigins(tmp_path)
+    trust.add(OLLAMA, "MINE")
 
-    assert key_of(LLMSlotConfig("a/b", api_key_env="MINE"), secrets) == "sk-mine"
-    assert key_of(LLMSlotConfig("a/b", api_key_env="MINE", base_url=OLLAMA), secrets) == "sk-mine"
+    assert key_of(LLMSlotConfig("a/b", api_key_env="MINE", base_url=OLLAMA), secrets, trust=trust) == "sk-mine"
+    with pytest.raises(ConfigError, match=r"MINE .* given for http://localhost:11434"):
+        key_of(LLMSlotConfig("a/b", api_key_env="MINE"), secrets, trust=trust)
+
+
+def test_an_endpoint_on_this_machine_gets_no_key_unasked() -> None:
+    """It may be named without a question, and no key follows."""
+    assert key_of(LLMSlotConfig("a/b", base_url=OLLAMA), {"OPENROUTER_API_KEY": "sk-env"}) is None
 
 
 @pytest.mark.parametrize(
     "url",
-    [OLLAMA, "https://openrouter.ai.evil.example/api/v1", "http://openrouter.ai/api/v1", "https://x@evil.example/v1"],
+    ["https://openrouter.ai.evil.example/api/v1", "http://openrouter.ai/api/v1", "https://x@evil.example/v1"],
 )
 def test_no_key_goes_to_an_address_it_was_not_named_for(url: str) -> None:
-    """Not even to one that looks like the right one."""
+    """Not even to one that looks like the right one; nothing else goes there either, before the owner allows it."""
     secrets = {"OPENROUTER_API_KEY": "sk-env"}
 
-    assert key_of(LLMSlotConfig("a/b", base_url=url), secrets) is None
+    with pytest.raises(ConfigError, match="trust add"):
+        key_of(LLMSlotConfig("a/b", base_url=url), secrets)
 
 
-def test_a_named_but_missing_key_is_not_replaced_by_another() -> None:
+def test_a_named_but_missing_key_is_not_replaced_by_another(tmp_path: Path) -> None:
     """Whoever named an account of their own does not pay from a different one."""
-    assert key_of(LLMSlotConfig("a/b", api_key_env="MINE")) is None
+    trust = TrustedOrigins(tmp_path)
+    trust.add(OPENROUTER_BASE_URL, "MINE")
+
+    assert key_of(LLMSlotConfig("a/b", api_key_env="MINE"), trust=trust) is None
 
 
 def test_all_embedded_slots_share_one_server() -> None:

@@ -71,6 +71,7 @@ def connect(
     """Point every model slot at an endpoint: asks, tests it, writes [llm.default] and keeps the key."""
     from familiar_connect.config.load import write_default_model
     from familiar_connect.config.secrets import Secrets
+    from familiar_connect.config.trust import TrustedOrigins
 
     if to is not None and url is not None:
         raise ConfigError(f"--to {to} and --url each name an address: give one of them")
@@ -84,12 +85,17 @@ def connect(
         return 0
     try:
         target = _target(to, url, model, key_env)
+        trust = TrustedOrigins(home)
+        if target.key_env:
+            trust.check_binding(target.address, target.key_env)
         new_key = _new_key(target, home, test=not no_test)
     except FamiliarError as error:
         raise FamiliarError(f"{str(error).rstrip('.')}. Nothing was written.") from error
     if new_key and target.key_env:
         Secrets(home).put(target.key_env, new_key)
         say(f"The key is in {HomeFolder(home).secrets_file} as {target.key_env}, readable by you alone.")
+    if target.key_env or not trust.is_trusted(target.address):
+        trust.add(target.address, target.key_env)
     base_url = None if to == "openrouter" else target.address
     write_default_model(path, model=target.model, base_url=base_url, api_key_env=target.key_env)
     say(f"{path}: every slot that names no model of its own now uses {target.model}.")

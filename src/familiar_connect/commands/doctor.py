@@ -9,10 +9,11 @@ import shutil
 import socket
 import ssl
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import click
@@ -23,6 +24,10 @@ from familiar_connect.commands.doctor_checks import DoctorFinding, check_documen
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.home import familiar_root, list_familiars, pick_familiar
 from familiar_connect.errors import FamiliarError
+
+if TYPE_CHECKING:
+    from familiar_connect.config.llm import LLMSlotConfig
+    from familiar_connect.config.trust import TrustedOrigins
 
 LEAST_FREE_BYTES = 200 * 1024 * 1024
 EMBEDDED_BYTES = 700 * 1024 * 1024
@@ -166,9 +171,11 @@ def _embedded() -> DoctorFinding:
 def _models(root: Path, home: Path, *, ask_models: bool) -> Iterator[DoctorFinding]:
     from familiar_connect.config import load_character_config
     from familiar_connect.config.secrets import Secrets
+    from familiar_connect.config.trust import TrustedOrigins
 
-    config = load_character_config(FamiliarFolder(root).settings_file, defaults_path=profile_of(home))
-    secrets = Secrets(home)
+    file = FamiliarFolder(root).settings_file
+    config = load_character_config(file, defaults_path=profile_of(home))
+    secrets, trust = Secrets(home), TrustedOrigins(home)
     by_model: dict[tuple[str, str | None, str | None], list[str]] = {}
     for slot, each in sorted(config.llm.items()):
         by_model.setdefault((each.model, each.address, each.key_variable), []).append(slot)
@@ -176,6 +183,8 @@ def _models(root: Path, home: Path, *, ask_models: bool) -> Iterator[DoctorFindi
         whose = "all slots" if len(slots) == len(config.llm) else ", ".join(slots)
         if address is None:
             yield DoctorFinding("model", "ok", f"{whose}: embedded (small; `familiar connect` gives it a better one)")
+        elif (refused := _refusal(trust, {slots[0]: config.llm[slots[0]]}, file)) is not None:
+            yield DoctorFinding("trust", "bad", refused)
         elif variable and not secrets.get(variable):
             fix = f"set {variable} or run `familiar connect`"
             yield DoctorFinding(
@@ -185,6 +194,15 @@ def _models(root: Path, home: Path, *, ask_models: bool) -> Iterator[DoctorFindi
             yield _check_reachable(whose, model, address, ask_models=ask_models)
             if ask_models:
                 yield asyncio.run(_ask(model, address, secrets.get(variable) if variable else None, variable))
+
+
+def _refusal(trust: TrustedOrigins, slots: Mapping[str, LLMSlotConfig], file: Path) -> str | None:
+    """Why nothing is sent where *slots* point; None: the owner allowed it."""
+    try:
+        trust.check(slots, file=file)
+    except FamiliarError as error:
+        return str(error)
+    return None
 
 
 def _check_reachable(whose: str, model: str, address: str, *, ask_models: bool) -> DoctorFinding:

@@ -136,6 +136,11 @@ class HomeFolder:
         return self.root / "secrets.env"
 
     @property
+    def trust_file(self) -> Path:
+        """Where familiars may send what they see, and which key was given for which place."""
+        return self.root / "trust.toml"
+
+    @property
     def cache(self) -> Path:
         """What may be deleted at any time."""
         return self.root / "cache"

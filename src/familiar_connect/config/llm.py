@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from familiar_connect.config.rules import FILLED_TEXT, InvalidValue, Rule, integer_rule, number_rule
 from familiar_connect.config.settings import describe, fill_fields, keys_of, setting
 from familiar_connect.errors import ConfigError
+from familiar_connect.support.web_origin import is_same_origin
 
 EMBEDDED_MODEL = "embedded"
 OPENROUTER_BASE_URL = "https://openrouter.ai/api/v1"
@@ -36,11 +37,23 @@ SLOT_TEMPERATURES: dict[str, float] = {
 
 LLM_SLOT_NAMES = frozenset(SLOT_TEMPERATURES)
 
-_VARIABLE_NAME = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")
+KEY_VARIABLE_NAME = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")
+PLATFORM_TOKENS = frozenset(
+    {
+        "DISCORD_BOT",
+        "TWITCH_CLIENT_ID",
+        "TWITCH_CLIENT_SECRET",
+        "TWITCH_TOKEN",
+        "TWITCH_REFRESH_TOKEN",
+        "TWITCH_BROADCASTER_TOKEN",
+        "TWITCH_BROADCASTER_REFRESH_TOKEN",
+    }
+)
+"""Variables whose values belong to a chat platform and are never lent to a model's endpoint."""
 
 
 def _variable(value: object) -> str:
-    if not isinstance(value, str) or not _VARIABLE_NAME.fullmatch(value):
+    if not isinstance(value, str) or not KEY_VARIABLE_NAME.fullmatch(value) or value in PLATFORM_TOKENS:
         raise InvalidValue
     return value
 
@@ -74,7 +87,8 @@ BASE_URL = Rule(
 
 API_KEY_ENV = Rule(
     "the name of an environment variable in capitals, such as OPENROUTER_API_KEY; "
-    "put the key itself into secrets.env under that name and never here",
+    "put the key itself into secrets.env under that name and never here; "
+    "a platform's token such as DISCORD_BOT is never lent",
     _variable,
     may_show=False,
 )
@@ -152,7 +166,7 @@ class LLMSlotConfig:
         """Name of the variable that holds the key, None when no key is sent."""
         if self.is_embedded:
             return None
-        at_openrouter = _same_address(self.address, OPENROUTER_BASE_URL)
+        at_openrouter = is_same_origin(self.address or "", OPENROUTER_BASE_URL)
         return self.api_key_env or (OPENROUTER_KEY_VARIABLE if at_openrouter else None)
 
 

@@ -7,7 +7,6 @@ enough to be noticed. Nothing here follows redirects, so a key never travels to 
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import threading
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,6 +14,7 @@ from urllib.parse import urlsplit, urlunsplit
 from weakref import WeakKeyDictionary
 
 from familiar_connect.errors import ModelSetupError
+from familiar_connect.support.web_origin import is_this_machine
 
 if TYPE_CHECKING:
     import ssl
@@ -94,28 +94,6 @@ def _certificates() -> ssl.SSLContext:
     import httpx2  # heavy: loaded by the first call, not by the first import
 
     return httpx2.create_ssl_context()
-
-
-def is_this_machine(url: str) -> bool:
-    """Whether *url* points at a loopback address."""
-    try:
-        host = urlsplit(url).hostname or ""
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def is_same_origin(one: str, other: str) -> bool:
-    """Whether two URLs name the same scheme, host and port: the ones a key may be shared between."""
-    try:
-        return _origin(one) == _origin(other)
-    except ValueError:
-        return False
-
-
-def _origin(url: str) -> tuple[str, str | None, int | None]:
-    parts = urlsplit(url)
-    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
 
 
 def url_without_secrets(url: str) -> str:

@@ -23,7 +23,7 @@ from familiar_connect.config.llm import OPENROUTER_KEY_VARIABLE
 from familiar_connect.errors import ModelError, ModelSetupError, NoChoicesError
 from familiar_connect.llm import sse
 from familiar_connect.llm.concurrency import request_semaphore
-from familiar_connect.llm.connection import Connections, is_same_origin
+from familiar_connect.llm.connection import Connections
 from familiar_connect.llm.protocols import CompletionStream
 from familiar_connect.llm.retry import (
     Endpoint,
@@ -37,6 +37,7 @@ from familiar_connect.llm.tool_calls import ToolCallReader
 from familiar_connect.llm.types import Capabilities, Completion, Message, ToolSpec
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.text import without_surrogates
+from familiar_connect.support.web_origin import is_same_origin, may_carry_key
 
 if TYPE_CHECKING:
     import httpx2
@@ -353,6 +354,11 @@ class LLMClient:
     def _check_key(self, endpoint: Endpoint) -> None:
         """Refuse what cannot work before anything is sent."""
         if endpoint.api_key:
+            if not may_carry_key(endpoint.base_url):
+                raise ModelSetupError(
+                    f"{endpoint.safe_url} is another machine and not reached over https://, so no key is sent there: "
+                    "use https:// in `base_url`."
+                )
             if not (endpoint.api_key.isascii() and endpoint.api_key.isprintable()):
                 raise ModelSetupError(
                     f"For {endpoint.safe_url}, {endpoint.key_description} holds characters no key has: "

@@ -1,6 +1,7 @@
 """create_llm_clients: a model client for every slot, each with the key its address was given.
 
-No key goes to an address it was not named for. Every slot on the embedded model shares one server.
+Nothing goes to an origin the owner has not allowed, and no key to one it was not given for. Every slot on the
+embedded model shares one server.
 """
 
 from __future__ import annotations
@@ -16,14 +17,15 @@ from familiar_connect.config.llm import (
     SLOT_TEMPERATURES,
     LLMSlotConfig,
 )
-from familiar_connect.config.secrets import read_secret
-from familiar_connect.llm.connection import is_same_origin
+from familiar_connect.config.secrets import home_from_environment, read_secret
+from familiar_connect.config.trust import TrustedOrigins
 from familiar_connect.llm.embedded.client import MAX_RETRIES as EMBEDDED_RETRIES
 from familiar_connect.llm.embedded.client import EmbeddedModel
 from familiar_connect.llm.embedded.server import EmbeddedServer
 from familiar_connect.llm.openai_compatible import CallLimits, LLMClient
 from familiar_connect.llm.profiles import capabilities_for
 from familiar_connect.llm.retry import MAX_RETRIES, RetryPolicy, Sleep
+from familiar_connect.support.web_origin import is_same_origin
 
 if TYPE_CHECKING:
     from familiar_connect.config.character import CharacterConfig
@@ -38,11 +40,18 @@ def create_llm_clients(
     character_config: CharacterConfig,
     *,
     secrets: SecretReader = read_secret,
+    trust: TrustedOrigins | None = None,
     embedded: EmbeddedServer | None = None,
     sleep: Sleep | None = None,
     rng: random.Random | None = None,
 ) -> dict[str, LLMClient]:
-    """One client per slot; *api_key* is OpenRouter's. A slot without a model is a KeyError."""
+    """One client per slot; *api_key* is OpenRouter's. A slot without a model is a KeyError.
+
+    *trust* says what the owner allowed, that of the environment's home unless given; an origin, or a key for an
+    origin, that is not allowed is a `ConfigError`.
+    """
+    trust = trust or TrustedOrigins(home_from_environment())
+    trust.check(character_config.llm)
     maker = _ClientMaker(api_key, secrets, embedded or EmbeddedServer(), sleep, rng)
     clients: dict[str, LLMClient] = {}
     for slot in SLOT_TEMPERATURES:
@@ -114,7 +123,7 @@ class _ClientMaker:
         named = (self._secrets(config.api_key_env) if config.api_key_env else None) or None
         if named is not None or config.api_key_env not in (None, OPENROUTER_KEY_VARIABLE):
             return named
-        if not is_same_origin(base_url, OPENROUTER_BASE_URL):
+        if key_name(config, base_url) is None:
             return None
         return self._api_key or self._secrets(OPENROUTER_KEY_VARIABLE) or None
 

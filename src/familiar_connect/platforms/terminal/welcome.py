@@ -8,6 +8,7 @@ import random
 import sys
 from datetime import datetime
 from typing import Any
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 from familiar_connect.audience import Confidence
@@ -34,7 +35,7 @@ def describe_model(familiar: Familiar) -> str:
     """One honest line about the model that will answer."""
     slot = familiar.config.llm["main_prose"]
     if not slot.is_embedded:
-        return f"{familiar.name} speaks through {slot.model}."
+        return f"{familiar.name} speaks through {slot.model} at {urlsplit(slot.address or '').netloc}."
     return (
         f"{familiar.name} speaks through a small model inside this program: private, offline, a bit simple-minded.\n"
         f"`{command_name()} connect` gives it a better one."
