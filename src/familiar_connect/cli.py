@@ -108,7 +108,15 @@ def cli(ctx: click.Context, verbose: int, home: Path | None) -> None:
 
 
 def main() -> int:
-    """Run the command line; every mistake ends in one sentence and a meaningful exit code."""
+    """Run the command line; every file it makes is its owner's alone."""
+    from familiar_connect.config.permissions import owner_only_files
+
+    with owner_only_files():
+        return _run_to_exit_code()
+
+
+def _run_to_exit_code() -> int:
+    """Run the verb; every mistake ends in one sentence and a meaningful exit code."""
     from familiar_connect.errors import FamiliarError
     from familiar_connect.support.text import printable
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from familiar_connect.config import ChannelConfig, CharacterConfig, load_character_config
 from familiar_connect.config.folders import FamiliarFolder
+from familiar_connect.config.links import refuse_links
 from familiar_connect.context.pipeline import ContextPipeline
 from familiar_connect.context.providers.character import persona_name
 from familiar_connect.context.types import Modality
@@ -47,6 +48,7 @@ class Familiar(FamiliarParts):
     ) -> Familiar:
         """Build the familiar that lives in *root*; folders and databases that lack are made."""
         folder = FamiliarFolder(Path(root))
+        refuse_links(folder)
         profile = defaults_path or _default_profile(folder)
         config = load_character_config(folder.settings_file, defaults_path=profile)
         return cls.from_config(

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from familiar_connect.config.home import (
     familiar_root,
     find_home,
+    home_nearby,
     is_valid_familiar_id,
     list_familiars,
     pick_familiar,
@@ -27,21 +28,25 @@ def home_with(home: Path, *names: str) -> Path:
 
 
 def test_the_first_that_applies_is_the_home(tmp_path: Path) -> None:
-    """Flag, variable, `./data` with familiars in it, then the user's own folder."""
-    here = home_with(tmp_path / "here" / "data", "a").parent
+    """Flag, variable, then the user's own folder."""
     flag, named = tmp_path / "flag", {"FAMILIAR_HOME": str(tmp_path / "named")}
 
-    assert flag == find_home(flag, cwd=here, environ=named)
-    assert tmp_path / "named" == find_home(cwd=here, environ=named)
-    assert here / "data" == find_home(cwd=here, environ={"FAMILIAR_HOME": " "})
-    assert find_home(cwd=tmp_path, environ={}).name == "familiar-connect"
+    assert flag == find_home(flag, environ=named)
+    assert tmp_path / "named" == find_home(environ=named)
+    assert find_home(environ={"FAMILIAR_HOME": " "}).name == "familiar-connect"
 
 
-def test_a_data_folder_without_familiars_is_somebody_elses(tmp_path: Path) -> None:
-    """Only `./data/familiars` makes it ours."""
-    (tmp_path / "data").mkdir()
+def test_a_folder_in_the_working_directory_is_never_silently_the_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is noticed, so that somebody can be told, and not used."""
+    monkeypatch.chdir(tmp_path)
+    assert home_nearby() is None
 
-    assert tmp_path / "data" != find_home(cwd=tmp_path, environ={})
+    home_with(tmp_path / "data", "a")
+
+    assert home_nearby() == tmp_path / "data"
+    assert find_home(environ={}).name == "familiar-connect"
 
 
 def test_a_file_cannot_be_a_home(tmp_path: Path) -> None:

@@ -12,10 +12,10 @@ from typing import Any
 import click
 
 from familiar_connect.bootstrap.starter import STARTER_ID, STARTER_NAME, make_starter
-from familiar_connect.commands.common import familiar_from_env, familiar_option, home_of, profile_of
+from familiar_connect.commands.common import familiar_from_env, familiar_option, home_of, open_root, profile_of
 from familiar_connect.commands.trust import ask_about_endpoints
 from familiar_connect.config.folders import HomeFolder
-from familiar_connect.config.home import familiar_root, list_familiars, pick_familiar
+from familiar_connect.config.home import list_familiars
 from familiar_connect.identity import Author
 from familiar_connect.support.text import printable
 
@@ -49,7 +49,7 @@ def chat(ctx: click.Context, familiar_id: str | None, user_name: str | None, pla
         root = make_starter(home, STARTER_ID)
         screen.note(f"Welcome! This is your first start, so I made a familiar for you: {STARTER_NAME}.")
         screen.note(f"Its files are plain text in {root}; memory/self/description.md says who it is.")
-    root = familiar_root(home, pick_familiar(home, familiar_id))
+    root = open_root(home, familiar_id)
     ask_about_endpoints(root, home)
     if not plain and not ctx.find_root().obj["verbose"]:
         log_to_file(HomeFolder(home).log_file)

@@ -12,8 +12,11 @@ from typing import Any
 
 import click
 
-from familiar_connect.config.home import familiar_root, find_home, pick_familiar, profile_path
-from familiar_connect.config.secrets import FAMILIAR_VARIABLE, Secrets
+from familiar_connect.config.folders import FamiliarFolder
+from familiar_connect.config.home import familiar_root, find_home, home_nearby, pick_familiar, profile_path
+from familiar_connect.config.links import refuse_links
+from familiar_connect.config.permissions import restrict_to_owner
+from familiar_connect.config.secrets import FAMILIAR_VARIABLE, HOME_VARIABLE, Secrets
 from familiar_connect.errors import HomeError
 from familiar_connect.support.text import escape_controls, printable
 
@@ -48,17 +51,36 @@ def _finite(value: Any) -> Any:
 def home_of(ctx: click.Context) -> Path:
     """The data home that the flags and the environment choose."""
     options: dict[str, Any] = ctx.find_root().obj or {}
-    home = find_home(options.get("home"))
+    flag = options.get("home")
+    home = find_home(flag)
     there = next(path for path in (home, *home.parents) if path.exists())
     if not there.is_dir():
         raise HomeError(f"{home}: {there} is a file; name a folder with --home DIR or FAMILIAR_HOME")
+    if not options.get("home_opened"):
+        _say_about(home, is_named=bool(flag or Secrets(None).get(HOME_VARIABLE)))
+        options["home_opened"] = True
     return home
+
+
+def _say_about(home: Path, *, is_named: bool) -> None:
+    """What the owner should know of the home, once in a run: another one lies nearby, this one was open to others."""
+    nearby = None if is_named else home_nearby()
+    if nearby is not None and nearby.resolve() != home.resolve():
+        say("./data holds familiars and is not used, because nobody named it: familiar --home ./data … does.", err=True)
+    if restrict_to_owner(home):
+        say(f"{home}: others on this computer could read its files; now only you can.", err=True)
 
 
 def root_of(ctx: click.Context, familiar_id: str | None) -> Path:
     """The folder of the familiar that is meant."""
-    home = home_of(ctx)
-    return familiar_root(home, pick_familiar(home, familiar_id))
+    return open_root(home_of(ctx), familiar_id)
+
+
+def open_root(home: Path, familiar_id: str | None) -> Path:
+    """The folder of the familiar that is meant in *home*; one with a link in it is refused."""
+    root = familiar_root(home, pick_familiar(home, familiar_id))
+    refuse_links(FamiliarFolder(root))
+    return root
 
 
 def familiar_from_env(home: Path) -> str | None:

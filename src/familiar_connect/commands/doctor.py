@@ -18,11 +18,11 @@ from urllib.parse import urlsplit
 
 import click
 
-from familiar_connect.commands.common import familiar_option, home_of, json_option, profile_of, say, say_json
+from familiar_connect.commands.common import familiar_option, home_of, json_option, open_root, profile_of, say, say_json
 from familiar_connect.commands.connect_config import settings_problems
 from familiar_connect.commands.doctor_checks import DoctorFinding, check_documents, check_platforms, check_presets
 from familiar_connect.config.folders import FamiliarFolder
-from familiar_connect.config.home import familiar_root, list_familiars, pick_familiar
+from familiar_connect.config.home import list_familiars
 from familiar_connect.errors import FamiliarError
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def run_checks(home: Path, familiar_id: str | None, *, ask_models: bool = False)
         if not familiar_id and not list_familiars(home):
             yield DoctorFinding("familiar", "warn", "none yet: `familiar chat` makes one at its first start")
             return
-        root = familiar_root(home, pick_familiar(home, familiar_id))
+        root = open_root(home, familiar_id)
     except FamiliarError as error:
         yield DoctorFinding("familiar", "bad", str(error))
         return

@@ -12,6 +12,7 @@ from familiar_connect.commands.common import home_of, json_option, say, say_json
 from familiar_connect.commands.doctor_checks import active_preset, platforms_of
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.config.home import list_familiars
+from familiar_connect.config.links import refuse_links
 from familiar_connect.config.secrets import command_name
 from familiar_connect.errors import FamiliarError
 
@@ -130,6 +131,10 @@ def _facts(root: Path) -> dict[str, Any]:
 
     facts: dict[str, Any] = {"id": root.name, "name": root.name, "model": "?", "turns": 0, "problem": None}
     facts |= {"platforms": [], "preset": None}
+    try:
+        refuse_links(FamiliarFolder(root))
+    except FamiliarError as error:
+        return facts | {"problem": str(error)}
     try:
         if FamiliarFolder(root).memory.is_dir():
             facts["name"] = persona_name(MemoryStore(FamiliarFolder(root).memory), root.name)

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 import click
 
 from familiar_connect.bootstrap.starter import STARTER_ID, make_starter
-from familiar_connect.commands.common import familiar_from_env, familiar_option, home_of, profile_of, say
+from familiar_connect.commands.common import familiar_from_env, familiar_option, home_of, open_root, profile_of, say
 from familiar_connect.commands.trust import ask_about_endpoints
-from familiar_connect.config.home import familiar_root, list_familiars, pick_familiar
+from familiar_connect.config.home import list_familiars
 from familiar_connect.config.secrets import command_name
 from familiar_connect.errors import SetupError
 
@@ -50,7 +50,7 @@ def run(ctx: click.Context, familiar_id: str | None, demo_discord: bool) -> int:
     home = home_of(ctx)
     if demo_discord and not familiar_id and not familiar_from_env(home) and not list_familiars(home):
         make_starter(home, STARTER_ID)
-    root = familiar_root(home, pick_familiar(home, familiar_id))
+    root = open_root(home, familiar_id)
     ask_about_endpoints(root, home)
     return asyncio.run(_run(root, home, demo_discord))
 

@@ -37,20 +37,20 @@ def list_origins(ctx: click.Context, as_json: bool) -> None:
     _show(home_of(ctx), as_json=as_json)
 
 
-@trust.command()
+@trust.command(name="add")
 @click.argument("origin")
 @click.option("--key", metavar="VARIABLE", help="Name of the variable whose key was given for this origin.")
 @click.pass_context
-def add(ctx: click.Context, origin: str, key: str | None) -> None:
+def add_origin(ctx: click.Context, origin: str, key: str | None) -> None:
     """Allow familiars to send what they see to ORIGIN (scheme, host and port)."""
     kept = TrustedOrigins(home_of(ctx)).add(origin, key)
     say(f"Familiars of this home may send what they see to {kept}" + (f", with the key {key}." if key else "."))
 
 
-@trust.command()
+@trust.command(name="remove")
 @click.argument("origin")
 @click.pass_context
-def remove(ctx: click.Context, origin: str) -> int:
+def remove_origin(ctx: click.Context, origin: str) -> int:
     """Take the permission for ORIGIN back, and with it that of the keys given for it."""
     origins = TrustedOrigins(home_of(ctx))
     if not origins.remove(origin):

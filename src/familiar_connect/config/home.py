@@ -20,12 +20,18 @@ _DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt"
 _LISTED = 20
 
 
-def find_home(flag: Path | None = None, *, cwd: Path | None = None, environ: Mapping[str, str] | None = None) -> Path:
-    """The data home: *flag*, else `FAMILIAR_HOME`, else `./data` if it holds familiars, else the user's own."""
-    home = expand_folder(flag) if flag else home_from_environment(cwd=cwd, environ=environ)
+def find_home(flag: Path | None = None, *, environ: Mapping[str, str] | None = None) -> Path:
+    """The data home: *flag*, else `FAMILIAR_HOME`, else the user's own."""
+    home = expand_folder(flag) if flag else home_from_environment(environ=environ)
     if home.exists() and not home.is_dir():
         raise HomeError(f"{home}: is a file; name a folder with --home or FAMILIAR_HOME")
     return home
+
+
+def home_nearby(cwd: Path | None = None) -> Path | None:
+    """`./data`, where it looks like a home. It is never used unless somebody names it: it may be anybody's."""
+    nearby = (cwd or Path.cwd()) / "data"
+    return nearby if HomeFolder(nearby).familiars.is_dir() else None
 
 
 def familiar_root(home: Path, familiar_id: str) -> Path:

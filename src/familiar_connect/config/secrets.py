@@ -63,14 +63,11 @@ def read_secret(name: str, *, home: Path | None = None) -> str | None:
     return Secrets(home or home_from_environment()).get(name)
 
 
-def home_from_environment(*, cwd: Path | None = None, environ: Mapping[str, str] | None = None) -> Path:
-    """The data home when nobody names one: `FAMILIAR_HOME`, `./data` if it holds familiars, the user's own."""
+def home_from_environment(*, environ: Mapping[str, str] | None = None) -> Path:
+    """The data home when nobody names one: `FAMILIAR_HOME`, else the user's own."""
     named = _variable(HOME_VARIABLE, environ)
     if named:
         return expand_folder(named)
-    nearby = (cwd or Path.cwd()) / "data"
-    if HomeFolder(nearby).familiars.is_dir():
-        return nearby.absolute()
     from platformdirs import user_data_path
 
     return user_data_path(APP_NAME, appauthor=False)

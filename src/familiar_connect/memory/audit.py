@@ -279,7 +279,7 @@ class AuditLog:
                 yield None
                 return
             self.folder.mkdir(parents=True, exist_ok=True)
-            os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o666))
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
             sync_folder(self.folder)
         with open_locked(path, os.O_RDWR | os.O_APPEND) as fd:
             yield fd

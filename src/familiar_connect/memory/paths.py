@@ -117,7 +117,7 @@ class Folder:
             return None
 
     def make_folder(self, name: str) -> None:
-        os.mkdir(self.at(name), dir_fd=self.fd)
+        os.mkdir(self.at(name), 0o700, dir_fd=self.fd)
 
     def replace(self, old: str, new: str) -> None:
         os.replace(self.at(old), self.at(new), src_dir_fd=self.fd, dst_dir_fd=self.fd)

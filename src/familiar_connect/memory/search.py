@@ -1,8 +1,8 @@
 """glob and grep over a memory tree.
 
 Both walk in path order and never through a link, so a loop of links or one that leads out costs
-nothing; what a link inside the tree points at is found under its own name. Dot folders (`.index`,
-`.pending`) are passed by unless the caller names them.
+nothing; what a link inside the tree points at is found under its own name. Files and folders whose
+name begins with a dot (`.index`, import records, originals) are passed by unless the caller names them.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def glob_tree(root: Root, limits: MemoryStoreLimits, pattern: str) -> list[str]:
 def walk_files(root: Root, parts: Parts) -> Iterator[tuple[Folder, str]]:
     """Every file below the folder at *parts*, in path order: the folder that holds it, open, and its name there.
 
-    Where there is no such folder, there is nothing.
+    What begins with a dot is left out. Where there is no such folder, there is nothing.
     """
     try:
         with root.folder(parts) as top:
@@ -126,9 +126,11 @@ def unreadable_folders(root: Root, parts: Parts) -> Iterator[MemoryStoreError]:
 
 def _walk(folder: Folder) -> Iterator[tuple[Folder, str]]:
     for name, is_dir in _scan(folder):
+        if name.startswith("."):
+            continue
         if not is_dir:
             yield folder, name
-        elif not name.startswith("."):
+        else:
             with _inside(folder, name) as inner:
                 if inner is not None:
                     yield from _walk(inner)
@@ -196,7 +198,7 @@ def _matching(folder: Folder, steps: tuple[_Step, ...], states: frozenset[int]) 
 
 def _advance(steps: tuple[_Step, ...], states: frozenset[int], name: str, *, is_dir: bool) -> frozenset[int]:
     """Where a path goes on after the component *name*; past the last step it has matched."""
-    hidden = is_dir and name.startswith(".")
+    hidden = name.startswith(".")
     onward: set[int] = set()
     waiting = list(states)
     for state in waiting:

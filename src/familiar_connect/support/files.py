@@ -24,6 +24,9 @@ except ImportError:  # Windows: a replaced file is refused there while another p
 STALE_AFTER_S = 60.0
 """A temporary file this old belongs to no write still going on."""
 
+OWNER_ONLY = 0o600
+"""Rights of a new file."""
+
 _TEMPORARY = re.compile(r"\.tmp-[0-9a-f]{16}")
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 
@@ -31,7 +34,8 @@ _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | 
 def atomic_write(path: Path, data: bytes | str, *, mode: int | None = None) -> None:
     """Replace *path* by *data*, on disk when this returns; text is written as UTF-8, newlines as they are.
 
-    Missing parent folders are made. A link is written through. The file keeps its rights unless *mode* is given.
+    Missing parent folders are made. A link is written through. The file keeps its rights unless *mode* is given;
+    a new one is its owner's alone.
     What the disk refuses (full, read-only, no right) is raised as the `OSError` it is, with nothing changed.
     """
     target = Path(os.path.realpath(path))
@@ -53,7 +57,7 @@ def atomic_write(path: Path, data: bytes | str, *, mode: int | None = None) -> N
 
 def write_new(name: str, content: bytes, *, mode: int | None = None, dir_fd: int | None = None) -> None:
     """Create *name*, which must not exist, with *content*, flushed to disk."""
-    fd = os.open(name, _CREATE, 0o666 if mode is None else mode, dir_fd=dir_fd)
+    fd = os.open(name, _CREATE, OWNER_ONLY if mode is None else mode, dir_fd=dir_fd)
     try:
         if mode is not None and hasattr(os, "fchmod"):
             os.fchmod(fd, mode)
@@ -77,7 +81,7 @@ def open_locked(path: Path, flags: int) -> Iterator[int]:
     The file may be replaced while we wait; what is handed out is the one that stands there now.
     """
     while True:
-        fd = os.open(path, flags | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0), 0o666)
+        fd = os.open(path, flags | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0), OWNER_ONLY)
         try:
             if fcntl is not None:
                 fcntl.flock(fd, fcntl.LOCK_EX)

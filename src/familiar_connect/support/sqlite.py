@@ -173,6 +173,9 @@ class Database:
         if self.in_memory:
             return
         path = Path(self.path)
+        for each in (path, *(Path(f"{path}{ending}") for ending in ("-wal", "-shm", "-journal"))):
+            if each.is_symlink():
+                raise self._error(f"{each} is a link; replace it by the file itself.")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             has_main = path.exists() and path.stat().st_size > 0

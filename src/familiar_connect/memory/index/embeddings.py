@@ -378,7 +378,7 @@ def _prepare(store: ReadableStore, rel_path: str, stamp: _Stamp) -> _Prepared | 
 
 
 def _stamps(root: Path) -> Iterator[tuple[str, _Stamp]]:
-    """Every Markdown file outside dot folders, in path order."""
+    """Every Markdown file that is not hidden by a dot, in path order."""
     for folder, name in walk_files(Root(root), ()):
         if name.endswith(".md"):
             try:
@@ -395,6 +395,10 @@ def _locate(root: Path, rel_path: str) -> tuple[str, _Stamp] | None:
             facts, path = folder.lstat(name), path_of(folder, name)
     except (OSError, MemoryStoreError):
         return None
-    if not stat.S_ISREG(facts.st_mode) or not name.endswith(".md") or any(p.startswith(".") for p in folder.parts):
+    if (
+        not stat.S_ISREG(facts.st_mode)
+        or not name.endswith(".md")
+        or any(p.startswith(".") for p in (*folder.parts, name))
+    ):
         return None
     return path, _Stamp(facts.st_mtime, facts.st_ctime, facts.st_size)

@@ -40,7 +40,7 @@ class Decisions:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         if self._path.exists() and self._path.stat().st_size > MAX_BYTES:
             atomic_write(self._path, self._path.read_bytes()[-MAX_BYTES // 2 :].partition(b"\n")[2])
-        fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+        fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
             write_all(fd, json.dumps(facts, ensure_ascii=False).encode() + b"\n")
             os.fsync(fd)

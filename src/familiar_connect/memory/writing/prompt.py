@@ -202,7 +202,7 @@ def _relevant_topics(memory: VisibleMemory, batch: Batch, people: str, limit: in
         names = [e for e in memory.store.list_dir("topics") if not e.is_dir and e.name.endswith(".md")]
     except MemoryStoreError:
         return []
-    entries = [entry for entry in names if not is_archive(entry.name)]
+    entries = [entry for entry in names if not (entry.name.startswith(".") or is_archive(entry.name))]
     said = {word for turn in batch.turns for word in _WORDS.findall(turn.content.casefold())}
 
     def rank(entry: MemoryEntry) -> tuple[float, bool, float, str]:

@@ -1,0 +1,79 @@
+"""Rights: what lies in the home is its owner's alone, whatever the umask says.
+
+On Windows nothing is done here: the user's profile keeps other users out.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from familiar_connect.config.folders import HomeFolder
+
+OWNER_FOLDER = 0o700
+OWNER_FILE = 0o600
+_OTHERS = 0o077
+
+
+@contextmanager
+def owner_only_files() -> Iterator[None]:
+    """Inside, every file and folder this process makes is its owner's alone."""
+    before = os.umask(_OTHERS)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+def restrict_to_owner(home: Path) -> bool:
+    """Close an existing home to others; whether anything was open and is not any more.
+
+    Only what the program keeps there is touched, and the folder itself where it holds nothing else: somebody may have
+    named a folder that has other things in it. Links are never followed.
+    """
+    if os.name == "nt":
+        return False
+    folder = HomeFolder(home)
+    ours = (folder.familiars, folder.cache, folder.secrets_file, folder.trust_file)
+    try:
+        if not stat.S_IMODE(home.stat().st_mode) & _OTHERS:
+            return False
+        has_more = bool(set(os.listdir(home)) - {path.name for path in ours})
+    except OSError:
+        return False
+    changed = [_close(path) for path in ours]
+    if any(path.exists() for path in ours) and not has_more:
+        changed.append(_set_mode(home, OWNER_FOLDER))
+    return any(changed)
+
+
+def _close(top: Path) -> bool:
+    """Close *top* and what lies below; False when it was closed already, is not ours or cannot be closed."""
+    changed = False
+    try:
+        mode = top.lstat().st_mode
+    except OSError:
+        return False
+    if stat.S_ISLNK(mode) or not mode & _OTHERS:
+        return False
+    if stat.S_ISDIR(mode):
+        for here, _, files in os.walk(top, topdown=False):
+            for name in files:
+                changed |= _set_mode(Path(here, name), OWNER_FILE)
+            changed |= _set_mode(Path(here), OWNER_FOLDER)
+        return changed
+    return _set_mode(top, OWNER_FILE)
+
+
+def _set_mode(path: Path, mode: int) -> bool:
+    with suppress(OSError):
+        facts = path.lstat()
+        if facts.st_uid != os.getuid() or not (stat.S_ISREG(facts.st_mode) or stat.S_ISDIR(facts.st_mode)):
+            return False
+        if facts.st_mode & _OTHERS:
+            path.chmod(mode)
+            return not path.lstat().st_mode & _OTHERS
+    return False
