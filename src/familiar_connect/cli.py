@@ -18,6 +18,8 @@ VERBS: CommandTable = {
     "chat": ("chat:chat", "Talk with a familiar in this terminal; works offline, no key needed."),
     "run": ("run:run", "Answer on every platform that is set up: Discord, Twitch."),
     "init": ("familiars:init", "Make a new familiar, of its own or from a character card."),
+    "adopt": ("share:adopt", "Bring in somebody else's familiar from a folder or ZIP; shows it first."),
+    "pack": ("share:pack", "Write a familiar into one archive for somebody else."),
     "list": ("familiars:list_", "List the familiars of this home."),
     "connect": ("connect_config:connect", "Point every model slot at an endpoint, test it and keep its key."),
     "trust": ("trust:trust", "Show or change where familiars may send what they see, and which key goes where."),

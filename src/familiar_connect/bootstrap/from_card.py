@@ -73,7 +73,12 @@ def read_card_file(path: Path) -> CardFile:
 
 def familiar_id_for(card: CharacterCard, path: Path) -> str:
     """A folder name from the character's name, else from the file's."""
-    for words in (card.name, path.stem):
+    return id_from_words(card.name, path.stem)
+
+
+def id_from_words(*candidates: str) -> str:
+    """A folder name from the first of *candidates* that gives one."""
+    for words in candidates:
         plain = unicodedata.normalize("NFKD", words).encode("ascii", "ignore").decode()
         slug = re.sub(r"[^a-z0-9]+", "-", plain.lower()).strip("-")[:_MOST_ID].strip("-")
         if slug and is_valid_familiar_id(slug):
@@ -93,7 +98,7 @@ def make_from_card(
     try:
         atomic_write(FamiliarFolder(made).settings_file, starter_toml(user_name=user_name))
         outcome = _unpack(made, source, CardImportResult(root, is_new=True), overwrite=False)
-        if _rename_into_place(made, root):
+        if rename_into_place(made, root):
             return outcome
     except BaseException:
         shutil.rmtree(made, ignore_errors=True)
@@ -102,7 +107,7 @@ def make_from_card(
     return _unpack(root, source, CardImportResult(root, is_new=False), overwrite=overwrite)
 
 
-def _rename_into_place(made: Path, root: Path) -> bool:
+def rename_into_place(made: Path, root: Path) -> bool:
     """Give *made* its name; False when somebody else made a familiar of that name meanwhile."""
     try:
         made.rename(root)

@@ -10,7 +10,7 @@ import click
 
 from familiar_connect.commands.common import familiar_option, home_of, root_of, say, say_json
 from familiar_connect.commands.lazy_group import CommandTable, LazyGroup
-from familiar_connect.config.folders import FamiliarFolder
+from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.errors import HomeError
 
 IMPORTS: CommandTable = {
@@ -68,7 +68,7 @@ def export_card_command(ctx: click.Context, familiar_id: str | None, output: Pat
             raise click.UsageError("only JSON goes to the screen: leave out --format, or name a file")
         say_json(json.loads(export_card(store, root.name, "json")))
         return
-    target = output or home_of(ctx) / "exports" / f"{root.name}.{chosen}"
+    target = output or HomeFolder(home_of(ctx)).exports / f"{root.name}.{chosen}"
     if target.is_dir():
         target = target / f"{root.name}.{chosen}"
     data = export_card(store, root.name, chosen)

@@ -141,6 +141,11 @@ class HomeFolder:
         return self.root / "trust.toml"
 
     @property
+    def exports(self) -> Path:
+        """What was written out for other programs."""
+        return self.root / "exports"
+
+    @property
     def cache(self) -> Path:
         """What may be deleted at any time."""
         return self.root / "cache"

@@ -262,3 +262,30 @@ def test_a_model_that_fails_leaves_you_at_the_prompt(tmp_path: Path) -> None:
         session.enter("/quit")
 
         assert session.wait_end() == 1
+
+
+def test_an_endpoint_the_folder_names_is_asked_about_once(tmp_path: Path) -> None:
+    """No answer but yes allows it; a yes is kept in the home, and the banner names the host."""
+    settings = make_home(tmp_path) / "character.toml"
+    slot = '\n[llm.main_prose]\nmodel = "m"\nbase_url = "https://models.invalid/v1"\n'
+    settings.write_text(settings.read_text(encoding="utf-8") + slot, encoding="utf-8")
+    with TerminalSession(tmp_path, "chat", "--as", "Sam") as session:
+        session.wait_for_text("Allow it from now on?")
+        session.enter("n")
+        session.wait_for_text("familiar trust add https://models.invalid")
+        assert session.wait_end() == 1
+    assert not (tmp_path / "trust.toml").exists()
+
+    with TerminalSession(tmp_path, "chat", "--as", "Sam") as session:
+        session.wait_for_text("https://models.invalid")
+        session.enter("y")
+        session.wait_for_text("at models.invalid.")
+        session.wait_for_text(PROMPT)
+        session.enter("/quit")
+        assert session.wait_end() == 0
+
+    with TerminalSession(tmp_path, "chat", "--as", "Sam") as session:
+        session.wait_for_text(PROMPT)
+        session.enter("/quit")
+        assert session.wait_end() == 0
+    assert "Allow it" not in session.text

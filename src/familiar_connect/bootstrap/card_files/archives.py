@@ -22,7 +22,7 @@ CARD_MEMBER, BACKYARD_MEMBER = "card.json", "manifest.json"
 _END = b"PK\x05\x06"
 _END_SIZE = 22
 _FAR_END = b"PK\x06\x07"
-_MOST_DIRECTORY_BYTES = MAX_MEMBERS * 1024
+_MOST_ENTRY_BYTES = 1024
 _ASSET_URI = re.compile(r"(?:embed?ded://|__asset:)(?P<path>.+)", re.IGNORECASE)
 _PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
@@ -36,7 +36,7 @@ class CardArchive:
     """The members of one ZIP, by name. Read only; nothing is unpacked to disk."""
 
     def __init__(self, data: bytes) -> None:
-        _check_directory(data)
+        check_directory(data, most=MAX_MEMBERS)
         try:
             self._zip = zipfile.ZipFile(io.BytesIO(data))
         except (zipfile.BadZipFile, ValueError, NotImplementedError, struct.error, UnicodeError, OSError):
@@ -100,14 +100,14 @@ def main_picture(data: bytes, assets: Any) -> bytes | None:
     return None
 
 
-def _check_directory(data: bytes) -> None:
-    """Refuse a list of members too long to read, before it is read."""
+def check_directory(data: bytes, *, most: int) -> None:
+    """Refuse a list of more than about *most* members, before it is read."""
     end = data.rfind(_END, max(0, len(data) - 65_557))
     if end < 0 or end + _END_SIZE > len(data):
         raise CharacterCardError("this archive is cut short; fetch it again")
     (size,) = struct.unpack_from("<I", data, end + 12)
-    if size > _MOST_DIRECTORY_BYTES or data[max(0, end - 20) : end].startswith(_FAR_END):
-        raise CharacterCardError(f"this archive holds more than {MAX_MEMBERS} files, more than a card may have")
+    if size > most * _MOST_ENTRY_BYTES or data[max(0, end - 20) : end].startswith(_FAR_END):
+        raise CharacterCardError(f"this archive holds more than {most} files, more than it may have")
 
 
 def _backyard(archive: CardArchive, manifest: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,118 @@
+"""adopt, pack: somebody else's familiar in, one of ours out for somebody else."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from familiar_connect.commands.common import familiar_option, home_of, json_option, root_of, say, say_json
+from familiar_connect.config.secrets import command_name
+from familiar_connect.errors import HomeError
+
+if TYPE_CHECKING:
+    from familiar_connect.bootstrap.adopt import AdoptionPlan
+
+MOST_SHOWN = 10
+ADOPT_EPILOG = """\b
+Examples:
+  familiar adopt mira.zip                 show what it contains, ask, bring it in
+  familiar adopt ~/Downloads/mira --as mira2 --yes
+Taken are texts: memory, lore, modes, presets and the settings that shape a character. Links, databases, models,
+endpoints, platforms and permissions are not.
+"""
+PACK_EPILOG = """\b
+Examples:
+  familiar pack                           ember.zip: who it is, for somebody else
+  familiar pack -o mira.zip --familiar mira
+  familiar pack --with-confidences --with-history    everything it knows: for yourself
+"""
+
+
+@click.command(epilog=ADOPT_EPILOG)
+@click.argument("source", type=click.Path(path_type=Path), metavar="FOLDER|ZIP")
+@click.option("--as", "familiar_id", metavar="ID", help="What the familiar's folder is called here.")
+@click.option("--yes", is_flag=True, help="Bring it in without asking.")
+@json_option
+@click.pass_context
+def adopt(ctx: click.Context, source: Path, familiar_id: str | None, yes: bool, as_json: bool) -> int:
+    """Bring in somebody else's familiar: shows what it contains and would do, then takes its texts."""
+    from familiar_connect.bootstrap.adopt import adopt_familiar, plan_adoption
+
+    home = home_of(ctx)
+    plan = plan_adoption(source, familiar_id)
+    if not as_json:
+        _show_plan(plan)
+    may_ask = sys.stdin.isatty() and not as_json
+    if not (yes or (may_ask and click.confirm("Bring it in?", default=False))):
+        if as_json:
+            say_json(_plan_as_json(plan) | {"made": None})
+            return 0
+        raise HomeError(f"nothing was written; to bring {plan.name} in, run it again with --yes")
+    root = adopt_familiar(home, plan)
+    if as_json:
+        say_json(_plan_as_json(plan) | {"made": str(root)})
+        return 0
+    say(f"Made {root}")
+    say(f"Talk to it:  {command_name()} chat --familiar {plan.familiar_id}")
+    return 0
+
+
+def _show_plan(plan: AdoptionPlan) -> None:
+    say(f"{plan.name}, from {plan.source}, as the familiar {plan.familiar_id}")
+    say(f"  memory     {plan.count('memory')} texts, of them {plan.count('memory/lore')} lore")
+    say(f"  modes      {plan.count('modes')}")
+    say(f"  presets    {plan.count('presets')}" + (" (none is switched on)" if plan.count("presets") else ""))
+    say(f"  together   {plan.total_bytes:,} bytes")
+    for name, value in plan.settings.items():
+        say(f"  setting    {name} = {value!r}")
+    say("  model      the embedded one, until you run `familiar connect`")
+    for each in plan.dropped[:MOST_SHOWN]:
+        say(f"  not taken  {each.path}: {each.reason}")
+    if len(plan.dropped) > MOST_SHOWN:
+        say(f"  not taken  … and {len(plan.dropped) - MOST_SHOWN:,} more; --json lists them")
+
+
+def _plan_as_json(plan: AdoptionPlan) -> dict[str, object]:
+    return {
+        "id": plan.familiar_id,
+        "name": plan.name,
+        "files": sorted(plan.texts),
+        "bytes": plan.total_bytes,
+        "settings": dict(plan.settings),
+        "dropped": [asdict(each) for each in plan.dropped],
+    }
+
+
+@click.command(epilog=PACK_EPILOG)
+@familiar_option
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Where to (else ID.zip here).")
+@click.option("--with-history", is_flag=True, help="Also everything that was ever said (history.db).")
+@click.option("--with-confidences", is_flag=True, help="Also what it learned from people, and what was told to some.")
+@json_option
+@click.pass_context
+def pack(
+    ctx: click.Context,
+    familiar_id: str | None,
+    output: Path | None,
+    with_history: bool,
+    with_confidences: bool,
+    as_json: bool,
+) -> None:
+    """Write a familiar into one archive for somebody else: no secrets, and no history or confidences unless asked."""
+    from familiar_connect.bootstrap.pack import pack_familiar
+
+    root = root_of(ctx, familiar_id)
+    target = output or Path(f"{root.name}.zip")
+    report = pack_familiar(root, target, with_history=with_history, with_confidences=with_confidences)
+    if as_json:
+        say_json({"file": str(report.file), "packed": report.packed, "kept_back": report.kept_back})
+        return
+    say(f"Packed {len(report.packed)} files into {report.file}; read through it before you give it away.")
+    if report.kept_back:
+        say(f"  kept back  {len(report.kept_back)} files of what people told it; --with-confidences takes them along")
+    if not with_history:
+        say("  kept back  its history; --with-history takes it along")
