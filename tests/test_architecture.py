@@ -13,7 +13,7 @@ SRC = Path(__file__).parent.parent / "src"
 PACKAGE = "familiar_connect"
 MAX_LINES, MAX_FILES, MAX_FUNCTION = 500, 20, 80
 """A guide, not a wall: what is larger for a reason stands in `LARGE`, with the reason."""
-LARGE: dict[str, str] = {}
+LARGE: dict[str, str] = {"familiar_connect/commands": "one file for each family of verbs, and verbs are added"}
 MAX_ANY = 11.4
 """`Any` for a thousand lines, where it stands; the aim is 6."""
 IN_TWO_ROOMS = {"run": "a promised name in the filter of content search, and the name of a command"}

@@ -313,9 +313,9 @@ def _versions(root: Path) -> Iterator[DoctorFinding]:
     """The log of changes and the earlier texts it names."""
     from familiar_connect.memory.audit import AuditLog
 
-    if not (root / "audit").is_dir():
+    if not (FamiliarFolder(root).audit).is_dir():
         return
-    with closing(AuditLog(root / "audit")) as audit:
+    with closing(AuditLog(FamiliarFolder(root).audit)) as audit:
         problems = audit.check()
         for problem in problems:
             yield DoctorFinding("versions", "bad", problem)

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from familiar_connect.bootstrap.from_card import familiar_id_for, make_from_card, read_card_file
 from familiar_connect.bootstrap.starter import STARTER_ID, STARTER_NAME, make_starter
+from familiar_connect.commands.common import open_root
 from familiar_connect.commands.sandbox import copy_familiar
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
-from familiar_connect.config.home import familiar_root, is_valid_familiar_id, pick_familiar
+from familiar_connect.config.home import is_valid_familiar_id
 from familiar_connect.config.load import load_character_config
 from familiar_connect.config.merge import merge_settings
 from familiar_connect.config.toml import read_text, write_text
@@ -41,7 +42,7 @@ def _make_familiar(setup: FamiliarSetup, stage: Path, home: Path) -> Path:
     if setup.base is not None:
         folder = HomeFolder(stage).familiars
         folder.mkdir(parents=True, exist_ok=True)
-        return copy_familiar(familiar_root(home, pick_familiar(home, setup.base)), folder)
+        return copy_familiar(open_root(home, setup.base), folder)
     if setup.card is not None:
         source = read_card_file(setup.card)
         return make_from_card(stage, familiar_id_for(source.card, setup.card), source).root

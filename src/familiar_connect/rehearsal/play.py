@@ -12,6 +12,7 @@ from familiar_connect.config import CharacterConfig, load_character_config
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.config.llm import SLOT_TEMPERATURES
 from familiar_connect.config.secrets import Secrets
+from familiar_connect.config.trust import TrustedOrigins
 from familiar_connect.config.types import DecideWith
 from familiar_connect.errors import FamiliarError
 from familiar_connect.llm.embedded.server import EmbeddedServer
@@ -100,7 +101,13 @@ def build_models(
     if not settings.is_scripted and set(SLOT_TEMPERATURES) - set(rehearsal.models):
         secrets = Secrets(settings.home)
         embedded = EmbeddedServer(cache_dir=HomeFolder(settings.home).model_cache, cache_key=settings.root.name)
-        own = create_llm_clients(secrets.get("OPENROUTER_API_KEY"), config, secrets=secrets.get, embedded=embedded)
+        own = create_llm_clients(
+            secrets.get("OPENROUTER_API_KEY"),
+            config,
+            secrets=secrets.get,
+            trust=TrustedOrigins(settings.home),
+            embedded=embedded,
+        )
     models: dict[str, LLMClient] = {}
     for slot in SLOT_TEMPERATURES:
         script, slot_config = rehearsal.models.get(slot), config.llm[slot]
