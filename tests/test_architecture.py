@@ -14,8 +14,8 @@ PACKAGE = "familiar_connect"
 MAX_LINES, MAX_FILES, MAX_FUNCTION = 500, 20, 80
 """A guide, not a wall: what is larger for a reason stands in `LARGE`, with the reason."""
 LARGE: dict[str, str] = {"familiar_connect/commands": "one file for each family of verbs, and verbs are added"}
-MAX_ANY = 11.4
-"""`Any` for a thousand lines, where it stands; the aim is 6."""
+MAX_ANY = 5.7
+"""`Any` for a thousand lines, where it stands; most of it is at the doors of outside libraries."""
 IN_TWO_ROOMS = {"run": "a promised name in the filter of content search, and the name of a command"}
 PARTICIPLE_NOUNS = {"hidden_channel": "names an audience, beside whole_server"}
 WIDE = {"ConversationMonitor": "eleven parameters are promised; the rest is one group"}

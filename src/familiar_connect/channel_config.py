@@ -104,7 +104,7 @@ class ChannelConfigStore:
             return self._remember(channel_id, config)
 
 
-def _rewritten(text: str, wanted: Mapping[str, Any]) -> str:
+def _rewritten(text: str, wanted: Mapping[str, object]) -> str:
     """*text* changed to say *wanted*, comments kept; only where that cannot be done, *wanted* afresh."""
     import tomlkit
     from tomlkit.exceptions import TOMLKitError

@@ -7,7 +7,6 @@ import sys
 from contextlib import suppress
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -53,7 +52,7 @@ class Verbs(LazyGroup):
             return "help", _help(args[1:]), []
         return super().resolve_command(ctx, args)
 
-    def invoke(self, ctx: click.Context) -> Any:
+    def invoke(self, ctx: click.Context) -> object:
         try:
             outcome = super().invoke(ctx)
             sys.stdout.flush()
@@ -124,7 +123,7 @@ def _run_to_exit_code() -> int:
 
     _tolerate_bad_streams()
     try:
-        outcome: Any = cli.main(prog_name="familiar", standalone_mode=False)
+        outcome: object = cli.main(prog_name="familiar", standalone_mode=False)
     except click.exceptions.Exit as leaving:
         return leaving.exit_code
     except click.Abort:

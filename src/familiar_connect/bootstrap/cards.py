@@ -32,7 +32,7 @@ __all__ = [
 
 CARD_FIELDS = TEXT_FIELDS
 DEFAULT_DEPTH = 4
-_ROLES: dict[Any, Role] = {
+_ROLES: dict[object, Role] = {
     "system": "system",
     "user": "user",
     "assistant": "assistant",
@@ -64,7 +64,7 @@ class CharacterCard:
     system_prompt: str = ""
     post_history_instructions: str = ""
     creator_notes: str = ""
-    extras: dict[str, Any] = field(default_factory=dict)
+    extras: dict[str, object] = field(default_factory=dict)
     """Fields of the card's `data` that are none of the nine, unchanged; `outside_data` holds what stood beside it."""
 
     @property
@@ -184,5 +184,5 @@ def _depth(value: Any) -> int:
         return DEFAULT_DEPTH
 
 
-def _object(value: Any) -> dict[str, Any]:
+def _object(value: object) -> dict[str, object]:
     return value if isinstance(value, dict) else {}

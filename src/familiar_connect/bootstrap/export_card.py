@@ -50,7 +50,7 @@ def current_card(store: MemoryStore, familiar_id: str) -> CharacterCard:
     return CharacterCard(**texts, extras=_with_edits(store, before))
 
 
-def _stored_extras(store: MemoryStore) -> dict[str, Any]:
+def _stored_extras(store: MemoryStore) -> dict[str, object]:
     data = store.bytes_if_present(EXTRAS_PATH)
     try:
         extras = json.loads(data) if data is not None else {}
@@ -64,7 +64,7 @@ def _stored_extras(store: MemoryStore) -> dict[str, Any]:
     return extras
 
 
-def _with_edits(store: MemoryStore, card: CharacterCard) -> dict[str, Any]:
+def _with_edits(store: MemoryStore, card: CharacterCard) -> dict[str, object]:
     """The extras, with what the owner changed in the files that show them."""
     extras = dict(card.extras)
     greetings = store.read_if_present("self/alternate_greetings.md") or ""
@@ -153,10 +153,10 @@ def _charx(picture: bytes, payload: dict[str, Any]) -> bytes:
     return out.getvalue()
 
 
-def _is_in_archive(asset: Any) -> bool:
+def _is_in_archive(asset: object) -> bool:
     uri = asset.get("uri") if isinstance(asset, dict) else None
     return isinstance(uri, str) and uri.lower().startswith(("embeded://", "embedded://", "__asset:", "ccdefault:"))
 
 
-def _object(value: Any) -> dict[str, Any]:
+def _object(value: object) -> dict[str, object]:
     return value if isinstance(value, dict) else {}

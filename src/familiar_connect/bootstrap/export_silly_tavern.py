@@ -55,11 +55,11 @@ class _Entries:
     """Entries under keys and numbers of their own; one that is taken gives way to the next free one."""
 
     def __init__(self) -> None:
-        self.by_key: dict[str, dict[str, Any]] = {}
+        self.by_key: dict[str, dict[str, object]] = {}
         self._numbers: set[str] = set()
         self._free = 0
 
-    def add(self, key: str, entry: dict[str, Any]) -> None:
+    def add(self, key: str, entry: dict[str, object]) -> None:
         number = str(entry.get("uid", key))
         if key in self.by_key or number in self._numbers:
             uid = self._next()
@@ -116,7 +116,7 @@ def _claims(records: list[tuple[str, ImportRecord]], texts: dict[str, str]) -> d
     return claimed
 
 
-def _beside(records: list[ImportRecord]) -> dict[str, Any]:
+def _beside(records: list[ImportRecord]) -> dict[str, object]:
     """What stands beside the entries: one book's own, or, of several, each in our corner."""
     if len(records) == 1:
         return dict(records[0].top)

@@ -7,7 +7,7 @@ import getpass
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,6 +18,11 @@ from familiar_connect.config.folders import HomeFolder
 from familiar_connect.config.home import list_familiars
 from familiar_connect.identity import Author
 from familiar_connect.support.text import printable
+
+if TYPE_CHECKING:
+    from familiar_connect.familiar import Familiar
+    from familiar_connect.llm.embedded.server import EmbeddedServer
+    from familiar_connect.platforms.terminal.screen import Screen
 
 EPILOG = """\b
 Examples:
@@ -56,7 +61,7 @@ def chat(ctx: click.Context, familiar_id: str | None, user_name: str | None, pla
     return asyncio.run(_chat(root, home, screen, user_name, greeting))
 
 
-async def _chat(root: Path, home: Path, screen: Any, user_name: str | None, greeting: int | None) -> int:
+async def _chat(root: Path, home: Path, screen: Screen, user_name: str | None, greeting: int | None) -> int:
     from familiar_connect.bot import load_familiar
     from familiar_connect.platforms.terminal.adapter import TerminalPlatform
     from familiar_connect.platforms.terminal.line_input import EditorReader, PipeReader
@@ -66,7 +71,7 @@ async def _chat(root: Path, home: Path, screen: Any, user_name: str | None, gree
     try:
         user = _user(user_name or familiar.config.user_name)
         screen.note(describe_model(familiar))
-        reader: Any
+        reader: PipeReader | EditorReader
         if screen.plain:
             reader = PipeReader(sys.stdin)
         else:
@@ -88,13 +93,13 @@ async def _chat(root: Path, home: Path, screen: Any, user_name: str | None, gree
         await familiar.aclose()
 
 
-def _typed_lines(familiar: Any, user: Author, home: Path) -> Path | None:
+def _typed_lines(familiar: Familiar, user: Author, home: Path) -> Path | None:
     """Where typed lines are kept for the up arrow; nowhere for someone of whom nothing is kept."""
     private = familiar.stores.privacy.is_full(user)
     return None if private else HomeFolder(home).chat_lines
 
 
-def _busy(embedded: Any) -> str:
+def _busy(embedded: EmbeddedServer | None) -> str:
     if embedded is not None and embedded.state == "starting":
         return "waking the embedded model…"
     return "thinking…"

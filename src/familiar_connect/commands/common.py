@@ -31,7 +31,7 @@ def say(text: str = "", *, nl: bool = True, err: bool = False, fg: str | None = 
     click.secho(printable(text), nl=nl, err=err, fg=fg, bold=bold)
 
 
-def say_json(value: Any) -> None:
+def say_json(value: object) -> None:
     """Print *value* for a script: strict JSON, in which a number that is none of JSON's is null."""
     try:
         text = json.dumps(value, ensure_ascii=False, indent=2, default=str, allow_nan=False)
@@ -40,7 +40,7 @@ def say_json(value: Any) -> None:
     click.echo(escape_controls(text))
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: object) -> object:
     if isinstance(value, dict):
         return {key: _finite(each) for key, each in value.items()}
     if isinstance(value, list | tuple):

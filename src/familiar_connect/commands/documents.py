@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -68,7 +67,7 @@ def import_documents(
     return 1 if errors else 0
 
 
-def _facts(document: ImportedDocument) -> dict[str, Any]:
+def _facts(document: ImportedDocument) -> dict[str, object]:
     return {
         "title": document.title,
         "files": list(document.paths),

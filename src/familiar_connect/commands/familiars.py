@@ -85,7 +85,7 @@ def _init_from_card(home: Path, wanted: str | None, path: Path, user_name: str |
     say(f"Talk to it:  {command_name()} chat --familiar {familiar_id}")
 
 
-def _say_left_out(sentences: list[str], extras: dict[str, Any]) -> None:
+def _say_left_out(sentences: list[str], extras: dict[str, object]) -> None:
     """What of the card has no place here, or could not be taken."""
     extensions = extras.get("extensions")
     scripts = [key for key in ("regex_scripts", "tavern_helper", "TavernHelper_scripts") if _has(extensions, key)]
@@ -97,7 +97,7 @@ def _say_left_out(sentences: list[str], extras: dict[str, Any]) -> None:
         say(f"  … and {len(sentences) - MOST_SHOWN} more", err=True)
 
 
-def _has(extensions: Any, key: str) -> bool:
+def _has(extensions: object, key: str) -> bool:
     return isinstance(extensions, dict) and bool(extensions.get(key))
 
 

@@ -308,11 +308,11 @@ def _say_report(report: ImportReport) -> None:
     say(f"Look into it:  {command_name()} preset show    Leave it:  {command_name()} preset off")
 
 
-def _report_facts(report: ImportReport) -> dict[str, Any]:
+def _report_facts(report: ImportReport) -> dict[str, object]:
     return {**asdict(report), "fidelity": report.fidelity.value}
 
 
-def _node_facts(node: PresetNode, chosen: Preset) -> dict[str, Any]:
+def _node_facts(node: PresetNode, chosen: Preset) -> dict[str, object]:
     return {
         "number": node.node_order + 1,
         "identifier": node.identifier,

@@ -195,7 +195,7 @@ def tokens_by_segment(parts: Sequence[dict[str, Any]]) -> dict[str, int]:
     return counted
 
 
-def _as_json(reply: PipelineReply, parts: list[dict[str, Any]], lacking: list[str]) -> dict[str, Any]:
+def _as_json(reply: PipelineReply, parts: list[dict[str, object]], lacking: list[str]) -> dict[str, object]:
     from familiar_connect.support.serialize import to_plain
 
     return {

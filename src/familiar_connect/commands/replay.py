@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -17,7 +17,7 @@ from familiar_connect.errors import HomeError
 
 if TYPE_CHECKING:
     from familiar_connect.context.types import ContextItem
-    from familiar_connect.observe.prompt_diff import PromptBlock
+    from familiar_connect.observe.prompt_diff import BlockChange, PromptBlock
     from familiar_connect.observe.replay_store import ReplayRecord
 
 EPILOG = """\b
@@ -58,13 +58,13 @@ def replay(
     record = store.load(turn)
     messages = replay_messages(record)
     same = hash_messages(messages) == record.messages_hash
-    changes: list[Any] = []
+    changes: list[BlockChange] = []
     lacking: list[str] = []
     if not as_sent:
         now, lacking = asyncio.run(build_today(root, profile_of(home_of(ctx)), record))
         changes = compare_items(replay_items(record), now)
     if as_json:
-        told: dict[str, Any] = {"trace_id": turn, "same": same, "messages": [each.to_dict() for each in messages]}
+        told: dict[str, object] = {"trace_id": turn, "same": same, "messages": [each.to_dict() for each in messages]}
         say_json(told if as_sent else {**told, "today": [_plain(change) for change in changes], "lacking": lacking})
         return 0 if same else 1
     if not today:
@@ -97,7 +97,7 @@ async def build_today(
     return reply.prompt.items, lacking
 
 
-def compare_items(then: Iterable[ContextItem], now: Iterable[ContextItem]) -> list[Any]:
+def compare_items(then: Iterable[ContextItem], now: Iterable[ContextItem]) -> list[BlockChange]:
     from familiar_connect.observe.prompt_diff import diff_blocks
 
     return diff_blocks([_block(item) for item in then], [_block(item) for item in now])
@@ -109,7 +109,7 @@ def _block(item: ContextItem) -> PromptBlock:
     return PromptBlock(item.role, item.source, item.tag.value if item.tag else None, item.text)
 
 
-def _plain(change: Any) -> dict[str, Any]:
+def _plain(change: BlockChange) -> dict[str, object]:
     block = change.block
     return {
         "kind": change.kind,

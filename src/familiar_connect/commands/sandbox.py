@@ -41,7 +41,7 @@ class NoModel:
     model: str
     capabilities: Capabilities
 
-    def chat(self, *words: Any, **more: Any) -> NoReturn:
+    def chat(self, *words: object, **more: object) -> NoReturn:
         raise ModelError("no model is asked while a prompt is only looked at")
 
     chat_stream = complete = stream = chat

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from familiar_connect.chat.types import Directives
 from familiar_connect.context.generate import Generation
@@ -48,7 +47,7 @@ def speakers_of(prompt: Prompt, request: ContextRequest) -> set[str]:
     return names
 
 
-def blocks_of(generation: Generation, output: PipelineOutput) -> list[dict[str, Any]]:
+def blocks_of(generation: Generation, output: PipelineOutput) -> list[dict[str, object]]:
     """Each item the model was shown, for the trace: where it came from, its message and what it costs; no text."""
     payers = {contribution.source: contribution.layer.value for contribution in output.budget.kept}
     shown = items_for_model(generation.prompt.items, generation.capabilities)
@@ -66,7 +65,7 @@ def blocks_of(generation: Generation, output: PipelineOutput) -> list[dict[str, 
     ]
 
 
-def note_facts(note: DroppedNote) -> dict[str, Any]:
+def note_facts(note: DroppedNote) -> dict[str, object]:
     """A cut, for the trace."""
     return {
         "layer": note.layer.value,
@@ -77,14 +76,14 @@ def note_facts(note: DroppedNote) -> dict[str, Any]:
     }
 
 
-def withheld_facts(note: WithheldNote) -> dict[str, Any]:
+def withheld_facts(note: WithheldNote) -> dict[str, object]:
     """What was kept back from this place, for the owner's eyes."""
     return {"layer": note.layer.value, "source": note.source, "said_to": list(note.audiences)}
 
 
-def call_facts(generation: Generation, output: PipelineOutput) -> dict[str, Any]:
+def call_facts(generation: Generation, output: PipelineOutput) -> dict[str, object]:
     """How a model answered, for the trace: what it was shown, what failed before, and what the call cost."""
-    facts: dict[str, Any] = {"failures": [list(pair) for pair in generation.failures]}
+    facts: dict[str, object] = {"failures": [list(pair) for pair in generation.failures]}
     facts["tokens_by_block"] = blocks_of(generation, output)
     facts["dropped"] = [note_facts(n) for n in generation.prompt.dropped if n not in generation.base.dropped]
     if generation.tool_turns:

@@ -10,7 +10,6 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 from enum import Enum
-from typing import Any
 
 from familiar_connect.audience import Audience
 from familiar_connect.channel_config import ChannelConfigStore
@@ -67,7 +66,7 @@ class Intake:
         admission: Admission,
         queue: ReplyQueue,
         monitor: ConversationMonitor,
-        interrupt: Callable[[int], Awaitable[Any]],
+        interrupt: Callable[[int], Awaitable[object]],
         labels: ChannelLabels | None = None,
         notify_turn: Callable[[], Awaitable[None]] | None = None,
         readers: PlaceReaders | None = None,

@@ -13,7 +13,6 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from familiar_connect.chat.scene import ChannelContext, ChannelKind
 from familiar_connect.chat.types import InboundMessage
@@ -42,7 +41,7 @@ from familiar_connect.support.clock import Clock, SystemClock
 
 logger = logging.getLogger(__name__)
 
-DecisionCallback = Callable[[int, list[BufferedMessage], ResponseTrigger], Awaitable[Any]]
+DecisionCallback = Callable[[int, list[BufferedMessage], ResponseTrigger], Awaitable[object]]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -141,7 +141,7 @@ class ChannelStats:
         self._folded_to, newest = state[0]
         self.fold_if_due(newest)
 
-    def _read(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
+    def _read(self, sql: str, parameters: Sequence[object] = ()) -> list[Row]:
         """Rows of a query over the tables, which are made anew where one of them is missing or of another form."""
         try:
             return self._database.read(sql, parameters)

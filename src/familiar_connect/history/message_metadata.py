@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import logging
 from dataclasses import replace
-from typing import Any
 
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.support.serialize import PlainDataError, canonical_json, from_plain, to_plain
@@ -58,7 +57,7 @@ def with_metadata(message: InboundMessage, facts: str | None) -> InboundMessage:
     return replace(message, **{name: getattr(told, name) for name in _KEPT})
 
 
-def _bare(message: InboundMessage) -> dict[str, Any]:
+def _bare(message: InboundMessage) -> dict[str, object]:
     """The least a message must hold."""
     return {
         "platform": message.platform,

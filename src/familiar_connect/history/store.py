@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from familiar_connect.audience import Audience, AudienceKind, parse_audience
 from familiar_connect.config.types import ChannelMode
@@ -409,7 +408,7 @@ class HistoryStore:
         """What is wrong with the file, found by reading all of it; empty when it is sound."""
         return self.database.check() or find_malformed_rows(self.database)
 
-    def _turns(self, where: str, values: Sequence[Any], *, limit: int, newest: bool = False) -> list[HistoryTurn]:
+    def _turns(self, where: str, values: Sequence[object], *, limit: int, newest: bool = False) -> list[HistoryTurn]:
         """Up to *limit* turns, ascending, counted from the start or from the newest."""
         if limit <= 0:
             return []
@@ -420,14 +419,14 @@ class HistoryStore:
         return [turn_from_row(row) for row in (reversed(rows) if newest else rows)]
 
 
-def _in_scope(familiar_id: str, channel_id: int | None) -> tuple[str, list[Any]]:
+def _in_scope(familiar_id: str, channel_id: int | None) -> tuple[str, list[object]]:
     """A familiar's rows: of one channel, or of all."""
     if channel_id is None:
         return "familiar_id = ?", [familiar_id]
     return "familiar_id = ? AND channel_id = ?", [familiar_id, channel_id]
 
 
-def _in_channel(familiar_id: str, channel_id: int, mode: Mode) -> tuple[str, list[Any]]:
+def _in_channel(familiar_id: str, channel_id: int, mode: Mode) -> tuple[str, list[object]]:
     """A channel's rows: of one mode, or of all."""
     where, values = _in_scope(familiar_id, channel_id)
     wanted = mode_value(mode)

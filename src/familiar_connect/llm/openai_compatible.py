@@ -111,8 +111,8 @@ class LLMClient:
             headers["Authorization"] = f"Bearer {self.api_key}"
         return headers
 
-    def build_payload(self, messages: Sequence[Message]) -> dict[str, Any]:
-        payload: dict[str, Any] = {"model": self.model, "messages": [message.to_dict() for message in messages]}
+    def build_payload(self, messages: Sequence[Message]) -> dict[str, object]:
+        payload: dict[str, object] = {"model": self.model, "messages": [message.to_dict() for message in messages]}
         if self.temperature is not None:
             payload["temperature"] = self.temperature
         if self.max_output_tokens is not None:
@@ -131,7 +131,7 @@ class LLMClient:
         max_tokens: int | None,
         tools: Sequence[ToolSpec] = (),
         may_call: bool = True,
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         payload = self.build_payload(messages)
         if stop:
             payload["stop"] = list(stop)
@@ -239,7 +239,7 @@ class LLMClient:
                 logger.exception("Observer of model calls failed")
 
     async def _attempts(
-        self, completion: Completion, messages: Sequence[Message], payload: dict[str, Any]
+        self, completion: Completion, messages: Sequence[Message], payload: dict[str, object]
     ) -> AsyncGenerator[str, None]:
         payload = {**payload, "stream": True, "stream_options": {"include_usage": True}}
         began = time.monotonic()
@@ -281,7 +281,7 @@ class LLMClient:
             ) from error
 
     async def _ask_in_pieces(
-        self, completion: Completion, messages: Sequence[Message], payload: dict[str, Any]
+        self, completion: Completion, messages: Sequence[Message], payload: dict[str, object]
     ) -> AsyncGenerator[str, None]:
         endpoint = await self._endpoint()
         async with self._post(endpoint, messages, payload) as response:
@@ -326,7 +326,7 @@ class LLMClient:
                 if chunk is None:
                     return
 
-    async def _ask_whole(self, completion: Completion, messages: Sequence[Message], payload: dict[str, Any]) -> None:
+    async def _ask_whole(self, completion: Completion, messages: Sequence[Message], payload: dict[str, object]) -> None:
         endpoint = await self._endpoint()
         async with self._post(endpoint, messages, payload) as response:
             body = await self._body(response)
@@ -372,7 +372,7 @@ class LLMClient:
 
     @asynccontextmanager
     async def _post(
-        self, endpoint: Endpoint, messages: Sequence[Message], payload: dict[str, Any]
+        self, endpoint: Endpoint, messages: Sequence[Message], payload: dict[str, object]
     ) -> AsyncIterator[httpx2.Response]:
         """An answer with a good status. Whatever fails, here or while it is read, becomes a ModelError."""
         self._check_key(endpoint)
@@ -392,7 +392,7 @@ class LLMClient:
             raise self._explain(endpoint, error) from error
 
 
-def _encoded(payload: dict[str, Any]) -> bytes:
+def _encoded(payload: dict[str, object]) -> bytes:
     """Half a character, as a terminal may hand over, must not keep the rest from being sent."""
     return json.dumps(payload, ensure_ascii=False).encode("utf-8", "replace")
 

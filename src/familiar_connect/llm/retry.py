@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from familiar_connect.errors import ModelError, ModelSetupError, PromptTooLongError
 from familiar_connect.llm.connection import url_without_secrets
@@ -135,7 +135,7 @@ def error_of_status(
     )
 
 
-def error_of_object(endpoint: Endpoint, error: Any, said: Sequence[Message] = ()) -> ModelError:
+def error_of_object(endpoint: Endpoint, error: object, said: Sequence[Message] = ()) -> ModelError:
     """The error an `error` object inside an answer stands for."""
     code = error.get("code") if isinstance(error, dict) else None
     try:
@@ -185,7 +185,7 @@ def error_of_transport(endpoint: Endpoint, error: Exception) -> ModelError:
 def detail_of(body: bytes) -> str:
     """The human words of an error body, or nothing."""
     try:
-        found: Any = json.loads(body)
+        found: object = json.loads(body)
     except (ValueError, RecursionError):
         return ""
     for key in ("error", "message", "detail"):

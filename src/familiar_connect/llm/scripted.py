@@ -12,7 +12,6 @@ import time
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from familiar_connect.llm.openai_compatible import LLMClient
 from familiar_connect.llm.protocols import CompletionStream
@@ -25,7 +24,7 @@ from familiar_connect.support.tokens import estimate_tokens
 class ToolCallReply:
     """An answer that asks for tools: each a name and its arguments, after some words or none."""
 
-    calls: tuple[tuple[str, Mapping[str, Any] | str], ...]
+    calls: tuple[tuple[str, Mapping[str, object] | str], ...]
     text: str = ""
 
 

@@ -10,7 +10,6 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
 
 from familiar_connect.errors import ModelError
 from familiar_connect.llm.types import Completion, Usage
@@ -46,7 +45,7 @@ class EventReader:
         """Whether there were lines, and none of them an event: a web page, say."""
         return self._garbage > 0 and self._events == 0
 
-    def feed(self, chunk: bytes) -> Iterator[dict[str, Any]]:
+    def feed(self, chunk: bytes) -> Iterator[dict[str, object]]:
         """The events *chunk* completes."""
         self._bytes += len(chunk)
         if self._bytes > MAX_BODY_BYTES:
@@ -61,12 +60,12 @@ class EventReader:
         for line in lines:
             yield from self._read(line)
 
-    def finish(self) -> Iterator[dict[str, Any]]:
+    def finish(self) -> Iterator[dict[str, object]]:
         """The event a stream without a last line end leaves behind."""
         line, self._rest = bytes(self._rest), bytearray()
         yield from self._read(line)
 
-    def _read(self, line: bytes) -> Iterator[dict[str, Any]]:
+    def _read(self, line: bytes) -> Iterator[dict[str, object]]:
         line = line.strip()
         if not line or self.done or line.startswith(_FIELDS):
             return
@@ -117,11 +116,11 @@ class Delta:
 
     text: str = ""
     finish_reason: str | None = None
-    part: Any = None
+    part: object = None
     """The delta itself, for what else it may hold."""
 
 
-def read_delta(event: Mapping[str, Any]) -> Delta:
+def read_delta(event: Mapping[str, object]) -> Delta:
     """The text and end mark of one streamed event; anything missing or null is empty."""
     choice = first_choice(event)
     if choice is None:
@@ -133,14 +132,14 @@ def read_delta(event: Mapping[str, Any]) -> Delta:
     return Delta(text_of(part), short_text(choice.get("finish_reason"), MAX_REASON_CHARS), part)
 
 
-def first_choice(answer: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def first_choice(answer: Mapping[str, object]) -> Mapping[str, object] | None:
     choices = answer.get("choices")
     if isinstance(choices, list) and choices and isinstance(choices[0], Mapping):
         return choices[0]
     return None
 
 
-def text_of(part: Any) -> str:
+def text_of(part: object) -> str:
     """The text of a message or delta: a string, a list of text parts, or nothing."""
     content = part.get("content") if isinstance(part, Mapping) else None
     if isinstance(content, list):
@@ -148,7 +147,7 @@ def text_of(part: Any) -> str:
     return content if isinstance(content, str) else ""
 
 
-def copy_metadata(completion: Completion, answer: Mapping[str, Any]) -> None:
+def copy_metadata(completion: Completion, answer: Mapping[str, object]) -> None:
     """Copy usage, provider and timings of *answer*, where it has them, into *completion*."""
     usage = answer.get("usage")
     if isinstance(usage, Mapping):
@@ -166,7 +165,7 @@ def copy_metadata(completion: Completion, answer: Mapping[str, Any]) -> None:
         completion.timings = dict(islice(countable, MAX_TIMINGS))
 
 
-def parse_json_object(body: bytes) -> dict[str, Any] | None:
+def parse_json_object(body: bytes) -> dict[str, object] | None:
     """The JSON object in *body*, or None."""
     try:
         found = json.loads(body)
@@ -175,15 +174,15 @@ def parse_json_object(body: bytes) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def _count(value: Any) -> int:
+def _count(value: object) -> int:
     return max(0, int(value)) if isinstance(value, int | float) and value == value and abs(value) < 1e12 else 0
 
 
-def _is_finite(value: Any) -> bool:
+def _is_finite(value: object) -> bool:
     """Whether *value* is a number one can count with: some servers divide by nothing and send NaN."""
     return isinstance(value, int | float) and abs(value) < float("inf")
 
 
-def short_text(value: Any, limit: int) -> str | None:
+def short_text(value: object, limit: int) -> str | None:
     """The first *limit* characters of *value*, or None where it is no text or an empty one."""
     return value[:limit] if isinstance(value, str) and value else None

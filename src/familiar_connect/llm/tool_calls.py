@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from familiar_connect.llm.types import ToolCall
 
@@ -32,7 +31,7 @@ class ToolCallReader:
         self._begun: dict[int, _Begun] = {}
         self._last = -1
 
-    def feed(self, part: Any) -> None:
+    def feed(self, part: object) -> None:
         """Take what *part*, a delta or message, says of tool calls."""
         found = part.get("tool_calls") if isinstance(part, Mapping) else None
         for piece in found if isinstance(found, list) else ():
@@ -48,7 +47,7 @@ class ToolCallReader:
             if begun.name
         )
 
-    def _take(self, piece: Mapping[str, Any]) -> None:
+    def _take(self, piece: Mapping[str, object]) -> None:
         id_ = _text(piece.get("id"), MAX_ID_CHARS)
         function = piece.get("function")
         function = function if isinstance(function, Mapping) else {}
@@ -61,7 +60,7 @@ class ToolCallReader:
         more = _text(function.get("arguments"), MAX_ARGUMENT_CHARS)
         begun.arguments = (begun.arguments + more)[:MAX_ARGUMENT_CHARS]
 
-    def _at(self, index: Any, id_: str, name: str) -> _Begun | None:
+    def _at(self, index: object, id_: str, name: str) -> _Begun | None:
         """The call a piece belongs to. Without an index, a new id or name begins the next one."""
         if isinstance(index, int) and not isinstance(index, bool) and index >= 0:
             key = index
@@ -75,5 +74,5 @@ class ToolCallReader:
         return self._begun.setdefault(key, _Begun())
 
 
-def _text(value: Any, limit: int) -> str:
+def _text(value: object, limit: int) -> str:
     return value[:limit] if isinstance(value, str) else ""

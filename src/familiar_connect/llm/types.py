@@ -44,7 +44,7 @@ class ToolCall:
     name: str
     arguments: str = "{}"
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         return {"id": self.id, "type": "function", "function": {"name": self.name, "arguments": self.arguments}}
 
 
@@ -56,7 +56,7 @@ class ToolSpec:
     description: str
     parameters: Mapping[str, Any] = field(default_factory=lambda: {"type": "object", "properties": {}})
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         facts = {"name": self.name, "description": self.description, "parameters": dict(self.parameters)}
         return {"type": "function", "function": facts}
 
@@ -74,12 +74,12 @@ class Message:
     tool_call_id: str | None = None
     """Of a message of role `tool`: the call it answers."""
 
-    def to_dict(self) -> dict[str, Any]:
-        content: Any = self.content
+    def to_dict(self) -> dict[str, object]:
+        content: object = self.content
         if self.media:
             content = [_wire_part(part) for part in self.media]
             content.append({"type": "text", "text": self.content})
-        wire: dict[str, Any] = {"role": self.role, "content": content}
+        wire: dict[str, object] = {"role": self.role, "content": content}
         if self.name is not None:
             wire["name"] = self.name
         if self.tool_calls:
@@ -90,7 +90,7 @@ class Message:
         return wire
 
 
-def _wire_part(part: MediaPart) -> dict[str, Any]:
+def _wire_part(part: MediaPart) -> dict[str, object]:
     kind = "image_url" if isinstance(part, ImagePart) else "video_url"
     return {"type": kind, kind: {"url": part.data or part.uri}}
 

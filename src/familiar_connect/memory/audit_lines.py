@@ -47,7 +47,7 @@ def file_key_in_line(raw: bytes) -> bytes | None:
     return raw[start + len(_NAME) - 1 : end + 1] if 0 <= start < end else None
 
 
-def parse_line(raw: bytes) -> dict[str, Any] | None:
+def parse_line(raw: bytes) -> dict[str, object] | None:
     try:
         line = json.loads(raw)
     except (ValueError, RecursionError):  # the latter for brackets nested without end
@@ -103,7 +103,7 @@ def withdrawal_line(entry: AuditEntry) -> bytes:
     return encode_line({"withdrawn": entry.rel_path, "after": entry.hash_after})
 
 
-def encode_line(facts: dict[str, Any]) -> bytes:
+def encode_line(facts: dict[str, object]) -> bytes:
     return json.dumps(facts, ensure_ascii=False, separators=(",", ":")).encode()
 
 
@@ -191,7 +191,7 @@ def entry_from_line(raw: bytes) -> AuditEntry | None:
     return None if line is None else _from_json(line)
 
 
-def _to_json(entry: AuditEntry) -> dict[str, Any]:
+def _to_json(entry: AuditEntry) -> dict[str, object]:
     removed = [[line.line, line.reason, line.turn] for line in entry.removed]
     return {
         "time": entry.timestamp.isoformat(),

@@ -44,7 +44,7 @@ class CardReader:
     def __init__(self, store: MemoryStore, familiar_id: str) -> None:
         self._store = store
         self._familiar_id = familiar_id
-        self._known: tuple[bytes | None, Mapping[str, Any]] = (None, {})
+        self._known: tuple[bytes | None, Mapping[str, object]] = (None, {})
 
     def read(self) -> CardFields:
         rest = self._rest()
@@ -70,7 +70,7 @@ class CardReader:
             logger.debug("character file skipped", extra={"path": path, "reason": type(error).__name__})
             return ""
 
-    def _rest(self) -> Mapping[str, Any]:
+    def _rest(self) -> Mapping[str, object]:
         try:
             data = self._store.bytes_if_present(CARD_FILE)
         except MemoryStoreError as error:
@@ -85,7 +85,7 @@ class CardReader:
         return parsed
 
 
-def _parsed(data: bytes) -> Mapping[str, Any]:
+def _parsed(data: bytes) -> Mapping[str, object]:
     try:
         found = json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -97,7 +97,7 @@ def _parsed(data: bytes) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _text_of(value: Any) -> str:
+def _text_of(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
@@ -110,7 +110,7 @@ def _depth(value: Any) -> int:
     return depth if 0 <= depth <= MAX_DEPTH else DEFAULT_DEPTH
 
 
-def _role(value: Any) -> Role:
+def _role(value: object) -> Role:
     if isinstance(value, int) and 0 <= value < len(ROLES):
         return cast("Role", ROLES[value])
     role = value.lower() if isinstance(value, str) else ""

@@ -247,7 +247,7 @@ class ShortTermNotes:
     def _put(
         self,
         familiar_id: str,
-        key: tuple[Any, ...],
+        key: tuple[object, ...],
         lines: Sequence[NoteLine],
         people: Sequence[str],
         summary: str | None,
@@ -305,7 +305,7 @@ def _line_text(text: str) -> str:
     return truncate_chars(emoji_names(" ".join(text[: MAX_LINE_CHARS * 8].split())), MAX_LINE_CHARS)
 
 
-def _lines_of(stored: Any) -> list[NoteLine]:
+def _lines_of(stored: object) -> list[NoteLine]:
     return [
         NoteLine(speaker=str(row[0]), text=str(row[1]), person=str(row[2]))
         for row in _loaded(stored)
@@ -313,7 +313,7 @@ def _lines_of(stored: Any) -> list[NoteLine]:
     ]
 
 
-def _people_of(stored: Any) -> list[str]:
+def _people_of(stored: object) -> list[str]:
     return [str(person) for person in _loaded(stored)]
 
 

@@ -69,11 +69,11 @@ def turn_as_json(trace: TurnTrace, record: ReplayRecord | None = None, messages:
     }
 
 
-def turn_facts(trace: TurnTrace) -> dict[str, Any]:
+def turn_facts(trace: TurnTrace) -> dict[str, object]:
     """What the one INFO line of a turn says beside its message."""
     model = model_facts(trace)
     outcomes = provider_outcomes(trace)
-    facts: dict[str, Any] = {
+    facts: dict[str, object] = {
         "trace_id": trace.trace_id,
         "familiar_id": trace.familiar_id,
         "channel_id": trace.channel_id,
@@ -110,11 +110,11 @@ def block_lines(trace: TurnTrace, record: ReplayRecord | None = None) -> list[Bl
     return lines
 
 
-def _origin(of: Mapping[str, Any]) -> tuple[str, str]:
+def _origin(of: Mapping[str, object]) -> tuple[str, str]:
     return str(of.get("source")), str(of.get("layer"))
 
 
-def _line(block: Mapping[str, Any], place: int | None, tokens: int, fate: str) -> BlockLine:
+def _line(block: Mapping[str, object], place: int | None, tokens: int, fate: str) -> BlockLine:
     source, tag, layer = (str(block.get(key) or "") for key in ("source", "tag", "layer"))
     message = block.get("message")
     return BlockLine(place, source, tag, layer, tokens, fate, message if isinstance(message, int) else None)
@@ -125,7 +125,7 @@ def _tag_of_cut(blocks: Sequence[Mapping[str, Any]], note: Mapping[str, Any]) ->
     return next((block.get("tag") for block in cut if _origin(block) == _origin(note)), None)
 
 
-def cut_reason(note: Mapping[str, Any]) -> str:
+def cut_reason(note: Mapping[str, object]) -> str:
     """What had no room for what was cut."""
     full = note.get("full") or "layer"
     return {
@@ -135,7 +135,7 @@ def cut_reason(note: Mapping[str, Any]) -> str:
     }.get(str(full), f"{full} is full")
 
 
-def _recorded_blocks(trace: TurnTrace, record: ReplayRecord | None) -> list[Mapping[str, Any]]:
+def _recorded_blocks(trace: TurnTrace, record: ReplayRecord | None) -> list[Mapping[str, object]]:
     if traced := only_mappings(trace.fact("tokens_by_block")):
         return traced
     kept = record.kept if record else ()
@@ -160,7 +160,7 @@ def cuts(trace: TurnTrace, record: ReplayRecord | None = None) -> list[dict[str,
     return list(found.values())
 
 
-def _dropped(trace: TurnTrace, record: ReplayRecord | None) -> list[dict[str, Any]]:
+def _dropped(trace: TurnTrace, record: ReplayRecord | None) -> list[dict[str, object]]:
     """Every cut: those of assembly, and those a model's window asked for later."""
     traced = [note for span in trace.stages for note in only_mappings(span.metadata.get("dropped"))]
     found = traced or ([{**asdict(note), "layer": note.layer.value} for note in record.dropped] if record else [])
@@ -168,7 +168,7 @@ def _dropped(trace: TurnTrace, record: ReplayRecord | None) -> list[dict[str, An
     return [{**unknown, **note} for note in found]
 
 
-def model_facts(trace: TurnTrace) -> dict[str, Any]:
+def model_facts(trace: TurnTrace) -> dict[str, object]:
     """What is known of the model's part."""
     span = trace.stage("model")
     return {key: span.metadata[key] for key in MODEL_FACTS if key in span.metadata} if span else {}

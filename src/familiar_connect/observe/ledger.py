@@ -160,7 +160,7 @@ class SQLiteCollector:
             return str(failure)
         return None if found == ("ok",) else str(found[0] if found else "it is empty")
 
-    def _traces(self, condition: str, values: Sequence[Any], limit: int | None = None) -> list[TurnTrace]:
+    def _traces(self, condition: str, values: Sequence[object], limit: int | None = None) -> list[TurnTrace]:
         """At most *limit* traces that can be read; one warning counts those that cannot."""
 
         def query(db: sqlite3.Connection) -> list[TurnTrace]:
@@ -309,12 +309,12 @@ def _facts(text: Any) -> dict[str, Any]:
     return found
 
 
-def _is_shallow(value: Any, levels: int) -> bool:
+def _is_shallow(value: object, levels: int) -> bool:
     inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return levels > 0 and all(_is_shallow(each, levels - 1) for each in inside)
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and math.isfinite(value)
 
 
@@ -324,7 +324,7 @@ def _number(value: Any) -> Any:
     return value
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError("no text")
     return value

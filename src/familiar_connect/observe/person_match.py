@@ -7,7 +7,6 @@ a name anywhere in what was said is enough.
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from familiar_connect.identity import Author
 from familiar_connect.support.names import fold_name
@@ -25,7 +24,7 @@ _SHORTEST_ID = 5
 _ID_FIELDS = ("author_id", "target_id")
 
 
-def mentions_person(plain: Any, author: Author) -> bool:
+def mentions_person(plain: object, author: Author) -> bool:
     """Whether *author* is anywhere in *plain*."""
     return _found(plain, author, _words_for(author))
 
@@ -45,7 +44,7 @@ def _pattern_of(word: str) -> str:
     return re.escape(word) + (r"(?=:|\Z)" if len(word) == 1 and word.isascii() else "")
 
 
-def _found(plain: Any, author: Author, words: re.Pattern[str]) -> bool:
+def _found(plain: object, author: Author, words: re.Pattern[str]) -> bool:
     if isinstance(plain, str):
         return bool(words.search(fold_name(plain)))
     if isinstance(plain, list):
@@ -57,7 +56,7 @@ def _found(plain: Any, author: Author, words: re.Pattern[str]) -> bool:
     return False
 
 
-def _is_meant(plain: dict[str, Any], author: Author) -> bool:
+def _is_meant(plain: dict[str, object], author: Author) -> bool:
     """Whether an object names *author* by id."""
     if plain.get("platform") == author.platform and plain.get("user_id") == author.user_id:
         return True

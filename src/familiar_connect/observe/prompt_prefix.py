@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from familiar_connect.llm.types import Message
 from familiar_connect.support.lru import LruCache
@@ -30,7 +29,7 @@ class PrefixShare:
     compared: bool = True
     """Whether there was a prompt to compare with: nothing is known of those of an earlier run."""
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """The share as a trace keeps it."""
         if not self.compared:
             return {"prefix_compared": False, "prefix_total_tokens": self.total_tokens}

@@ -55,7 +55,7 @@ class ReplayRecord:
     request: ContextRequest
     clock_iso: str
     seed: int
-    settings: dict[str, Any] = field(default_factory=dict)
+    settings: dict[str, object] = field(default_factory=dict)
     """The effective settings, as plain data."""
     kept: tuple[Contribution, ...] = ()
     dropped: tuple[DroppedNote, ...] = ()
@@ -184,7 +184,7 @@ class ReplayStore:
         parts = {name: _read(self._object_path(plain[name])) for name in REQUEST_PARTS if _is_part(plain.get(name))}
         return {**plain, **parts}
 
-    def _put(self, plain: Any) -> str:
+    def _put(self, plain: object) -> str:
         """Store a part under its content's name, once."""
         name = content_hash(plain)
         path = self._object_path(name)
@@ -243,7 +243,7 @@ def _is_part(value: object) -> bool:
     return isinstance(value, str)
 
 
-def _write(path: Path, plain: Any) -> None:
+def _write(path: Path, plain: object) -> None:
     atomic_write(path, zlib.compress(canonical_json(plain).encode("ascii")))
 
 

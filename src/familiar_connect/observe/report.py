@@ -9,7 +9,6 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 from familiar_connect.observe.trace import TurnTrace
 from familiar_connect.observe.trace_values import finite_number, only_mappings
@@ -68,7 +67,7 @@ def throughput_stats(traces: Sequence[TurnTrace]) -> str:
 
 def provider_success_rates(traces: Sequence[TurnTrace]) -> str:
     """How often each provider answered in time, and how long it took."""
-    outcomes: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    outcomes: dict[str, list[Mapping[str, object]]] = defaultdict(list)
     for trace in traces:
         for span in trace.stages:
             for outcome in only_mappings(span.metadata.get("provider_outcomes")):
@@ -117,7 +116,7 @@ def _times(values: Sequence[float]) -> list[str]:
     return [str(len(values)), seconds(p50), seconds(p95), seconds(max(values))]
 
 
-def _fared(outcomes: Sequence[Mapping[str, Any]]) -> list[str]:
+def _fared(outcomes: Sequence[Mapping[str, object]]) -> list[str]:
     statuses = [outcome.get("status") for outcome in outcomes]
     took = _numbers(outcome.get("duration_s") for outcome in outcomes) or [0.0]
     counts = [str(statuses.count(status)) for status in ("ok", "error", "timeout")]
@@ -125,12 +124,12 @@ def _fared(outcomes: Sequence[Mapping[str, Any]]) -> list[str]:
     return [str(len(outcomes)), *counts, success, seconds(percentile(took, 50)), seconds(percentile(took, 95))]
 
 
-def _fact(trace: TurnTrace, stage: str, key: str) -> Any:
+def _fact(trace: TurnTrace, stage: str, key: str) -> object:
     span = trace.stage(stage)
     return span.metadata.get(key) if span else None
 
 
-def _numbers(values: Iterable[Any]) -> list[float]:
+def _numbers(values: Iterable[object]) -> list[float]:
     """Those of *values* that are numbers, written as text or not."""
     return [found for value in values if (found := finite_number(value)) is not None]
 

@@ -85,7 +85,7 @@ class TraceBuilder:
         return self._clock.monotonic() - self._started
 
     @asynccontextmanager
-    async def span(self, name: str, **metadata: Any) -> AsyncIterator[dict[str, Any]]:
+    async def span(self, name: str, **metadata: object) -> AsyncIterator[dict[str, object]]:
         """Time a stage; what the body puts into the yielded dict is kept with it, whatever happens."""
         start_s = self.seconds_since_start()
         try:
@@ -105,7 +105,7 @@ class TraceBuilder:
         self._tags[key] = str(value)
 
     @staticmethod
-    def add_provider_outcomes(metadata: dict[str, Any], outcomes: Iterable[ProviderOutcome]) -> None:
+    def add_provider_outcomes(metadata: dict[str, object], outcomes: Iterable[ProviderOutcome]) -> None:
         """Note in *metadata* how each provider fared."""
         metadata["provider_outcomes"] = [
             {

@@ -18,16 +18,16 @@ def finite_number(value: Any) -> float | None:
     return found if math.isfinite(found) else None
 
 
-def count_or_zero(value: Any) -> int:
+def count_or_zero(value: object) -> int:
     """*value* as a whole number; 0 when it is none."""
     return int(finite_number(value) or 0)
 
 
-def only_mappings(value: Any) -> list[Mapping[str, Any]]:
+def only_mappings(value: object) -> list[Mapping[str, object]]:
     """Those members of the list *value* that are mappings; nothing when it is no list."""
     return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list | tuple) else []
 
 
-def provider_outcomes(trace: TurnTrace) -> list[dict[str, Any]]:
+def provider_outcomes(trace: TurnTrace) -> list[dict[str, object]]:
     """How each provider fared."""
     return [dict(outcome) for outcome in only_mappings(trace.fact("provider_outcomes"))]

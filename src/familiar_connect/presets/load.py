@@ -91,7 +91,7 @@ def read_preset(raw: bytes | str, name: str) -> Preset:
     raise _no(name, _what_else(document))
 
 
-def is_chat_completion(document: Mapping[str, Any]) -> bool:
+def is_chat_completion(document: Mapping[str, object]) -> bool:
     """Whether *document* is a preset of SillyTavern's Chat Completion, of any age."""
     if isinstance(document.get("prompts"), list) or isinstance(document.get("prompt_order"), list):
         return True
@@ -100,7 +100,7 @@ def is_chat_completion(document: Mapping[str, Any]) -> bool:
     return any(key in document for key in _CHAT_COMPLETION)
 
 
-def _document(raw: bytes | str, name: str) -> dict[str, Any]:
+def _document(raw: bytes | str, name: str) -> dict[str, object]:
     size = len(raw) if isinstance(raw, bytes) else len(raw.encode("utf-8", "surrogatepass"))
     if size > MAX_BYTES:
         raise _no(name, f"has {size:,} bytes; a preset has at most {MAX_BYTES:,}, so this is something else")
@@ -133,11 +133,11 @@ def _decoded(raw: bytes | str) -> str:
     return raw.decode("utf-8-sig")
 
 
-def _refuse(constant: str) -> Any:
+def _refuse(constant: str) -> object:
     raise ValueError(constant)
 
 
-def _is_deep(document: dict[str, Any]) -> bool:
+def _is_deep(document: dict[str, object]) -> bool:
     level: list[object] = [document]
     for _ in range(MAX_DEPTH):
         level = [
@@ -182,7 +182,7 @@ def _filled_in(prompts: list[PresetNode], old: Mapping[str, str]) -> list[Preset
     return filled + added
 
 
-def _node(prompt: Mapping[str, Any], number: int) -> PresetNode:
+def _node(prompt: Mapping[str, object], number: int) -> PresetNode:
     given = prompt.get("identifier")
     identifier = without_surrogates(str(given)) if isinstance(given, str | int) and not isinstance(given, bool) else ""
     role = prompt.get("role")
@@ -234,7 +234,7 @@ def _orders(listed: object, name: str) -> tuple[PromptOrderList, ...]:
     return tuple(lists)
 
 
-def _bounded(listed: object, most: int, what: str, name: str) -> list[Any]:
+def _bounded(listed: object, most: int, what: str, name: str) -> list[object]:
     if not isinstance(listed, list):
         return []
     if len(listed) > most:
@@ -261,10 +261,10 @@ def _settings(document: Mapping[str, Any]) -> PresetSettings:
     return PresetSettings(**given)
 
 
-def _with_extras(preset: Preset, document: Mapping[str, Any]) -> Preset:
+def _with_extras(preset: Preset, document: Mapping[str, object]) -> Preset:
     """*preset* with the names of what its file brings besides, for the report."""
     found = document.get("extensions")
-    extensions: Mapping[str, Any] = found if isinstance(found, dict) else {}
+    extensions: Mapping[str, object] = found if isinstance(found, dict) else {}
     scripts = extensions.get("regex_scripts")
     samplers = document.get("preset")
     return replace(
@@ -303,7 +303,7 @@ def _from_text(value: object) -> object:
     return int(value) if isinstance(value, str) and _SPELT.fullmatch(value) else value
 
 
-def _what_else(document: Mapping[str, Any]) -> str:
+def _what_else(document: Mapping[str, object]) -> str:
     """What a document without prompts is instead, as far as one can tell."""
     if "spec" in document or "first_mes" in document or "mes_example" in document:
         return "is a character card, not a preset; make a familiar of it with `familiar init NAME --from-card FILE`"

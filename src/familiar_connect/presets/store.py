@@ -17,7 +17,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from familiar_connect.errors import PresetError
 from familiar_connect.presets.import_report import ImportOutcome, ImportReport, report_on
@@ -336,7 +335,7 @@ def _node(preset: Preset, words: str) -> PresetNode:
     )
 
 
-def _state(document: Mapping[str, Any]) -> _State:
+def _state(document: Mapping[str, object]) -> _State:
     """The state that *document* says; what does not fit is left out."""
     active, toggles = document.get("active"), document.get("toggles")
     return _State(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from familiar_connect.presets.prompt_order import MARKERS
 from familiar_connect.presets.types import PresetNode
@@ -41,7 +40,7 @@ _TAG = re.compile(r"\{\{([^{}]*)\}\}")
 _NAME_CHARS = 40
 
 
-def is_text_completion(document: Mapping[str, Any]) -> bool:
+def is_text_completion(document: Mapping[str, object]) -> bool:
     """Whether *document* is a text-completion preset, whole or one of the templates it is made of."""
     if isinstance(_inside(document, "context").get("story_string", document.get("story_string")), str):
         return True
@@ -50,7 +49,7 @@ def is_text_completion(document: Mapping[str, Any]) -> bool:
     return bool(_INSTRUCT & document.keys()) or _is_system_prompt(document)
 
 
-def nodes_from_text_completion(document: Mapping[str, Any]) -> tuple[PresetNode, ...]:
+def nodes_from_text_completion(document: Mapping[str, object]) -> tuple[PresetNode, ...]:
     """Its nodes in order, all of them on; none where it says nothing but turn sequences."""
     story = _inside(document, "context").get("story_string", document.get("story_string"))
     system = _system_text(document)
@@ -136,7 +135,7 @@ class _Story:
             )
 
 
-def _post_history(document: Mapping[str, Any], nodes: tuple[PresetNode, ...]) -> list[PresetNode]:
+def _post_history(document: Mapping[str, object], nodes: tuple[PresetNode, ...]) -> list[PresetNode]:
     places = (document, _inside(document, "sysprompt"), _inside(document, "context"))
     said = [text.strip() for place in places if isinstance(text := place.get("post_history"), str)]
     there = {node.content.strip() for node in nodes if node.position == 1}
@@ -154,7 +153,7 @@ def _post_history(document: Mapping[str, Any], nodes: tuple[PresetNode, ...]) ->
     ]
 
 
-def _system_text(document: Mapping[str, Any]) -> str:
+def _system_text(document: Mapping[str, object]) -> str:
     """The system prompt, from where the file's age keeps it."""
     for text in (
         _inside(document, "sysprompt").get("content"),
@@ -167,11 +166,11 @@ def _system_text(document: Mapping[str, Any]) -> str:
     return ""
 
 
-def _is_system_prompt(document: Mapping[str, Any]) -> bool:
+def _is_system_prompt(document: Mapping[str, object]) -> bool:
     """Whether it is a system prompt exported by itself: a name and a text."""
     return isinstance(document.get("content"), str) and document.keys() <= {"name", "content", "post_history"}
 
 
-def _inside(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+def _inside(document: Mapping[str, object], key: str) -> Mapping[str, object]:
     found = document.get(key)
     return found if isinstance(found, dict) else {}

@@ -96,15 +96,15 @@ class RehearsedModel(LLMClient):
         self._log = log
 
     async def _ask_in_pieces(
-        self, completion: Completion, messages: Sequence[Message], payload: dict[str, Any]
+        self, completion: Completion, messages: Sequence[Message], payload: dict[str, object]
     ) -> AsyncGenerator[str, None]:
         for piece in words_of(await self._answer(completion, messages, payload)):
             yield piece
 
-    async def _ask_whole(self, completion: Completion, messages: Sequence[Message], payload: dict[str, Any]) -> None:
+    async def _ask_whole(self, completion: Completion, messages: Sequence[Message], payload: dict[str, object]) -> None:
         completion.text = await self._answer(completion, messages, payload)
 
-    async def _answer(self, completion: Completion, messages: Sequence[Message], payload: dict[str, Any]) -> str:
+    async def _answer(self, completion: Completion, messages: Sequence[Message], payload: dict[str, object]) -> str:
         self._log.note(self._slot, messages)
         completion.usage = Usage(prompt_tokens=sum(estimate_tokens(message.content) for message in messages))
         completion.finish_reason = "stop"
@@ -136,12 +136,12 @@ class ForbiddenModel(LLMClient):
         self._log = log
 
     async def _ask_in_pieces(
-        self, completion: Completion, messages: Sequence[Message], payload: dict[str, Any]
+        self, completion: Completion, messages: Sequence[Message], payload: dict[str, object]
     ) -> AsyncGenerator[str, None]:
         self._refuse(messages)
         yield ""
 
-    async def _ask_whole(self, completion: Completion, messages: Sequence[Message], payload: dict[str, Any]) -> None:
+    async def _ask_whole(self, completion: Completion, messages: Sequence[Message], payload: dict[str, object]) -> None:
         self._refuse(messages)
 
     def _refuse(self, messages: Sequence[Message]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import Any
 
 from familiar_connect.rehearsal.player import StepResult
 from familiar_connect.rehearsal.types import (
@@ -34,7 +33,7 @@ _UPKEEP = {
 }
 
 
-def step_as_json(result: StepResult) -> dict[str, Any]:
+def step_as_json(result: StepResult) -> dict[str, object]:
     """One step for a script."""
     return {
         "step": result.step.number,

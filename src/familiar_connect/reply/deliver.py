@@ -32,10 +32,10 @@ class TextDeliveryTracker:
     """What is being delivered in one channel, and what of it has gone out."""
 
     channel_id: int
-    task: asyncio.Task[Any] | None = None
+    task: asyncio.Task[object] | None = None
     sent_chunks: list[str] = field(default_factory=list)
 
-    def start(self, task: asyncio.Task[Any]) -> None:
+    def start(self, task: asyncio.Task[object]) -> None:
         self.task = task
         self.sent_chunks = []
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from familiar_connect.config import ChannelConfig
 from familiar_connect.context.pipeline import PipelineReply
@@ -145,7 +144,7 @@ def cuts_and_timings(trace: TurnTrace) -> str:
     return f"{NOTES}\n\n" + "\n".join(lines)
 
 
-def _cut(note: Mapping[str, Any]) -> str:
+def _cut(note: Mapping[str, object]) -> str:
     return (
         f"{note['source']} {note['reason']}, {note['tokens_dropped']} tokens ({note['layer']}; no room in the "
         f"{note['full']})"

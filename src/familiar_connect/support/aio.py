@@ -35,7 +35,7 @@ def is_on_loop() -> bool:
     return True
 
 
-async def cancel_and_wait(task: asyncio.Task[Any]) -> None:
+async def cancel_and_wait(task: asyncio.Task[object]) -> None:
     """End *task* and wait until it has ended, whatever it makes of it."""
     task.cancel()
     await asyncio.wait({task})
@@ -51,14 +51,14 @@ class LateTasks:
 
     def __init__(self, failure: str) -> None:
         self._failure = failure
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._tasks: set[asyncio.Task[object]] = set()
 
-    def leave_behind(self, task: asyncio.Task[Any]) -> None:
+    def leave_behind(self, task: asyncio.Task[object]) -> None:
         task.cancel()
         self._tasks.add(task)
         task.add_done_callback(self._ended)
 
-    def _ended(self, task: asyncio.Task[Any]) -> None:
+    def _ended(self, task: asyncio.Task[object]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             logger.warning(self._failure, extra={"error": type(error).__name__})
@@ -105,7 +105,7 @@ class BackgroundTasks:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._tasks: set[asyncio.Task[object]] = set()
 
     def start(self, work: Coroutine[Any, Any, T], *, name: str) -> asyncio.Task[T]:
         task = asyncio.get_running_loop().create_task(work, name=f"{self._name}:{name}")
@@ -113,12 +113,12 @@ class BackgroundTasks:
         task.add_done_callback(self._ended)
         return task
 
-    def _ended(self, task: asyncio.Task[Any]) -> None:
+    def _ended(self, task: asyncio.Task[object]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             logger.error("background work failed", exc_info=error, extra={"task": task.get_name()})
 
-    def _of_this_loop(self) -> set[asyncio.Task[Any]]:
+    def _of_this_loop(self) -> set[asyncio.Task[object]]:
         loop = asyncio.get_running_loop()
         return {task for task in self._tasks if task.get_loop() is loop}
 
@@ -142,7 +142,7 @@ class SingleFlight:
 
     def __init__(self, owner: BackgroundTasks) -> None:
         self._owner = owner
-        self._flights: dict[Hashable, asyncio.Task[Any]] = {}
+        self._flights: dict[Hashable, asyncio.Task[object]] = {}
 
     def start(self, key: Hashable, work: Callable[[], Coroutine[Any, Any, Any]]) -> bool:
         """Start *work* unless *key* is in flight; says whether it did."""
@@ -154,7 +154,7 @@ class SingleFlight:
         task.add_done_callback(lambda done: self._landed(key, done))
         return True
 
-    def _landed(self, key: Hashable, task: asyncio.Task[Any]) -> None:
+    def _landed(self, key: Hashable, task: asyncio.Task[object]) -> None:
         if self._flights.get(key) is task:
             del self._flights[key]
 
@@ -163,7 +163,7 @@ POLL_S = 1.0
 """How often it is looked whether somebody waits by now."""
 
 
-async def wait_unless_needed(work: Awaitable[Any], somebody_waits: Callable[[], bool], *, give_up_s: float) -> bool:
+async def wait_unless_needed(work: Awaitable[object], somebody_waits: Callable[[], bool], *, give_up_s: float) -> bool:
     """Let *work* come to its end; after *give_up_s* only as long as nobody waits. Says whether it did."""
     task = asyncio.get_running_loop().create_task(_awaited(work))
     try:
@@ -180,5 +180,5 @@ async def wait_unless_needed(work: Awaitable[Any], somebody_waits: Callable[[], 
     return True
 
 
-async def _awaited(work: Awaitable[Any]) -> None:
+async def _awaited(work: Awaitable[object]) -> None:
     await work

@@ -158,7 +158,7 @@ def read_given(length: str) -> bytes:
     return sys.stdin.buffer.read(int(length))
 
 
-def print_answer(answer: Mapping[str, Any]) -> None:
+def print_answer(answer: Mapping[str, object]) -> None:
     """Print *answer* for the parent; the last thing a child does."""
     sys.stdout.buffer.write(json.dumps(answer).encode("ascii"))
     sys.stdout.buffer.flush()

@@ -90,7 +90,7 @@ class JsonObject:
             )
         return when
 
-    def entries(self, key: str) -> list[Any]:
+    def entries(self, key: str) -> list[object]:
         value = self.data.get(key, [])
         if isinstance(value, list):
             return value

@@ -14,7 +14,7 @@ import sys
 import traceback
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 from familiar_connect.support.text import escape_controls
 
@@ -95,7 +95,7 @@ def log_to_file(path: Path) -> None:
     root.addHandler(handler)
 
 
-def event(logger: logging.Logger, level: int, message: str, /, **facts: Any) -> None:
+def event(logger: logging.Logger, level: int, message: str, /, **facts: object) -> None:
     """Log *message* with *facts* beside it; a fact may bear any name, `name` and `message` too."""
     if logger.isEnabledFor(level):
         extra = {f"{key}_" if key in _BUILT_IN else key: value for key, value in facts.items()}
@@ -130,11 +130,11 @@ class LineFormatter(logging.Formatter):
         words = [at, record.levelname, record.name, _one_line(message), *(f"{k}={_shown(v)}" for k, v in facts.items())]
         return escape_controls(" ".join(words) + (f"\n{failure}" if failure else ""))
 
-    def _facts(self, record: logging.LogRecord) -> dict[str, Any]:
+    def _facts(self, record: logging.LogRecord) -> dict[str, object]:
         found = {key.removesuffix("_"): value for key, value in vars(record).items() if key not in _BUILT_IN}
         return {key: self._fact(key, value) for key, value in found.items()}
 
-    def _fact(self, key: str, value: Any) -> Any:
+    def _fact(self, key: str, value: object) -> object:
         if _SECRET_NAME.search(key):
             return STRUCK_OUT
         if key.lower() in PRIVATE_KEYS and not self._show_private:
@@ -172,7 +172,7 @@ class _LineHandler(logging.StreamHandler[TextIO]):
         return self._given or sys.stderr
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, dict | list):

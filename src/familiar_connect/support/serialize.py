@@ -14,7 +14,7 @@ import hashlib
 import json
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from enum import Enum
 from functools import lru_cache
@@ -32,7 +32,7 @@ class PlainDataError(ValueError):
     """Plain data that does not fit the type asked for; the message names the place."""
 
 
-def to_plain(value: Any) -> Any:
+def to_plain(value: object) -> Any:
     """*value* as dicts, lists and scalars."""
     if isinstance(value, Enum):
         return to_plain(value.value)
@@ -52,24 +52,24 @@ def to_plain(value: Any) -> Any:
     raise TypeError(f"a {type(value).__name__} has no plain form")
 
 
-def from_plain(kind: type[T], data: Any) -> T:
+def from_plain(kind: type[T], data: object) -> T:
     """The value of type *kind* that *data* stands for."""
     return cast(T, _read(kind, data, kind.__name__))
 
 
-def canonical_json(plain: Any) -> str:
+def canonical_json(plain: object) -> str:
     """One text for equal data: keys sorted, no spaces, ASCII only."""
     return json.dumps(plain, sort_keys=True, separators=(",", ":"))
 
 
-def content_hash(plain: Any) -> str:
+def content_hash(plain: object) -> str:
     """A name for *plain* made of its content alone."""
     return hashlib.sha256(canonical_json(plain).encode("ascii")).hexdigest()
 
 
 @dataclasses.dataclass(frozen=True)
 class _Field:
-    hint: Any
+    hint: object
     required: bool
 
 
@@ -87,7 +87,7 @@ def _shape(kind: type) -> dict[str, _Field]:
     }
 
 
-def _key_to_plain(key: Any) -> str:
+def _key_to_plain(key: object) -> str:
     plain = to_plain(key)
     if isinstance(plain, str):
         return plain
@@ -96,7 +96,7 @@ def _key_to_plain(key: Any) -> str:
     raise TypeError(f"a {type(key).__name__} cannot be a key in plain data")
 
 
-def _read(hint: Any, data: Any, where: str) -> Any:
+def _read(hint: object, data: object, where: str) -> object:
     if hint is Any or hint is object:
         return data
     origin = typing.get_origin(hint)
@@ -109,7 +109,7 @@ def _read(hint: Any, data: Any, where: str) -> Any:
     raise PlainDataError(f"{where}: {hint!r} cannot be read from plain data")
 
 
-def _read_generic(hint: Any, origin: Any, data: Any, where: str) -> Any:
+def _read_generic(hint: object, origin: object, data: Any, where: str) -> object:
     arguments = typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
         return _read_union(arguments, data, where)
@@ -130,7 +130,7 @@ def _read_generic(hint: Any, origin: Any, data: Any, where: str) -> Any:
     raise PlainDataError(f"{where}: {hint!r} cannot be read from plain data")
 
 
-_SEQUENCES: dict[Any, Callable[[Any], Any]] = {
+_SEQUENCES: dict[object, Callable[[Iterable[object]], object]] = {
     list: list,
     set: set,
     frozenset: frozenset,
@@ -139,7 +139,7 @@ _SEQUENCES: dict[Any, Callable[[Any], Any]] = {
 _MAPPINGS = (dict, collections.abc.Mapping)
 
 
-def _read_union(members: tuple[Any, ...], data: Any, where: str) -> Any:
+def _read_union(members: tuple[object, ...], data: object, where: str) -> object:
     """The first member that takes *data*; a tag leaves only the class it names."""
     if isinstance(data, dict) and TAG in data:
         named = [member for member in members if getattr(member, "__name__", None) == data[TAG]]
@@ -154,14 +154,14 @@ def _read_union(members: tuple[Any, ...], data: Any, where: str) -> Any:
     raise PlainDataError(f"{where}: {_glimpse(data)} fits none of {', '.join(map(_name_of, members))}")
 
 
-def _read_tuple(arguments: tuple[Any, ...], data: Any, where: str) -> tuple[Any, ...]:
+def _read_tuple(arguments: tuple[object, ...], data: Any, where: str) -> tuple[object, ...]:
     _expect(isinstance(data, list), data, "a list", where)
     hints = arguments[:1] * len(data) if arguments[1:] == (Ellipsis,) else arguments
     _expect(len(hints) == len(data), data, f"{len(hints)} entries", where)
     return tuple(_read(hint, inner, f"{where}[{i}]") for i, (hint, inner) in enumerate(zip(hints, data, strict=True)))
 
 
-def _read_key(hint: Any, key: str, where: str) -> Any:
+def _read_key(hint: object, key: str, where: str) -> object:
     try:
         return _read(hint, key, where)
     except PlainDataError:
@@ -171,7 +171,7 @@ def _read_key(hint: Any, key: str, where: str) -> Any:
             raise PlainDataError(f"{where}: {key!r} is no {_name_of(hint)}") from None
 
 
-def _read_class(kind: type, data: Any, where: str) -> Any:
+def _read_class(kind: type, data: object, where: str) -> object:
     if issubclass(kind, Enum):
         try:
             return kind(data)
@@ -191,7 +191,7 @@ def _read_class(kind: type, data: Any, where: str) -> Any:
     raise PlainDataError(f"{where}: a {kind.__name__} cannot be read from plain data")
 
 
-def _read_dataclass(kind: type, data: Any, where: str) -> Any:
+def _read_dataclass(kind: type, data: Any, where: str) -> object:
     _expect(isinstance(data, dict), data, f"a {kind.__name__}", where)
     _expect(data.get(TAG, kind.__name__) == kind.__name__, data, f"a {kind.__name__}", where)
     shape = _shape(kind)
@@ -211,16 +211,16 @@ def _read_time(data: Any, where: str) -> datetime:
         raise PlainDataError(f"{where}: {_glimpse(data)} is no time") from None
 
 
-def _expect(fits: bool, data: Any, wanted: str, where: str) -> Any:
+def _expect(fits: bool, data: object, wanted: str, where: str) -> object:
     if not fits:
         raise PlainDataError(f"{where}: {_glimpse(data)} where {wanted} was expected")
     return data
 
 
-def _glimpse(data: Any) -> str:
+def _glimpse(data: object) -> str:
     """What kind of thing is there, never what it says."""
     return f"tagged {data[TAG]}" if isinstance(data, dict) and TAG in data else type(data).__name__
 
 
-def _name_of(hint: Any) -> str:
+def _name_of(hint: object) -> str:
     return getattr(hint, "__name__", None) or str(hint)

@@ -83,7 +83,7 @@ _pools: dict[str, ThreadPool] = {}
 _lock = threading.Lock()
 
 
-def pool_for(work: Callable[..., Any]) -> ThreadPool:
+def pool_for(work: Callable[..., object]) -> ThreadPool:
     """The threads of the module that *work* comes from."""
     name = getattr(work, "__module__", None) or "work"
     with _lock:

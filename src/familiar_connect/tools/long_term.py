@@ -11,7 +11,6 @@ import logging
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from familiar_connect.context.types import ContextRequest
 from familiar_connect.errors import MemoryStoreError, MemoryStoreSizeLimitError
@@ -109,7 +108,7 @@ class LongTermMemoryTools:
         )
         return Tool(create, self.remember), Tool(change, self.update), Tool(remove, self.forget)
 
-    async def remember(self, given: Mapping[str, Any]) -> Outcome:
+    async def remember(self, given: Mapping[str, object]) -> Outcome:
         content = text_argument(given, "content")
         scope = text_argument(given, "scope")
         if scope not in SCOPES:
@@ -119,7 +118,7 @@ class LongTermMemoryTools:
         self._check_persona()
         return await self._write_locked(self._add, place, content)
 
-    async def update(self, given: Mapping[str, Any]) -> Outcome:
+    async def update(self, given: Mapping[str, object]) -> Outcome:
         id_ = id_argument(given)
         content = text_argument(given, "content", required=False)
         target = text_argument(given, "target", required=False)
@@ -128,7 +127,7 @@ class LongTermMemoryTools:
         self._check_persona()
         return await self._write_locked(self._change, place, id_, content)
 
-    async def forget(self, given: Mapping[str, Any]) -> Outcome:
+    async def forget(self, given: Mapping[str, object]) -> Outcome:
         id_ = id_argument(given)
         target = text_argument(given, "target", required=False)
         place = self._place(target, _scope_of(target), writing=False)
@@ -160,7 +159,7 @@ class LongTermMemoryTools:
 
     # Writing
 
-    async def _write_locked(self, work: Callable[..., tuple[Outcome, MemoryChange | None]], *given: Any) -> Outcome:
+    async def _write_locked(self, work: Callable[..., tuple[Outcome, MemoryChange | None]], *given: object) -> Outcome:
         """Run *work* in a thread, nobody else writing meanwhile, to its end even if the reply is given up."""
 
         def write() -> tuple[Outcome, MemoryChange | None]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, tzinfo
-from typing import Any
 
 from familiar_connect.chat.types import SimplifiedMessage
 from familiar_connect.context.types import ContextRequest
@@ -40,7 +39,7 @@ class MessageMetadataTool:
             self.run,
         )
 
-    async def run(self, given: Mapping[str, Any]) -> Outcome:
+    async def run(self, given: Mapping[str, object]) -> Outcome:
         wanted = text_argument(given, "ref", required=False)
         turn = self._request.turn
         if turn is None or not turn.messages:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from familiar_connect.context.types import ContextRequest
 from familiar_connect.identity import Author, Privacy
@@ -50,7 +49,7 @@ class SearchMemoryTool:
             self.run,
         )
 
-    async def run(self, given: Mapping[str, Any]) -> Outcome:
+    async def run(self, given: Mapping[str, object]) -> Outcome:
         query = text_argument(given, "query")[:MAX_QUERY_CHARS]
         chunks = await self._chunks(query)
         shown = [_found(chunk) for chunk in chunks if self._may_show(chunk)][:MOST_FOUND]

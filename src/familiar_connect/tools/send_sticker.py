@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from familiar_connect.chat.scene import Scene
 from familiar_connect.support.names import fold_name
@@ -27,7 +26,7 @@ class SendStickerTool:
             self.run,
         )
 
-    async def run(self, given: Mapping[str, Any]) -> Outcome:
+    async def run(self, given: Mapping[str, object]) -> Outcome:
         wanted = fold_name(text_argument(given, "name").strip("\"':"))
         sticker = next((each for each in reversed(self._scene.stickers) if fold_name(each.name) == wanted), None)
         if sticker is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from familiar_connect.context.types import ContextRequest
 from familiar_connect.memory.short_term import MAX_SUMMARY_CHARS
@@ -31,7 +30,7 @@ class ShortTermNoteTool:
             self.run,
         )
 
-    async def run(self, given: Mapping[str, Any]) -> Outcome:
+    async def run(self, given: Mapping[str, object]) -> Outcome:
         summary = text_argument(given, "summary")[:MAX_SUMMARY_CHARS]
         request, turn = self._request, self._request.turn
         if turn is not None and turn.flags.explicit_long_term_memory_intent:

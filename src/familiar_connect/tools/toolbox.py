@@ -12,7 +12,6 @@ import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, tzinfo
-from typing import Any
 
 from familiar_connect.chat.scene import Scene
 from familiar_connect.context.types import ContextRequest, Modality
@@ -84,7 +83,7 @@ class TurnTools:
             return refused.outcome
 
 
-def _arguments(call: ToolCall) -> dict[str, Any]:
+def _arguments(call: ToolCall) -> dict[str, object]:
     try:
         given = json.loads(call.arguments or "{}")
     except (ValueError, RecursionError):

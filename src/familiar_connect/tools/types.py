@@ -6,7 +6,6 @@ import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
 
 from familiar_connect.identity import Author
 from familiar_connect.llm.types import ToolSpec
@@ -77,7 +76,7 @@ class Outcome:
 
     status: Status
     message: str
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    facts: Mapping[str, object] = field(default_factory=dict)
 
     def as_text(self) -> str:
         return json.dumps({"status": self.status.value, "message": self.message, **self.facts}, ensure_ascii=False)
@@ -100,7 +99,7 @@ class MemoryChange:
 class Refusal(Exception):
     """A call that is not carried out; it holds what the model is told."""
 
-    def __init__(self, status: Status, message: str, **facts: Any) -> None:
+    def __init__(self, status: Status, message: str, **facts: object) -> None:
         super().__init__(message)
         self.outcome = Outcome(status, message, facts)
 
@@ -110,10 +109,10 @@ class Tool:
     """A function offered to the model, and what does it."""
 
     spec: ToolSpec
-    run: Callable[[Mapping[str, Any]], Awaitable[Outcome]]
+    run: Callable[[Mapping[str, object]], Awaitable[Outcome]]
 
 
-def tool_spec(name: str, description: str, /, *required: str, **properties: Mapping[str, Any]) -> ToolSpec:
+def tool_spec(name: str, description: str, /, *required: str, **properties: Mapping[str, object]) -> ToolSpec:
     """The description of a tool whose arguments are *properties*."""
     schema = {
         "type": "object",
@@ -124,7 +123,7 @@ def tool_spec(name: str, description: str, /, *required: str, **properties: Mapp
     return ToolSpec(name, description, schema)
 
 
-def text_argument(given: Mapping[str, Any], name: str, *, required: bool = True) -> str:
+def text_argument(given: Mapping[str, object], name: str, *, required: bool = True) -> str:
     """The string *name* of the arguments; `Refusal` for anything else."""
     value = given.get(name)
     if value is None and not required:
@@ -134,7 +133,7 @@ def text_argument(given: Mapping[str, Any], name: str, *, required: bool = True)
     return value.strip()
 
 
-def id_argument(given: Mapping[str, Any], name: str = "id") -> int:
+def id_argument(given: Mapping[str, object], name: str = "id") -> int:
     """The whole number *name* of the arguments, also where a model wrote it as text."""
     value = given.get(name)
     if isinstance(value, str) and len(value) <= 12 and value.strip().isascii() and value.strip().isdigit():

@@ -73,7 +73,7 @@ class CardArchive:
         return data
 
 
-def read_zip(data: bytes) -> tuple[Literal["charx", "byaf"], dict[str, Any]]:
+def read_zip(data: bytes) -> tuple[Literal["charx", "byaf"], dict[str, object]]:
     """Kind (`charx` or `byaf`) and payload of the card in an archive."""
     archive = CardArchive(data)
     card = archive.find(CARD_MEMBER)
@@ -110,7 +110,7 @@ def check_directory(data: bytes, *, most: int) -> None:
         raise CharacterCardError(f"this archive holds more than {most} files, more than it may have")
 
 
-def _backyard(archive: CardArchive, manifest: dict[str, Any]) -> dict[str, Any]:
+def _backyard(archive: CardArchive, manifest: dict[str, object]) -> dict[str, object]:
     """A Backyard character and its first scenario as a card."""
     character = _first(archive, manifest, "characters")
     scenario = _first(archive, manifest, "scenarios")
@@ -118,7 +118,7 @@ def _backyard(archive: CardArchive, manifest: dict[str, Any]) -> dict[str, Any]:
         raise CharacterCardError("this archive is no character: its manifest names none")
     greetings = _spoken(scenario, "firstMessages")
     lore = [each for each in _list(character.get("loreItems")) if isinstance(each, dict)]
-    data: dict[str, Any] = {
+    data: dict[str, object] = {
         "name": character.get("displayName") or character.get("name") or "",
         "description": _names(character.get("persona")),
         "personality": "",
@@ -134,18 +134,18 @@ def _backyard(archive: CardArchive, manifest: dict[str, Any]) -> dict[str, Any]:
     return {"spec": "chara_card_v2", "spec_version": "2.0", "data": data}
 
 
-def _first(archive: CardArchive, manifest: dict[str, Any], kind: str) -> dict[str, Any] | None:
+def _first(archive: CardArchive, manifest: dict[str, object], kind: str) -> dict[str, object] | None:
     names = [name for name in _list(manifest.get(kind)) if isinstance(name, str)]
     return payload_object(archive.read(names[0].lstrip("/"))) if names else None
 
 
-def _spoken(scenario: dict[str, Any] | None, key: str) -> list[str]:
+def _spoken(scenario: dict[str, object] | None, key: str) -> list[str]:
     lines = _list((scenario or {}).get(key))
     said = [_names(line.get("text") if isinstance(line, dict) else line) for line in lines]
     return [words for words in said if words]
 
 
-def _lore(index: int, item: dict[str, Any]) -> dict[str, Any]:
+def _lore(index: int, item: dict[str, object]) -> dict[str, object]:
     keys = [key.strip() for key in _names(item.get("key")).split(",") if key.strip()]
     return {
         "keys": keys,
@@ -156,7 +156,7 @@ def _lore(index: int, item: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _names(text: Any) -> str:
+def _names(text: object) -> str:
     """Backyard's `{character}` and `{user}` as the card names."""
     if not isinstance(text, str):
         return ""
@@ -165,5 +165,5 @@ def _names(text: Any) -> str:
     )
 
 
-def _list(value: Any) -> list[Any]:
+def _list(value: object) -> list[object]:
     return value if isinstance(value, list) else []

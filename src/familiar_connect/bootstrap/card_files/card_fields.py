@@ -7,7 +7,6 @@ V1, Pygmalion, text-generation-webui or Agnai. The label `spec` alone decides no
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from familiar_connect.bootstrap.card_files.decode_json import parse_json
 from familiar_connect.errors import CharacterCardError
@@ -54,7 +53,7 @@ EXTRA_FIELDS = (
 )
 """What V2 and V3 know besides the nine, inside `data`."""
 
-DEFAULTS: dict[str, Any] = {
+DEFAULTS: dict[str, object] = {
     "tags": [],
     "creator": "",
     "character_version": "",
@@ -72,7 +71,7 @@ _ENVELOPE = ("spec", "spec_version", "data")
 _IN_EXTENSIONS = ("talkativeness", "fav")
 
 
-def has_text_field(payload: Mapping[str, Any]) -> bool:
+def has_text_field(payload: Mapping[str, object]) -> bool:
     """Whether any object of *payload* holds a field of a character."""
     top, inner = _objects(payload)
     if inner is None and "entries" in top and "description" not in top:
@@ -80,7 +79,7 @@ def has_text_field(payload: Mapping[str, Any]) -> bool:
     return inner is not None or _has_field(top)
 
 
-def read_fields(payload: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, Any]]:
+def read_fields(payload: Mapping[str, object]) -> tuple[dict[str, str], dict[str, object]]:
     """The nine fields, each a text, and the extras."""
     top, inner = _objects(payload)
     beside = {key: value for key, value in top.items() if inner is None or key not in _ENVELOPE}
@@ -98,7 +97,7 @@ def read_fields(payload: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, A
     return texts, {**extras, OUTSIDE: outside} if outside else extras
 
 
-def _objects(payload: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any] | None]:
+def _objects(payload: Mapping[str, object]) -> tuple[dict[str, object], dict[str, object] | None]:
     """The outer object, and the inner one if that holds a character; stray blanks around names are taken off."""
     top = {key.strip(): value for key, value in payload.items()}
     inner = top.get("data")
@@ -113,7 +112,7 @@ def _objects(payload: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]
     return top, inner if _has_field(inner) else None
 
 
-def _has_field(values: Mapping[str, Any]) -> bool:
+def _has_field(values: Mapping[str, object]) -> bool:
     return any(isinstance(values.get(word), str) for word in _words())
 
 
@@ -121,7 +120,7 @@ def _words() -> set[str]:
     return {*TEXT_FIELDS, *(word for words in FIELD_ALIASES.values() for word in words)}
 
 
-def _texts(values: Mapping[str, Any]) -> tuple[dict[str, str], set[str]]:
+def _texts(values: Mapping[str, object]) -> tuple[dict[str, str], set[str]]:
     """Each of the nine as text, under its own name or else another program's; and the names that need no keeping."""
     found = {}
     read = {*TEXT_FIELDS, "creatorcomment"}
@@ -133,7 +132,7 @@ def _texts(values: Mapping[str, Any]) -> tuple[dict[str, str], set[str]]:
     return found, read
 
 
-def _text(value: Any) -> str | None:
+def _text(value: object) -> str | None:
     if isinstance(value, str):
         return value
     if isinstance(value, bool) or value is None:

@@ -123,7 +123,7 @@ def _too_deep() -> CharacterCardError:
     return CharacterCardError(f"the card's JSON is nested deeper than {MAX_DEPTH} levels; no card needs that")
 
 
-def _is_deep(value: Any) -> bool:
+def _is_deep(value: object) -> bool:
     """Whether *value* is nested deeper than allowed, found without recursion."""
     level = [value]
     for _ in range(MAX_DEPTH + 1):

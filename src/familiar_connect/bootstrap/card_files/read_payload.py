@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from familiar_connect.bootstrap.card_files import archives, png, webp
 from familiar_connect.bootstrap.card_files.card_fields import has_text_field
@@ -39,7 +39,7 @@ class Payload:
     """A card as its file has it, before anything is made of it."""
 
     kind: CardKind
-    raw: dict[str, Any]
+    raw: dict[str, object]
 
 
 def read_payload(data: bytes) -> Payload:
@@ -90,7 +90,7 @@ def _from_text(text: str) -> Payload:
         raise CharacterCardError(NO_CARD) from error
 
 
-def _first_card(texts: Iterable[bytes]) -> dict[str, Any]:
+def _first_card(texts: Iterable[bytes]) -> dict[str, object]:
     """The first of *texts* that is a card; where none is, the error of the first one."""
     trouble: CharacterCardError | None = None
     for text in texts:
@@ -101,7 +101,7 @@ def _first_card(texts: Iterable[bytes]) -> dict[str, Any]:
     raise trouble or CharacterCardError(NO_CARD)
 
 
-def _checked(raw: dict[str, Any]) -> dict[str, Any]:
+def _checked(raw: dict[str, object]) -> dict[str, object]:
     if not has_text_field(raw):
         raise CharacterCardError(next((words for key, words in OTHER_FILES.items() if key in raw), NO_CARD))
     return raw

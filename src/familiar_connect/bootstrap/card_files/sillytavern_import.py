@@ -29,7 +29,7 @@ _RESERVED = re.compile(r"\.+|(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNOR
 _MOST_NAME_BYTES = 255
 
 
-def card_version(payload: Mapping[str, Any]) -> int | bool:
+def card_version(payload: Mapping[str, object]) -> int | bool:
     """1, 2 or 3, the first whose rules *payload* meets; False when it meets none."""
     if all(field in payload for field in V1_FIELDS):
         return 1
@@ -75,7 +75,7 @@ def import_like_sillytavern(payload: Mapping[str, Any], *, kind: str = "json") -
     raise _nameless()
 
 
-def sillytavern_file_name(name: Any) -> str:
+def sillytavern_file_name(name: object) -> str:
     """*name* without what a file name may not hold."""
     if not isinstance(name, str):
         raise _nameless()
@@ -84,7 +84,7 @@ def sillytavern_file_name(name: Any) -> str:
     return safe.encode("utf-8", "replace")[:_MOST_NAME_BYTES].decode("utf-8", "ignore")
 
 
-def _from_envelope(card: dict[str, Any]) -> dict[str, Any]:
+def _from_envelope(card: dict[str, object]) -> dict[str, object]:
     """A card with `spec`: fields of `data` copied up, private ones reset, the rest as it is."""
     data = card.setdefault("data", {})
     if not isinstance(data, dict):
@@ -112,7 +112,7 @@ def _from_envelope(card: dict[str, Any]) -> dict[str, Any]:
     return card
 
 
-def _from_v1(card: Mapping[str, Any]) -> dict[str, Any]:
+def _from_v1(card: Mapping[str, object]) -> dict[str, object]:
     """A card without `spec`: a new object of the fields V1 knows, and nothing else."""
     name = sillytavern_file_name(card.get("name"))
     if not name:
@@ -157,7 +157,7 @@ def _from_v1(card: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _is_v2(data: Any) -> bool:
+def _is_v2(data: object) -> bool:
     if not isinstance(data, dict) or not all(field in data for field in V2_FIELDS):
         return False
     if not isinstance(data["alternate_greetings"], list) or not isinstance(data["tags"], list):
@@ -166,23 +166,23 @@ def _is_v2(data: Any) -> bool:
     return _is_object(data["extensions"]) and (not _is_set(book) or _is_book(book))
 
 
-def _is_book(book: Any) -> bool:
+def _is_book(book: object) -> bool:
     if not isinstance(book, dict) or "extensions" not in book:
         return False
     return isinstance(book.get("entries"), list) and _is_object(book["extensions"])
 
 
-def _is_object(value: Any) -> bool:
+def _is_object(value: object) -> bool:
     """Whether JavaScript would call *value* an object: null and lists are."""
     return value is None or isinstance(value, dict | list)
 
 
-def _is_set(value: Any) -> bool:
+def _is_set(value: object) -> bool:
     """Whether JavaScript takes *value* for true: empty objects are."""
     return isinstance(value, dict | list) or bool(value)
 
 
-def _is_three(version: Any) -> bool:
+def _is_three(version: object) -> bool:
     if isinstance(version, bool) or not isinstance(version, str | int | float):
         return False
     try:

@@ -60,7 +60,7 @@ def read_yaml(text: str) -> dict[str, Any] | None:
     return plain
 
 
-def read_labelled(text: str) -> dict[str, Any] | None:
+def read_labelled(text: str) -> dict[str, object] | None:
     """The fields of a text in which each part stands behind its label, or of one in W++; None for other text."""
     marks = list(_LABEL.finditer(text))
     ends = [mark.start() for mark in marks[1:]] + [len(text)]
@@ -69,7 +69,7 @@ def read_labelled(text: str) -> dict[str, Any] | None:
         words = text[mark.end() : end].strip()
         if words:
             parts.setdefault(LABELS[mark["label"].lower()], []).append(words)
-    found: dict[str, Any] = {field: "\n".join(words) for field, words in parts.items()}
+    found: dict[str, object] = {field: "\n".join(words) for field, words in parts.items()}
     if len(found) >= 2 or "name" in found:
         return found
     named = _W_PLUS_PLUS.match(text)
@@ -139,7 +139,7 @@ def _card_loader() -> Any:
             for first, resolvers in safe.yaml_implicit_resolvers.items()
         }
 
-        def flatten_mapping(self, node: Any) -> None:
+        def flatten_mapping(self, node: object) -> None:
             """Let `<<` be a key like any other."""
 
         def construct_number(self, node: Any) -> Any:

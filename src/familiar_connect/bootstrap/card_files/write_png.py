@@ -7,7 +7,6 @@ import json
 import struct
 import zlib
 from collections.abc import Mapping
-from typing import Any
 
 from familiar_connect.bootstrap.card_files.png import CARD_KEYWORDS, SIGNATURE, chunks
 
@@ -16,7 +15,7 @@ WIDTH, HEIGHT = 400, 600
 _TEXT_KINDS = (b"tEXt", b"zTXt", b"iTXt")
 
 
-def png_card(picture: bytes | None, payload: Mapping[str, Any]) -> bytes:
+def png_card(picture: bytes | None, payload: Mapping[str, object]) -> bytes:
     """*picture* with *payload* in it, in place of any card it held; without a whole PNG a plain one is drawn."""
     if picture is None or not is_whole(picture):
         picture = plain_picture()
@@ -47,7 +46,7 @@ def plain_picture(width: int = WIDTH, height: int = HEIGHT) -> bytes:
     return SIGNATURE + body
 
 
-def _text_chunk(keyword: str, payload: Mapping[str, Any], spec: str, version: str) -> bytes:
+def _text_chunk(keyword: str, payload: Mapping[str, object], spec: str, version: str) -> bytes:
     text = json.dumps({**payload, "spec": spec, "spec_version": version}, ensure_ascii=False, separators=(",", ":"))
     return _chunk(b"tEXt", keyword.encode() + b"\0" + base64.b64encode(text.encode("utf-8")))
 

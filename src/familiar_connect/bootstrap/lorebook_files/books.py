@@ -33,7 +33,7 @@ class Book:
 
     format: LorebookFormat
     name: str
-    top: dict[str, Any]
+    top: dict[str, object]
     """The fields of a world-info file beside `entries`."""
     entries: tuple[tuple[str, Any], ...]
     """Key, and an entry that may be anything."""
@@ -61,7 +61,7 @@ def read_book_file(path: Path) -> Book:
     return _book(answer["top"], shown)
 
 
-def _book(top: dict[str, Any], shown: str) -> Book:
+def _book(top: dict[str, object], shown: str) -> Book:
     top = _unwrap(top)
     stem = Path(shown).stem if shown != "the lorebook" else ""
     field = "data" if top.get("type") == "risu" and "entries" not in top else "entries"
@@ -86,7 +86,7 @@ def _book(top: dict[str, Any], shown: str) -> Book:
     )
 
 
-def sillytavern_entries(source: LorebookSource) -> list[dict[str, Any]]:
+def sillytavern_entries(source: LorebookSource) -> list[dict[str, object]]:
     """The entries of *source* as SillyTavern has them after importing it, in its order: number keys first."""
     book = read_book(source)
     numbered = [(index, key, raw) for index, (key, raw) in enumerate(book.entries) if isinstance(raw, dict)]
@@ -120,7 +120,7 @@ def _format(top: dict[str, Any], entries: tuple[tuple[str, Any], ...]) -> Lorebo
     return CHARACTER_BOOK if known and all("keys" in raw and "key" not in raw for raw in known) else NATIVE
 
 
-def _beside(top: dict[str, Any], field: str, format: LorebookFormat) -> dict[str, Any]:
+def _beside(top: dict[str, object], field: str, format: LorebookFormat) -> dict[str, object]:
     """What stands beside the entries, where a world-info file has it; the rest under `extensions`."""
     rest = {name: value for name, value in top.items() if name != field}
     if format is NATIVE:

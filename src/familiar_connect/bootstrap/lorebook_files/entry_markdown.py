@@ -37,7 +37,7 @@ class EntryParts:
     content: str
 
 
-def entry_title(entry: dict[str, Any]) -> str:
+def entry_title(entry: dict[str, object]) -> str:
     """What to call an entry: its comment, its first key, its number, or just `entry`."""
     comment = entry.get("comment")
     if isinstance(comment, str) and comment.strip():
@@ -51,7 +51,7 @@ def entry_title(entry: dict[str, Any]) -> str:
     )
 
 
-def entry_keys(entry: dict[str, Any]) -> list[str]:
+def entry_keys(entry: dict[str, object]) -> list[str]:
     """The keys that say something, each on one line; a lone text counts as a list with commas."""
     found = entry.get("key")
     listed = found.split(",") if isinstance(found, str) else found if isinstance(found, list) else []

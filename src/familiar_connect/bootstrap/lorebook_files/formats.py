@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from familiar_connect.bootstrap.lorebook_files.world_info import DEFAULTS, with_entry_defaults
 
-Entry = dict[str, Any]
+Entry = dict[str, object]
 
 _BOOK_EXTENSIONS: dict[str, str] = {
     "excludeRecursion": "exclude_recursion",
@@ -134,21 +133,21 @@ def risu_entry(raw: Entry, index: int) -> Entry:
     )
 
 
-def _plain(index: int, **fields: Any) -> Entry:
+def _plain(index: int, **fields: object) -> Entry:
     """An entry of a format that knows little more than keys and text."""
     basis = {"uid": index, "displayIndex": index, "selective": False, "delayUntilRecursion": False, "role": 0}
     return with_entry_defaults({**basis, **fields})
 
 
-def _or(value: Any, default: Any) -> Any:
+def _or(value: object, default: object) -> object:
     return value or default
 
 
-def _says_something(name: Any) -> bool:
+def _says_something(name: object) -> bool:
     return isinstance(name, str) and bool(name.strip())
 
 
-def _comma_list(value: Any, *, keep_empty: bool = False) -> list[Any]:
+def _comma_list(value: object, *, keep_empty: bool = False) -> list[object]:
     if isinstance(value, list):
         return value
     if not isinstance(value, str) or not (value or keep_empty):

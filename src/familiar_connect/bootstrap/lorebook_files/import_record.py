@@ -25,7 +25,7 @@ class RecordedEntry:
     key: str
     file: str | None
     """Its name in the folder; None for an entry that has no file."""
-    entry: dict[str, Any]
+    entry: dict[str, object]
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class ImportRecord:
     """One imported book."""
 
     name: str
-    top: dict[str, Any]
+    top: dict[str, object]
     entries: tuple[RecordedEntry, ...]
 
     @property

@@ -29,7 +29,7 @@ _NOVELAI_KEYWORD = b"naidata"
 LorebookSource = dict[str, Any] | bytes | str | Path
 
 
-def read_lorebook_json(source: LorebookSource) -> tuple[dict[str, Any], str]:
+def read_lorebook_json(source: LorebookSource) -> tuple[dict[str, object], str]:
     """The object in *source*, and what to call the source in a sentence.
 
     Text that begins `{` or `[` is JSON, any other text is a path.
@@ -45,12 +45,12 @@ def read_lorebook_json(source: LorebookSource) -> tuple[dict[str, Any], str]:
     return _checked(_parsed(source if isinstance(source, str) else _as_json(source), shown), shown), shown
 
 
-def parse_lorebook(data: bytes, shown: str) -> dict[str, Any]:
+def parse_lorebook(data: bytes, shown: str) -> dict[str, object]:
     """The object in the bytes of a lorebook file that sentences call *shown*."""
     return _checked(_from_bytes(data, shown), shown)
 
 
-def _checked(parsed: Any, shown: str) -> dict[str, Any]:
+def _checked(parsed: object, shown: str) -> dict[str, object]:
     if not isinstance(parsed, dict):
         raise LorebookImportError(
             f"{shown} holds {_kind(parsed)}, not a JSON object; export the lorebook again from SillyTavern"
@@ -74,7 +74,7 @@ def lorebook_bytes(path: Path) -> bytes:
         raise LorebookImportError(f"cannot read a lorebook at {str(path)!r}: that is no path") from None
 
 
-def _from_bytes(data: bytes, shown: str) -> Any:
+def _from_bytes(data: bytes, shown: str) -> object:
     if len(data) > MAX_SOURCE_BYTES:
         raise LorebookImportError(
             f"{shown} is larger than the {MAX_SOURCE_BYTES:,} bytes a lorebook may have; split it in SillyTavern first"
@@ -90,7 +90,7 @@ def _from_bytes(data: bytes, shown: str) -> Any:
     return _parsed(text, shown)
 
 
-def _parsed(text: str, shown: str) -> Any:
+def _parsed(text: str, shown: str) -> object:
     if len(text) > MAX_SOURCE_BYTES:
         raise LorebookImportError(f"{shown} is longer than the {MAX_SOURCE_BYTES:,} characters a lorebook may have")
     try:
@@ -133,7 +133,7 @@ def _too_deep(shown: str) -> LorebookImportError:
     return LorebookImportError(f"{shown} is JSON nested deeper than {MAX_DEPTH} levels, which no lorebook is")
 
 
-def _kind(value: Any) -> str:
+def _kind(value: object) -> str:
     names = {list: "a list", str: "a text", bool: "a truth value", type(None): "nothing"}
     return names.get(type(value), "a number")
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from familiar_connect.bootstrap.lorebook_files.entry_markdown import EntryParts, parse_entry, render_entry
 from familiar_connect.bootstrap.lorebook_files.import_record import ImportRecord
 from familiar_connect.bootstrap.lorebook_files.world_info import with_entry_defaults
@@ -12,7 +10,7 @@ _SAYS_LITTLE = ("addMemo", "selective")
 """Whether a comment is shown, and whether secondary keys count: nothing, where there are none."""
 
 
-def entry_from_markdown(text: str, *, stem: str, uid: int) -> dict[str, Any]:
+def entry_from_markdown(text: str, *, stem: str, uid: int) -> dict[str, object]:
     """An entry for a file of lore; without a list of keywords it answers to its title."""
     parts = parse_entry(text)
     title = parts.title or stem
@@ -27,7 +25,7 @@ def entry_from_markdown(text: str, *, stem: str, uid: int) -> dict[str, Any]:
     )
 
 
-def with_edits(entry: dict[str, Any], text: str) -> dict[str, Any]:
+def with_edits(entry: dict[str, object], text: str) -> dict[str, object]:
     """*entry* with whatever its file, which now says *text*, says otherwise."""
     before = render_entry(entry)
     if text == before:
@@ -48,8 +46,8 @@ def is_record_redundant(record: ImportRecord) -> bool:
     )
 
 
-def _changes(was: EntryParts, now: EntryParts) -> dict[str, Any]:
-    changes: dict[str, Any] = {}
+def _changes(was: EntryParts, now: EntryParts) -> dict[str, object]:
+    changes: dict[str, object] = {}
     if now.title != was.title and now.title is not None:
         changes["comment"] = now.title
     if now.keys != was.keys:
@@ -59,6 +57,6 @@ def _changes(was: EntryParts, now: EntryParts) -> dict[str, Any]:
     return changes
 
 
-def _essence(entry: dict[str, Any]) -> dict[str, Any]:
+def _essence(entry: dict[str, object]) -> dict[str, object]:
     few = not entry["keysecondary"]
     return {name: value for name, value in entry.items() if not (few and name in _SAYS_LITTLE)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
 
 MATCH_FIELDS = (
     "matchPersonaDescription",
@@ -13,7 +12,7 @@ MATCH_FIELDS = (
     "matchScenario",
     "matchCreatorNotes",
 )
-DEFAULTS: dict[str, Any] = {
+DEFAULTS: dict[str, object] = {
     "key": [],
     "keysecondary": [],
     "comment": "",
@@ -52,7 +51,7 @@ DEFAULTS: dict[str, Any] = {
 }
 
 
-def with_entry_defaults(entry: dict[str, Any]) -> dict[str, Any]:
+def with_entry_defaults(entry: dict[str, object]) -> dict[str, object]:
     """*entry* with the fields it leaves out, as SillyTavern fills them in on loading."""
     whole = dict(entry)
     if whole.get("displayIndex") is None and "uid" in entry:

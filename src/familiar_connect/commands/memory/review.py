@@ -127,7 +127,7 @@ def _ask(question: str) -> str:
     return answer.strip()[:1] or "s"
 
 
-def _approve(memory: MemorySession, waiting: Review, pending: PendingItem, files: tuple[str, ...]) -> dict[str, Any]:
+def _approve(memory: MemorySession, waiting: Review, pending: PendingItem, files: tuple[str, ...]) -> dict[str, object]:
     """One proposal carried out, as facts; what is wrong with one does not stop the others."""
     try:
         applied = waiting.approve(pending.id, files or None, roster=_roster(memory, pending))
@@ -202,7 +202,7 @@ def _line(pending: PendingItem) -> str:
     return f"{pending.id}  {pending.created_at[:16]}  {says}"
 
 
-def _facts(pending: PendingItem) -> dict[str, Any]:
+def _facts(pending: PendingItem) -> dict[str, object]:
     return {
         "id": pending.id,
         "kind": pending.kind,

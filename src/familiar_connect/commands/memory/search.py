@@ -291,7 +291,7 @@ def _one_line(text: str) -> str:
     return flat if len(flat) <= SHOWN_CHARS else f"{flat[:SHOWN_CHARS]}…"
 
 
-def _as_json(hit: Recollection) -> dict[str, Any]:
+def _as_json(hit: Recollection) -> dict[str, object]:
     return {
         "score": round(hit.score, 4),
         "signals": {name: round(value, 4) for name, value in hit.explained.signals.items()},
@@ -308,7 +308,7 @@ def _as_json(hit: Recollection) -> dict[str, Any]:
     }
 
 
-def _sizes(index: _Index) -> dict[str, Any]:
+def _sizes(index: _Index) -> dict[str, object]:
     """What the index holds and takes."""
     counts = index.files.counts()
     units, conversations = index.turns.counts() if index.turns is not None else (0, 0)

@@ -209,7 +209,7 @@ def _line(version: Version, found: LineChange | str) -> str:
     return f"v{version.number:<4} {minute_stamp(entry.timestamp)}  {change:>9} lines  {entry.source}{run}{turns}"
 
 
-def _facts(memory: MemorySession, version: Version, change: LineChange | str) -> dict[str, Any]:
+def _facts(memory: MemorySession, version: Version, change: LineChange | str) -> dict[str, object]:
     entry = version.entry
     return {
         "file": version.rel_path,
@@ -227,7 +227,7 @@ def _facts(memory: MemorySession, version: Version, change: LineChange | str) ->
     }
 
 
-def _origin(version: Version | None) -> dict[str, Any]:
+def _origin(version: Version | None) -> dict[str, object]:
     if version is None:
         return {"version": None, "time": None, "source": None, "run": None}
     entry = version.entry

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from familiar_connect.commands.common import familiar_option, home_of, json_option, profile_of, root_of, say, say_json
+
+if TYPE_CHECKING:
+    from familiar_connect.memory.writer import MemoryWriterResult
 
 EPILOG = """\b
 Examples:
@@ -35,7 +38,7 @@ def write_now(ctx: click.Context, retry: str | None, familiar_id: str | None, as
     return 1 if any(result.state in ("unparsed", "quarantined") for result in results) else 0
 
 
-async def _write(root: Path, home: Path, retry: str | None, *, quiet: bool) -> list[Any]:
+async def _write(root: Path, home: Path, retry: str | None, *, quiet: bool) -> list[MemoryWriterResult]:
     from familiar_connect.bot import load_familiar
     from familiar_connect.llm.model_slots import ModelSlots
     from familiar_connect.wiring.build_memory import build_memory_writer
@@ -45,7 +48,7 @@ async def _write(root: Path, home: Path, retry: str | None, *, quiet: bool) -> l
         writer = build_memory_writer(familiar.id, familiar.stores, familiar.config, ModelSlots(familiar.llm_clients))
         if retry is not None:
             return [await writer.replay(retry)]
-        results: list[Any] = []
+        results: list[MemoryWriterResult] = []
         while len(results) < MAX_PASSES:
             result = await writer.run()
             if result.state == "nothing":
@@ -60,7 +63,7 @@ async def _write(root: Path, home: Path, retry: str | None, *, quiet: bool) -> l
         await familiar.aclose()
 
 
-def _facts(result: Any) -> dict[str, Any]:
+def _facts(result: MemoryWriterResult) -> dict[str, object]:
     return {
         "state": result.state,
         "run": result.run_id,
@@ -74,7 +77,7 @@ def _facts(result: Any) -> dict[str, Any]:
     }
 
 
-def _summary(results: list[Any]) -> str:
+def _summary(results: list[MemoryWriterResult]) -> str:
     if not results or all(result.state == "nothing" for result in results):
         return "Nothing new was said since the last time."
     lines = []

@@ -16,7 +16,6 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,7 +55,7 @@ class DerivedFile:
         self.open_count = 0
         """How often the rows were seen to be other ones than before: what was read from them is void then."""
 
-    def read(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
+    def read(self, sql: str, parameters: Sequence[object] = ()) -> list[Row]:
         """Every row of a query."""
         with self._troubles() as database:
             return database.read(sql, parameters)

@@ -130,11 +130,11 @@ def _put_mentions(
     return count
 
 
-def _put_json(archive: zipfile.ZipFile, name: str, plain: Any) -> None:
+def _put_json(archive: zipfile.ZipFile, name: str, plain: object) -> None:
     archive.writestr(name, json.dumps(plain, ensure_ascii=False, indent=2) + "\n")
 
 
-def _facts(person: Person, familiar_id: str, turns: int, versions: int, mentions: int) -> dict[str, Any]:
+def _facts(person: Person, familiar_id: str, turns: int, versions: int, mentions: int) -> dict[str, object]:
     return {
         "familiar": familiar_id,
         "platform": person.author.platform,
@@ -147,7 +147,7 @@ def _facts(person: Person, familiar_id: str, turns: int, versions: int, mentions
     }
 
 
-def _turn(turn: HistoryTurn) -> dict[str, Any]:
+def _turn(turn: HistoryTurn) -> dict[str, object]:
     who = turn.author
     return {
         "id": turn.id,

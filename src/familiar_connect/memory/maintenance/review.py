@@ -177,7 +177,7 @@ class Review:
             return ()
         return tuple(entry.name for entry in entries if entry.is_dir and _SAFE_ID.fullmatch(entry.name))
 
-    def _proposal(self, run_id: str, plain: Any) -> PendingItem:
+    def _proposal(self, run_id: str, plain: object) -> PendingItem:
         plan = from_plain(Plan, plain)
         if plan.run_id != run_id:
             raise ValueError("it belongs to another run")

@@ -15,7 +15,6 @@ import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from familiar_connect.memory.archives import original_path
 from familiar_connect.memory.file_audience import audience_lines
@@ -139,7 +138,7 @@ class Provenance:
     def erase(self, *, turn_ids: Iterable[int] = (), rel_path: str | None = None) -> int:
         """Drop these turns from every record, and every record of *rel_path* or its archives; how many changed."""
         gone = set(turn_ids)
-        kept: list[dict[str, Any]] = []
+        kept: list[dict[str, object]] = []
         changed = 0
         with self._lock:
             for line in self._lines():
@@ -154,7 +153,7 @@ class Provenance:
                 atomic_write(self.path, "".join(f"{json.dumps(line, separators=(',', ':'))}\n" for line in kept))
         return changed
 
-    def _lines(self) -> Iterator[dict[str, Any]]:
+    def _lines(self) -> Iterator[dict[str, object]]:
         try:
             with open(self.path, "rb") as file:
                 for raw in file:
@@ -169,7 +168,7 @@ class Provenance:
             return
 
 
-def _parts(line: dict[str, Any]) -> Iterator[tuple[str, list[int]]]:
+def _parts(line: dict[str, object]) -> Iterator[tuple[str, list[int]]]:
     entries = line.get("parts")
     for entry in entries if isinstance(entries, list) else ():
         if isinstance(entry, list) and len(entry) == 2 and isinstance(entry[0], str) and isinstance(entry[1], list):

@@ -246,7 +246,7 @@ def list_quarantined(store: MemoryStore) -> list[str]:
     return [name for name in names if store.exists(f"{PENDING}/{name}/{QUARANTINE_NAME}")]
 
 
-def _store(path: Path, plain: Any) -> None:
+def _store(path: Path, plain: object) -> None:
     try:
         atomic_write(path, json.dumps(plain))
     except OSError as error:

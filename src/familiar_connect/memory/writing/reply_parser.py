@@ -21,7 +21,6 @@ from bisect import bisect, insort
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
 MAX_REPLY_CHARS = 400_000
 """A longer answer is no answer."""
@@ -226,7 +225,7 @@ def _read_json(text: str) -> WriterAnswer | None:
     return _from_object(data) if isinstance(data, dict) else None
 
 
-def _completed(text: str) -> Any:
+def _completed(text: str) -> object:
     """What an object that was cut short would be if it ended here; None when it cannot be told."""
     text = text.rstrip().removesuffix(_FENCE).rstrip()
     closing: list[str] = []
@@ -250,7 +249,7 @@ def _completed(text: str) -> Any:
     return None
 
 
-def _from_object(data: dict[str, Any]) -> WriterAnswer | None:
+def _from_object(data: dict[str, object]) -> WriterAnswer | None:
     session = _body(_text(data.get("session") or data.get("session_summary") or data.get("summary")))
     files = [
         proposed
@@ -262,7 +261,7 @@ def _from_object(data: dict[str, Any]) -> WriterAnswer | None:
     return answer if answer.weight else None
 
 
-def _entries(value: Any) -> Iterator[tuple[str, Any]]:
+def _entries(value: object) -> Iterator[tuple[str, object]]:
     """`{name: text}` or `[{name, text}]`."""
     if isinstance(value, dict):
         yield from ((str(name), text) for name, text in value.items())
@@ -274,7 +273,7 @@ def _entries(value: Any) -> Iterator[tuple[str, Any]]:
             yield name, next((entry[key] for key in ("text", "content", "notes", "facts") if entry.get(key)), "")
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, list):

@@ -7,7 +7,6 @@ import logging
 import random
 import sys
 from datetime import datetime
-from typing import Any
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
@@ -140,7 +139,7 @@ def warm_up(familiar: Familiar, user: Author) -> asyncio.Task[None]:
 
 
 async def _warm_up(familiar: Familiar, user: Author) -> None:
-    model: Any = familiar.llm_clients["main_prose"]
+    model: object = familiar.llm_clients["main_prose"]
     if not hasattr(model, "prime"):
         return
     try:

@@ -10,7 +10,6 @@ import json
 import re
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Any
 
 from familiar_connect.presets.macros.evaluation import MAX_OUTPUT, Evaluation, Invocation, Macro, MacroHandler
 from familiar_connect.presets.macros.parse import SPACE
@@ -22,7 +21,7 @@ _NUMBER = re.compile(r"[+-]?(?:Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,6})?
 _BASED = re.compile(r"0(?:[xX][0-9a-fA-F]+|[bB][01]+|[oO][0-7]+)")
 _FALSE = ("false", "off", "0")
 _JSON_COST = 8
-_MISSING: Any = object()
+_MISSING: object = object()
 _EXACT = 2**53
 """Above it a number is written with as few digits as tell it from its neighbours."""
 
@@ -185,7 +184,7 @@ def read_key(run: Evaluation, scope: str, name: str, key: str) -> str:
     if held is None:
         return "0" if value.strip(SPACE) == "null" else normalize_number(value)
     number = number_of(key)
-    found: Any = _MISSING
+    found: object = _MISSING
     if isinstance(held, list | str) and key == "length":
         found = len(held)
     elif isinstance(held, list | str) and number is not None and number == number // 1 and 0 <= number < len(held):
@@ -203,7 +202,7 @@ def write_key(run: Evaluation, scope: str, name: str, key: str, value: str) -> N
     """Sets one entry; a variable that was never set becomes a list or an object, as the key suggests."""
     number = number_of(key)
     text = _store(run, scope).get(name)
-    held: Any = ({} if number is None else []) if text in (None, "null") else _json(run, text or "")
+    held: object = ({} if number is None else []) if text in (None, "null") else _json(run, text or "")
     if isinstance(held, dict):
         held[key if number is None else format_number(number)] = value
     elif isinstance(held, list) and number is not None and number == number // 1 and 0 <= number <= MAX_INDEX:
@@ -219,7 +218,7 @@ def _store(run: Evaluation, scope: str) -> dict[str, str]:
     return run.ctx.variables.shared if scope == "$" else run.ctx.variables.local
 
 
-def _json(run: Evaluation, text: str) -> Any:
+def _json(run: Evaluation, text: str) -> object:
     """What *text* says as JSON; None when it does not, or when it is nested beyond reading."""
     run.spend(_JSON_COST * len(text))
     try:
@@ -228,7 +227,7 @@ def _json(run: Evaluation, text: str) -> Any:
         return None
 
 
-def _dumps(value: Any) -> str:
+def _dumps(value: object) -> str:
     try:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     except (ValueError, RecursionError):
