@@ -1,1 +1,1 @@
-"""What was said, made readable: platform messages become a turn."""
+"""From platform messages to a turn: window, annotation, merging, directives."""

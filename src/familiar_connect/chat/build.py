@@ -1,4 +1,4 @@
-"""build_turn: an exchange made ready to be answered.
+"""build_turn: makes the turn to be answered from an exchange.
 
 Window, transcripts, then each message simplified and runs merged, a reminder, whom we speak for, what
 the turn is, its last words. The same messages and settings give the same turn. Surroundings that see

@@ -1,4 +1,4 @@
-"""Runs of messages by one author as one entry, so that people who write in pieces are read in one.
+"""Merges consecutive messages by one author into one entry.
 
 An entry joins the one before it only if author, name and debug kind are the same and neither carries
 media; what each message was is kept beside the joined text.

@@ -1,4 +1,4 @@
-"""What a platform's message holds besides its words: what it answers, passes on, shows and got in return."""
+"""Parts of a platform's message besides its text: reply, forwards, attachments, embeds, reactions."""
 
 from __future__ import annotations
 

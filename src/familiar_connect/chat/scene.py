@@ -1,4 +1,4 @@
-"""Scene: server, channel and people as they are now; Surroundings, which can show it."""
+"""Scene: server, channel and people at this moment; Surroundings: the protocol that provides it."""
 
 from __future__ import annotations
 

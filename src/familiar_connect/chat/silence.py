@@ -1,4 +1,4 @@
-"""Silence as an answer: the mark by which a model says that it would rather not speak, and its removal.
+"""The silence mark, by which a model declines to reply, and the filter that removes it.
 
 The mark is told from words on the first characters of a reply, so nobody ever sees it.
 """

@@ -1,4 +1,4 @@
-"""A channel written down in a JSON file: who is there and what was said, to try out how a prompt reads.
+"""A channel read from a JSON file (people and messages), for trying out prompts.
 
     {
       "server":   {"name": "Tea House", "description": "…", "id": 5},

@@ -1,4 +1,4 @@
-"""What was said, as values: from a platform's message to a turn ready to be answered."""
+"""Values of the chat room: inbound messages, simplified messages, settings, turns."""
 
 from __future__ import annotations
 

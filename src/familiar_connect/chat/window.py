@@ -36,7 +36,7 @@ def fetch_limit(wanted: int) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class WindowMessage:
-    """One message looked at."""
+    """A message inside the window, with its place in it."""
 
     message: InboundMessage
     in_exchange: bool = False

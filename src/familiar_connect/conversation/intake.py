@@ -1,4 +1,4 @@
-"""Intake: the one way in. What is heard is on disk before anything else happens to it.
+"""Intake: every message enters here, and is stored before anything else happens to it.
 
 Whether and when it is answered is for the monitor to say, in the background and in the order things were heard.
 """

@@ -1,4 +1,4 @@
-"""Talking to models, near and far.
+"""Clients for language models, local and remote.
 
 The promised names are loaded when first asked for, so that importing a plain value such as
 `llm.types` runs no client.

@@ -1,4 +1,4 @@
-"""RequestGate: how many model calls may run at once, in the whole process.
+"""RequestSemaphore: how many model calls may run at once, in the whole process.
 
 Side calls never take the last place, so a reply never waits behind them; a waiting reply goes before
 waiting side calls. The gate belongs to no event loop: it serves loops one after another and side by

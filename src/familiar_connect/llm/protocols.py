@@ -1,4 +1,4 @@
-"""ChatModel: the seam between a reply and whatever writes it."""
+"""ChatModel and SideModel: what a model client has to offer."""
 
 from __future__ import annotations
 

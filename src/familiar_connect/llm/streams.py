@@ -1,4 +1,4 @@
-"""open_stream: the pieces of a reply from any model, however little of a model it is.
+"""open_stream: the reply of any model as a stream of pieces, also of one that can only answer whole.
 
 A model may offer `start` (pieces and facts), `stream` (pieces) or only `chat` (the whole text): the first of them
 that its class has is asked.

@@ -1,4 +1,4 @@
-"""ToolCallReader: what a model wants done, put together from the pieces it comes in.
+"""ToolCallReader: puts tool calls together from the pieces they are streamed in.
 
 Servers differ: a call may come whole or its arguments letter by letter, with or without an index or an
 id. Whatever they send, the number of calls and the length of each are bounded.

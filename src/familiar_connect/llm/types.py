@@ -135,7 +135,7 @@ class Capabilities:
 
 @dataclass(kw_only=True)
 class Completion:
-    """All that one call told us: text, cost, time. Filled as the stream goes."""
+    """The result of one call: text, cost, time. Filled while the stream is read."""
 
     model: str
     text: str = ""

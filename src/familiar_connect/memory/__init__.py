@@ -1,1 +1,1 @@
-"""What is kept for good: Markdown, and indices derived from it."""
+"""Long-term memory: Markdown files, and indexes derived from them."""

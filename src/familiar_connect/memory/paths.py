@@ -1,4 +1,4 @@
-"""Root and Folder: every way into a memory tree, none of them out of it.
+"""Root and Folder: access to a memory tree that cannot leave it.
 
 A path is walked one component at a time. Each step opens the next folder inside the one already
 held open and refuses to follow a link, so a link swapped in between two steps is met, not followed.

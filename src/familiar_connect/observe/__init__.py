@@ -1,1 +1,1 @@
-"""Seeing without touching."""
+"""Traces, reports and replay of past turns; nothing here changes a reply."""

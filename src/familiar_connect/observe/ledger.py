@@ -68,14 +68,14 @@ T = TypeVar("T")
 
 @runtime_checkable
 class MetricsCollector(Protocol):
-    """Whoever wants to see finished traces."""
+    """Receives finished traces."""
 
     def record(self, trace: TurnTrace) -> None: ...
     def close(self) -> None: ...
 
 
 class NullCollector:
-    """Sees everything, keeps nothing."""
+    """A collector that keeps nothing."""
 
     def record(self, trace: TurnTrace) -> None:
         """Let *trace* go."""

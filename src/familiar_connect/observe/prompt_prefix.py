@@ -1,4 +1,4 @@
-"""Shared prefix: how much of a prompt a model has worked before.
+"""Shared prefix: how much of a prompt equals the one before it, so that a provider's cache can serve it.
 
 A model that caches prompts starts where a new one leaves the one before. The share is counted in
 tokens, to the character inside the first message that differs.

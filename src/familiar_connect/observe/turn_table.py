@@ -1,4 +1,4 @@
-"""Turns at a glance: one turn on half a screen, many turns as a table. No word of what was said."""
+"""Summaries of turns as text: one turn in a few lines, many as a table. Never what was said."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Doors to the outside: each turns its own events into ours and our replies into its own."""
+"""Platform adapters: each turns its own events into ours and our replies into its own."""

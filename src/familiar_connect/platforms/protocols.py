@@ -1,4 +1,4 @@
-"""Platform: a door to the outside."""
+"""Platform: what an adapter has to offer."""
 
 from __future__ import annotations
 

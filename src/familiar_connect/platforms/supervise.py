@@ -1,4 +1,4 @@
-"""Keeping platforms up: one that crashes is started again after a while, and the others never notice.
+"""Supervises platforms: one that crashes is started again after a while; the others go on.
 
 What the owner must mend is not tried again: it is told as one sentence, and that platform stays down.
 """

@@ -1,4 +1,4 @@
-"""A reply as sendable pieces: at paragraphs, sentences, words; hard only where nothing else fits.
+"""Splits a reply into pieces a platform accepts: at paragraphs, sentences, words, else anywhere.
 
 Lengths are counted in characters, as the chat platforms count them. A piece never ends inside what people see
 as one letter, and a block of code that must be parted is closed in one piece and opened again in the next.

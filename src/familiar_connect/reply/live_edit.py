@@ -1,4 +1,4 @@
-"""A reply that grows: one message, edited while the words come, continued in another when it is full.
+"""Live edit: a reply as one message that is edited while text arrives, continued in another when it is full.
 
 At any moment the tracker holds what the messages read, and that is what gets recorded.
 """

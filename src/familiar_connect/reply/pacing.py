@@ -1,4 +1,4 @@
-"""Typing at a person's pace: how long a piece takes to write."""
+"""Typing delay: how long a person would take to write a piece."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replaying: a past turn's messages made anew from what its trace kept.
+"""Prompt replay: rebuilds a past turn's messages from what its trace kept.
 
 No provider, store or model is asked. What the answering model's window and template made of the prompt
 is kept as a `Fitting`, so that the messages come out byte for byte.

@@ -1,4 +1,4 @@
-"""ReplyRunner: the walk of one reply, from what was said to what is remembered of it."""
+"""ReplyRunner: makes one reply: request, generation, delivery, record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Witness: opens a turn's trace, keeps what was seen, and hands it to the observers afterwards.
+"""TurnRecorder: opens a turn's trace, keeps what was seen, and hands it to the observers afterwards.
 
 Observers work in the background, after the reply is out; none of them can fail a turn.
 """

@@ -1,1 +1,1 @@
-"""Things a user can ask for with a slash, written once for every platform."""
+"""Slash commands, written once for every platform."""

@@ -1,1 +1,1 @@
-"""Tools that know nothing of familiars."""
+"""General helpers that import nothing from the other rooms."""

@@ -82,7 +82,7 @@ async def run_to_end(work: Coroutine[Any, Any, T]) -> T:
 
 
 class KeyedLocks:
-    """One line per key: whoever comes first goes first, one at a time. A line with nobody in it is forgotten."""
+    """One fair lock per key: first come, first served. The lock of a key nobody waits for is dropped."""
 
     def __init__(self) -> None:
         self._lines: dict[Hashable, tuple[asyncio.Lock, int]] = {}

@@ -1,4 +1,4 @@
-"""Clock: time as an argument, so that a run repeats byte for byte."""
+"""Clock: the time, given as an argument so that a run can be repeated exactly."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class SystemClock:
 
 
 class ManualClock:
-    """A clock wound by hand: it stands still until told otherwise."""
+    """A clock for tests: its time changes only when it is set or advanced."""
 
     def __init__(self, start: datetime) -> None:
         self._now = start

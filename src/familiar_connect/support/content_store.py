@@ -1,4 +1,4 @@
-"""Objects: texts kept under the SHA-256 of their content, compressed, in one SQLite file.
+"""ContentStore: texts kept under the SHA-256 of their content, compressed, in one SQLite file.
 
 One file for all, because a file of its own would cost each small text a whole disk block. A text is on
 disk when `keep` returns. Texts that an older version kept one by one under `objects/ab/cdef…` are still found.

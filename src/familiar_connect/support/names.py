@@ -1,4 +1,4 @@
-"""Names compared and shown: one folding for all who ask whether two are the same, one set of invisible characters."""
+"""Comparing and showing names: one folding to tell whether two are the same, one set of invisible characters."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""System lines, `[System: …]`: how notes of ours stand inside a user's turn, and how nobody else's can.
+"""System lines, `[System: …]`: writes our notes inside a user's turn, and keeps typed text from passing for one.
 
-What people type and call themselves goes through `quiet` and `speaker_name` before it stands beside
+What people type and call themselves goes through `without_fake_notes` and `speaker_name` before it stands beside
 such lines. Then a line that begins like one is one.
 """
 

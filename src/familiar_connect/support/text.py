@@ -1,4 +1,4 @@
-"""Text for people: cut where it hurts least, and without characters that command a terminal."""
+"""Text helpers: shortening at sentences and words, and removing control characters."""
 
 from __future__ import annotations
 

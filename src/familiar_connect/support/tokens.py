@@ -1,4 +1,4 @@
-"""estimate_tokens: how large a text is to a model, without asking anyone.
+"""estimate_tokens: how many tokens a text has for a model, estimated locally.
 
 Known vocabularies are counted exactly, from data inside an installed package, offline. Everything
 else is taken at four characters a token, which is within a fifth of the truth for most prose.

@@ -1,1 +1,1 @@
-"""What the model may do during a reply. Off unless the owner switches it on."""
+"""Tools a model may call during a reply. Off unless the owner switches them on."""

@@ -1,4 +1,4 @@
-"""How a tool's work went, what it changed, and which tools there are."""
+"""Values of the tools: their names, outcomes, refusals and argument readers."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ FAMILIES: Mapping[str, frozenset[str]] = {
 
 
 class Status(Enum):
-    """How it went."""
+    """The outcome of a call."""
 
     saved = "saved"
     updated = "updated"

@@ -1,1 +1,1 @@
-"""The hands that put a familiar together: every part built once, in an order you can read. Nothing registers itself."""
+"""Builds a familiar's parts, each once, in an order you can read. Nothing registers itself."""

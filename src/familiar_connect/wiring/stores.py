@@ -1,4 +1,4 @@
-"""What lies on disk: every store of one familiar, opened together."""
+"""Stores: every store of one familiar, opened and closed together."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from familiar_connect.support.clock import Clock
 
 @dataclass(frozen=True)
 class Stores:
-    """What lies on disk."""
+    """The stores of one familiar."""
 
     memory: MemoryStore
     history: HistoryStore

@@ -1,1 +1,1 @@
-"""What stands around the words of one message."""
+"""Notes, media, mentions and identities of one message."""

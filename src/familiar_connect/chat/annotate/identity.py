@@ -1,4 +1,4 @@
-"""Who an entry is by: a person, a persona of ours, a webhook, someone on the far side of a bridge.
+"""Who wrote an entry: a person, a persona of ours, a webhook, or someone behind a bridge.
 
 Names come out fit to stand before somebody's words. Ids are only unique within their kind.
 """

@@ -1,4 +1,4 @@
-"""Platform marks in a text, made readable: `<@id>`, `<#id>`, `<@&id>`, links to channels, custom emojis.
+"""Replaces platform marks in a text by names: `<@id>`, `<#id>`, `<@&id>`, links to channels, custom emojis.
 
 What nobody can resolve stays as it is. The work is linear in the text, however many marks it holds.
 """

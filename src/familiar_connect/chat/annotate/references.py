@@ -1,4 +1,4 @@
-"""What messages only point at, fetched before they are simplified: the message answered, and who reacted.
+"""Fetches what messages only refer to, before they are simplified: the message answered, and who reacted.
 
 First from the messages at hand, then from the surroundings, a bounded number of times and never for
 long. What cannot be had is left as it is.

@@ -1,4 +1,4 @@
-"""Voice messages as text, before anything is simplified, and each heard only once.
+"""Transcribes voice messages, each once, before messages are simplified.
 
 A voice message nobody could transcribe stays one, with a line that says so.
 """

@@ -1,4 +1,4 @@
-"""MediaShelf: pictures and films fetched for models that see, each once, within bounds.
+"""MediaCache: pictures and films fetched for models that see, each once, within bounds.
 
 Nothing is fetched for a model that cannot see it. What is fetched is known by its first bytes: a file that
 lies about its type is shown as what it is, or not at all, and said to lie. What cannot be had in time costs

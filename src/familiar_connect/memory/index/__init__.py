@@ -1,1 +1,1 @@
-"""Finding things again: Markdown files and everything ever said, by words and by meaning."""
+"""Search over memory files and everything said, by words and by meaning."""

@@ -1,4 +1,4 @@
-"""How what was found is put in order: words, meaning, who spoke, when, and what stands around, added up.
+"""Ranking of hits: words, meaning, speaker, time and neighbours, added up.
 
 Every signal is a number for one unit (a turn, a passage of a file) that needs no other unit to be understood, so
 files and turns are ranked in one list, and a person can read off why something is where it is. The weights were

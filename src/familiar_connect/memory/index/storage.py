@@ -1,4 +1,4 @@
-"""What an index rests on: a SQLite file that may be thrown away, and vectors that change in place.
+"""Storage of an index: a SQLite file that may be thrown away, and vectors that change in place.
 
 An index is derived from files or from history, so whatever is wrong with it (damaged, from another version, made
 with another model, deleted while open) has one remedy: begin anew, with one line in the log. Only a file that

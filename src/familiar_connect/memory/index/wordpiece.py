@@ -1,4 +1,4 @@
-"""WordPiece: text as the numbers MiniLM was trained on.
+"""WordPiece: the tokenizer MiniLM was trained with.
 
 Lower-cases, strips accents, splits at white space and punctuation, then takes the longest piece of the vocabulary
 each time. The vocabulary is package data; reading it takes a few milliseconds and happens on first use.

@@ -1,1 +1,1 @@
-"""Looking after memory between conversations: housekeeping, links, review, erasing, export."""
+"""Memory maintenance: housekeeping, links, review, erasing, export."""

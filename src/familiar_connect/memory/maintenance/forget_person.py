@@ -68,7 +68,7 @@ class PersonRecords:
 
 @dataclass(frozen=True, kw_only=True)
 class ErasureResult:
-    """What went."""
+    """What was erased."""
 
     turns: int
     versions: int

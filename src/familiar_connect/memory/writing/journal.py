@@ -82,7 +82,7 @@ class Journal:
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """One answer that was none."""
+    """One answer that could not be used."""
 
     at: str
     reason: str

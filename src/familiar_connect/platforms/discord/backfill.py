@@ -1,4 +1,4 @@
-"""Looking back: the messages of a channel that came while we were away, up to a limit, oldest first."""
+"""Backfill: the messages a channel got while we were offline, up to a limit, oldest first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lanes: what happens in one channel is dealt with in the order it happened, and channels do not wait for each other.
+"""ChannelQueues: events of one channel are handled in order, and channels do not wait for each other.
 
 A lane has an end: what does not fit is let go, and its channel is told to look back once there is room again.
 """

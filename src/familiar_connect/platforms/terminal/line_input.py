@@ -1,4 +1,4 @@
-"""Where lines come from: an editor with history on a real terminal, a plain reader on a pipe."""
+"""Reading lines: an editor with history on a real terminal, a plain reader on a pipe."""
 
 from __future__ import annotations
 

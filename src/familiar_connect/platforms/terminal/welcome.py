@@ -1,4 +1,4 @@
-"""The first moments of a chat: which model answers, the familiar's greeting, and warming up meanwhile."""
+"""Start of a terminal chat: names the model, greets, and warms the model up."""
 
 from __future__ import annotations
 

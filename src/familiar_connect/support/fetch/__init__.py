@@ -1,1 +1,1 @@
-"""The one way to addresses named from outside: bounded, checked, and never into private networks."""
+"""Fetching addresses that others name: with limits, checked, and never inside private networks."""

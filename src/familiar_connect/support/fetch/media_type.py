@@ -1,4 +1,4 @@
-"""sniffed: what bytes are by how they begin, whatever their name or server says."""
+"""The media type of bytes, from how they begin, whatever their name or server says."""
 
 from __future__ import annotations
 
