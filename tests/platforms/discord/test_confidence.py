@@ -1,0 +1,70 @@
+"""A confidence kept, through the real library: direct messages, hidden channels and other servers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from familiar_connect.config import load_character_config
+from familiar_connect.testing.discord_server.world import FakePerson, Room
+from tests.fakes.familiar_on_discord import FamiliarOnDiscord, familiar_on_discord
+
+
+async def prompt_for(den: FamiliarOnDiscord, room: Room, who: FakePerson, text: str) -> str:
+    """Everything the model was shown for the reply to *text*."""
+    before, replies = len(den.model.calls), len(den.server.replies_in(room))
+    if room.with_person is None:
+        await den.mention(text, who=who, room=room)
+    else:
+        await den.server.post(room, who, text)
+    await den.server.until_replied(room, replies + 1)
+    await den.wait_until_idle(room)
+    return str(den.model.calls[before:])
+
+
+async def test_the_owners_direct_message_stays_out_of_public_prompts(tmp_path: Path) -> None:
+    """What was tried first: a password told in a direct message, then a question in an open channel."""
+    async with familiar_on_discord(tmp_path, lambda _: "Mm.") as den:
+        world = den.server.world
+        direct = world.direct_room(world.owner)
+        await prompt_for(den, direct, world.owner, "my password is swordfish")
+
+        public = await prompt_for(den, den.room, den.ada, "what is new, and what is the password?")
+        again = await prompt_for(den, direct, world.owner, "what is my password?")
+
+    assert "swordfish" not in public
+    assert "swordfish" in again
+
+
+async def test_a_hidden_channel_and_another_server_keep_their_talk(tmp_path: Path) -> None:
+    """And a channel that is hidden later takes its old talk along."""
+    async with familiar_on_discord(tmp_path, lambda _: "Mm.", arrive=False) as den:
+        world = den.server.world
+        staff = world.room(den.guild, "staff", readers=frozenset({den.ada.id, world.bot.id}))
+        garden = world.room(den.guild, "garden")
+        harbour = world.guild("Harbour")
+        hall = world.room(harbour, "hall")
+        for room in (staff, garden, hall):
+            den.subscribe(room)
+        await den.connect()
+        await prompt_for(den, staff, den.ada, "the safe code is plugh")
+        await prompt_for(den, hall, den.ada, "the word here is xyzzy")
+        await prompt_for(den, garden, den.ada, "the roses are called frobozz")
+        open_prompt = await prompt_for(den, den.room, den.ben, "what are the safe code, the word and the roses?")
+        await den.server.set_readers(garden, [den.ada])
+        later = await prompt_for(den, den.room, den.ben, "and what are the roses called?")
+
+    assert [word in open_prompt for word in ("plugh", "xyzzy", "frobozz")] == [False, False, True]
+    assert "frobozz" not in later.split("what are the safe code")[0]
+
+
+async def test_who_may_write_directly_is_answered_from_their_own_confidence(tmp_path: Path) -> None:
+    """Each direct message hears its own talk and the talk of servers its person is on."""
+    async with familiar_on_discord(tmp_path, lambda _: "Mm.", arrive=False) as den:
+        config = den.familiar.root / "character.toml"
+        assert load_character_config(config).discord.dms == "owner"
+        await den.connect()
+        world = den.server.world
+        await prompt_for(den, den.room, den.ada, "the kettle is called Brassy")
+        owner = await prompt_for(den, world.direct_room(world.owner), world.owner, "what is the kettle called?")
+
+    assert "Brassy" in owner
