@@ -31,7 +31,7 @@ def _cuts(quick: bool) -> Coroutine[Any, Any, dict[str, Any]]:
 
 
 def _kills(quick: bool) -> Coroutine[Any, Any, dict[str, Any]]:
-    return kills.measure(rounds=5) if quick else kills.measure()
+    return kills.measure(rounds=8) if quick else kills.measure()
 
 
 PARTS: dict[str, Part] = {

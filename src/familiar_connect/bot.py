@@ -133,7 +133,7 @@ def how_to_install(extra: str) -> str:
 def _discord(familiar: Familiar, secrets: Secrets, tell: Tell) -> Platform:
     from familiar_connect.platforms.discord.adapter import DiscordPlatform  # a chat in the terminal loads none of it
 
-    return DiscordPlatform(familiar, token=secrets.get("DISCORD_BOT") or "")
+    return DiscordPlatform(familiar, token=secrets.get("DISCORD_BOT") or "", api_url=secrets.get("DISCORD_API_URL"))
 
 
 def _twitch(familiar: Familiar, secrets: Secrets, tell: Tell) -> Platform:

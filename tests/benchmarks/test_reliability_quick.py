@@ -30,13 +30,14 @@ async def test_over_a_bad_line_everyone_who_asks_is_answered_once_or_reported() 
     assert found["posted"] == found["answers"]["replies"]
 
 
-async def test_killed_in_the_middle_of_a_reply_it_forgets_nobody_and_says_nothing_twice() -> None:
-    """Once right as its words arrive, once at any moment."""
-    found = await kills.measure(rounds=2, moments=("posted", "any"))
+async def test_killed_around_a_post_the_real_program_answers_each_question_once_and_remembers_what_it_said() -> None:
+    """`familiar run`, killed at eight moments one after another."""
+    found = await kills.measure(rounds=8)
 
     assert (found["heard"]["lost"], found["heard"]["twice"]) == (0, 0)
-    assert found["posted"] > 0
-    assert found["posted_twice"] == 0
+    assert found["posted"] == found["in_history"] > 0
+    assert (found["recorded_twice"], found["said_twice"]) == (0, 0)
+    assert (found["never_answered"], found["half_answered"]) == (0, 0)
 
 
 def test_traffic_is_the_same_for_the_same_seed_and_every_message_can_be_told() -> None:

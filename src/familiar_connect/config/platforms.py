@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from familiar_connect.config.rules import FLAG, TEXT_OR_NONE, TEXTS, choice_rule
+from familiar_connect.config.rules import FLAG, TEXT_OR_NONE, TEXTS, choice_rule, number_rule
 from familiar_connect.config.settings import setting
 
 
@@ -16,6 +16,11 @@ class DiscordConfig:
         "owner",
         choice_rule("off", "owner", "everyone"),
         "Whose direct messages are answered: nobody's, the operator's or everyone's.",
+    )
+    answer_late_s: float = setting(
+        900.0,
+        number_rule(least=0),
+        "How long ago, seconds, a question may have been asked that is still answered after the program died.",
     )
 
 

@@ -28,6 +28,7 @@ ENVIRONMENT: dict[str, str] = {
     FAMILIAR_VARIABLE: "Which familiar to start when `--familiar` does not say.",
     "OPENROUTER_API_KEY": "Key for models at OpenRouter.",
     "DISCORD_BOT": "Token of the Discord bot.",
+    "DISCORD_API_URL": "Another Discord than the real one, such as a test server's `http://127.0.0.1:8080/api`.",
     "TWITCH_CLIENT_ID": "Client id of your application at Twitch.",
     "TWITCH_CLIENT_SECRET": "Its secret, where it has one; needed to renew tokens then.",
     "TWITCH_TOKEN": "Token of the account that speaks on Twitch.",

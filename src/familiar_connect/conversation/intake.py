@@ -9,7 +9,10 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from datetime import datetime
 from enum import Enum
+from functools import partial
 
 from familiar_connect.audience import Audience
 from familiar_connect.channel_config import ChannelConfigStore
@@ -24,11 +27,13 @@ from familiar_connect.conversation.monitor import ConversationMonitor
 from familiar_connect.conversation.place_readers import PlaceReaders, note_audience_change
 from familiar_connect.conversation.queue import ReplyQueue
 from familiar_connect.errors import ConfigError, HistoryError
+from familiar_connect.history.message_edits import DELETED
 from familiar_connect.history.message_metadata import encode_metadata
 from familiar_connect.history.store import HistoryStore
+from familiar_connect.history.stored_messages import message_of_turn
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import LOCAL_PLATFORMS
-from familiar_connect.reply.protocols import Place
+from familiar_connect.reply.protocols import Place, PostsOnce
 from familiar_connect.support.aio import BackgroundTasks, KeyedLocks, off_loop
 
 logger = logging.getLogger(__name__)
@@ -103,7 +108,7 @@ class Intake:
         scene = await fetch_scene(place, limit_s=SCENE_LIMIT_S)
         try:
             async with self._channel_locks.lock(message.channel_id):
-                turn, is_new = await self._store(message, scene)
+                turn, is_new = await self._store(message, scene, is_kept_owed=isinstance(place, PostsOnce))
         except HistoryError as error:
             logger.error("message could not be stored", extra={"reason": str(error)})
             await place.notice(f"I could not write that down, so I did not answer: {error}")
@@ -123,8 +128,11 @@ class Intake:
                 await self._interrupt(message.channel_id)
         return await self._hand_on(message, turn, place, is_old_news=is_old_news)
 
-    async def _store(self, message: InboundMessage, scene: Scene | None) -> tuple[HistoryTurn, bool]:
-        return await off_loop(
+    async def _store(
+        self, message: InboundMessage, scene: Scene | None, *, is_kept_owed: bool
+    ) -> tuple[HistoryTurn, bool]:
+        """*is_kept_owed*: that a reply is owed is stored in the same step, until there is one."""
+        append = partial(
             self._history.append_if_new,
             familiar_id=self._familiar_id,
             channel_id=message.channel_id,
@@ -138,6 +146,38 @@ class Intake:
             facts=encode_metadata(message),
             audience=await off_loop(self._audience, message, scene),
         )
+        is_for_us = message.is_mention or message.is_reply_to_us or message.is_dm or message.wants_answer
+        if is_kept_owed and self.monitor.is_addressed(message.text, is_mention=is_for_us):
+            return await off_loop(self._store_owed, append, is_for_us)
+        return await off_loop(append)
+
+    def _store_owed(self, append: Callable[[], tuple[HistoryTurn, bool]], is_for_us: bool) -> tuple[HistoryTurn, bool]:
+        with self._history.database.transaction():
+            turn, is_new = append()
+            if is_new:
+                self._history.outbox.add_owed(turn, familiar_id=self._familiar_id, is_for_us=is_for_us)
+        return turn, is_new
+
+    async def answer_owed(self, channel_id: int, place: Place, *, within_s: float, now: datetime) -> int:
+        """Answer what an earlier run heard and did not answer, if it was said *within_s*; how many there were."""
+        owed = await off_loop(self._history.outbox.take_owed, self._familiar_id, channel_id)
+        answered = 0
+        for turn_id, is_for_us in owed:
+            turn = await off_loop(self._history.turn_by_id, familiar_id=self._familiar_id, turn_id=turn_id)
+            message = message_of_turn(turn) if turn is not None else None
+            if turn is None or message is None or not self._is_answerable(message, now, within_s):
+                await off_loop(self._history.outbox.settle, [turn_id])
+                continue
+            is_dm = message.guild_id is None
+            message = replace(message, is_mention=is_for_us and not is_dm, is_dm=is_dm)
+            await self._hand_on(message, turn, place, is_old_news=True)
+            answered += 1
+        return answered
+
+    def _is_answerable(self, message: InboundMessage, now: datetime, within_s: float) -> bool:
+        is_recent = (now - message.timestamp).total_seconds() <= within_s
+        may_be_heard = not self._privacy.is_full(message.author) and self._admission.is_subscribed(message)
+        return is_recent and may_be_heard and message.text != DELETED
 
     async def _hand_on(
         self, message: InboundMessage, turn: HistoryTurn, place: Place, *, is_old_news: bool = False

@@ -132,7 +132,7 @@ class ConversationMonitor:
             direct = ResponseTrigger.direct_address
             await self.on_respond(channel_id, self._take(channel_id, channel, direct), direct)
             return
-        if is_direct_address(text, self.familiar_name, self.aliases, is_mention=is_mention):
+        if self.is_addressed(text, is_mention=is_mention):
             await self._evaluate(channel_id, channel, ResponseTrigger.direct_address)
         elif channel.schedule.is_due and not is_old_news:
             await self._evaluate(channel_id, channel, ResponseTrigger.interjection)
@@ -142,6 +142,10 @@ class ConversationMonitor:
             await self._evaluate(channel_id, channel, ResponseTrigger.lull)
         else:
             self._idle_timers.restart(channel_id, self.lull_timeout)
+
+    def is_addressed(self, text: str, *, is_mention: bool) -> bool:
+        """Whether a message is said to the familiar, by a mention or by one of its names."""
+        return is_direct_address(text, self.familiar_name, self.aliases, is_mention=is_mention)
 
     def revise(self, channel_id: int, history_id: int, text: str | None) -> None:
         """A message that may wait in a channel reads *text* now; None: it is gone. Nothing is decided anew."""

@@ -26,6 +26,8 @@ MAX_CHANNELS = 10_000
 
 Respond = Callable[[Exchange, Any], Awaitable[Any]]
 """Answers; False: a newer message ended the reply before its first word."""
+OnDone = Callable[[Sequence[BufferedMessage]], Awaitable[None]]
+"""Told of messages that nothing more is done about."""
 
 
 @dataclass
@@ -37,6 +39,7 @@ class _Channel:
     trigger: ResponseTrigger = ResponseTrigger.direct_address
     may_stay_silent: bool = True
     """Of all that waits, nothing surely asks for an answer."""
+    answering: tuple[BufferedMessage, ...] = ()
     task: asyncio.Task[None] | None = None
 
     @property
@@ -47,9 +50,10 @@ class _Channel:
 class ReplyQueue:
     """The order of replies. `respond` may be replaced at run time."""
 
-    def __init__(self, familiar_id: str, respond: Respond) -> None:
+    def __init__(self, familiar_id: str, respond: Respond, *, on_done: OnDone | None = None) -> None:
         self._familiar_id = familiar_id
         self.respond = respond
+        self._on_done = on_done
         self.give_up_s = GIVE_UP_S
         self._channels: dict[int, _Channel] = {}
         self._background = BackgroundTasks("replies")
@@ -110,6 +114,7 @@ class ReplyQueue:
         queued = was_cut = False
         while channel.waiting:
             messages, channel.waiting = split_batch(channel.waiting)
+            channel.answering = messages
             exchange = Exchange(
                 familiar_id=self._familiar_id,
                 channel_id=channel_id,
@@ -131,7 +136,18 @@ class ReplyQueue:
                 channel.waiting[:0] = messages
                 sort_by_history(channel.waiting)
                 channel.trigger, channel.may_stay_silent = exchange.trigger, exchange.may_stay_silent
+            else:
+                await self._tell_done(messages)
+            channel.answering = ()
             queued = True
+
+    async def _tell_done(self, messages: Sequence[BufferedMessage]) -> None:
+        if self._on_done is None or not messages:
+            return
+        try:
+            await self._on_done(messages)
+        except Exception:  # isolation: what waits is answered all the same
+            logger.exception("an answered message could not be marked as such")
 
     async def _respond_or_give_up(self, exchange: Exchange, channel: _Channel) -> object:
         """What came of one reply, which gives way to what waits when it takes too long."""
@@ -165,8 +181,10 @@ class ReplyQueue:
         channel = self._channels.get(channel_id)
         if channel is None or channel.task is None or channel.task.done():
             return False
+        dropped = (*channel.answering, *channel.waiting)
         channel.waiting.clear()
         await cancel_and_wait(channel.task)
+        await self._tell_done(dropped)
         self._start_if_idle(channel_id, channel)  # what was said while it ended
         return True
 

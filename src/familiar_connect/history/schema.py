@@ -328,6 +328,50 @@ def _writer_watermarks(connection: sqlite3.Connection) -> None:
     connection.execute(_AUDIENCE_WATERMARKS)
 
 
+# Replies on their way out, and messages that still wait for one; `history.outbox` tells how they are used.
+_OUTBOX = (
+    """
+    CREATE TABLE IF NOT EXISTS outbox (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        familiar_id TEXT NOT NULL,
+        channel_id INTEGER NOT NULL,
+        guild_id INTEGER,
+        reply_id TEXT NOT NULL,
+        piece INTEGER NOT NULL,
+        text TEXT NOT NULL,
+        nonce TEXT NOT NULL UNIQUE,
+        state TEXT NOT NULL,
+        platform_message_id TEXT,
+        answers TEXT NOT NULL,
+        mode TEXT,
+        facts TEXT,
+        audience TEXT,
+        created_at TEXT NOT NULL
+    )
+    """,
+    "CREATE INDEX IF NOT EXISTS outbox_by_reply ON outbox (reply_id)",
+    """
+    CREATE TABLE IF NOT EXISTS owed_replies (
+        turn_id INTEGER PRIMARY KEY,
+        familiar_id TEXT NOT NULL,
+        channel_id INTEGER NOT NULL,
+        is_for_us INTEGER NOT NULL,
+        heard_at TEXT NOT NULL
+    )
+    """,
+    """
+    CREATE TRIGGER IF NOT EXISTS owed_turn_removed AFTER DELETE ON turns BEGIN
+        DELETE FROM owed_replies WHERE turn_id = OLD.id;
+    END
+    """,
+)
+
+
+def _outbox(connection: sqlite3.Connection) -> None:
+    for statement in _OUTBOX:
+        connection.execute(statement)
+
+
 def infer_audience(people: Sequence[tuple[str, str]], guild_id: int | None) -> Audience:
     """Whom a channel's talk was said to, from who spoke there (platform and user id) and its server alone.
 
@@ -363,4 +407,5 @@ MIGRATIONS = (
     Migration("turn_audiences", _turn_audiences),
     Migration("summaries_by_audience", _summaries_by_audience),
     Migration("writer_watermarks", _writer_watermarks),
+    Migration("outbox", _outbox),
 )

@@ -19,6 +19,7 @@ from familiar_connect.errors import HistoryError
 from familiar_connect.history.authors import AuthorRows, Speaker
 from familiar_connect.history.channel_stats import ChannelStats
 from familiar_connect.history.integrity import find_malformed_rows
+from familiar_connect.history.outbox import OutboxRows
 from familiar_connect.history.rows import (
     TURN_COLUMNS,
     Mode,
@@ -90,6 +91,7 @@ class HistoryStore:
         )
         try:
             self._channel_stats = ChannelStats(self.database)
+            self.outbox = OutboxRows(self.database, self._clock)
         except HistoryError:
             self.database.close()
             raise

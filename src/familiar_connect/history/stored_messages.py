@@ -75,6 +75,24 @@ class StoredMessages:
         return with_metadata(message, turn.facts)
 
 
+def message_of_turn(turn: HistoryTurn) -> InboundMessage | None:
+    """What a person said as it came in; None for the familiar's own words and for a turn without a speaker."""
+    if turn.role == "assistant" or turn.author is None:
+        return None
+    message = InboundMessage(
+        platform=turn.author.platform,
+        channel_id=turn.channel_id,
+        author=turn.author,
+        text=turn.content,
+        timestamp=turn.timestamp,
+        message_id=turn.platform_message_id,
+        guild_id=turn.guild_id,
+        history_id=turn.id,
+        mode=turn.mode or "",
+    )
+    return with_metadata(message, turn.facts)
+
+
 class StoredWindow:
     """The start of a channel's window, found by the absolute count of its stored turns."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,7 +17,7 @@ from familiar_connect.config import TypingSimulationConfig
 from familiar_connect.errors import DeliveryError
 from familiar_connect.reply.chunks import pack_reply, split_reply_into_chunks
 from familiar_connect.reply.pacing import compute_typing_delay
-from familiar_connect.reply.protocols import Delivery
+from familiar_connect.reply.protocols import Delivery, TakesPlan
 
 logger = logging.getLogger(__name__)
 
@@ -102,10 +102,17 @@ async def deliver(
         return
     if not insists:
         start_tracking(tracker)
+    pieces = (
+        split_reply_into_chunks(reply, sentence_split_threshold=pacing.sentence_split_threshold, hard_cap=place.limit)
+        if pacing.enabled
+        else pack_reply(reply, limit=place.limit)
+    )
+    if isinstance(place, TakesPlan):
+        await place.plan(pieces)
     if pacing.enabled:
-        await _type_out(reply, place, pacing, tracker, sleep)
+        await _type_out(pieces, place, pacing, tracker, sleep)
     else:
-        for piece in pack_reply(reply, limit=place.limit):
+        for piece in pieces:
             await _send(piece, place, tracker, sleep)
 
 
@@ -118,16 +125,13 @@ async def _send_stream(pieces: AsyncIterable[str], place: Delivery, tracker: Tex
 
 
 async def _type_out(
-    text: str,
+    pieces: Sequence[str],
     place: Delivery,
     pacing: TypingSimulationConfig,
     tracker: TextDeliveryTracker,
     sleep: Sleep,
 ) -> None:
     """Type, wait, send, pause, piece by piece."""
-    pieces = split_reply_into_chunks(
-        text, sentence_split_threshold=pacing.sentence_split_threshold, hard_cap=place.limit
-    )
     for position, piece in enumerate(pieces):
         if position:
             await sleep(pacing.inter_line_pause_s)

@@ -9,7 +9,7 @@ from typing import Any
 from familiar_connect.config import TypingSimulationConfig
 from familiar_connect.reply.deliver import Sleep, TextDeliveryRegistry, TextDeliveryTracker, deliver
 from familiar_connect.reply.live_edit import deliver_with_edits
-from familiar_connect.reply.protocols import Editable, Place
+from familiar_connect.reply.protocols import Delivery, Editable, Place
 from familiar_connect.support.aio import cancel_and_wait
 from familiar_connect.support.clock import Clock, SystemClock
 
@@ -44,7 +44,7 @@ class DeliveryTasks:
     async def deliver(
         self,
         reply: str | AsyncIterable[str],
-        place: Place,
+        place: Delivery,
         pacing: TypingSimulationConfig,
         tracker: TextDeliveryTracker,
         *,

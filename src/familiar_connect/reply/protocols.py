@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from familiar_connect.chat.scene import Surroundings
@@ -36,6 +38,36 @@ class Editable(Protocol):
         """As `send`, and a handle on the message."""
 
     async def edit(self, posted: object, text: str) -> None: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class PostedMessage:
+    """A message of ours as it stands on the platform."""
+
+    message_id: str
+    text: str
+    nonce: str | None = None
+    """Under which it was posted, where the platform still tells."""
+    handle: object = None
+    """What `edit` takes."""
+
+
+@runtime_checkable
+class PostsOnce(Delivery, Editable, Protocol):
+    """A place that posts one thing once however often it is tried, and shows what was posted before."""
+
+    async def post_once(self, text: str, nonce: str) -> PostedMessage:
+        """Send one message, unless one with that nonce arrived shortly before; fails as `send` does."""
+
+    async def own_posts(self, after: str) -> Sequence[PostedMessage]:
+        """What we posted after the message with that id, oldest first; `DeliveryError` where it cannot be read."""
+
+
+@runtime_checkable
+class TakesPlan(Protocol):
+    """A place that wants to know every piece of a reply before the first is sent."""
+
+    async def plan(self, pieces: Sequence[str]) -> None: ...
 
 
 @runtime_checkable

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from familiar_connect.chat.message_parts import WebhookIdentity
 from familiar_connect.chat.scene import Scene
@@ -15,6 +16,7 @@ from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.memory.short_term import ShortTermNotes
 from familiar_connect.observe.trace import TraceBuilder
+from familiar_connect.reply.outbox import OutgoingReply
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.serialize import canonical_json, to_plain
 
@@ -39,12 +41,22 @@ class TurnArchive:
         self._notify_turn = notify_turn
 
     async def keep(
-        self, turn: Turn, sent: str, channel: ChannelConfig, trace: TraceBuilder, *, scene: Scene | None = None
+        self,
+        turn: Turn,
+        sent: str,
+        channel: ChannelConfig,
+        trace: TraceBuilder,
+        *,
+        scene: Scene | None = None,
+        outgoing: OutgoingReply | None = None,
     ) -> None:
-        """Write down that *sent* went out in answer to *turn*; what cannot be written is logged."""
+        """Write down that *sent* went out in answer to *turn*, and end *outgoing* in the same step.
+
+        What cannot be written is logged.
+        """
         async with trace.span("record"):
             try:
-                await record(self._history, turn, sent, mode=channel.mode)
+                await record(self._history, turn, sent, mode=channel.mode, outgoing=outgoing)
             except HistoryError as error:
                 logger.error("reply could not be recorded", extra={"reason": str(error)})
                 return
@@ -55,12 +67,15 @@ class TurnArchive:
 
 
 async def record(
-    history: HistoryStore, turn: Turn, sent: str, *, mode: ChannelMode | None = None
+    history: HistoryStore,
+    turn: Turn,
+    sent: str,
+    *,
+    mode: ChannelMode | None = None,
+    outgoing: OutgoingReply | None = None,
 ) -> HistoryTurn | None:
     """One assistant turn holding *sent*; nothing sent, no row. Heard messages are stored already."""
-    if not sent.strip():
-        return None
-    return await off_loop(
+    append = partial(
         history.append_turn,
         familiar_id=turn.familiar_id,
         channel_id=turn.channel_id,
@@ -68,11 +83,17 @@ async def record(
         content=sent,
         guild_id=turn.guild_id,
         mode=mode,
-        facts=_spoken_as(turn.flags.alter),
+        facts=alter_facts(turn.flags.alter),
     )
+    has_words = bool(sent.strip())
+    if outgoing is not None:
+        return await off_loop(
+            history.outbox.finish, outgoing.reply, append if has_words else None, doubtful=outgoing.doubtful
+        )
+    return await off_loop(append) if has_words else None
 
 
-def _spoken_as(alter: str | None) -> str | None:
+def alter_facts(alter: str | None) -> str | None:
     """Under which name it was said, where that is not the familiar's own."""
     if alter is None:
         return None

@@ -6,6 +6,7 @@ import logging
 from collections.abc import AsyncIterable, Callable
 from contextlib import AbstractContextManager, nullcontext
 
+from familiar_connect.chat.types import Turn
 from familiar_connect.config import ChannelConfig
 from familiar_connect.context.generate import capabilities_of
 from familiar_connect.context.pipeline import ContextPipeline
@@ -17,8 +18,9 @@ from familiar_connect.errors import ConfigError, DeliveryError, FamiliarError, T
 from familiar_connect.observe.trace import TraceBuilder
 from familiar_connect.reply.deliver import TextDeliveryTracker
 from familiar_connect.reply.delivery_task import DeliveryTasks
-from familiar_connect.reply.protocols import ChecksWritable, Place
-from familiar_connect.reply.record import TurnArchive
+from familiar_connect.reply.outbox import OutgoingReply, ReplyOutbox
+from familiar_connect.reply.protocols import ChecksWritable, Delivery, Place, PostsOnce
+from familiar_connect.reply.record import TurnArchive, alter_facts
 from familiar_connect.reply.turn_builder import TurnBuilder
 from familiar_connect.reply.turn_recorder import OpenTurn, TurnRecorder
 from familiar_connect.reply.types import ReplyOutcome
@@ -42,6 +44,7 @@ class ReplyRunner:
         deliveries: DeliveryTasks,
         archive: TurnArchive,
         recorder: TurnRecorder,
+        outbox: ReplyOutbox | None = None,
         owner: OwnerContact | None = None,
         pause_background: Callable[[], AbstractContextManager[None]] = nullcontext,
         clock: Clock | None = None,
@@ -52,6 +55,7 @@ class ReplyRunner:
         self._deliveries = deliveries
         self._archive = archive
         self._recorder = recorder
+        self._outbox = outbox
         self._owner = owner or OwnerContact()
         self._pause_background = pause_background
         self._clock = clock or SystemClock()
@@ -69,11 +73,13 @@ class ReplyRunner:
         channel = setup.channel
         turn, request = await self._turns.build(exchange, place, setup)
         tracker = self._deliveries.begin(exchange.channel_id)
+        outgoing = await self._begin_outgoing(turn, channel, place)
         seen = self._recorder.open(request, clock=self._clock, seed=request.seed)
         error: str | None = None
         try:
             with self._pause_background():
-                await self._answer(request, channel, place, tracker, seen, insists=exchange.was_cut)
+                reach = outgoing or place
+                await self._answer(request, channel, place, reach, tracker, seen, insists=exchange.was_cut)
             if exchange.may_stay_silent and not tracker.sent_chunks:
                 seen.trace.tag("silent", "yes")
         except DeliveryError as failure:
@@ -88,7 +94,9 @@ class ReplyRunner:
             tracker.clear()
             if cut:
                 seen.trace.tag("interrupted", "yes")
-            await run_to_end(self._archive.keep(turn, sent, channel, seen.trace, scene=request.scene))
+            await run_to_end(
+                self._archive.keep(turn, sent, channel, seen.trace, scene=request.scene, outgoing=outgoing)
+            )
             trace = self._recorder.close(seen, channel)
         silent = exchange.may_stay_silent and not (sent or cut or error)
         return ReplyOutcome(sent=sent, trace=trace, interrupted=cut, error=error, silent=silent)
@@ -98,6 +106,7 @@ class ReplyRunner:
         request: ContextRequest,
         channel: ChannelConfig,
         place: Place,
+        reach: Delivery,
         tracker: TextDeliveryTracker,
         seen: OpenTurn,
         *,
@@ -111,19 +120,19 @@ class ReplyRunner:
             async with thinking():
                 live = await pipeline.start(request, trace=seen.trace)
                 try:
-                    await self._deliver(live, place, channel, tracker, seen.trace)
+                    await self._deliver(live, reach, channel, tracker, seen.trace)
                 finally:
                     seen.keep(live.reply)
             return
         async with thinking():
             reply = await pipeline.run(request, trace=seen.trace)
         seen.keep(reply)
-        await self._deliver(reply.text, place, channel, tracker, seen.trace, insists=insists)
+        await self._deliver(reply.text, reach, channel, tracker, seen.trace, insists=insists)
 
     async def _deliver(
         self,
         reply: str | AsyncIterable[str],
-        place: Place,
+        place: Delivery,
         channel: ChannelConfig,
         tracker: TextDeliveryTracker,
         trace: TraceBuilder,
@@ -132,6 +141,20 @@ class ReplyRunner:
     ) -> None:
         async with trace.span("deliver"):
             await self._deliveries.deliver(reply, place, channel.typing_simulation, tracker, insists=insists)
+
+    async def _begin_outgoing(self, turn: Turn, channel: ChannelConfig, place: Place) -> OutgoingReply | None:
+        """The reply's way out by the outbox; None where the place cannot be asked what it shows."""
+        if self._outbox is None or not isinstance(place, PostsOnce):
+            return None
+        return await off_loop(
+            self._outbox.begin,
+            place,
+            channel_id=turn.channel_id,
+            guild_id=turn.guild_id,
+            answers=tuple(said.history_id for said in turn.said if said.history_id is not None),
+            mode=channel.mode.value,
+            facts=alter_facts(turn.flags.alter),
+        )
 
     async def _report_undelivered(self, exchange: Exchange, reason: str) -> None:
         logger.error("reply could not be delivered", extra={"channel_id": exchange.channel_id, "reason": reason})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,12 +34,14 @@ from familiar_connect.observe.replay_store import ReplayStore
 from familiar_connect.presets.store import PresetStore
 from familiar_connect.reply.deliver import TextDeliveryRegistry
 from familiar_connect.reply.delivery_task import DeliveryTasks
+from familiar_connect.reply.outbox import ReplyOutbox
 from familiar_connect.reply.protocols import Place
 from familiar_connect.reply.record import TurnArchive
 from familiar_connect.reply.runner import PipelineFor, ReplyRunner
 from familiar_connect.reply.turn_builder import TurnBuilder
 from familiar_connect.reply.turn_inputs import TurnInputsLookup
 from familiar_connect.reply.turn_recorder import TurnRecorder
+from familiar_connect.support.aio import off_loop
 from familiar_connect.support.clock import Clock
 from familiar_connect.wiring.build_context import render_options
 from familiar_connect.wiring.stores import Stores
@@ -84,7 +86,15 @@ def build_conversation(inputs: ReplyPathInputs, runner: ReplyRunner) -> tuple[Re
             await monitor.on_reply_done(exchange.channel_id, exchange.messages, exchange.trigger, spoke=spoke)
         return outcome is None or not outcome.interrupted or bool(outcome.sent)
 
-    queue = ReplyQueue(familiar_id, respond)
+    async def settle(messages: Sequence[BufferedMessage]) -> None:
+        """Nobody waits for a reply to *messages* any more, whatever came of them."""
+        ids = [message.history_id for message in messages if message.history_id is not None]
+        await off_loop(stores.history.outbox.settle, ids)
+
+    queue = ReplyQueue(familiar_id, respond, on_done=settle)
+
+    async def on_silence(channel_id: int, messages: list[BufferedMessage], trigger: ResponseTrigger) -> None:
+        await settle(messages)
 
     async def on_respond(channel_id: int, messages: list[BufferedMessage], trigger: ResponseTrigger) -> None:
         queue.answer(channel_id, messages, trigger=trigger, may_stay_silent=monitor.may_stay_silent(messages))
@@ -99,6 +109,7 @@ def build_conversation(inputs: ReplyPathInputs, runner: ReplyRunner) -> tuple[Re
         character_card=character_card(stores.memory),
         history_store=stores.history,
         on_respond=on_respond,
+        on_silence=on_silence,
         rng=inputs.rng.random,
         options=MonitorOptions(
             familiar_id=familiar_id,
@@ -130,6 +141,7 @@ class ReplyPath:
     queue: ReplyQueue
     turns: TurnBuilder
     runner: ReplyRunner
+    outbox: ReplyOutbox
     deliveries: TextDeliveryRegistry
     last_context: LastContextCache
     collector: SQLiteCollector
@@ -212,12 +224,14 @@ def build_reply_path(inputs: ReplyPathInputs) -> ReplyPath:
         last_context=last_context, collector=collector, replays=replays, options=render_options(config)
     )
     turns = build_turn_builder(inputs)
+    outbox = ReplyOutbox(stores.history, inputs.familiar_id, fresh_s=config.discord.answer_late_s, clock=clock)
     runner = ReplyRunner(
         turns=turns,
         pipeline_for=inputs.pipeline_for,
         deliveries=DeliveryTasks(deliveries, edits_live=config.delivery == "growing", clock=clock),
         archive=TurnArchive(stores.history, short_term=stores.short_term, notify_turn=inputs.notify_turn),
         recorder=recorder,
+        outbox=outbox,
         owner=inputs.owner,
         pause_background=inputs.pause_background,
         clock=clock,
@@ -237,4 +251,6 @@ def build_reply_path(inputs: ReplyPathInputs) -> ReplyPath:
         notify_turn=inputs.notify_turn,
         readers=build_readers(inputs),
     )
-    return ReplyPath(intake, monitor, queue, turns, runner, deliveries, last_context, collector, replays, recorder)
+    return ReplyPath(
+        intake, monitor, queue, turns, runner, outbox, deliveries, last_context, collector, replays, recorder
+    )

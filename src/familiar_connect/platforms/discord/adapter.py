@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 from familiar_connect.conversation.message_edits import MessageEditHandler
+from familiar_connect.errors import DeliveryError
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.message_edits import MessageEdits
 from familiar_connect.identity import Author
@@ -83,6 +84,7 @@ class DiscordPlatform:
         self._guild_ready_timeout_s = guild_ready_timeout_s
         self._scenes = SceneCache(familiar.clock)
         self._revisions = MessageEdits(familiar.history_store, familiar.id, clock=familiar.clock)
+        self._outbox_rows = familiar.history_store.outbox
         self._message_edits = MessageEditHandler(self._revisions, familiar.stores.privacy, familiar.intake.revise)
         self._places: LruCache[int, DiscordPlace] = LruCache(MAX_PLACES)
         self._lanes = ChannelQueues(look_back=self._catch_up)
@@ -183,7 +185,10 @@ class DiscordPlatform:
     # Coming, going and looking back
 
     async def _on_connect(self) -> None:
-        for channel_id in await off_loop(self._revisions.direct_channels, self.id, limit=MAX_DIRECT):
+        direct = await off_loop(self._revisions.direct_channels, self.id, limit=MAX_DIRECT)
+        subscribed = {known.channel_id for known in self._familiar.subscriptions.all()}
+        unfinished = await off_loop(self._outbox_rows.channels_with_leftovers, self._familiar.id)
+        for channel_id in (*direct, *sorted(unfinished - subscribed - set(direct))):
             self._lanes.put(channel_id, partial(self._catch_up, channel_id))
         if not self._commands_known:
             self._commands_known = True
@@ -208,11 +213,14 @@ class DiscordPlatform:
                 self._lanes.put(known.channel_id, partial(self._catch_up, known.channel_id))
 
     async def _catch_up(self, channel_id: int) -> None:
+        """Finish what an earlier run left in the channel, then hear what was missed."""
         newest = await off_loop(self._revisions.newest_message_id, channel_id)
         if newest is None or not newest.isdigit():
             return
         try:
             channel = self._client.get_channel(channel_id) or await self._client.fetch_channel(channel_id)
+            if channel_id in await off_loop(self._outbox_rows.channels_with_leftovers, self._familiar.id):
+                await self._finish_replies(channel)
             missed = await fetch_missed(channel, int(newest))
         except Exception as error:  # isolation: a channel that cannot be looked at ends no other
             logger.warning(
@@ -222,6 +230,17 @@ class DiscordPlatform:
             return
         for message in missed:
             await self._hear(message, is_old_news=True)
+
+    async def _finish_replies(self, channel: Any) -> None:
+        """Post and record what was on its way when the program died; answer who was heard and not answered."""
+        place, familiar = self._place(channel), self._familiar
+        try:
+            await familiar.reply_path.outbox.recover(channel.id, place)
+        except DeliveryError as error:  # left for the next time; who waits for it is not answered twice
+            logger.warning("a reply could not be finished", extra={"channel_id": channel.id, "reason": str(error)})
+            return
+        within_s = familiar.config.discord.answer_late_s
+        await familiar.intake.answer_owed(channel.id, place, within_s=within_s, now=familiar.clock.now())
 
     async def _on_guild_remove(self, guild: Any) -> None:
         self._scenes.invalidate(guild.id)

@@ -63,6 +63,8 @@ def delivery_error(error: Exception) -> DeliveryError:
     """Why something could not be sent, and whether it is worth another try."""
     import discord
 
+    if isinstance(error, DeliveryError):
+        return error
     if isinstance(error, discord.Forbidden):
         return DeliveryError("Discord forbids writing there; give the bot the right to send messages")
     if isinstance(error, discord.NotFound):

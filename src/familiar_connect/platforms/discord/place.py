@@ -18,12 +18,14 @@ from familiar_connect.chat.scene import Scene
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.errors import DeliveryError
 from familiar_connect.familiar import Familiar
+from familiar_connect.history.outbox import NONCE_CHARS
 from familiar_connect.history.stored_messages import StoredMessages
 from familiar_connect.identity import Author
 from familiar_connect.platforms.discord.errors import delivery_error
 from familiar_connect.platforms.discord.inbound import NOTICE_FOOTER, to_inbound
 from familiar_connect.platforms.discord.people import author_of
 from familiar_connect.platforms.discord.scene import SceneCache, scene_of, with_readers, with_speakers
+from familiar_connect.reply.protocols import PostedMessage
 from familiar_connect.support.aio import cancel_and_wait, off_loop
 
 logger = logging.getLogger(__name__)
@@ -34,7 +36,8 @@ TYPING_EVERY_S = 8.0
 EDIT_INTERVAL_S = 1.2
 ANSWER_WITHIN_S = 30.0
 MAX_SPEAKERS = 30
-NONCE_CHARS = 25
+MAX_OWN_POSTS = 500
+"""Messages looked through for a reply of ours, from the question on."""
 
 
 class DiscordPlace:
@@ -90,21 +93,54 @@ class DiscordPlace:
         await self.post(text)
 
     async def post(self, text: str) -> object:
-        import discord
-
         nonce = self._unsure[1] if self._unsure and self._unsure[0] == text else uuid4().hex[:NONCE_CHARS]
         self._unsure = (text, nonce)
+        try:
+            posted = await self.post_once(text, nonce)
+        except DeliveryError as failure:
+            if not failure.retryable:
+                self._unsure = None
+            raise
+        self._unsure = None
+        return posted.handle
+
+    async def post_once(self, text: str, nonce: str) -> PostedMessage:
+        """Send one message; under a *nonce* that Discord still knows, nothing is said again."""
+        import discord
+
         quiet = discord.AllowedMentions(everyone=False, users=False, roles=False, replied_user=False)
         try:
             async with asyncio.timeout(ANSWER_WITHIN_S):
-                posted: object = await self.channel.send(text, nonce=nonce, enforce_nonce=True, allowed_mentions=quiet)
+                posted = await self.channel.send(text, nonce=nonce, enforce_nonce=True, allowed_mentions=quiet)
         except Exception as error:  # whatever the library raises
-            failure = delivery_error(error)
-            if not failure.retryable:
-                self._unsure = None
-            raise failure from error
-        self._unsure = None
-        return posted
+            raise delivery_error(error) from error
+        return PostedMessage(message_id=str(posted.id), text=text, nonce=nonce, handle=posted)
+
+    async def own_posts(self, after: str) -> Sequence[PostedMessage]:
+        """What stands here of ours after the message with that id, oldest first."""
+        import discord
+
+        me = self._client.user.id
+        try:
+            async with asyncio.timeout(ANSWER_WITHIN_S):
+                found = [
+                    message
+                    async for message in self.channel.history(
+                        limit=MAX_OWN_POSTS, after=discord.Object(id=int(after)), oldest_first=True
+                    )
+                ]
+        except Exception as error:  # whatever the library raises
+            raise delivery_error(error) from error
+        return [
+            PostedMessage(
+                message_id=str(each.id),
+                text=each.content or "",
+                nonce=str(each.nonce) if each.nonce is not None else None,
+                handle=each,
+            )
+            for each in found
+            if each.author.id == me
+        ]
 
     async def edit(self, posted: object, text: str) -> None:
         message: Any = posted

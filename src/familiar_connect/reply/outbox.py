@@ -1,0 +1,257 @@
+"""ReplyOutbox: a reply is written down before it is posted, so that a program that dies loses and doubles nothing.
+
+What is on disk at each moment, and what the next start makes of it if the program dies right then:
+
+1. A question was said and is not stored: the platform shows it again, and it is heard as anything missed.
+2. The question is stored, in one step with a row in `owed_replies`: it is answered anew.
+3. The pieces of the reply stand in `outbox`, none is posted: they are posted.
+4. A piece was posted, its row still says `pending`: it is found in the channel by its nonce, or by its words after
+   the question, and is not posted again. Where the channel does not show it yet, the platform refuses its nonce.
+5. Some pieces are posted: they are found, the rest is posted.
+6. All are posted and nothing is recorded: they are found and recorded.
+7. The reply is recorded: its turn was stored, its rows were done and its questions settled in one step. Nothing is
+   left to do.
+
+The start itself goes through the same steps, so it may be ended at any of them. What is older than *fresh_s* is
+recorded as far as it was posted, and neither posted nor answered any more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Coroutine, Sequence
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+from typing import Any, TypeVar
+from uuid import uuid4
+
+from familiar_connect.errors import DeliveryError, HistoryError
+from familiar_connect.history.outbox import OutboxPiece, OutboxReply, OutboxRows, PieceState
+from familiar_connect.history.store import HistoryStore
+from familiar_connect.history.types import HistoryTurn
+from familiar_connect.reply.deliver import Sleep, send_with_retry
+from familiar_connect.reply.protocols import PostedMessage, PostsOnce
+from familiar_connect.support.aio import off_loop
+from familiar_connect.support.clock import Clock, SystemClock
+
+logger = logging.getLogger(__name__)
+
+FRESH_S = 900.0
+
+T = TypeVar("T")
+
+
+class OutgoingReply:
+    """A place that writes each piece of one reply down before it posts it."""
+
+    streams = False
+
+    def __init__(self, rows: OutboxRows, familiar_id: str, reply: OutboxReply, place: PostsOnce) -> None:
+        self._rows = rows
+        self._familiar_id = familiar_id
+        self.reply = reply
+        self._place = place
+        self._waiting: list[OutboxPiece] = []
+        self._count = 0
+        self._doubtful: set[int] = set()
+        self.limit = place.limit
+        self.edit_interval_s = place.edit_interval_s
+
+    def thinking(self) -> AbstractAsyncContextManager[None]:
+        return self._place.thinking()
+
+    async def notice(self, text: str) -> None:
+        await self._place.notice(text)
+
+    async def plan(self, pieces: Sequence[str]) -> None:
+        """Write *pieces* down; they are sent next, in this order."""
+        self._waiting += await off_loop(self._rows.plan, self._familiar_id, self.reply, pieces, first=self._count)
+        self._count += len(pieces)
+
+    async def send(self, text: str) -> None:
+        await self.post(text)
+
+    async def post(self, text: str) -> object:
+        """Post *text* under the nonce of its row; tried again, it is the same row."""
+        if not self._waiting or self._waiting[0].text != text:
+            await self.plan([text])
+            self._waiting = self._waiting[-1:]
+        piece = self._waiting[0]
+        was_doubtful = piece.id in self._doubtful
+        self._doubtful.add(piece.id)
+        try:
+            posted = await self._place.post_once(text, piece.nonce)
+        except DeliveryError as failure:
+            if not (failure.may_have_arrived or was_doubtful):
+                self._doubtful.discard(piece.id)
+            raise
+        self._doubtful.discard(piece.id)
+        self._waiting.pop(0)
+        await _mark_posted(self._rows, piece, posted)
+        return posted.handle
+
+    async def edit(self, posted: object, text: str) -> None:
+        await self._place.edit(posted, text)
+
+    @property
+    def doubtful(self) -> Collection[int]:
+        """Rows of which nobody knows whether they arrived."""
+        return tuple(self._doubtful)
+
+
+class ReplyOutbox:
+    """Begins replies that are written down first, and finishes what an earlier run left unfinished."""
+
+    def __init__(
+        self,
+        history: HistoryStore,
+        familiar_id: str,
+        *,
+        fresh_s: float = FRESH_S,
+        clock: Clock | None = None,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        self._history = history
+        self._rows = history.outbox
+        self._familiar_id = familiar_id
+        self._fresh_s = fresh_s
+        self._clock = clock or SystemClock()
+        self._sleep = sleep
+
+    def begin(
+        self,
+        place: PostsOnce,
+        *,
+        channel_id: int,
+        guild_id: int | None,
+        answers: tuple[int, ...],
+        mode: str | None = None,
+        facts: str | None = None,
+    ) -> OutgoingReply:
+        """A reply to the turns *answers* that is about to be posted at *place*."""
+        reply = OutboxReply(
+            reply_id=uuid4().hex,
+            channel_id=channel_id,
+            guild_id=guild_id,
+            answers=answers,
+            created_at=self._clock.now(),
+            mode=mode,
+            facts=facts,
+            audience=self._history.channel_audience(familiar_id=self._familiar_id, channel_id=channel_id),
+        )
+        return OutgoingReply(self._rows, self._familiar_id, reply, place)
+
+    async def recover(self, channel_id: int, place: PostsOnce) -> None:
+        """Finish what an earlier run left in a channel. `DeliveryError`: not now; what is left stays for later."""
+        for reply, pieces in await off_loop(self._rows.leftovers, self._familiar_id, channel_id):
+            arrived = await self._find_arrived(reply, pieces, place)
+            rest = _not_posted(pieces, arrived) if self._is_fresh(reply) else []
+            for piece in rest:
+                try:
+                    arrived[piece.id] = await self._insist(partial(place.post_once, piece.text, piece.nonce))
+                except DeliveryError as failure:
+                    if failure.retryable:
+                        raise
+                    break  # it will never arrive: what did is recorded
+                await _mark_posted(self._rows, piece, arrived[piece.id])
+            said = "\n\n".join(arrived[piece.id].text for piece in pieces if piece.id in arrived).strip()
+            await off_loop(self._record, reply, said)
+            logger.info(
+                "a reply of an earlier run is finished",
+                extra={"channel_id": channel_id, "pieces": len(pieces), "arrived": len(arrived), "posted": len(rest)},
+            )
+
+    async def _find_arrived(
+        self, reply: OutboxReply, pieces: Sequence[OutboxPiece], place: PostsOnce
+    ) -> dict[int, PostedMessage]:
+        """The pieces that stand in the channel, by their numbers; that they do is written down."""
+        known = await off_loop(self._rows.platform_message_ids, self._familiar_id, reply.channel_id)
+        after = await off_loop(self._newest_answered, reply)
+        posts = await self._insist(partial(place.own_posts, after)) if after is not None else []
+        arrived = find_posted(pieces, posts, known)
+        for piece in pieces:
+            if piece.id in arrived and piece.state is not PieceState.posted:
+                await _mark_posted(self._rows, piece, arrived[piece.id])
+        return arrived
+
+    async def _insist(self, ask: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """What *ask* brings, asked again a few times where that may help."""
+        found: list[T] = []
+
+        async def step() -> None:
+            found.append(await ask())
+
+        await send_with_retry(step, self._sleep)
+        return found[0]
+
+    def _record(self, reply: OutboxReply, said: str) -> None:
+        append = partial(self._append, reply, said) if said else None
+        self._rows.finish(reply, append)
+        self._rows.drop_doubtful(reply)
+
+    def _append(self, reply: OutboxReply, said: str) -> HistoryTurn:
+        return self._history.append_turn(
+            familiar_id=self._familiar_id,
+            channel_id=reply.channel_id,
+            role="assistant",
+            content=said,
+            guild_id=reply.guild_id,
+            mode=reply.mode,
+            facts=reply.facts,
+            audience=reply.audience,
+        )
+
+    def _newest_answered(self, reply: OutboxReply) -> str | None:
+        """The platform's id of the last message that *reply* answers: it was posted after that."""
+        turns = (self._history.turn_by_id(familiar_id=self._familiar_id, turn_id=each) for each in reply.answers)
+        ids = [turn.platform_message_id for turn in turns if turn is not None and turn.platform_message_id]
+        return max((each for each in ids if each.isdigit()), key=int, default=None)
+
+    def _is_fresh(self, reply: OutboxReply) -> bool:
+        return (self._clock.now() - reply.created_at).total_seconds() <= self._fresh_s
+
+
+def find_posted(
+    pieces: Sequence[OutboxPiece], posts: Sequence[PostedMessage], known: Collection[str]
+) -> dict[int, PostedMessage]:
+    """The messages that are *pieces*, by the pieces' numbers. A message in *known* is a piece by its id alone.
+
+    A message whose nonce the platform still tells is known by it; one without is known by its words.
+    """
+    found: dict[int, PostedMessage] = {}
+    taken = set(known)
+    by_id = {post.message_id: post for post in posts}
+    by_nonce = {post.nonce: post for post in posts if post.nonce is not None}
+    for piece in pieces:
+        if piece.message_id is not None:
+            unseen = PostedMessage(message_id=piece.message_id, text=piece.text, nonce=piece.nonce)
+            found[piece.id] = by_id.get(piece.message_id, unseen)
+        elif piece.nonce in by_nonce:
+            found[piece.id] = by_nonce[piece.nonce]
+            taken.add(found[piece.id].message_id)
+    for piece in pieces:
+        if piece.id in found:
+            continue
+        words = piece.text.strip()
+        same = (p for p in posts if p.nonce is None and p.message_id not in taken and p.text.strip() == words)
+        if (post := next(same, None)) is not None:
+            found[piece.id] = post
+            taken.add(post.message_id)
+    return found
+
+
+def _not_posted(pieces: Sequence[OutboxPiece], arrived: Collection[int]) -> list[OutboxPiece]:
+    """What is still to be posted: pieces after the last that arrived, unless the reply was given up."""
+    if any(piece.state is PieceState.doubtful for piece in pieces):
+        return []
+    last = max((at for at, piece in enumerate(pieces) if piece.id in arrived), default=-1)
+    return list(pieces[last + 1 :])
+
+
+async def _mark_posted(rows: OutboxRows, piece: OutboxPiece, posted: PostedMessage) -> None:
+    """Keep the id of what was posted; where that cannot be written, the next start finds it in the channel."""
+    try:
+        await off_loop(rows.mark_posted, piece.id, posted.message_id)
+    except HistoryError as error:
+        logger.error("a posted message could not be noted", extra={"reason": str(error)})
