@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+from familiar_connect.support.system_notes import mark_further_lines, speaker_name, without_fake_notes
+
 _NOT_SLUG = re.compile(r"[^a-z0-9]+")
 _NOT_NAME = re.compile(r"[^A-Za-z0-9_-]")
 MAX_OPENAI_NAME = 64
@@ -132,7 +134,8 @@ def _slug(canonical_key: str) -> str:
 
 
 def format_turn_for_transcript(role: str, author: Author | None, content: str) -> str:
-    """One line of a transcript shown to a side model."""
+    """One turn of a transcript for a side model; its further lines are marked, so that nobody speaks for another."""
+    words = mark_further_lines(without_fake_notes(content))
     if role == "user" and author is not None:
-        return f"user ({author.label}): {content}"
-    return f"{role}: {content}"
+        return f"user ({speaker_name(author.label, author.user_id)}): {words}"
+    return f"{role}: {words}"

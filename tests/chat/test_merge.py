@@ -26,6 +26,7 @@ async def test_the_worked_example() -> None:
         message_by("look at this", ADA, 105, attachments=(PNG,)),
         message_by("nice right?", ADA, 106),
         message_by("very", BO, 107),
+        is_owner=ADA.__eq__,
     )
     first = turn.messages[0]
 

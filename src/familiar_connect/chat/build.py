@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from familiar_connect.chat.annotate.context import AnnotationContext
+from familiar_connect.chat.annotate.context import AnnotationContext, nobody
 from familiar_connect.chat.annotate.identity import People
 from familiar_connect.chat.annotate.mentions import MentionResolver
 from familiar_connect.chat.annotate.notes import SYSTEM, reminder_entry
@@ -71,6 +71,7 @@ async def build_turn(
     transcribe: Transcribe | None = None,
     transcripts: TranscriptCache | None = None,
     now: datetime | None = None,
+    is_owner: Callable[[Author], bool] = nobody,
 ) -> Turn:
     """What was said, as it was said and as it is shown. *scene* is asked for only where it is not given."""
     asked = exchange.asked
@@ -103,7 +104,7 @@ async def build_turn(
     recent, scene = await _fetch_recent_and_scene(surroundings, fetch_limit(settings.message_fetch_limit), scene)
     ids = MessageIdMap()
     if not recent:
-        reading = _annotation_context(scene, ids, (), settings, privacy, exchange, now)
+        reading = _annotation_context(scene, ids, (), settings, privacy, exchange, now, is_owner)
         return _finish_turn(turn, (), reading, asked, ids, alone=True)
     start = await _start(exchange, stored, settings)
     seen = only_mode(with_exchange(recent, [_inbound(each, exchange) for each in exchange.messages]), settings.mode)
@@ -119,7 +120,7 @@ async def build_turn(
         WindowMessage(message=message, in_exchange=each.in_exchange, ordinal=each.ordinal)
         for each, message in zip(seen, messages, strict=True)
     ]
-    reading = _annotation_context(scene, ids, messages, settings, privacy, exchange, now)
+    reading = _annotation_context(scene, ids, messages, settings, privacy, exchange, now, is_owner)
     entries = merge(_entries(seen, reading, now), time_awareness=settings.time_awareness, zone=settings.zone)
     return _finish_turn(turn, entries, reading, asked, ids)
 
@@ -202,6 +203,7 @@ def _annotation_context(
     privacy: Privacy,
     exchange: Exchange,
     now: datetime | None,
+    is_owner: Callable[[Author], bool],
 ) -> AnnotationContext:
     known: dict[str, Author] = {}
     for message in messages:
@@ -227,6 +229,7 @@ def _annotation_context(
         ids=ids,
         settings=settings,
         blocked=frozenset(blocked),
+        is_owner=is_owner,
         is_voice=exchange.is_voice,
     )
 

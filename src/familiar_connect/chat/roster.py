@@ -16,11 +16,14 @@ from familiar_connect.support.system_notes import speaker_name
 
 P = TypeVar("P")
 
+NO_USERNAME = "a user"
+"""Stands behind a shared name where no user name can."""
+
 
 def distinct_label(name: str, username: str | None) -> str:
     """*name*, which somebody else has too, with the user name behind it that nobody shares."""
     own = speaker_name(username, "") if username else ""
-    return f"{name} ({own if own and own != name else 'a user'})"
+    return f"{name} ({own if own and own != name else NO_USERNAME})"
 
 
 @dataclass(frozen=True)

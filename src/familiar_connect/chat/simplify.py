@@ -137,12 +137,13 @@ def _entry(
 
 
 def _words(message: InboundMessage, reading: AnnotationContext) -> tuple[str, bool]:
-    """What was typed, made readable and harmless; and whether it is a debug message."""
+    """What was typed, made readable and harmless; and whether it is a debug message, which only the owner writes."""
     text = message.text
-    marked = not message.is_self and text.lstrip().startswith(DEBUG_MARK)
+    may_mark = not message.is_self and reading.is_owner(message.author)
+    marked = may_mark and text.lstrip().startswith(DEBUG_MARK)
     if marked:
         text = text.lstrip()[len(DEBUG_MARK) :].lstrip()
     text = reading.readable(text)
     if not message.is_bot and not message.is_self:
         text = without_at(text, reading.settings.triggers)
-    return without_fake_notes(text), marked or (message.is_debug and not message.is_self)
+    return without_fake_notes(text), marked or (message.is_debug and may_mark)

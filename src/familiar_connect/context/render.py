@@ -27,7 +27,7 @@ from familiar_connect.context.types import (
     Prompt,
 )
 from familiar_connect.llm.types import Message, Role, TextPart
-from familiar_connect.support.system_notes import speaker_name, without_fake_notes
+from familiar_connect.support.system_notes import mark_further_lines, speaker_name, without_fake_notes
 from familiar_connect.support.text import shorten_middle
 
 HOW_TO_READ = "User messages are prefixed with the speaker's name."
@@ -175,7 +175,7 @@ def pending_item(turn: PendingTurn) -> ContextItem:
     text = shorten_middle(turn.text, PENDING_CHARS)
     author = turn.author
     who = speaker_name(author.label, author.user_id) if author else ""
-    text = without_fake_notes(text) if author else text
+    text = mark_further_lines(without_fake_notes(text)) if author else text
     return ContextItem(
         role="user",
         parts=(TextPart(f"{who}: {text}" if author else text),),

@@ -23,7 +23,7 @@ from familiar_connect.config.types import PlaceSettings
 from familiar_connect.conversation.owner import OwnerContact
 from familiar_connect.errors import ConfigError
 from familiar_connect.history.store import HistoryStore
-from familiar_connect.identity import EVERYTHING_ALLOWED, Author, Privacy
+from familiar_connect.identity import EVERYTHING_ALLOWED, LOCAL_PLATFORMS, Author, Privacy
 
 _SERVER_KINDS = frozenset({AudienceKind.SERVER, AudienceKind.CHANNEL})
 
@@ -45,6 +45,10 @@ class PlaceReaders:
         self._channels = channels
         self._private = frozenset(private_channel_ids)
         self._policy = policy
+
+    def is_owner(self, author: Author) -> bool:
+        """Whether *author* is the owner; whoever sits at this computer is."""
+        return author.platform in LOCAL_PLATFORMS or self._owner.is_owner(author)
 
     def at(
         self,

@@ -95,6 +95,7 @@ class TurnBuilder:
             scene=scene or Scene(),
             transcripts=self._transcripts,
             now=self._clock.now(),
+            is_owner=self._readers.is_owner,
         )
         seen = scene_for_turn(turn, scene, self._privacy)
         here = await off_loop(self._readers_now, exchange, scene)

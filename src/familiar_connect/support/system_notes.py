@@ -1,14 +1,15 @@
 """System lines, `[System: …]`: writes our notes inside a user's turn, and keeps typed text from passing for one.
 
 What people type and call themselves goes through `without_fake_notes` and `speaker_name` before it stands beside
-such lines. Then a line that begins like one is one.
+such lines. Then a line that begins like one is one. Each further line of what somebody typed is marked by
+`mark_further_lines`, so that none of it can be read as another speaker's.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
 from familiar_connect.support.names import INVISIBLE, JOINERS, fold_name, has_visible
@@ -22,18 +23,23 @@ _JOINER = "\u200d"
 _ENDS_A_NAME = re.compile("[:\uff1a\ufe55\ufe13\ua789\u2236\u02d0]")
 """A colon and what looks like one: what stands before it is taken for a speaker."""
 _BRACKETS = str.maketrans({"[": "(", "]": ")", "［": "(", "］": ")", "【": "(", "】": ")", "〔": "(", "〕": ")"})
+_LINE_END = re.compile("\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+"""What ends a line for some reader, besides the one that ends it for all."""
+_TAGS = re.compile("(?<!\U0001f3f4)[\U000e0000-\U000e007f]+")
+"""Letters nobody sees and a model reads; behind a black flag they tell which country's it is."""
+_MARK = "> "
 _A_BRACKET = re.compile("[\\[\\]［］【】〔〕]")
 _WORD = ("sｓѕ", "yｙу", "sｓѕ", "tｔт", "eｅе", "mｍм")
 """The letters of "system", and their doubles in other scripts."""
 _BETWEEN = f"[\\s{INVISIBLE}{JOINERS}]*"
 _LOOKS_LIKE_ONE = re.compile(
-    "[\\[［【〔](?=" + _BETWEEN + _BETWEEN.join(f"[{each}]" for each in _WORD) + _BETWEEN + "[:：﹕︓])",
+    "[\\[［【〔⟦〚〖⁅❲﹝⦋](?="
+    + _BETWEEN
+    + _BETWEEN.join(f"[{each}]" for each in _WORD)
+    + _BETWEEN
+    + "[:：﹕︓\ua789\u2236\u02d0\u02f8\u0703\u05c3])",
     re.IGNORECASE,
 )
-_BEGINS_LIKE_SPEECH = re.compile(
-    "\n(?:\\[\\d\\d:\\d\\d\\] )?(?P<name>[^\n\\[\\]:]{1,80})(?=" + _ENDS_A_NAME.pattern + ")"
-)
-"""A line that begins with what could be a speaker's name; the longest name and a little more is looked at."""
 
 
 def wrap_note(text: str) -> str:
@@ -56,8 +62,12 @@ def _round(text: str) -> str:
 
 
 def without_fake_notes(text: str) -> str:
-    """What somebody typed, with nothing in it that could pass for a System line."""
-    return _LOOKS_LIKE_ONE.sub("(", text)
+    """What somebody typed, with nothing in it that could pass for a System line.
+
+    Whatever ends a line for anybody ends it for all, and letters that nobody sees are gone.
+    """
+    text = _LINE_END.sub("\n", text)
+    return _LOOKS_LIKE_ONE.sub("(", text if text.isascii() else _TAGS.sub("", text))
 
 
 @lru_cache(maxsize=4096)
@@ -117,17 +127,20 @@ def with_speaker(name: str, content: str) -> str:
     return f"{notes}\n{name}: {rest}" if notes else f"{name}: {rest}"
 
 
-def mark_cited_lines(content: str, names: Collection[str]) -> str:
-    """*content* with a mark before each further line that begins as if one of *names*, in lower case, said it.
+def mark_further_lines(content: str) -> str:
+    """*content* with a mark before each line of what somebody typed but the first; notes of ours stay as they are.
 
-    Whoever wrote it cites them; they do not speak.
+    Only a line without the mark begins with the name of whoever speaks.
     """
-    return _BEGINS_LIKE_SPEECH.sub(lambda found: _marked(found, names), content) if "\n" in content else content
-
-
-def _marked(found: re.Match[str], names: Collection[str]) -> str:
-    name = speaker_name(found["name"], "").casefold()
-    return f"\n> {found[0][1:]}" if name in names or _is_system(found["name"].strip()) else found[0]
+    if "\n" not in content:
+        return content
+    lines: list[str] = []
+    has_begun = False
+    for line in content.split("\n"):
+        typed = bool(line.strip()) and not is_note(line)
+        lines.append(f"{_MARK}{line}" if typed and has_begun else line)
+        has_begun |= typed
+    return "\n".join(lines)
 
 
 def extract_notes(content: str) -> tuple[str, str]:

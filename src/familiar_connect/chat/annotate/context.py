@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,6 +12,11 @@ from familiar_connect.chat.message_ids import MessageIdMap
 from familiar_connect.chat.scene import Scene
 from familiar_connect.chat.types import TurnSettings
 from familiar_connect.identity import Author
+
+
+def nobody(author: Author) -> bool:
+    """Takes no one for the owner."""
+    return False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +30,8 @@ class AnnotationContext:
     settings: TurnSettings
     blocked: frozenset[str] = frozenset()
     """Canonical keys of the people the persona does not want to hear."""
+    is_owner: Callable[[Author], bool] = nobody
+    """Who may speak in the persona's name."""
     is_voice: bool = False
     """Spoken: no handles."""
 

@@ -5,12 +5,13 @@ Names come out fit to stand before somebody's words. Ids are only unique within 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 from familiar_connect.chat.message_parts import WebhookIdentity
-from familiar_connect.chat.roster import Roster, RosterEntry, distinct_label
+from familiar_connect.chat.roster import NO_USERNAME, Roster, RosterEntry, distinct_label
 from familiar_connect.chat.scene import Member, Scene
 from familiar_connect.chat.types import AuthorKind
 from familiar_connect.identity import EVERYTHING_ALLOWED, Author, Privacy
@@ -18,6 +19,7 @@ from familiar_connect.support.names import fold_name
 from familiar_connect.support.system_notes import speaker_name
 
 FAMILIAR = "the familiar"
+_IN_BRACKETS = re.compile(r"\(([^()]*)\)$")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +71,9 @@ class People:
         self.persona = speaker_name(persona or scene.own_name, FAMILIAR)
         self.own_name = speaker_name(scene.own_name or persona, FAMILIAR)
         self._personas = {fold_name(speaker_name(name)): speaker_name(name) for name in (persona, *alters) if name}
+        speakers = tuple(speakers)
         self._speakers = self._roster_of(speakers)
+        self._usernames = {fold_name(speaker_name(each.username, "")) for each in speakers if each.username}
 
     def member(self, author: Author) -> Member | None:
         return self._members.get(author.canonical_key)
@@ -82,7 +86,8 @@ class People:
         if known is not None:
             return known[1]
         found = self._display_name(author)
-        if author.canonical_key in self._speakers.owners(found) and self._speakers.is_shared(found):
+        is_speaker = author.canonical_key in self._speakers.owners(found)
+        if is_speaker and (self._speakers.is_shared(found) or self._reads_like_another(found, author)):
             found = distinct_label(found, author.username)
         self._names[id(author)] = author, found
         return found
@@ -98,6 +103,14 @@ class People:
         entries = (RosterEntry(key, shown[-1], tuple(shown)) for key, shown in names.items())
         return Roster(entries, own_names=(self.persona, *self._personas.values()))
 
+    def _reads_like_another(self, name: str, author: Author) -> bool:
+        """Whether *name* ends as `distinct_label` would have somebody else's end."""
+        ending = _IN_BRACKETS.search(fold_name(name))
+        if ending is None:
+            return False
+        own = fold_name(author.username or "")
+        return ending[1] == NO_USERNAME or (ending[1] in self._usernames and ending[1] != own)
+
     def name_for_id(self, user_id: str) -> str | None:
         """The name a mention of *user_id* stands for; None for a stranger."""
         if self._me is not None and user_id == self._me.user_id:
@@ -108,7 +121,7 @@ class People:
     def identity(self, author: Author, *, is_self: bool = False, webhook: WebhookIdentity | None = None) -> Identity:
         """Whose words these are."""
         if webhook is not None:
-            return self._webhook(webhook)
+            return self._webhook(webhook, is_self=is_self)
         if is_self:
             return Identity(
                 author_id=author.user_id,
@@ -119,9 +132,10 @@ class People:
             )
         return Identity(author_id=author.user_id, name=self.name_of(author), person=author)
 
-    def _webhook(self, webhook: WebhookIdentity) -> Identity:
+    def _webhook(self, webhook: WebhookIdentity, *, is_self: bool) -> Identity:
+        """A webhook is one of our personas only where the platform says that it is ours: anyone may take a name."""
         name = speaker_name(webhook.name)
-        persona = self._personas.get(fold_name(name))
+        persona = self._personas.get(fold_name(name)) if is_self else None
         if persona is not None:
             return Identity(author_id=persona, name=persona, kind="persona", type="persona", persona_name=persona)
         if webhook.imitates is not None:
@@ -130,4 +144,6 @@ class People:
         if webhook.bridge_user is not None:
             person = webhook.bridge_user
             return Identity(author_id=person.canonical_key, name=self.name_of(person), kind="bridge", person=person)
+        if self._speakers.owners(name) or self._speakers.is_own_name(name):
+            name = f"{name} (webhook)"
         return Identity(author_id=webhook.webhook_id, name=name, kind="webhook")

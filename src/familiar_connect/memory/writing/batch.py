@@ -17,6 +17,7 @@ from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import EVERYTHING_ALLOWED, Author, Privacy
 from familiar_connect.memory.people import people_path
 from familiar_connect.support.names import fold_name
+from familiar_connect.support.system_notes import speaker_name, without_fake_notes
 from familiar_connect.support.text import grapheme_boundary, one_line, shorten_middle
 
 MAX_LABEL_CHARS = 80
@@ -181,7 +182,8 @@ def authors_of(turns: Sequence[HistoryTurn]) -> tuple[Author, ...]:
 def format_transcript(batch: Batch, bounds: Bounds) -> str:
     """What was said, one turn a line behind its number; further lines are set in, so nobody can speak for another."""
     return "\n".join(
-        f"[{turn.id}] {speaker_label(batch, turn)}: {_inset(shorten_middle(turn.content, bounds.turn))}"
+        f"[{turn.id}] {speaker_label(batch, turn)}: "
+        f"{_inset(shorten_middle(without_fake_notes(turn.content), bounds.turn))}"
         for turn in batch.turns
     )
 
@@ -191,8 +193,9 @@ def speaker_label(batch: Batch, turn: HistoryTurn) -> str:
     person = batch.participant(turn)
     if person is None:
         return turn.role
+    shown = speaker_name(person.label).replace(",", " ")  # a comma stands before what tells namesakes apart
     twins = sum(fold_name(other.label) == fold_name(person.label) for other in batch.roster) > 1
-    return f"user ({person.label}, {person.slug})" if twins else f"user ({person.label})"
+    return f"user ({shown}, {person.slug})" if twins else f"user ({shown})"
 
 
 def _inset(text: str) -> str:

@@ -36,7 +36,7 @@ def to_inbound(message: discord.Message, *, me: int) -> InboundMessage | None:
         return None
     channel = message.channel
     reply_to = _reply_to(message, me)
-    is_self = message.author.id == me
+    is_self = is_own_message(message, me)
     return InboundMessage(
         platform="discord",
         channel_id=channel.id,
@@ -71,6 +71,13 @@ def _kind(message: discord.Message) -> Literal["default", "join"] | None:
     return "join" if name == JOINED else None
 
 
+def is_own_message(message: Any, me: int) -> bool:
+    """Whether we said it: by our account, or by a webhook of our application; a name tells nothing."""
+    if message.webhook_id is None:
+        return bool(message.author.id == me)
+    return str(getattr(message, "application_id", None)) == str(me)
+
+
 def _webhook(message: discord.Message) -> WebhookIdentity | None:
     if message.webhook_id is None:
         return None
@@ -89,10 +96,10 @@ def _reply_to(message: discord.Message, me: int) -> ReferencedMessage | None:
         message_id=str(answered.id),
         author=author_of(answered.author),
         text=answered.content or "",
-        is_self=answered.author.id == me,
+        is_self=is_own_message(answered, me),
         webhook=_webhook(answered),
         attachments=attachments_of(answered.attachments, is_voice=answered.flags.is_voice_message),
-        embeds=embeds_of(answered.embeds, ours=answered.author.id == me),
+        embeds=embeds_of(answered.embeds, ours=is_own_message(answered, me)),
         stickers=stickers_of(answered.stickers),
     )
 

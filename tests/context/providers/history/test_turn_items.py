@@ -41,7 +41,11 @@ async def items_of(*messages: Any, mode: ChannelMode | None = None, **more: Any)
 async def test_our_own_entries_are_the_assistants() -> None:
     """B100: other personas are users."""
     hook = WebhookIdentity(webhook_id="7", name="Mira")
-    messages = [our_message("hello", 1), message_by("hi from Mira", BO, 2, webhook=hook), message_by("hi", ADA, 3)]
+    messages = [
+        our_message("hello", 1),
+        message_by("hi from Mira", BO, 2, webhook=hook, is_self=True),
+        message_by("hi", ADA, 3),
+    ]
     settings = with_settings(alters=("Mira",))
 
     assert [item.role for item in await items_of(*messages, settings=settings)] == ["assistant", "user", "user"]
@@ -245,7 +249,7 @@ async def test_what_changes_every_turn_stands_before_the_exchange(provider: Hist
     )
     prompt = native_prompt(output)
 
-    assert [item.text for item in prompt.items][1:] == ["Bo: old", "found", "You were cut off.", "Ada: missed\nnew"]
+    assert [item.text for item in prompt.items][1:] == ["Bo: old", "found", "You were cut off.", "Ada: missed\n> new"]
     assert prompt.message_ids is turn.message_ids
 
 

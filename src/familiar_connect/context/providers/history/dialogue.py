@@ -13,7 +13,7 @@ from familiar_connect.config.types import ChannelMode
 from familiar_connect.context.types import ContextItem, ItemTag
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.llm.types import Role, TextPart
-from familiar_connect.support.system_notes import speaker_name, without_fake_notes
+from familiar_connect.support.system_notes import mark_further_lines, speaker_name, without_fake_notes
 
 LATER_AFTER_S = 30.0
 ANCHOR_EVERY = 10
@@ -46,15 +46,15 @@ def _item(
     role: Role = "assistant" if turn.role == "assistant" else "user" if turn.role == "user" else "system"
     author = turn.author if role == "user" else None
     who = speaker_name(author.label, author.user_id) if author else ""
-    text = f"{who}: {without_fake_notes(turn.content)}" if author else turn.content
-    text = _mark(turn, previous, role, mode, zone) + text
+    words = mark_further_lines(without_fake_notes(turn.content)) if author else turn.content
+    text = _mark(turn, previous, role, mode, zone) + (f"{who}: {words}" if author else words)
     return ContextItem(
         role=role,
         parts=(TextPart(text),),
         tag=ItemTag.DIALOGUE,
         name=author.openai_name if author else None,
         sender=Sender(name=who) if author else None,
-        words=without_fake_notes(turn.content) if author else turn.content,
+        words=words,
         history_id=turn.id,
         timestamp=turn.timestamp,
         source=SOURCE,

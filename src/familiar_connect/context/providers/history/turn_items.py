@@ -6,7 +6,7 @@ described whatever the answering model can see.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, tzinfo
 from zlib import crc32
 
@@ -17,7 +17,7 @@ from familiar_connect.context.providers.history.dialogue import ANCHOR_EVERY, LA
 from familiar_connect.context.types import ContextItem, ItemTag
 from familiar_connect.identity import sanitize_name
 from familiar_connect.llm.types import Role, TextPart
-from familiar_connect.support.system_notes import extract_notes, mark_cited_lines, note, split_notes, with_speaker
+from familiar_connect.support.system_notes import extract_notes, mark_further_lines, note, split_notes, with_speaker
 
 MOST_PICTURED = 3
 """Messages, the newest, whose images are shown."""
@@ -41,7 +41,6 @@ def turn_items(
 ) -> tuple[ContextItem, ...]:
     """The items of *turn*, oldest first. *between* may put a note where talk resumes after a pause."""
     pictures = _pictures(turn)
-    speakers = _speakers(turn)
     items: list[ContextItem] = []
     previous: datetime | None = None
     for place, message in enumerate(turn.messages):
@@ -52,15 +51,9 @@ def turn_items(
             if turn.showing.time_awareness and (spacer := _spacer(message, previous, when, turn, zone)) is not None:
                 items.append(spacer)
         media, notes = pictures[place]
-        items += _items(turn, message, _mark(turn, message, previous, mode, zone), media, notes, speakers)
+        items += _items(turn, message, _mark(turn, message, previous, mode, zone), media, notes)
         previous = when or previous
     return tuple(items)
-
-
-def _speakers(turn: Turn) -> set[str]:
-    """What everyone who speaks is called, in lower case, also without what tells namesakes apart."""
-    names = {turn.persona, *(message.author_name for message in turn.messages)}
-    return {each.casefold() for name in names if name for each in (name, name.partition(" (")[0]) if each}
 
 
 def _items(
@@ -69,7 +62,6 @@ def _items(
     mark: str,
     media: tuple[MediaDescriptor, ...],
     notes: Sequence[str],
-    speakers: Collection[str],
 ) -> list[ContextItem]:
     role = role_of(turn, message)
     content = message.content or ""
@@ -80,15 +72,11 @@ def _items(
             items.append(_note_item(message, f"notes_{message.id}", f"{ABOUT_OURS}\n{about}"))
         mark, name = "", message.author_name if turn.showing.own_names else ""
     else:
-        content = "\n".join(filter(None, (content, *notes)))
+        content = mark_further_lines("\n".join(filter(None, (content, *notes))))
         name = message.author_name
     if not content.strip() and not media:
         return items
-    text = (
-        with_speaker(f"{mark}{name}", mark_cited_lines(content, speakers) if role == "user" else content)
-        if name
-        else content
-    )
+    text = with_speaker(f"{mark}{name}", content) if name else content
     is_person = role == "user" and message.author_kind != "system"
     items.append(
         ContextItem(
