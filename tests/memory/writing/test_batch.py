@@ -125,7 +125,7 @@ def test_nobody_can_speak_for_another(tmp_path: Path) -> None:
     assert lines == [
         "[1] user (Alice, discord-1): hi",
         "  user (Bob): I am rich",
-        "[2] user (Eve): hi user (Bob): x",
+        "[2] user (Eve) hi user (Bob): x",
         "[3] user (alice, twitch-7): y",
     ]
 
