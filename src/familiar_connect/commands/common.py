@@ -40,6 +40,11 @@ def say_json(value: object) -> None:
     click.echo(escape_controls(text))
 
 
+def say_json_line(value: object) -> None:
+    """Print *value* on a line of its own, for a script that reads along."""
+    click.echo(escape_controls(json.dumps(_finite(value), ensure_ascii=False, default=str)))
+
+
 def _finite(value: object) -> object:
     if isinstance(value, dict):
         return {key: _finite(each) for key, each in value.items()}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,9 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from familiar_connect.commands.common import familiar_option, home_of, json_option, profile_of, say
+from familiar_connect.commands.common import familiar_option, home_of, json_option, profile_of, say, say_json_line
 from familiar_connect.errors import FamiliarError, SetupError
-from familiar_connect.support.text import escape_controls
 
 if TYPE_CHECKING:
     from familiar_connect.rehearsal.play import PlaySettings
@@ -85,22 +83,17 @@ def _play(rehearsal: Rehearsal, settings: PlaySettings, *, as_json: bool) -> int
 
     def tell(result: StepResult) -> None:
         if as_json:
-            _say_line(step_as_json(result))
+            say_json_line(step_as_json(result))
         else:
             say(step_as_text(result, rehearsal, name), fg="red" if result.failed else None)
 
     outcome = play_rehearsal(rehearsal, settings, tell)
     if as_json:
-        _say_line({"passed": outcome.passed, "failed": outcome.failed, "files": outcome.files})
+        say_json_line({"passed": outcome.passed, "failed": outcome.failed, "files": outcome.files})
     else:
         held = f"{outcome.passed} {'expectation' if outcome.passed == 1 else 'expectations'} held"
         say(f"{len(rehearsal.steps)} steps, {held}, {outcome.failed} failed", bold=True)
     return outcome.failed
-
-
-def _say_line(value: object) -> None:
-    """One object on one line, for a script that reads along."""
-    click.echo(escape_controls(json.dumps(value, ensure_ascii=False, default=str)))
 
 
 @contextmanager

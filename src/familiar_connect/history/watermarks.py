@@ -14,11 +14,13 @@ from familiar_connect.support.sqlite import Database, storable_all
 
 # The turns that no watermark covers; one without an audience is the owner's.
 _UNWRITTEN = (
-    " FROM turns WHERE familiar_id = ?1"
-    " AND id > COALESCE((SELECT last_written_id FROM memory_writer_watermark WHERE familiar_id = ?1), 0)"
-    " AND id > COALESCE((SELECT last_written_id FROM writer_watermarks WHERE familiar_id = ?1"
+    " FROM turns WHERE familiar_id = ?"
+    " AND id > COALESCE((SELECT last_written_id FROM memory_writer_watermark WHERE familiar_id = ?), 0)"
+    " AND id > COALESCE((SELECT last_written_id FROM writer_watermarks WHERE familiar_id = ?"
     " AND writer_watermarks.audience = COALESCE(turns.audience, 'owner')), 0)"
 )
+_IDS = _UNWRITTEN.count("?")
+"""How often `_UNWRITTEN` asks for the familiar's id."""
 
 
 class WatermarkRows:
@@ -71,8 +73,8 @@ class WatermarkRows:
     def turns_since(self, familiar_id: str, limit: int) -> list[HistoryTurn]:
         """The oldest *limit* turns not written up yet, of every audience, ascending."""
         rows = self._database.read(
-            f"SELECT {TURN_COLUMNS}{_UNWRITTEN} ORDER BY id LIMIT ?2",
-            (familiar_id, max(limit, 0)),
+            f"SELECT {TURN_COLUMNS}{_UNWRITTEN} ORDER BY id LIMIT ?",
+            (*(familiar_id,) * _IDS, max(limit, 0)),
         )
         return [turn_from_row(row) for row in rows]
 
@@ -80,14 +82,14 @@ class WatermarkRows:
         """The oldest *limit* turns not written up yet, of the audience whose turn waits longest, ascending."""
         rows = self._database.read(
             f"SELECT {TURN_COLUMNS}{_UNWRITTEN} AND COALESCE(audience, 'owner') = (SELECT COALESCE(audience, 'owner')"
-            f"{_UNWRITTEN} ORDER BY id LIMIT 1) ORDER BY id LIMIT ?2",
-            (familiar_id, max(limit, 0)),
+            f"{_UNWRITTEN} ORDER BY id LIMIT 1) ORDER BY id LIMIT ?",
+            (*(familiar_id,) * _IDS * 2, max(limit, 0)),
         )
         return [turn_from_row(row) for row in rows]
 
     def _follow(self, familiar_id: str) -> None:
         """Move the watermark of the whole to just before the oldest turn that is not written up; never back."""
-        oldest = self._database.read(f"SELECT MIN(id){_UNWRITTEN}", (familiar_id,))[0][0]
+        oldest = self._database.read(f"SELECT MIN(id){_UNWRITTEN}", (familiar_id,) * _IDS)[0][0]
         if oldest is None:
             newest = self._database.read("SELECT MAX(id) FROM turns WHERE familiar_id = ?", (familiar_id,))[0][0]
             reached = int(newest or 0)

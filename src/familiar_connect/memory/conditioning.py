@@ -33,9 +33,9 @@ _GROUPS = (
     " ORDER BY updated_at DESC, action, reason_key, author_platform, author_user_id"
 )
 _SWEEP = (
-    "DELETE FROM conditioning WHERE familiar_id = ?1 AND guild_id = ?2 AND persona = ?3 AND updated_at < (SELECT"
-    " updated_at FROM conditioning WHERE familiar_id = ?1 AND guild_id = ?2 AND persona = ?3"
-    " ORDER BY updated_at DESC LIMIT 1 OFFSET ?4)"
+    "DELETE FROM conditioning WHERE familiar_id = ? AND guild_id = ? AND persona = ? AND updated_at < (SELECT"
+    " updated_at FROM conditioning WHERE familiar_id = ? AND guild_id = ? AND persona = ?"
+    " ORDER BY updated_at DESC LIMIT 1 OFFSET ?)"
 )
 
 
@@ -95,7 +95,7 @@ class Conditioning:
         with self._database.transaction():
             row = self._database.write(_NOTE, storable_all((*values, name, said, self._clock.now().timestamp())))
             times = int(row.fetchone()[0])
-            self._database.write(_SWEEP, storable_all((*where, MAX_ROWS - 1)))
+            self._database.write(_SWEEP, storable_all((*where, *where, MAX_ROWS - 1)))
         return times
 
     def groups(self, kind: FeedbackKind, *, server_id: int, persona: str) -> list[ConditioningGroup]:

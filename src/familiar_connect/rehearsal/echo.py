@@ -17,6 +17,8 @@ _FILE = re.compile(
     r'<file category="(?P<folder>[^"]*)" name="(?P<name>[^"]*)"(?P<notes>[^>]*)>\n(?P<text>.*?)\n</file>', re.S
 )
 _TRANSCRIPT = re.compile(r"<transcript>\n(?P<text>.*)\n</transcript>", re.S)
+_NUMBER = re.compile(r"^\[\d+\] ", re.MULTILINE)
+"""Before each turn of the transcript."""
 _CONTEXT = re.compile(r"\A## Context\n(?:- .*\n)*\n")
 
 
@@ -49,7 +51,7 @@ def echo_memory(prompt: str) -> str:
             pages.people[name.removesuffix(".md")] = [text, ""]
     found = _TRANSCRIPT.search(prompt)
     said = _CONTEXT.sub("", found["text"]) if found is not None else ""
-    for line in said.replace("\n  ", " ").split("\n"):
+    for line in _NUMBER.sub("", said.replace("\n  ", " ")).split("\n"):
         speaker = _speaker(line, labels)
         words = line.partition("): ")[2] if speaker is not None else line
         pages.session.append(f"- {line}")

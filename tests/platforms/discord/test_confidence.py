@@ -65,6 +65,8 @@ async def test_who_may_write_directly_is_answered_from_their_own_confidence(tmp_
         await den.connect()
         world = den.server.world
         await prompt_for(den, den.room, den.ada, "the kettle is called Brassy")
-        owner = await prompt_for(den, world.direct_room(world.owner), world.owner, "what is the kettle called?")
+        direct = world.direct_room(world.owner)
+        await prompt_for(den, direct, world.owner, "hello")
+        owner = await prompt_for(den, direct, world.owner, "what is the kettle called?")
 
     assert "Brassy" in owner
