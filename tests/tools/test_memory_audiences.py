@@ -6,16 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from familiar_connect.audience import Readers, between, hidden_channel, whole_server
+from familiar_connect.audience import Readers, hidden_channel, whole_server
 from familiar_connect.memory.file_audience import read_audience
 from familiar_connect.memory.store import MemoryStore
-from tests.fakes.context import ADA
 from tests.fakes.toolbox import a_toolbox, call_tool, tools_request
 
-SERVER, STAFF, DM = whole_server("discord", 5), hidden_channel("discord", 9, 5), between([ADA.canonical_key])
+SERVER, STAFF = whole_server("discord", 5), hidden_channel("discord", 9, 5)
 IN_SERVER = Readers(SERVER, platform="discord", channel_id=7, server_id=5)
 IN_STAFF = Readers(STAFF, platform="discord", channel_id=9, server_id=5)
-IN_DM = Readers(DM, platform="discord", channel_id=30, speaker=ADA.canonical_key)
 OPEN, BESIDE = "people/discord-1.md", "people/discord-1@channel-discord-9.md"
 
 

@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from familiar_connect.audience import whole_server
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import Author
 from familiar_connect.memory.index.embeddings import EmbeddingIndex
+from familiar_connect.memory.index.hashing import HashingModel
 from familiar_connect.memory.index.protocols import EmbeddingModel, RecallScope, Retriever
 from familiar_connect.memory.index.retriever import EmbeddingRetriever, MemoryRetriever
 from familiar_connect.memory.index.turns import TurnIndex
@@ -233,3 +235,30 @@ async def test_what_was_said_long_ago_elsewhere_by_another_comes_back(tmp_path: 
     found = await home.recall("where did Bo say the spare key is?", channel_id=1)
 
     assert found[0] == "The spare key hangs behind the blue teapot"
+
+
+async def test_what_may_not_be_told_crowds_nothing_out(tmp_path: Path) -> None:
+    """However many turns of another place match better."""
+    history, model = HistoryStore(tmp_path / "history.db"), HashingModel()
+    other, here = whole_server("discord", 6), whole_server("discord", 5)
+    for number in range(2_500):
+        history.append_turn(
+            familiar_id="wren",
+            channel_id=6,
+            role="user",
+            content=f"the silver spoon lies there {number}",
+            guild_id=6,
+            audience=other,
+        )
+    history.append_turn(familiar_id="wren", channel_id=5, role="user", content="a spoon", guild_id=5, audience=here)
+    turns = TurnIndex(tmp_path / "t.sqlite", history=history, familiar_id="wren", dim=model.dim, model_name="hashing")
+    turns.sync(None)
+    retriever = MemoryRetriever(model=model, turns=turns)
+    retriever.warm()
+    scope = RecallScope(audience_of_turn=lambda turn: turn.audience if turn.audience == here else None)
+
+    found = await retriever.recall("where is the silver spoon", scope=scope)
+    turns.close()
+    history.close()
+
+    assert [hit.text for hit in found] == ["a spoon"]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from familiar_connect.audience import EVERYONE, between
 from familiar_connect.history.message_edits import MessageEdits
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import Author, FixedPrivacy, PrivacyLevel
@@ -317,3 +318,30 @@ def test_a_turn_edited_to_another_length_is_taken_in_whole(
         [False, False, False, False],
         [False, True, False, True],
     ]
+
+
+def test_only_turns_that_may_be_told_are_candidates(
+    tmp_path: Path, history: HistoryStore, model: CountingEmbedder
+) -> None:
+    """By whom each was said to, not by its channel; what stands beside one is asked for itself."""
+    dm = between(["discord:1"])
+    for minute, audience in enumerate((EVERYONE, dm, EVERYONE)):
+        history.append_turn(
+            familiar_id="wren",
+            channel_id=1,
+            role="user",
+            content=f"bees {minute}",
+            author=ADA,
+            timestamp=START + timedelta(minutes=minute),
+            audience=audience,
+        )
+    index = an_index(tmp_path, history)
+    index.sync(model)
+    here = RecallScope(audience_of_turn=lambda turn: turn.audience if turn.audience == EVERYONE else None)
+
+    found = look_for(index, "bees", here)
+
+    assert sorted(hit.text for hit in found) == ["bees 0", "bees 2"]
+    assert all(hit.before == hit.after == () for hit in found)
+    assert {hit.audiences for hit in found} == {frozenset({EVERYONE})}
+    assert [hit.audiences for hit in look_for(index, "1")] == [frozenset({EVERYONE, dm})]
