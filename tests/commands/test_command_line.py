@@ -11,6 +11,7 @@ import pytest
 from familiar_connect import __version__
 from familiar_connect.cli import VERBS, main
 from familiar_connect.config.load import write_default_model
+from familiar_connect.config.trust import TrustedOrigins
 from familiar_connect.history.store import HistoryStore
 from tests.fakes.program import make_home, run_program
 from tests.fakes.scripted_familiar import scripted_familiar
@@ -256,6 +257,7 @@ def test_doctor_asks_models_only_when_told_to(monkeypatch: pytest.MonkeyPatch, c
     """Far away nobody is bothered unasked; asked, the model that does not answer is named."""
     root = make_home(tmp_path)
     write_default_model(root / "character.toml", model="m", base_url="https://nowhere.invalid/v1")
+    TrustedOrigins(tmp_path).add("https://nowhere.invalid")
     home = ["--home", str(tmp_path)]
 
     assert call(monkeypatch, *home, "doctor") == 0

@@ -183,13 +183,13 @@ def _models(root: Path, home: Path, *, ask_models: bool) -> Iterator[DoctorFindi
         whose = "all slots" if len(slots) == len(config.llm) else ", ".join(slots)
         if address is None:
             yield DoctorFinding("model", "ok", f"{whose}: embedded (small; `familiar connect` gives it a better one)")
-        elif (refused := _refusal(trust, {slots[0]: config.llm[slots[0]]}, file)) is not None:
-            yield DoctorFinding("trust", "bad", refused)
         elif variable and not secrets.get(variable):
             fix = f"set {variable} or run `familiar connect`"
             yield DoctorFinding(
                 "key", "bad", f"{whose}: {model} at {address} needs a key and {variable} is not set: {fix}"
             )
+        elif (refused := _refusal(trust, {slots[0]: config.llm[slots[0]]}, file)) is not None:
+            yield DoctorFinding("trust", "bad", refused)
         else:
             yield _check_reachable(whose, model, address, ask_models=ask_models)
             if ask_models:
