@@ -14,6 +14,7 @@ from familiar_connect.bot import load_familiar
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.config.load import write_default_model
 from familiar_connect.config.secrets import Secrets
+from familiar_connect.config.trust import TrustedOrigins
 from familiar_connect.identity import Author
 from familiar_connect.support.log import ROOT, set_up_logging
 from tests.fakes.model_server import ModelServer, error_answer, stream_answer
@@ -59,6 +60,7 @@ async def test_a_key_is_in_its_own_file_and_nowhere_else(tmp_path: Path, log: io
     place = RecordingPlace(streams=True)
     async with ModelServer([answer]) as server:  # type: ignore[list-item]
         write_default_model(root / "character.toml", model="m", base_url=server.base_url, api_key_env="MY_KEY")
+        TrustedOrigins(tmp_path).add(server.base_url, "MY_KEY")
         familiar, embedded = load_familiar(root, home=tmp_path)
         message = InboundMessage(platform="terminal", channel_id=1, author=SAM, text="hi", timestamp=NOON)
         await familiar.intake.receive(message, place)

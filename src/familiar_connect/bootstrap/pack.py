@@ -7,7 +7,6 @@ learned from talking to people stays unless it is asked for.
 from __future__ import annotations
 
 import os
-import re
 import sqlite3
 import zipfile
 from collections.abc import Iterator
@@ -15,19 +14,19 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from familiar_connect.audience import EVERYONE
 from familiar_connect.bootstrap.adopt import settings_text, shareable_settings
 from familiar_connect.bootstrap.shared_files import MEMORY, MODES, PRESETS, SETTINGS, most_bytes, why_dropped
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.toml import read_toml
 from familiar_connect.errors import HomeError
+from familiar_connect.memory.file_audience import read_audience
 from familiar_connect.memory.paths import Root
 from familiar_connect.memory.search import path_of, walk_files
 from familiar_connect.support.files import sync_folder, temporary_name
 
 EXPERIENCE = ("people/", "servers/", "sessions/", "topics/")
 """Folders of memory that grow out of what people said."""
-_MAX_FRONT_MATTER_LINES = 100
-_AUDIENCE = re.compile(r"\s*audience[ \t]*:(.*)", re.IGNORECASE)
 _SAME_DATE = (1980, 1, 1, 0, 0, 0)
 
 
@@ -82,24 +81,10 @@ def is_confidential(path: str, data: bytes) -> bool:
     """
     if not path.startswith(f"{MEMORY}/"):
         return False
-    said = _audiences(data.decode("utf-8", "replace"))
-    if said:
-        return said != {"everyone"}
+    audience = read_audience(data.decode("utf-8", "replace").removeprefix("\ufeff"))
+    if audience is not None:
+        return audience != EVERYONE
     return path.removeprefix(f"{MEMORY}/").startswith(EXPERIENCE)
-
-
-def _audiences(text: str) -> set[str]:
-    """Every audience that the front matter of *text* names."""
-    lines = text.removeprefix("\ufeff").splitlines()[:_MAX_FRONT_MATTER_LINES]
-    if not lines or lines[0].strip() != "---":
-        return set()
-    found: set[str] = set()
-    for line in lines[1:]:
-        if line.strip() == "---":
-            break
-        if match := _AUDIENCE.fullmatch(line):
-            found.add(match[1].strip().strip("\"'").lower())
-    return found
 
 
 def _contents(root: Path) -> Iterator[tuple[str, bytes]]:
