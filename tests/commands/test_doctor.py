@@ -163,3 +163,14 @@ def test_documents_are_counted(tmp_path: Path) -> None:
     assert some[0] == "warn"
     assert some[1].startswith("1 in ")
     assert "familiar memory reindex" in some[1]
+
+
+def test_an_open_mind_is_named_with_what_it_means(tmp_path: Path) -> None:
+    """The owner chose it, and is reminded what it does."""
+    root = make_home(tmp_path)
+    settings = FamiliarFolder(root).settings_file
+    settings.write_text('confidence = "open"\n', encoding="utf-8")
+
+    said = [finding.says for finding in run_checks(tmp_path, None) if finding.area == "confidence"]
+
+    assert "direct messages and hidden channels may be told anywhere" in "\n".join(said)

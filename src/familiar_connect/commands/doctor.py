@@ -78,6 +78,7 @@ def run_checks(home: Path, familiar_id: str | None, *, ask_models: bool = False)
     yield from _run_check("history", lambda: [_history(root)])
     yield from _run_check("ledger", lambda: _ledger(root))
     yield from _run_check("memory", lambda: _memory(root))
+    yield from _run_check("confidence", lambda: _confidence(root))
     yield from _run_check("versions", lambda: _versions(root))
     yield from _run_check("review", lambda: _pending(root))
     yield from _run_check("documents", lambda: check_documents(root))
@@ -307,6 +308,30 @@ def _memory(root: Path) -> Iterator[DoctorFinding]:
         yield DoctorFinding("memory", "warn", f"no character: write {folder / 'self' / 'description.md'}")
     if not broken:
         yield DoctorFinding("memory", "ok", f"{len(files)} readable files in {folder}")
+
+
+def _confidence(root: Path) -> Iterator[DoctorFinding]:
+    """Files of a home made before that do not say who may hear them; and what `confidence = "open"` means."""
+    from familiar_connect.audience import Confidence
+    from familiar_connect.config import load_character_config
+    from familiar_connect.config.secrets import command_name
+    from familiar_connect.history.store import HistoryStore
+    from familiar_connect.memory.maintenance.audience_proposals import count_unsettled_files
+    from familiar_connect.memory.part_audiences import PartAudiences
+    from familiar_connect.memory.store import MemoryStore
+
+    folder = FamiliarFolder(root)
+    if load_character_config(folder.settings_file).confidence is Confidence.open:
+        meaning = 'confidence = "open": direct messages and hidden channels may be told anywhere'
+        yield DoctorFinding("confidence", "warn", f"{folder.settings_file}: {meaning}")
+    if not folder.history_db.exists() or not folder.history_db.stat().st_size or not folder.memory.is_dir():
+        return
+    with closing(HistoryStore(folder.history_db)) as history:
+        store = MemoryStore(folder.memory, audit_dir=folder.audit)
+        count = count_unsettled_files(PartAudiences(store, history, familiar_id=root.name))
+    if count:
+        fix = f"`{command_name()} memory audiences` proposes whose they are"
+        yield DoctorFinding("confidence", "warn", f"{count} files do not say who may hear them: {fix}")
 
 
 def _versions(root: Path) -> Iterator[DoctorFinding]:

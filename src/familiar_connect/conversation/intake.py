@@ -14,7 +14,7 @@ from datetime import datetime
 from enum import Enum
 from functools import partial
 
-from familiar_connect.audience import Audience
+from familiar_connect.audience import Audience, hidden_channel
 from familiar_connect.channel_config import ChannelConfigStore
 from familiar_connect.chat.scene import ChannelKind, Scene
 from familiar_connect.chat.scene_fetch import fetch_scene
@@ -217,6 +217,11 @@ class Intake:
         """Look at nothing more; all that was heard is in the history."""
         await self._background.aclose()
         await self.monitor.aclose()
+
+    async def on_channel_hidden(self, channel_id: int, *, platform: str, guild_id: int | None) -> None:
+        """A platform says that a channel is hidden now: what was said in it goes along, though nobody speaks there."""
+        hidden = hidden_channel(platform, channel_id, guild_id)
+        await off_loop(note_audience_change, self._history, self._familiar_id, channel_id, hidden)
 
     def _audience(self, message: InboundMessage, scene: Scene | None) -> Audience:
         """Those the message is said to. A channel that was hidden or opened meanwhile is noticed here."""

@@ -258,10 +258,19 @@ class Player:
                 self._world.change_members(action.place, action.person, joins=action.joins)
             case ChangeVisibility():
                 self._world.change_visibility(action.place, hides=action.hides, members=action.members)
+                if action.hides:
+                    await self._tell_hidden(action.place)
             case Upkeep():
                 await self._upkeep(action, result)
             case Expect():
                 result.failed += await self._check(action.expectation)
+
+    async def _tell_hidden(self, key: str) -> None:
+        """Say that a place is hidden now, as a platform's event would."""
+        setup = self._rehearsal.places[key]
+        await self.familiar.intake.on_channel_hidden(
+            setup.channel_id, platform=setup.platform, guild_id=setup.server_id
+        )
 
     @contextmanager
     def _about(self, place: str) -> Iterator[None]:

@@ -32,7 +32,7 @@ from familiar_connect.platforms.discord.client import (
 from familiar_connect.platforms.discord.errors import delivery_error, translate_errors
 from familiar_connect.platforms.discord.inbound import to_inbound
 from familiar_connect.platforms.discord.place import DiscordPlace
-from familiar_connect.platforms.discord.scene import SceneCache
+from familiar_connect.platforms.discord.scene import SceneCache, is_channel_hidden
 from familiar_connect.platforms.discord.slash import Interactions, register_commands
 from familiar_connect.subscriptions import SubscriptionKind
 from familiar_connect.support.aio import BackgroundTasks, off_loop
@@ -247,9 +247,11 @@ class DiscordPlatform:
         logger.warning("the bot is no longer on a server", extra={"guild_id": guild.id})
 
     async def _on_change(self, *changed: Any) -> None:
-        about = changed[0]
+        about = changed[-1]
         guild = getattr(about, "guild", about)
         self._scenes.invalidate(getattr(guild, "id", None))
+        if hasattr(about, "permissions_for") and is_channel_hidden(about):
+            await self._familiar.intake.on_channel_hidden(about.id, platform="discord", guild_id=guild.id)
 
     # Commands, and what the owner is told
 
