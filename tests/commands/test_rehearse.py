@@ -36,10 +36,7 @@ def file_of(folder: Path, **changes: object) -> str:
     [
         "week_among_friends",
         "card_tried",
-        pytest.param(
-            "confidence_kept",
-            marks=pytest.mark.xfail(strict=False, reason="summaries and notes do not ask the audience rule yet"),
-        ),
+        "confidence_kept",
     ],
 )
 def test_the_examples_hold(name: str, tmp_path: Path) -> None:

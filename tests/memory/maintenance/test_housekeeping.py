@@ -127,3 +127,12 @@ def test_nothing_is_changed_and_a_rejected_proposal_does_not_come_back(store: Me
 
     assert {path: store.read_file(path) for path in store.glob("**/*")} == before
     assert review.list() == []
+
+
+def test_one_persons_files_for_different_hearers_are_no_duplicates(tmp_path: Path) -> None:
+    """They belong apart."""
+    store = MemoryStore(tmp_path / "memory", audit_dir=tmp_path / "audit")
+    for path in ("people/discord-1.md", "people/discord-1@dm-discord-1.md"):
+        store.write_file(path, "# Ada\n\n- Ada sails.\n", source="test")
+
+    assert [finding for finding in examine_memory(store, now=LATER) if finding.kind == "duplicate people"] == []

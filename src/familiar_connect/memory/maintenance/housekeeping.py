@@ -17,6 +17,7 @@ from itertools import combinations
 from typing import Literal
 
 from familiar_connect.memory.archives import is_archive
+from familiar_connect.memory.file_audience import open_path
 from familiar_connect.memory.maintenance.links import BrokenLink, LinkGraph, link_graph
 from familiar_connect.memory.people import harvest_aliases, read_aliases
 from familiar_connect.memory.store import MemoryStore
@@ -135,7 +136,7 @@ def _duplicates(graph: LinkGraph) -> Iterator[MemoryFinding]:
         texts = {path: text for path, text in graph.texts.items() if path.startswith(folder) and not is_archive(path)}
         reasons = {**_alike(texts), **_same_name(texts, with_aliases=folder == "people/")}
         for (one, other), reason in sorted(reasons.items()):
-            if not graph.are_linked(one, other):
+            if open_path(one) != open_path(other) and not graph.are_linked(one, other):
                 says = f"{one} and {other} {reason} and do not link to each other: merge them, or link them"
                 edits = (_linked(graph, one, other), _linked(graph, other, one))
                 yield MemoryFinding(kind=kind, files=(one, other), says=says, edits=edits)
