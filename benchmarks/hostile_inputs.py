@@ -7,6 +7,7 @@ to do; the wall time; and the most memory the child held.
 
 from __future__ import annotations
 
+import argparse
 import io
 import json
 import struct
@@ -16,7 +17,7 @@ import tempfile
 import time
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -218,7 +219,11 @@ def _print_cost(reader: str, path: str, root: str) -> None:
     print(json.dumps({"seconds": seconds, "wall_s": wall_s, "megabytes": peak, "outcome": outcome}))
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print what each hostile file costs, beside the bars."""
+    words = (__doc__ or "").splitlines()[0]
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.hostile_inputs", description=words)
+    parser.parse_args(arguments)
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for file in FILES:

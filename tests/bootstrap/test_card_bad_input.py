@@ -24,11 +24,11 @@ WHOLE = card_picture(V2)
 
 
 def refused(source: bytes | str | Path) -> str:
-    began = time.perf_counter()
+    began = time.process_time()
     with pytest.raises(CharacterCardError) as told:
         load_card(source)
 
-    assert time.perf_counter() - began < MOST_SECONDS
+    assert time.process_time() - began < MOST_SECONDS
     assert "\n" not in str(told.value)
     return str(told.value)
 
@@ -196,14 +196,14 @@ def test_a_file_of_fifty_megabytes_is_read_and_a_larger_one_refused(tmp_path: Pa
     large = tmp_path / "large.png"
     with large.open("wb") as stream:
         stream.truncate(MAX_FILE_BYTES + 1)
-    began = time.perf_counter()
+    began = time.process_time()
 
     assert load_card(picture(text_chunk(b64(V1)), before=noise)).name == "Mira"
     assert "64 MB" in refused(large)
     assert "16 MB" in refused('{"name": "' + "x" * MAX_TEXT_BYTES + '"}')
     assert "48 MB" in refused(b'{"name": "' + b"x" * 3 * MAX_TEXT_BYTES + b'"}')
     assert "no card file" in refused(b"x" * 3 * MAX_TEXT_BYTES)
-    assert time.perf_counter() - began < 3 * MOST_SECONDS
+    assert time.process_time() - began < 3 * MOST_SECONDS
 
 
 def test_a_picture_of_countless_chunks_is_not_read_to_its_end() -> None:
@@ -260,7 +260,7 @@ def test_any_json_is_a_card_or_refused(value: object) -> None:
 
 
 def _takes(data: bytes) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     try:
         card = load_card(data)
     except CharacterCardError:
@@ -269,4 +269,4 @@ def _takes(data: bytes) -> None:
         json.dumps(card.extras, allow_nan=False).encode("utf-8")
         assert card.to_card_fields().name == card.name
         assert (card.tags, card.character_book, card.description) is not None
-    assert time.perf_counter() - began < MOST_SECONDS
+    assert time.process_time() - began < MOST_SECONDS

@@ -23,7 +23,7 @@ SECOND = (
 
 def say(root: Path, words: str) -> int:
     history = HistoryStore(root / "history.db")
-    turn = history.append_turn(familiar_id="ember", channel_id=5, role="user", content=words, author=SAM).id
+    turn = history.append_turn(familiar_id="ember", channel_id=5, role="user", content=words, author=SAM, guild_id=7).id
     history.close()
     return turn
 

@@ -37,6 +37,7 @@ async def test_something_said_400_turns_and_three_restarts_ago_comes_back(tmp_pa
             channel_id=ELSEWHERE,
             role="user",
             author=BEN,
+            guild_id=7,
             content="I hid the lighthouse key under the third flowerpot",
             timestamp=NOON - timedelta(days=300),
         )
@@ -48,13 +49,14 @@ async def test_something_said_400_turns_and_three_restarts_ago_comes_back(tmp_pa
                     channel_id=CHANNEL,
                     role="user",
                     author=ANA,
+                    guild_id=7,
                     content=f"Small talk {start}-{number} about the weather and the soup",
                     timestamp=NOON - timedelta(days=200) + timedelta(minutes=start * 500 + number),
                 )
 
     async with scripted_familiar(tmp_path, ["Under the flowerpot!"]) as house:
         await awake(house)
-        await house.talk("Where is the lighthouse key?")
+        await house.talk("Where is the lighthouse key?", guild_id=7)
         prompt = "\n".join(message.content for message in house.model.calls[0])
 
     assert "under the third flowerpot" in prompt

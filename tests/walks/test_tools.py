@@ -38,7 +38,7 @@ async def test_a_model_that_may_remembers_and_answers(tmp_path: Path) -> None:
     await with_tools(tmp_path, 'tools = ["remember", "forget_memory"]')
     replies: list[Answer] = [TEA, "Green it is."]
     async with scripted_familiar(tmp_path, replies, capabilities=ABLE) as house:
-        await house.talk("I like green tea, remember that")
+        await house.talk("I like green tea, remember that", guild_id=7)
         told = json.loads(house.model.calls[1][-1].content)
 
         assert (house.place.sent, told["status"]) == (["Green it is."], "saved")

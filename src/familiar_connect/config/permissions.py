@@ -74,6 +74,6 @@ def _set_mode(path: Path, mode: int) -> bool:
         if facts.st_uid != os.getuid() or not (stat.S_ISREG(facts.st_mode) or stat.S_ISDIR(facts.st_mode)):
             return False
         if facts.st_mode & _OTHERS:
-            path.chmod(mode)
+            path.chmod(stat.S_IMODE(facts.st_mode) & mode)  # takes rights away, gives none
             return not path.lstat().st_mode & _OTHERS
     return False
