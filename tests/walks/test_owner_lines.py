@@ -81,7 +81,7 @@ def test_forgetting_shows_and_erases_what_is_quoted_elsewhere(tmp_path: Path) ->
     ana = Author("discord", "42", "ana", "Ana")
     history = HistoryStore(root / "history.db")
     for who, words in ((SAM, "My secret garden has 40 rare orchids."), (ana, "I bought a red bicycle in Vienna.")):
-        history.append_turn(familiar_id="ember", channel_id=5, role="user", content=words, author=who)
+        history.append_turn(familiar_id="ember", channel_id=5, role="user", content=words, author=who, guild_id=7)
     history.close()
     assert run_program(tmp_path, "memory", "write-now").returncode == 0
     memory = root / "memory"
