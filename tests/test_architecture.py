@@ -45,7 +45,7 @@ LAYERS = (
     ("errors",),
 )
 # Plain values and protocols lie under the working rooms, whichever room they are kept in.
-LEAF_NAMES = ("types", "protocols", "identity", "audience")
+LEAF_NAMES = ("types", "protocols", "identity", "audience", "disclosure")
 LEAF_MODULES = (
     "config.rules",
     "config.settings",

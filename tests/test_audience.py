@@ -10,18 +10,14 @@ from familiar_connect.audience import (
     EVERYONE,
     OWNER,
     Audience,
-    Confidence,
     Readers,
-    TellingPolicy,
     between,
     hidden_channel,
-    may_tell,
-    may_tell_all,
-    may_tell_words,
     parse_audience,
     parse_share_target,
     whole_server,
 )
+from familiar_connect.disclosure import Confidence, DisclosurePolicy, may_tell, may_tell_all, may_tell_words
 
 ADA, BO = "discord:101", "discord:102"
 TEA, OTHER, LOUNGE, STAFF = 2001, 2002, 3001, 3002
@@ -74,7 +70,7 @@ def test_a_channel_that_was_opened_does_not_open_what_was_said_while_it_was_hidd
 
 def test_hidden_channels_count_as_their_server_where_the_owner_says_so() -> None:
     """`confidence = "server"`; direct messages stay where they are."""
-    policy = TellingPolicy(Confidence.server)
+    policy = DisclosurePolicy(Confidence.server)
 
     assert may_tell(HIDDEN, IN_LOUNGE, policy)
     assert not may_tell(HIDDEN, IN_OTHER, policy)
@@ -83,7 +79,7 @@ def test_hidden_channels_count_as_their_server_where_the_owner_says_so() -> None
 
 def test_one_mind_everywhere_tells_all() -> None:
     """`confidence = "open"`."""
-    policy = TellingPolicy(Confidence.open)
+    policy = DisclosurePolicy(Confidence.open)
 
     assert all(may_tell(said_to, here, policy) for said_to, _ in RULES for here in PLACES.values())
 
@@ -91,7 +87,7 @@ def test_one_mind_everywhere_tells_all() -> None:
 def test_the_owner_hears_other_peoples_direct_messages_only_by_a_setting() -> None:
     """`owner_hears_all`."""
     assert not may_tell(DM, IN_OWNER_PLACE)
-    assert may_tell(DM, IN_OWNER_PLACE, TellingPolicy(owner_hears_all=True))
+    assert may_tell(DM, IN_OWNER_PLACE, DisclosurePolicy(owner_hears_all=True))
 
 
 @pytest.mark.parametrize(
@@ -114,7 +110,7 @@ def test_a_target_that_names_no_place_is_none() -> None:
 
 def test_own_words_follow_whoever_asked_for_it() -> None:
     """`/remember-me-everywhere`: words said on a server, told where their speaker speaks."""
-    policy = TellingPolicy(known_everywhere=frozenset({ADA}))
+    policy = DisclosurePolicy(known_everywhere=frozenset({ADA}))
 
     assert may_tell_words(ADA, SERVER, IN_OTHER, policy)
     assert not may_tell_words(BO, SERVER, IN_OTHER, policy)
@@ -163,6 +159,6 @@ def test_a_stored_text_nobody_wrote_is_the_owners(text: str | None) -> None:
 def test_a_wider_setting_never_withholds_what_the_strict_one_tells(audience: Audience, place: str) -> None:
     """Strict, then server, then open."""
     here = PLACES[place]
-    told = [may_tell(audience, here, TellingPolicy(each)) for each in Confidence]
+    told = [may_tell(audience, here, DisclosurePolicy(each)) for each in Confidence]
 
     assert told == sorted(told)

@@ -1,14 +1,13 @@
-"""Audience: who was told something, who can read a place now, and the one rule between the two.
+"""Audience: who was told something, and who can read a place now.
 
 An `Audience` is decided once, when something is heard, and stored with it. `Readers` says who can read a place
-at the moment something is about to be told there. `may_tell` compares them: everybody who can read here now must
-have been among those it was said to. What a platform cannot say counts as no.
+at the moment something is about to be told there. The rule between the two is `may_tell`, in `disclosure`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from urllib.parse import quote, unquote
 
@@ -25,16 +24,6 @@ class AudienceKind(Enum):
     SERVER = "server"
     """Everybody on a server."""
     EVERYONE = "everyone"
-
-
-class Confidence(Enum):
-    """How far what was heard may travel."""
-
-    strict = "strict"
-    server = "server"
-    """Hidden channels count as their server."""
-    open = "open"
-    """One mind everywhere: what is heard anywhere may be told anywhere."""
 
 
 @dataclass(frozen=True)
@@ -161,76 +150,6 @@ class Readers:
     @property
     def is_owner(self) -> bool:
         return self.audience.kind is AudienceKind.OWNER
-
-
-@dataclass(frozen=True)
-class TellingPolicy:
-    """The owner's settings that widen the rule."""
-
-    confidence: Confidence = Confidence.strict
-    owner_hears_all: bool = False
-    """Whether the owner's place also hears other people's direct messages."""
-    known_everywhere: frozenset[str] = field(default_factory=frozenset)
-    """Canonical keys of people whose own words on servers follow them wherever they speak."""
-
-
-STRICT = TellingPolicy()
-
-
-def may_tell(said_to: Audience, here: Readers, policy: TellingPolicy = STRICT) -> bool:
-    """Whether what was said to *said_to* may be told *here*."""
-    if policy.confidence is Confidence.open or said_to.kind is AudienceKind.EVERYONE or _is_shared(said_to, here):
-        return True
-    if here.is_owner:
-        own = said_to.people <= {here.speaker}
-        return said_to.kind is not AudienceKind.PEOPLE or own or policy.owner_hears_all
-    match said_to.kind:
-        case AudienceKind.PEOPLE:
-            return here.audience.kind is AudienceKind.PEOPLE and here.audience.people <= said_to.people
-        case AudienceKind.CHANNEL:
-            if policy.confidence is Confidence.server and said_to.server_id is not None:
-                return _is_on_server(said_to.platform, said_to.server_id, here)
-            return _is_in_channel(said_to, here)
-        case AudienceKind.SERVER:
-            return said_to.id is not None and _is_on_server(said_to.platform, said_to.id, here)
-        case _:
-            return False
-
-
-def may_tell_all(sources: Iterable[Audience], here: Readers, policy: TellingPolicy = STRICT) -> bool:
-    """Whether something made from several sources may be told *here*: each of them may."""
-    return all(may_tell(source, here, policy) for source in sources)
-
-
-def may_tell_words(author_key: str | None, said_to: Audience, here: Readers, policy: TellingPolicy = STRICT) -> bool:
-    """As `may_tell`, for the words of one person, who may have asked to be remembered everywhere."""
-    if may_tell(said_to, here, policy):
-        return True
-    follows = author_key is not None and author_key == here.speaker and author_key in policy.known_everywhere
-    return follows and said_to.kind is AudienceKind.SERVER
-
-
-def _is_shared(said_to: Audience, here: Readers) -> bool:
-    return not said_to.also.isdisjoint(
-        {f"channel:{here.channel_id}", f"server:{here.server_id}", f"platform:{here.platform.lower()}"}
-    )
-
-
-def _is_in_channel(said_to: Audience, here: Readers) -> bool:
-    """In the hidden channel itself while it is hidden, or among present members of it."""
-    if here.audience.kind is AudienceKind.PEOPLE:
-        return said_to.id in here.channels
-    return here.audience.kind is AudienceKind.CHANNEL and (here.audience.platform, here.audience.id) == (
-        said_to.platform,
-        said_to.id,
-    )
-
-
-def _is_on_server(platform: str, server_id: int, here: Readers) -> bool:
-    """On the server, in whichever channel, or among present members of it."""
-    if here.audience.kind is AudienceKind.PEOPLE:
-        return here.platform == platform and server_id in here.servers
-    return here.platform == platform and here.server_id == server_id
 
 
 def _slug(text: str) -> str:

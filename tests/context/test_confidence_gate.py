@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from familiar_connect.audience import EVERYONE, Audience, Confidence, Readers, TellingPolicy, between, whole_server
+from familiar_connect.audience import EVERYONE, Audience, Readers, between, whole_server
 from familiar_connect.context.confidence_gate import withhold
 from familiar_connect.context.types import ContextRequest, Contribution, Layer, Modality, WithheldNote
+from familiar_connect.disclosure import Confidence, DisclosurePolicy
 
 SERVER, DM = whole_server("discord", 2001), between(["discord:101"])
 LOUNGE = Readers(SERVER, platform="discord", channel_id=3001, server_id=2001)
 
 
-def request_in(readers: Readers | None, policy: TellingPolicy | None = None) -> ContextRequest:
-    telling = policy or TellingPolicy()
+def request_in(readers: Readers | None, policy: DisclosurePolicy | None = None) -> ContextRequest:
+    telling = policy or DisclosurePolicy()
     return ContextRequest("mira", 3001, 2001, None, "", Modality.text, 0, 0.0, readers=readers, telling=telling)
 
 
@@ -43,4 +44,4 @@ def test_a_preview_that_nobody_but_the_owner_reads_withholds_nothing() -> None:
     blocks = [block("dm", DM), block("forgetful")]
 
     assert withhold(blocks, request_in(None)) == (blocks, [])
-    assert withhold(blocks, request_in(LOUNGE, TellingPolicy(Confidence.open))) == (blocks, [])
+    assert withhold(blocks, request_in(LOUNGE, DisclosurePolicy(Confidence.open))) == (blocks, [])

@@ -9,17 +9,10 @@ from typing import Any
 
 import pytest
 
-from familiar_connect.audience import (
-    OWNER,
-    STRICT,
-    Readers,
-    TellingPolicy,
-    between,
-    hidden_channel,
-    whole_server,
-)
+from familiar_connect.audience import OWNER, Readers, between, hidden_channel, whole_server
 from familiar_connect.chat.scene import ChannelContext, ChannelKind, Scene
 from familiar_connect.context.types import ContextRequest
+from familiar_connect.disclosure import STRICT, DisclosurePolicy
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import Author
 from familiar_connect.memory.visibility import audience_of_turn, server_path
@@ -49,7 +42,7 @@ def on_server(**changes: Any) -> ContextRequest:
 SERVER = Readers(whole_server("discord", 5), platform="discord", channel_id=HERE, server_id=5, speaker="discord:1")
 
 
-def told(history: HistoryStore, readers: Readers, telling: TellingPolicy = STRICT) -> list[int]:
+def told(history: HistoryStore, readers: Readers, telling: DisclosurePolicy = STRICT) -> list[int]:
     tell = audience_of_turn(a_request(channel_id=readers.channel_id, readers=readers, telling=telling))
     assert tell is not None
     turns = history.turns_after(familiar_id="wren", after_id=0)
@@ -83,7 +76,7 @@ def test_what_was_said_between_two_stays_between_them(history: HistoryStore) -> 
 
 def test_who_asked_to_be_known_everywhere_is(history: HistoryStore) -> None:
     """From server to server, by their own words."""
-    everywhere = TellingPolicy(known_everywhere=frozenset({ADA.canonical_key, BO.canonical_key}))
+    everywhere = DisclosurePolicy(known_everywhere=frozenset({ADA.canonical_key, BO.canonical_key}))
 
     assert told(history, replace(SERVER, speaker=ADA.canonical_key), everywhere) == [HERE, BESIDE, MODS, ANOTHER_SERVER]
     assert told(history, replace(SERVER, speaker=BO.canonical_key), everywhere) == [HERE, BESIDE, MODS]
@@ -94,7 +87,7 @@ def test_the_owner_hears_all_but_what_was_said_between_others(history: HistorySt
     home = Readers(OWNER, platform="terminal", channel_id=1)
 
     assert told(history, home) == [HERE, BESIDE, MODS, ANOTHER_SERVER]
-    assert told(history, home, TellingPolicy(owner_hears_all=True))[-2:] == [ADAS_DM, BOS_DM]
+    assert told(history, home, DisclosurePolicy(owner_hears_all=True))[-2:] == [ADAS_DM, BOS_DM]
 
 
 def test_a_place_hears_its_own_talk_as_its_own(history: HistoryStore) -> None:

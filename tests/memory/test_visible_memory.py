@@ -7,16 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from familiar_connect.audience import (
-    EVERYONE,
-    OWNER,
-    Audience,
-    Readers,
-    between,
-    hidden_channel,
-    may_tell_all,
-    whole_server,
-)
+from familiar_connect.audience import EVERYONE, OWNER, Audience, Readers, between, hidden_channel, whole_server
+from familiar_connect.disclosure import may_tell_all
 from familiar_connect.errors import MemoryStoreError
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import FixedPrivacy, PrivacyLevel

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from familiar_connect.chat.silence import SILENCE
-from familiar_connect.conversation.idle_timers import IdleTimers
+from familiar_connect.conversation.lull_timers import LullTimers
 from familiar_connect.familiar import Familiar
 from familiar_connect.identity import PrivacyLevel
 from familiar_connect.llm.scripted import ScriptedModel
@@ -22,7 +22,7 @@ from tests.fakes.waiting import files_holding
 def by_hand(house: ScriptedFamiliar) -> ManualTimers:
     """Timers of ours for the lulls of this house."""
     timers, monitor = ManualTimers(), house.familiar.monitor
-    monitor._idle_timers = IdleTimers(monitor._on_lull, timers.later)
+    monitor._lull_timers = LullTimers(monitor._on_lull, timers.later)
     return timers
 
 

@@ -5,15 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from familiar_connect.audience import (
-    EVERYONE,
-    OWNER,
-    Audience,
-    Readers,
-    between,
-    hidden_channel,
-    whole_server,
-)
+from familiar_connect.audience import EVERYONE, OWNER, Audience, Readers, between, hidden_channel, whole_server
 from familiar_connect.chat.scene import ChannelKind, Scene
 from familiar_connect.identity import LOCAL_PLATFORMS, PUBLIC_PLATFORMS, Author
 

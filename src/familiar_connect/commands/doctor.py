@@ -312,9 +312,9 @@ def _memory(root: Path) -> Iterator[DoctorFinding]:
 
 def _confidence(root: Path) -> Iterator[DoctorFinding]:
     """Files of a home made before that do not say who may hear them; and what `confidence = "open"` means."""
-    from familiar_connect.audience import Confidence
     from familiar_connect.config import load_character_config
     from familiar_connect.config.secrets import command_name
+    from familiar_connect.disclosure import Confidence
     from familiar_connect.history.store import HistoryStore
     from familiar_connect.memory.maintenance.audience_proposals import count_unsettled_files
     from familiar_connect.memory.part_audiences import PartAudiences

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from zoneinfo import ZoneInfo
 
-from familiar_connect.audience import Confidence
 from familiar_connect.config.channel import PRESET_FIDELITIES, PRESET_FIDELITY, TYPING_KEYS
 from familiar_connect.config.llm import LLM_KEYS, LLMSlotConfig, default_slots
 from familiar_connect.config.platforms import DiscordConfig, TwitchConfig
@@ -34,6 +33,7 @@ from familiar_connect.config.types import (
     PromptOrder,
 )
 from familiar_connect.config.voice import TTSConfig
+from familiar_connect.disclosure import Confidence
 from familiar_connect.tools.types import ALL_TOOLS
 
 DELIVERIES = ("whole", "growing")

@@ -9,11 +9,12 @@ from datetime import datetime
 from enum import Enum, IntEnum
 from typing import Literal
 
-from familiar_connect.audience import EVERYONE, OWNER, STRICT, Audience, Readers, TellingPolicy, may_tell_all
+from familiar_connect.audience import EVERYONE, OWNER, Audience, Readers
 from familiar_connect.chat.message_ids import MessageIdMap
 from familiar_connect.chat.scene import Scene
 from familiar_connect.chat.types import EMPTY_MENTIONS, Directives, ListedUser, MediaDescriptor, Sender, Turn
 from familiar_connect.config.types import ChannelMode, PlaceSettings
+from familiar_connect.disclosure import STRICT, DisclosurePolicy, may_tell_all
 from familiar_connect.identity import Author
 from familiar_connect.llm.types import Part, Role, TextPart
 from familiar_connect.presets.types import ActivePreset, CardFields
@@ -246,7 +247,7 @@ class ContextRequest:
     offered: Offered = field(default_factory=Offered)
     readers: Readers | None = None
     """Who can read the place now; None: nobody but the owner looks, as in a preview."""
-    telling: TellingPolicy = STRICT
+    telling: DisclosurePolicy = STRICT
 
     def may_tell(self, audiences: Iterable[Audience] | None) -> bool:
         """Whether something made from what was said to *audiences* may be told here; None counts as the owner's."""

@@ -19,7 +19,8 @@ from familiar_connect.chat.types import InboundMessage
 from familiar_connect.config.types import DecideWith, Interjection
 from familiar_connect.conversation.buffer import ChannelState, ChannelStates
 from familiar_connect.conversation.channels import ChannelLabels
-from familiar_connect.conversation.decide import (
+from familiar_connect.conversation.lull_timers import CallLater, LullTimers, call_later
+from familiar_connect.conversation.speak_decision import (
     RECENT_TURNS,
     Situation,
     SpeakDecision,
@@ -27,7 +28,6 @@ from familiar_connect.conversation.decide import (
     can_decide,
     decide_by_rules,
 )
-from familiar_connect.conversation.idle_timers import CallLater, IdleTimers, call_later
 from familiar_connect.conversation.triggers import InterjectionSchedule, Rng, is_direct_address
 from familiar_connect.conversation.types import BufferedMessage, ResponseTrigger
 from familiar_connect.history.privacy_filter import without_private_turns
@@ -97,7 +97,7 @@ class ConversationMonitor:
         self._clock = options.clock or SystemClock()
         rng = rng or random.random
         self._channels = ChannelStates(lambda: ChannelState(InterjectionSchedule(self.interjection, rng)))
-        self._idle_timers = IdleTimers(self._on_lull, options.later)
+        self._lull_timers = LullTimers(self._on_lull, options.later)
         self._background = BackgroundTasks("conversation")
 
     # Hearing
@@ -122,7 +122,7 @@ class ConversationMonitor:
         it counts but is no occasion to join in.
         """
         channel = self._channels.get(channel_id)
-        self._idle_timers.cancel(channel_id)
+        self._lull_timers.cancel(channel_id)
         said_at = timestamp or self._clock.now()
         channel.buffer.add(
             BufferedMessage(author, text, said_at, history_id, message, is_for_us=is_mention or is_private)
@@ -141,7 +141,7 @@ class ConversationMonitor:
         if is_lull_endpoint:
             await self._evaluate(channel_id, channel, ResponseTrigger.lull)
         else:
-            self._idle_timers.restart(channel_id, self.lull_timeout)
+            self._lull_timers.restart(channel_id, self.lull_timeout)
 
     def is_addressed(self, text: str, *, is_mention: bool) -> bool:
         """Whether a message is said to the familiar, by a mention or by one of its names."""
@@ -155,7 +155,7 @@ class ConversationMonitor:
 
     def clear_channel(self, channel_id: int) -> None:
         """Forget what waits in a channel, and whatever is being decided about it."""
-        self._idle_timers.cancel(channel_id)
+        self._lull_timers.cancel(channel_id)
         self._channels.forget(channel_id)
 
     @contextmanager
@@ -277,7 +277,7 @@ class ConversationMonitor:
         self, channel_id: int, channel: ChannelState, trigger: ResponseTrigger, *, left_to_reply: bool = False
     ) -> list[BufferedMessage]:
         """Everything that waits, to be answered; where the reply itself decides, `replied` starts the count anew."""
-        self._idle_timers.cancel(channel_id)
+        self._lull_timers.cancel(channel_id)
         if not left_to_reply:
             channel.schedule.restart()
         elif trigger is ResponseTrigger.interjection:
@@ -334,7 +334,7 @@ class ConversationMonitor:
 
     async def aclose(self) -> None:
         """Wait for no more lulls and end the looks under way; what waits is in the history."""
-        self._idle_timers.cancel_all()
+        self._lull_timers.cancel_all()
         await self._background.aclose()
 
 

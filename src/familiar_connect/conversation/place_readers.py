@@ -5,22 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from familiar_connect.audience import (
-    OWNER,
-    STRICT,
-    Audience,
-    AudienceKind,
-    Confidence,
-    Readers,
-    TellingPolicy,
-    hidden_channel,
-)
+from familiar_connect.audience import OWNER, Audience, AudienceKind, Readers, hidden_channel
 from familiar_connect.channel_config import ChannelConfigStore
 from familiar_connect.chat.place_readers import PlaceFacts, readers_of_place
 from familiar_connect.chat.scene import Scene
 from familiar_connect.config import CharacterConfig
 from familiar_connect.config.types import PlaceSettings
 from familiar_connect.conversation.owner import OwnerContact
+from familiar_connect.disclosure import STRICT, Confidence, DisclosurePolicy
 from familiar_connect.errors import ConfigError
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import EVERYTHING_ALLOWED, LOCAL_PLATFORMS, Author, Privacy
@@ -37,7 +29,7 @@ class PlaceReaders:
         owner: OwnerContact | None = None,
         channels: ChannelConfigStore | None = None,
         private_channel_ids: Iterable[int] = (),
-        policy: TellingPolicy = STRICT,
+        policy: DisclosurePolicy = STRICT,
         privacy: Privacy = EVERYTHING_ALLOWED,
     ) -> None:
         self._privacy = privacy
@@ -77,7 +69,7 @@ class PlaceReaders:
             ),
         )
 
-    def policy_for(self, settings: PlaceSettings) -> TellingPolicy:
+    def policy_for(self, settings: PlaceSettings) -> DisclosurePolicy:
         """How far what was heard may travel to a place with these settings."""
         known = self._policy.known_everywhere | self._privacy.everywhere_keys()
         confidence = self._policy.confidence
@@ -93,9 +85,9 @@ class PlaceReaders:
             return PlaceSettings()
 
 
-def telling_policy(config: CharacterConfig) -> TellingPolicy:
+def telling_policy(config: CharacterConfig) -> DisclosurePolicy:
     """How far the owner lets what was heard travel."""
-    return TellingPolicy(
+    return DisclosurePolicy(
         config.confidence, config.owner_hears_all, known_everywhere=frozenset(config.recall_across_servers)
     )
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from familiar_connect.audience import STRICT, Audience, AudienceKind, Confidence, Readers, TellingPolicy, may_tell_words
+from familiar_connect.audience import Audience, AudienceKind, Readers
+from familiar_connect.disclosure import STRICT, Confidence, DisclosurePolicy, may_tell_words
 from familiar_connect.history.types import HistoryTurn
 
 
-def may_tell_turn(turn: HistoryTurn, here: Readers, policy: TellingPolicy = STRICT) -> bool:
+def may_tell_turn(turn: HistoryTurn, here: Readers, policy: DisclosurePolicy = STRICT) -> bool:
     """Whether *turn* may be told *here*.
 
     A channel's own talk is told in it, unless it was hidden when something was said and is open now.
@@ -22,7 +23,7 @@ def may_tell_turn(turn: HistoryTurn, here: Readers, policy: TellingPolicy = STRI
     return may_tell_words(author, turn.audience, here, policy)
 
 
-def only_tellable(turns: Iterable[HistoryTurn], here: Readers, policy: TellingPolicy = STRICT) -> list[HistoryTurn]:
+def only_tellable(turns: Iterable[HistoryTurn], here: Readers, policy: DisclosurePolicy = STRICT) -> list[HistoryTurn]:
     """Those of *turns* that may be told *here*, in their order."""
     return [turn for turn in turns if may_tell_turn(turn, here, policy)]
 

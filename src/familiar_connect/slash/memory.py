@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from familiar_connect.audience import AudienceKind, may_tell_all
+from familiar_connect.audience import AudienceKind
 from familiar_connect.conversation.place_readers import PlaceReaders, telling_policy
+from familiar_connect.disclosure import may_tell_all
 from familiar_connect.familiar import Familiar
 from familiar_connect.memory.store import MemoryStoreError
 from familiar_connect.memory.visible_memory import VisibleMemory

@@ -203,9 +203,10 @@ def _open_index(ctx: click.Context, familiar_id: str | None) -> Iterator[_Index]
 
 def _owners_scope(index: _Index, channel: int | None, only: str | None) -> RecallScope:
     """Everything the owner may hear, who asks here."""
-    from familiar_connect.audience import OWNER, Readers, may_tell_all
+    from familiar_connect.audience import OWNER, Readers
     from familiar_connect.config import load_character_config
     from familiar_connect.conversation.place_readers import telling_policy
+    from familiar_connect.disclosure import may_tell_all
     from familiar_connect.history.turn_visibility import may_tell_turn
     from familiar_connect.memory.index.protocols import RecallScope
     from familiar_connect.memory.visible_memory import VisibleMemory

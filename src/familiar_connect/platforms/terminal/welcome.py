@@ -10,8 +10,8 @@ from datetime import datetime
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
-from familiar_connect.audience import Confidence
 from familiar_connect.config.secrets import command_name
+from familiar_connect.disclosure import Confidence
 from familiar_connect.errors import HomeError
 from familiar_connect.familiar import Familiar
 from familiar_connect.identity import Author

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from familiar_connect.audience import Confidence, Readers, TellingPolicy, between, hidden_channel, whole_server
+from familiar_connect.audience import Readers, between, hidden_channel, whole_server
 from familiar_connect.chat.scene import ChannelRef, Scene
 from familiar_connect.chat.types import Imitated, TurnFlags
 from familiar_connect.config.types import ChannelMode, PlaceSettings
@@ -16,6 +16,7 @@ from familiar_connect.context.providers.history import HistoryProvider
 from familiar_connect.context.providers.history.cross_channel import CrossChannelNotes, age_in_words
 from familiar_connect.context.slots import prompt_text
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer
+from familiar_connect.disclosure import Confidence, DisclosurePolicy
 from familiar_connect.llm.scripted import ScriptedModel
 from tests.fakes.context import ADA, BO, a_request
 from tests.fakes.short_term import ATTIC, CELLAR, GARDEN, KITCHEN, OTHER_SERVER, SERVER, NotesSetup, finished_turn
@@ -26,7 +27,7 @@ HOUSE = Scene(
     channels=(ChannelRef(channel_id=KITCHEN, name="kitchen"), ChannelRef(channel_id=GARDEN, name="garden")),
 )
 
-ADA_EVERYWHERE = TellingPolicy(known_everywhere=frozenset({ADA.canonical_key}))
+ADA_EVERYWHERE = DisclosurePolicy(known_everywhere=frozenset({ADA.canonical_key}))
 
 
 def asked(channel: int = KITCHEN, server: int | None = SERVER, **more: Any) -> ContextRequest:
@@ -106,7 +107,7 @@ def test_nothing_leaves_a_hidden_channel_for_one_that_is_not() -> None:
     kept.say("a secret", channel=GARDEN, audience=hidden)
 
     assert told(kept, asked()) == []
-    assert told(kept, asked(telling=TellingPolicy(Confidence.server))) != []
+    assert told(kept, asked(telling=DisclosurePolicy(Confidence.server))) != []
 
 
 def test_the_two_newest_channels_are_told_newest_first() -> None:

@@ -10,9 +10,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from familiar_connect.audience import Audience, may_tell_words
+from familiar_connect.audience import Audience
 from familiar_connect.context.providers.scene.text import inline_safe, is_dm, persona_of, readable
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
+from familiar_connect.disclosure import may_tell_words
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import Author
 from familiar_connect.memory.short_term import ShortTermNote, ShortTermNotes

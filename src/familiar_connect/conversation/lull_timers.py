@@ -1,4 +1,4 @@
-"""Idle timers: one per channel, restarted by every message, that fires when nobody has spoken for a while."""
+"""Lull timers: one per channel, restarted by every message, that fires when nobody has spoken for a while."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def call_later(seconds: float, then: Callable[[], None]) -> Timer:
     return asyncio.get_running_loop().call_later(seconds, then)
 
 
-class IdleTimers:
+class LullTimers:
     """The timers of all channels. One left behind by a closed loop can be cancelled like any other."""
 
     def __init__(self, quiet: Callable[[int], None], later: CallLater = call_later) -> None:
-        self._on_idle = quiet
+        self._on_lull = quiet
         self._later = later
         self._timers: dict[int, Timer] = {}
 
@@ -42,4 +42,4 @@ class IdleTimers:
 
     def _expired(self, channel_id: int) -> None:
         self._timers.pop(channel_id, None)
-        self._on_idle(channel_id)
+        self._on_lull(channel_id)

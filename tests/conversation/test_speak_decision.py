@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from familiar_connect.conversation.decide import Situation, decide_by_rules, decision_messages, parse_decision
+from familiar_connect.conversation.speak_decision import Situation, decide_by_rules, decision_messages, parse_decision
 from familiar_connect.conversation.types import BufferedMessage, ResponseTrigger
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import Author
