@@ -272,7 +272,7 @@ def test_a_familiar_that_may_not_be_written_is_one_sentence(tmp_path: Path) -> N
             text=True,
             env=environment(home),
             preexec_fn=heed_file_rights,
-            timeout=60,
+            timeout=400,
             check=False,
         )
     except subprocess.SubprocessError:
@@ -302,7 +302,7 @@ def limited(home: Path, said: str, file_bytes: int) -> subprocess.CompletedProce
         text=True,
         env=environment(home, {"PYTHONDONTWRITEBYTECODE": "1"}),
         preexec_fn=limit,
-        timeout=60,
+        timeout=400,
         check=False,
     )
 
@@ -345,7 +345,7 @@ def test_a_stream_that_was_closed_is_no_reason_to_fall_over(tmp_path: Path, clos
             env=environment(tmp_path),
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=400,
             check=False,
         )
 
@@ -363,7 +363,7 @@ def test_whoever_reads_our_output_may_leave(tmp_path: Path) -> None:
         env=environment(tmp_path),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=400,
         check=False,
     )
 

@@ -74,7 +74,7 @@ def test_examples_run(path: Path, tmp_path: Path) -> None:
     failures = []
     for command in commands_of(path):
         done = subprocess.run(
-            command, shell=True, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=90
+            command, shell=True, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=400
         )
         if done.returncode != 0 or not (done.stdout.strip()):
             failures.append((command, done.returncode, done.stdout[-300:], done.stderr[-300:]))

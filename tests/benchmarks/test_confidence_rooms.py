@@ -7,7 +7,7 @@ import pytest
 from benchmarks.confidence_rooms import LEAST_TOLD, measure
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_no_word_stands_where_its_hearers_would_not_be_alone() -> None:
     """Prompts of replies and side models, tools and slash answers; and at least 95 % of what may be told is told."""
     found = measure(30, seed=7)
@@ -16,7 +16,7 @@ def test_no_word_stands_where_its_hearers_would_not_be_alone() -> None:
     assert found.share_told >= LEAST_TOLD, found.missing
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_with_the_rule_switched_off_leaks_are_found() -> None:
     """So that the test above can fail."""
     assert measure(6, seed=7, is_open=True).leaks != []

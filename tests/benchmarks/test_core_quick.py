@@ -85,7 +85,7 @@ def test_the_history_rows_hold_a_ratio_for_every_call() -> None:
     assert all(" × (" in row.value and row.ok is not None for row in rows["history"])
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 @pytest.mark.usefixtures("_weights")
 def test_a_second_turn_on_the_embedded_model_works_little_anew() -> None:
     """A real chat in a process of its own: what the first turn worked is not worked again, nor after a restart."""

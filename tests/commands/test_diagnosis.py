@@ -147,7 +147,7 @@ def test_too_little_memory_ends_in_a_sentence(root: Path, kilobytes: int) -> Non
             env=environment(root.parent.parent),
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=400,
             check=False,
         )
 

@@ -106,7 +106,7 @@ def test_told_to_stop_it_ends_well(tmp_path: Path, number: signal.Signals) -> No
     process = started(tmp_path)
     lines = read_until(process, "up")
     process.send_signal(number)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=400)
 
     assert lines[:2] == ["Ember is starting on Discord. Ctrl-C stops.", "Twitch: no channel."]
     assert (process.returncode, out.strip()) == (0, "down"), err
@@ -122,7 +122,7 @@ def test_told_twice_it_leaves_at_once(tmp_path: Path) -> None:
     process.send_signal(signal.SIGTERM)
     read_until(process, "down")
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=5)
+    process.communicate(timeout=60)
 
     assert process.returncode == 128 + signal.SIGTERM
 
@@ -130,7 +130,7 @@ def test_told_twice_it_leaves_at_once(tmp_path: Path) -> None:
 def test_when_every_platform_is_set_up_wrong_it_ends_with_1(tmp_path: Path) -> None:
     """After the sentence that says why."""
     process = started(tmp_path, "wrong")
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=400)
 
     assert process.returncode == 1
     assert err.strip().splitlines()[-1] == "discord stays off: the token is wrong: make a new one"

@@ -80,7 +80,7 @@ async def test_a_hanging_provider_is_left_behind_at_its_deadline(
     took = time.perf_counter() - began
 
     assert told(outcomes) == [("hangs", "timeout", 0), ("a", "ok", 1)]
-    assert 0.02 <= outcomes[0].duration_s <= took < 1.0
+    assert 0.02 <= outcomes[0].duration_s <= took < 30
     assert [r.__dict__["status"] for r in caplog.records] == ["timeout"]
     (hanging.free if isinstance(hanging, BlockedThreadProvider) else hanging.go).set()
     await asyncio.sleep(0)

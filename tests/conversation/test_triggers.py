@@ -81,11 +81,11 @@ def test_a_mention_needs_no_name_and_a_name_of_nothing_is_never_found() -> None:
 
 def test_a_page_of_almost_names_is_read_in_a_moment() -> None:
     """Time grows with the text and no faster."""
-    began = time.monotonic()
+    began = time.process_time()
     assert not is_direct_address("a" * 200_000, "a" * 100, ["ﷺ" * 10], is_mention=False)
     assert not is_direct_address("ﷺ" * 200_000, "Ember", [], is_mention=False)
 
-    assert time.monotonic() - began < 2.0
+    assert time.process_time() - began < 2.0
 
 
 INVISIBLE = "\u115f\u1160\u3164\uffa0"

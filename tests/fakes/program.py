@@ -34,7 +34,7 @@ def run_program(
     said: str | bytes = "",
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
-    timeout_s: float = 60.0,
+    timeout_s: float = 400.0,
 ) -> subprocess.CompletedProcess[str]:
     """Run `familiar WORDS` to its end, with *said* on its standard input and no terminal anywhere."""
     done = subprocess.run(

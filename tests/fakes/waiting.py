@@ -8,14 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 
-async def until(condition: Callable[[], object], *, within_s: float = 20.0) -> None:
+async def until(condition: Callable[[], object], *, within_s: float = 200.0) -> None:
     """Let others run until *condition* holds."""
     async with asyncio.timeout(within_s):
         while not condition():  # noqa: ASYNC110 - the condition may be about a thread or a file
             await asyncio.sleep(0)
 
 
-def wait_until(condition: Callable[[], object], what: str, *, within_s: float = 30.0) -> None:
+def wait_until(condition: Callable[[], object], what: str, *, within_s: float = 300.0) -> None:
     """The same for plain code, looking often; *what* is said when it never holds."""
     ends = time.monotonic() + within_s
     while not condition():

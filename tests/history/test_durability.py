@@ -47,7 +47,7 @@ def test_every_reported_turn_survives_a_kill(tmp_path: Path) -> None:
     assert child.stdout is not None
     reported = [int(child.stdout.readline()) for _ in range(150)]
     child.send_signal(signal.SIGKILL)
-    rest, _ = child.communicate(timeout=30)
+    rest, _ = child.communicate(timeout=400)
     reported += [int(line) for line in rest.splitlines(keepends=True) if line.endswith("\n")]
 
     store = HistoryStore(path)

@@ -358,7 +358,10 @@ def test_killed_at_any_step_nothing_is_lost(tmp_path: Path) -> None:
         (home / "memory" / "people").mkdir(parents=True)
         (home / "memory" / "people" / "x.md").write_text("by hand")
         run = subprocess.run(
-            [sys.executable, "-c", KILLED_WRITE, str(home), str(step)], env=environment, capture_output=True, timeout=60
+            [sys.executable, "-c", KILLED_WRITE, str(home), str(step)],
+            env=environment,
+            capture_output=True,
+            timeout=400,
         )
         store = MemoryStore(home / "memory", audit_dir=home / "audit")
         assert store.audit is not None

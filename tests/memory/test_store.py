@@ -323,7 +323,7 @@ def test_a_limit_of_the_system_on_file_size_leaves_the_old_text(tmp_path: Path) 
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=400,
     )
     assert "larger than the system allows old ['x.md']" in run.stdout
 

@@ -66,7 +66,7 @@ class Checkout:
 
     def run(self, *arguments: str, said: str = "", **more: str) -> subprocess.CompletedProcess[str]:
         process = self.begin(*arguments, **more)
-        out, err = process.communicate(said, timeout=180)
+        out, err = process.communicate(said, timeout=400)
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
 
@@ -121,7 +121,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> FirstStarts:
     folder = tmp_path_factory.mktemp("started")
     fresh = make_checkout(folder / "a checkout", folder / "wheels")
     one, two = fresh.begin("--setup-only"), fresh.begin("--setup-only")
-    said = (one.communicate(timeout=90)[1], two.communicate(timeout=90)[1])
+    said = (one.communicate(timeout=400)[1], two.communicate(timeout=90)[1])
     return FirstStarts(checkout=fresh, codes=(one.returncode, two.returncode), said=said)
 
 
@@ -234,14 +234,14 @@ def _heeded_ctrl_c() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_heeded_ctrl_c")
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(900)
 def test_an_interrupted_set_up_is_made_again(checkout: Checkout, silent_index: socket.socket) -> None:
     """Ctrl-C in the middle of an install ends with 130 and no complete mark; the next start finishes the work."""
     address = f"http://127.0.0.1:{silent_index.getsockname()[1]}/"
     first = checkout.begin("--setup-only", PIP_NO_INDEX="", PIP_FIND_LINKS="", PIP_INDEX_URL=address)
     connection, _ = silent_index.accept()
     first.send_signal(signal.SIGINT)
-    words = first.communicate(timeout=60)[1]
+    words = first.communicate(timeout=400)[1]
     connection.close()
     believed = checkout.mark.exists()
     second = checkout.run("list")

@@ -66,11 +66,11 @@ def test_what_cannot_occur_is_never_found(pattern: str, text: str) -> None:
 @pytest.mark.parametrize("pattern", ["(a+)+$", "(a|aa)+$", "(x+x+)+y", "(.*)*$!", "a{0,500}" * 2 + "!"])
 def test_hostile_patterns_take_linear_time(pattern: str) -> None:
     """What keeps a backtracking engine busy for years is done or refused at once."""
-    started = time.perf_counter()
+    started = time.process_time()
     with contextlib.suppress(PatternRefused):
         list(LinePattern(pattern).search(b"a" * 200_000 + b"!"))
 
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
 
 
 @pytest.mark.parametrize(

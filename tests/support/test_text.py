@@ -99,12 +99,12 @@ def test_no_later_sentence_end_would_have_fitted(text: str, limit: int) -> None:
 @pytest.mark.parametrize("text", ["." * 200_000 + "a", " " * 200_000 + "a", "a" + " " * 200_000 + "b", ".*" * 100_000])
 def test_a_page_of_dots_costs_no_more_than_a_page_of_words(text: str) -> None:
     """Nothing that people post holds the event loop."""
-    began = time.perf_counter()
+    began = time.process_time()
     truncate_chars(text, 150_000)
     last_sentence_end(text)
     sentences(text)
 
-    assert time.perf_counter() - began < 1.0
+    assert time.process_time() - began < 1.0
 
 
 def test_a_reply_cut_short_ends_with_its_last_finished_sentence() -> None:

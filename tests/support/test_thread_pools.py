@@ -63,7 +63,7 @@ def test_the_program_ends_although_a_thread_hangs() -> None:
         env={**os.environ, "PYTHONPATH": str(source)},
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=400,
         check=False,
     )
 

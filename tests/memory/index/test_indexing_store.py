@@ -159,6 +159,6 @@ class Watched(CountingEmbedder):
     async def seen(self, text: str) -> None:
         def wait() -> None:
             with self._changed:
-                assert self._changed.wait_for(lambda: text in self.texts, timeout=60)
+                assert self._changed.wait_for(lambda: text in self.texts, timeout=400)
 
         await asyncio.to_thread(wait)

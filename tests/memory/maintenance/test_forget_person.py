@@ -218,7 +218,7 @@ def test_a_run_that_was_cut_is_finished_by_the_next(root: Path, tmp_path: Path) 
             [sys.executable, "-c", KILLED, str(again), str(step)],
             env={**os.environ, "PYTHONPATH": str(source)},
             capture_output=True,
-            timeout=60,
+            timeout=400,
         )
         if run.returncode == 0:
             break

@@ -181,11 +181,11 @@ def test_a_file_outside_every_section_has_no_category() -> None:
 def test_an_answer_made_to_stall_costs_no_more(piece: str) -> None:
     """Hundreds of kilobytes of any mark are read in a moment."""
     reply = piece * (200_000 // len(piece))
-    began = time.monotonic()
+    began = time.process_time()
     parse_reply(reply)
     parse_reply(f"===PEOPLE===\n{reply} x")
 
-    assert time.monotonic() - began < 10
+    assert time.process_time() - began < 10
 
 
 @given(st.text(max_size=300), st.text(max_size=40), st.text(max_size=300))

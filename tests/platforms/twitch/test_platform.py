@@ -92,7 +92,7 @@ async def on_stage(
         )
         task = asyncio.create_task(platform.run())
         waiting = asyncio.ensure_future(joined.get())
-        await asyncio.wait({task, waiting}, return_when=asyncio.FIRST_COMPLETED, timeout=20)
+        await asyncio.wait({task, waiting}, return_when=asyncio.FIRST_COMPLETED, timeout=400)
         waiting.cancel()
         try:
             yield Stage(house, server, platform, task, told, kept, waits)

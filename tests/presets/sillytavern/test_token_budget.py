@@ -117,10 +117,10 @@ def test_ten_thousand_lines_are_no_burden(budget: int | None) -> None:
     """Work grows with the chat, not with its square."""
     chat = tuple(ChatLine(name="N", text=f"{number} {{{{user}}}}", is_narrator=True) for number in range(10_000))
     nodes = (*NODES, *(in_chat(f"p{depth}", "p", depth=depth) for depth in range(0, 10_000, 100)))
-    started = time.perf_counter()
+    started = time.process_time()
     made = assemble_prompt(
         *nodes, card=CardFields(), chat=chat, budget=budget, settings=bare(squash_system_messages=True)
     )
 
     assert made.items[-1].text.endswith("9999 Ada\np")
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
