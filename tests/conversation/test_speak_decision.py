@@ -81,6 +81,14 @@ def test_by_rule_an_answer_to_our_own_words_is_answered() -> None:
     assert not decide_by_rules(a_situation((ANA, "fine"))).speak
 
 
+def test_by_rule_a_remark_of_somebody_we_did_not_speak_to_is_left_alone() -> None:
+    """Else we would answer every line of a slow conversation."""
+    recent = (HistoryTurn(1, NOON, "user", ANA, "Ember?"), HistoryTurn(2, NOON, "assistant", None, "Yes?"))
+
+    assert decide_by_rules(a_situation((ANA, "nothing"), recent=recent)).speak
+    assert not decide_by_rules(a_situation((BEN, "morning all"), recent=recent)).speak
+
+
 @pytest.mark.parametrize("text", ["Anyone?", "Who knows?!", "誰か？", "من هنا؟", 'He said "why?"'])
 def test_by_rule_a_question_left_hanging_is_answered(text: str) -> None:
     """In any script."""

@@ -103,12 +103,20 @@ def decide_by_rules(situation: Situation) -> SpeakDecision:
         return SpeakDecision(speak=True, reason="addressed")
     if situation.trigger is ResponseTrigger.interjection:
         return SpeakDecision(speak=False, reason="nobody asked")
-    speakers = {message.author.canonical_key for message in situation.buffered}
-    if len(speakers) == 1 and situation.recent and situation.recent[-1].role == "assistant":
+    if _answers_us(situation):
         return SpeakDecision(speak=True, reason="an answer to our own words")
     if situation.buffered[-1].text.rstrip(_CLOSERS).endswith(_QUESTION_MARKS):
         return SpeakDecision(speak=True, reason="a question nobody answered")
     return SpeakDecision(speak=False, reason="nobody asked")
+
+
+def _answers_us(situation: Situation) -> bool:
+    """Whether whoever we spoke to last, and nobody else, has spoken since."""
+    speakers = {message.author.canonical_key for message in situation.buffered}
+    if not situation.recent or situation.recent[-1].role != "assistant":
+        return False
+    person = next((turn.author for turn in reversed(situation.recent) if turn.role == "user"), None)
+    return speakers == {person.canonical_key} if person is not None else len(speakers) == 1
 
 
 def can_decide(model: SideModel | None) -> bool:
