@@ -1,0 +1,113 @@
+"""The benchmark of remembering: its grading, its files, and a whole run on a model that only repeats its prompt."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from benchmarks.remembering import __main__ as remembering
+from benchmarks.remembering.facts import load_material
+from benchmarks.remembering.script import TAIL, order_lines, plain_transcript
+
+
+class _Parrot(BaseHTTPRequestHandler):
+    """An endpoint that answers with everything it was shown: what it can say, the prompt held."""
+
+    def do_GET(self) -> None:
+        self._send({"data": [{"id": "parrot", "meta": {"n_ctx_train": 8192}}]})
+
+    def do_POST(self) -> None:
+        payload = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        shown = " / ".join(str(each["content"]).replace("\n", " ") for each in payload["messages"])
+        usage = {"prompt_tokens": 100, "prompt_tokens_details": {"cached_tokens": 90}}
+        self._send({"choices": [{"message": {"role": "assistant", "content": shown}}], "usage": usage})
+
+    def _send(self, value: object) -> None:
+        body = json.dumps(value).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing."""
+
+
+@pytest.fixture
+def parrot() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Parrot)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_our_own_facts_are_forty_and_older_than_the_last_twenty_messages() -> None:
+    """Also with corrections, and with two people on one topic."""
+    material = load_material()
+    lines = order_lines(material)
+
+    assert len(material.facts) == 40
+    assert not any(line.is_fact for line in lines[-TAIL:])
+    assert TAIL >= remembering.PEER_WINDOW
+    assert sum(len(fact.told) > 1 for fact in material.facts) >= 5
+    assert {line.text for line in lines} >= {text for fact in material.facts for text in fact.told}
+    assert len(plain_transcript(material)) > len(lines)
+
+
+def test_a_correction_is_told_after_what_it_corrects() -> None:
+    """In every fact that has one."""
+    material = load_material()
+    told = [line.text for line in order_lines(material)]
+
+    for fact in material.facts:
+        assert [told.index(text) for text in fact.told] == sorted(told.index(text) for text in fact.told)
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_right"), [("He is BISCUIT.", True), ("Biscuit or Pepper?", False), ("I do not know.", False)]
+)
+def test_answers_are_graded_by_their_patterns(answer: str, is_right: bool) -> None:
+    """One that must be there, none that must not."""
+    fact = next(each for each in load_material().facts if "cat's name" in each.asked)
+
+    assert fact.is_answered(answer) is is_right
+
+
+@pytest.mark.parametrize("form", ["list", "object", "lines"])
+def test_facts_of_somebody_else_are_read_in_any_plain_form(tmp_path: Path, form: str) -> None:
+    """A list, an object with `facts`, or one fact a line; single patterns will do."""
+    row = {"told": "My boat is called Gull.", "asked": "What is my boat called?", "accept": "gull", "reject": []}
+    path = tmp_path / "facts.json"
+    path.write_text({"list": json.dumps([row]), "object": json.dumps({"facts": [row]}), "lines": json.dumps(row)}[form])
+
+    (fact,) = load_material(path).facts
+
+    assert fact.is_answered("It is the Gull.")
+
+
+def test_a_run_goes_through_the_program_and_every_peer(
+    parrot: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A parrot answers with its prompt: the familiar's holds the fact, that of the last 20 messages does not."""
+    facts = tmp_path / "facts.json"
+    row = {"by": "sam", "told": "My boat is called the Gull.", "asked": "What is my boat called?", "accept": "gull"}
+    facts.write_text(json.dumps([row]))
+    arguments = ["--model", parrot, "--facts", str(facts), "--json", "--state", str(tmp_path / "state.jsonl")]
+
+    remembering.main(arguments)
+    told = json.loads(capsys.readouterr().out)
+    right = {each["name"]: each["right"] for each in told["results"]}
+
+    assert right == {"familiar": 1, "last-20": 0, "all-turns": 1, "persona": 0}
+
+    remembering.main(arguments)
+    again = json.loads(capsys.readouterr().out)
+    assert [each["right"] for each in again["results"]] == [1, 0, 1, 0]
