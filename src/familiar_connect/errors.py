@@ -11,6 +11,7 @@
     │   └── CharacterUnpackError      a card that does not go over what is there already
     ├── ModelError                    a model failed; `.retryable` says whether trying again may help
     │   ├── ModelSetupError           wrong key, unknown model, nobody listening: names the fix
+    │   ├── SpendingLimitError        a cap of [limits] is reached: nobody is asked until tomorrow
     │   ├── PromptTooLongError        more than the model's window holds: names what takes the room
     │   └── NoChoicesError            the endpoint answered without any choice (a ValueError too)
     ├── TurnDeadlineError             the model was silent until the turn's deadline
@@ -80,6 +81,10 @@ class ModelError(FamiliarError):
 
 class ModelSetupError(ModelError):
     """A model that cannot answer until the operator mends something: key, address, weights."""
+
+
+class SpendingLimitError(ModelError):
+    """A cap of [limits] is reached: no model is asked until the next day."""
 
 
 class PromptTooLongError(ModelError):

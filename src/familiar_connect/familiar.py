@@ -152,6 +152,7 @@ class Familiar(FamiliarParts):
                 close = getattr(owner, "aclose", None) or getattr(owner, "close", None)
                 if close is not None:
                     closing.push_async_callback(close)
+            closing.push_async_callback(self.spending.aclose)
             closing.push_async_callback(self.index.aclose)
             closing.push_async_callback(self.memory_writer_scheduler.aclose)
             if self.memory_writer_scheduler.is_started:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from zoneinfo import ZoneInfo
 
 from familiar_connect.config.channel import PRESET_FIDELITIES, PRESET_FIDELITY, TYPING_KEYS
+from familiar_connect.config.limits import LimitsConfig
 from familiar_connect.config.llm import LLM_KEYS, LLMSlotConfig, default_slots
 from familiar_connect.config.platforms import DiscordConfig, TwitchConfig
 from familiar_connect.config.rules import (
@@ -254,6 +255,7 @@ class CharacterConfig:
         "From here on an interruption is a long one, seconds; above `min_interruption_s`.",
         key="voice.interruption.short_long_boundary_s",
     )
+    limits: LimitsConfig = section(LimitsConfig, "limits")
     tts: TTSConfig = section(TTSConfig, "tts")
     discord: DiscordConfig = section(DiscordConfig, "discord")
     twitch: TwitchConfig = section(TwitchConfig, "twitch")

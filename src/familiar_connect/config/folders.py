@@ -48,6 +48,11 @@ class FamiliarFolder:
         return self.root / "privacy.toml"
 
     @property
+    def ignore_list_file(self) -> Path:
+        """People the owner does not want answered."""
+        return self.root / "ignored.toml"
+
+    @property
     def history_db(self) -> Path:
         return self.root / "history.db"
 

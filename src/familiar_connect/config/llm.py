@@ -149,6 +149,15 @@ class LLMSlotConfig:
         "Longest a whole reply may take, further tries included, seconds. None: 600.",
         example="600.0",
     )
+    price_per_million_input: float | None = setting(
+        None,
+        number_rule(least=0),
+        "What a million tokens of prompt cost, where the endpoint does not say what a call cost. None: nothing.",
+        example="0.15",
+    )
+    price_per_million_output: float | None = setting(
+        None, number_rule(least=0), "As much, for a million tokens written.", example="0.6"
+    )
 
     @property
     def is_embedded(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from familiar_connect.chat.types import InboundMessage
+from familiar_connect.conversation.limits import ReplyLimits
 from familiar_connect.conversation.owner import OwnerContact
 from familiar_connect.identity import LOCAL_PLATFORMS, Privacy
 from familiar_connect.subscriptions import SubscriptionKind, SubscriptionRegistry
@@ -19,6 +20,8 @@ class Admission:
     owner: OwnerContact
     dms: str = "owner"
     """Whose direct messages are heard: `off`, `owner` or `everyone`."""
+    limits: ReplyLimits | None = None
+    """Who is heard and not answered; None: nobody."""
 
     def is_subscribed(self, message: InboundMessage) -> bool:
         """Whether *message* comes from where the familiar listens."""

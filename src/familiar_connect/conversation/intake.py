@@ -57,6 +57,8 @@ class IntakeResult(Enum):
     not_a_person = "not_a_person"
     private = "private"
     not_stored = "not_stored"
+    not_answered = "not_answered"
+    """Stored; its writer is ignored, or a limit is reached."""
 
 
 class Intake:
@@ -123,10 +125,24 @@ class Intake:
         self._label(message, scene)
         if self._notify_turn is not None:
             await self._notify_turn()
+        if await self._is_refused(message, turn, place):
+            return IntakeResult.not_answered
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(INTERRUPT_WITHIN_S):
                 await self._interrupt(message.channel_id)
         return await self._hand_on(message, turn, place, is_old_news=is_old_news)
+
+    async def _is_refused(self, message: InboundMessage, turn: HistoryTurn, place: Place) -> bool:
+        """Whether nothing more is done about a message that is stored: no reply, no look at it, nobody interrupted."""
+        limits = self._admission.limits
+        if limits is None:
+            return False
+        is_addressed = self.monitor.is_addressed(message.text, is_mention=_is_for_us(message))
+        is_own = message.platform in LOCAL_PLATFORMS
+        if await limits.refuse_message(message.author, place, is_addressed=is_addressed or is_own) is None:
+            return False
+        await off_loop(self._history.outbox.settle, [turn.id])
+        return True
 
     async def _store(
         self, message: InboundMessage, scene: Scene | None, *, is_kept_owed: bool
@@ -146,7 +162,7 @@ class Intake:
             facts=encode_metadata(message),
             audience=await off_loop(self._audience, message, scene),
         )
-        is_for_us = message.is_mention or message.is_reply_to_us or message.is_dm or message.wants_answer
+        is_for_us = _is_for_us(message)
         if is_kept_owed and self.monitor.is_addressed(message.text, is_mention=is_for_us):
             return await off_loop(self._store_owed, append, is_for_us)
         return await off_loop(append)
@@ -170,6 +186,8 @@ class Intake:
                 continue
             is_dm = message.guild_id is None
             message = replace(message, is_mention=is_for_us and not is_dm, is_dm=is_dm)
+            if await self._is_refused(message, turn, place):
+                continue
             await self._hand_on(message, turn, place, is_old_news=True)
             answered += 1
         return answered
@@ -200,7 +218,9 @@ class Intake:
         if answered:
             await heard
             return IntakeResult.answering
-        self._background.start(heard, name=str(message.channel_id))
+        limits = self._admission.limits
+        with limits.charge(message.author) if limits is not None else contextlib.nullcontext():
+            self._background.start(heard, name=str(message.channel_id))
         return IntakeResult.considering
 
     def revise(self, channel_id: int, history_id: int, text: str | None) -> None:
@@ -254,3 +274,8 @@ class Intake:
             return self._channels.get(channel_id=channel_id).mode
         except ConfigError:
             return None
+
+
+def _is_for_us(message: InboundMessage) -> bool:
+    """Said to the familiar beyond doubt, whatever the words."""
+    return message.is_mention or message.is_reply_to_us or message.is_dm or message.wants_answer

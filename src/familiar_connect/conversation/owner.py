@@ -40,6 +40,11 @@ class OwnerContact:
         """Whether some platform takes *author* for the owner."""
         return any(channel.is_owner is not None and channel.is_owner(author) for channel in self._channels)
 
+    @property
+    def is_reachable(self) -> bool:
+        """Whether some platform can write to the owner now."""
+        return any(channel.tell is not None for channel in self._channels)
+
     async def tell(self, sentence: str) -> bool:
         """Tell the owner by the first way that was connected; False: there is none."""
         tell = next((channel.tell for channel in self._channels if channel.tell is not None), None)

@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 
 from familiar_connect.errors import ModelSetupError
-from familiar_connect.llm.protocols import ChatModel
+from familiar_connect.llm.metering import MeteredModel
+from familiar_connect.llm.protocols import CallMeter, ChatModel
 from familiar_connect.llm.types import Capabilities, Message
 
 
 class ModelSlots:
     """A view of `llm_clients`: a client that is replaced there at run time takes effect at once."""
 
-    def __init__(self, clients: Mapping[str, ChatModel]) -> None:
+    def __init__(self, clients: Mapping[str, ChatModel], meter: CallMeter | None = None) -> None:
+        """*meter* is asked before every call and told what it used."""
         self._clients = clients
+        self._meter = meter
 
     def get(self, slot: str) -> ChatModel | None:
         """The client that has *slot* now; None: nobody has."""
-        return self._clients.get(slot)
+        client = self._clients.get(slot)
+        return client if client is None or self._meter is None else MeteredModel(client, slot, self._meter)
 
     def model(self, slot: str) -> SlotModel:
         """A model for *slot*, to be given to whoever lives longer than one client."""

@@ -22,6 +22,7 @@ from familiar_connect.config.llm import OPENROUTER_BASE_URL as OPENROUTER_BASE_U
 from familiar_connect.config.llm import OPENROUTER_KEY_VARIABLE
 from familiar_connect.errors import ModelError, ModelSetupError, NoChoicesError
 from familiar_connect.llm import sse
+from familiar_connect.llm.completion_reports import report_completion
 from familiar_connect.llm.concurrency import request_semaphore
 from familiar_connect.llm.connection import Connections
 from familiar_connect.llm.protocols import CompletionStream
@@ -137,6 +138,8 @@ class LLMClient:
             payload["stop"] = list(stop)
         if max_tokens is not None:
             payload[self._output_limit_name] = max_tokens
+        if is_same_origin(self.base_url, OPENROUTER_BASE_URL):
+            payload["usage"] = {"include": True}  # has the answer say what it cost
         if tools:
             # Tools stay described when no more may be called: some providers refuse their results otherwise.
             payload |= {"tools": [tool.to_dict() for tool in tools], "tool_choice": "auto" if may_call else "none"}
@@ -232,6 +235,7 @@ class LLMClient:
 
     def _end(self, completion: Completion, began: float) -> None:
         completion.duration_s = time.monotonic() - began
+        report_completion(completion)
         if self.on_completion is not None:
             try:
                 self.on_completion(completion)

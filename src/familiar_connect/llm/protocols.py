@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from typing import Protocol, runtime_checkable
 
-from familiar_connect.llm.types import Capabilities, Completion, Message, ToolSpec
+from familiar_connect.llm.types import Capabilities, Completion, Message, ToolSpec, Usage
 
 
 @runtime_checkable
@@ -52,3 +52,12 @@ class CompletingModel(ChatModel, Protocol):
         tools: Sequence[ToolSpec] = (),
         may_call: bool = True,
     ) -> CompletionStream: ...
+
+
+class CallMeter(Protocol):
+    """Asked before every call of a slot's model, and told afterwards what it used."""
+
+    def check_call(self, slot: str) -> None:
+        """Raises a `ModelError` where no call may be made now."""
+
+    def record_call(self, slot: str, usage: Usage) -> None: ...

@@ -24,6 +24,8 @@ MAX_PROVIDER_CHARS = 100
 MAX_TIMINGS = 64
 MAX_TIMING_NAME_CHARS = 64
 MAX_GARBAGE_LINES = 16
+MAX_COST = 1e6
+"""What no call costs: a larger number is a mistake."""
 _FIELDS = (b"event:", b"id:", b"retry:", b":")
 DONE = "[DONE]"
 
@@ -157,6 +159,7 @@ def copy_metadata(completion: Completion, answer: Mapping[str, object]) -> None:
             prompt_tokens=_count(usage.get("prompt_tokens")),
             completion_tokens=_count(usage.get("completion_tokens")),
             cached_tokens=_count(cached if cached is not None else usage.get("prompt_cache_hit_tokens")),
+            cost=_cost(usage.get("cost")),
         )
     completion.provider = short_text(answer.get("provider"), MAX_PROVIDER_CHARS) or completion.provider
     timings = answer.get("timings")
@@ -176,6 +179,12 @@ def parse_json_object(body: bytes) -> dict[str, object] | None:
 
 def _count(value: object) -> int:
     return max(0, int(value)) if isinstance(value, int | float) and value == value and abs(value) < 1e12 else 0
+
+
+def _cost(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 <= value < MAX_COST else None
 
 
 def _is_finite(value: object) -> bool:

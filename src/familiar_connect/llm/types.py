@@ -101,6 +101,8 @@ class Usage:
     completion_tokens: int = 0
     cached_tokens: int = 0
     """Of the prompt tokens, those the provider had worked before."""
+    cost: float | None = None
+    """What the provider says the call cost, in its own currency; None: it does not say."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -59,6 +59,26 @@ CREATE TABLE IF NOT EXISTS stages (
     metadata TEXT NOT NULL,
     PRIMARY KEY (trace, place)
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS spending (
+    familiar_id TEXT NOT NULL,
+    day TEXT NOT NULL,
+    person TEXT NOT NULL,
+    calls INTEGER NOT NULL,
+    prompt_tokens INTEGER NOT NULL,
+    completion_tokens INTEGER NOT NULL,
+    money REAL NOT NULL,
+    PRIMARY KEY (familiar_id, day, person)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS refusals (
+    familiar_id TEXT NOT NULL,
+    day TEXT NOT NULL,
+    person TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    messages INTEGER NOT NULL,
+    told INTEGER NOT NULL,
+    last_at TEXT NOT NULL,
+    PRIMARY KEY (familiar_id, day, person, reason)
+) WITHOUT ROWID;
 """
 _TRACE_COLUMNS = "id, trace_id, familiar_id, channel_id, guild_id, modality, timestamp, total_duration_s, tags"
 _NEWEST_FIRST = "ORDER BY at DESC, id DESC"
@@ -202,7 +222,7 @@ class SQLiteCollector:
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
         with closing(sqlite3.connect(self._path, timeout=BUSY_TIMEOUT_S)) as db:
-            _make_ready(db)
+            prepare_ledger(db)
             yield db
 
     @contextmanager
@@ -214,7 +234,7 @@ class SQLiteCollector:
     def _connected_to_read(self) -> sqlite3.Connection:
         """As for writing, so that an older file is brought up to date; else, where that is forbidden, as it is."""
         try:
-            return self._connected("mode=rwc", _make_ready)
+            return self._connected("mode=rwc", prepare_ledger)
         except sqlite3.OperationalError as refused:
             for access in _READ_ONLY:
                 with suppress(sqlite3.OperationalError):
@@ -245,7 +265,7 @@ class SQLiteCollector:
             return otherwise
 
 
-def _make_ready(db: sqlite3.Connection) -> None:
+def prepare_ledger(db: sqlite3.Connection) -> None:
     db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = NORMAL")
     db.execute("PRAGMA foreign_keys = ON")

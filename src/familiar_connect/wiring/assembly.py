@@ -19,12 +19,14 @@ from familiar_connect.context.providers.character import persona_name
 from familiar_connect.context.types import ContextRequest
 from familiar_connect.conversation.channels import ChannelLabels
 from familiar_connect.conversation.owner import OwnerContact
+from familiar_connect.conversation.spending import SpendingMeter, token_prices
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.llm.model_slots import ModelSlots
 from familiar_connect.llm.protocols import ChatModel
 from familiar_connect.memory.scheduler import MemoryWriterScheduler
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.writer import MemoryWriter
+from familiar_connect.observe.spending import SpendingStore
 from familiar_connect.reply.protocols import Place
 from familiar_connect.subscriptions import SubscriptionRegistry
 from familiar_connect.support.clock import Clock
@@ -66,6 +68,8 @@ class FamiliarParts:
     owner: OwnerContact
     memory_writer: MemoryWriter
     memory_writer_scheduler: MemoryWriterScheduler
+    spending: SpendingMeter
+    """What every call of its models uses, today."""
     index: LazyMemoryIndex
     """What finds memory again; empty until it was started."""
     toolbox: Toolbox
@@ -95,7 +99,8 @@ class AssemblyInputs:
 
 def build_familiar(bundle: type[Bundle], root: Path, config: CharacterConfig, inputs: AssemblyInputs) -> Bundle:
     """The familiar in *root* as a *bundle*; folders and databases that lack are made."""
-    clock, models = inputs.clock, ModelSlots(inputs.llm_clients)
+    clock, spending = inputs.clock, build_spending_meter(root, config, inputs.clock)
+    models = ModelSlots(inputs.llm_clients, spending)
     stores = build_stores(root, config, clock)
     labels, owner = ChannelLabels(), OwnerContact()
     writer = build_memory_writer(root.name, stores, config, models, clock, labels.format_channel_context)
@@ -140,6 +145,7 @@ def build_familiar(bundle: type[Bundle], root: Path, config: CharacterConfig, in
                 models=models,
                 labels=labels,
                 owner=owner,
+                spending=spending,
                 clock=clock,
                 rng=inputs.rng,
                 pipeline_for=pipeline_for,
@@ -151,11 +157,23 @@ def build_familiar(bundle: type[Bundle], root: Path, config: CharacterConfig, in
         owner=owner,
         memory_writer=writer,
         memory_writer_scheduler=scheduler,
+        spending=spending,
         index=index,
         toolbox=toolbox,
         clock=clock,
         tts_client=inputs.tts_client,
         transcriber=inputs.transcriber,
+    )
+
+
+def build_spending_meter(root: Path, config: CharacterConfig, clock: Clock) -> SpendingMeter:
+    """What counts the calls of the familiar in *root* against its limits."""
+    return SpendingMeter(
+        SpendingStore(FamiliarFolder(root).metrics_db, root.name),
+        limits=config.limits,
+        prices=token_prices(config.llm),
+        zone=ZoneInfo(config.display_tz),
+        clock=clock,
     )
 
 

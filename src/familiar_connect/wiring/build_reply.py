@@ -18,11 +18,13 @@ from familiar_connect.context.providers.character import persona_name
 from familiar_connect.conversation.admission import Admission
 from familiar_connect.conversation.channels import ChannelLabels
 from familiar_connect.conversation.intake import Intake
+from familiar_connect.conversation.limits import ReplyLimits
 from familiar_connect.conversation.monitor import ConversationMonitor, MonitorOptions
 from familiar_connect.conversation.owner import OwnerContact
 from familiar_connect.conversation.personas import Personas
 from familiar_connect.conversation.place_readers import PlaceReaders, telling_policy
 from familiar_connect.conversation.queue import ReplyQueue
+from familiar_connect.conversation.spending import SpendingMeter
 from familiar_connect.conversation.types import BufferedMessage, Exchange, ResponseTrigger
 from familiar_connect.errors import MemoryStoreError
 from familiar_connect.llm.model_slots import ModelSlots
@@ -57,6 +59,7 @@ class ReplyPathInputs:
     models: ModelSlots
     labels: ChannelLabels
     owner: OwnerContact
+    spending: SpendingMeter
     clock: Clock
     rng: random.Random
     pipeline_for: PipelineFor
@@ -68,7 +71,20 @@ class ReplyPathInputs:
         return self.root.name
 
 
-def build_conversation(inputs: ReplyPathInputs, runner: ReplyRunner) -> tuple[ReplyQueue, ConversationMonitor]:
+def build_limits(inputs: ReplyPathInputs) -> ReplyLimits:
+    """Who is heard and not answered."""
+    return ReplyLimits(
+        limits=inputs.config.limits,
+        meter=inputs.spending,
+        ignored=inputs.stores.ignored,
+        owner=inputs.owner,
+        clock=inputs.clock,
+    )
+
+
+def build_conversation(
+    inputs: ReplyPathInputs, runner: ReplyRunner, limits: ReplyLimits
+) -> tuple[ReplyQueue, ConversationMonitor]:
     """Who decides when to speak, and the order of replies; each tells the other."""
     familiar_id, stores, config = inputs.familiar_id, inputs.stores, inputs.config
     monitor: ConversationMonitor
@@ -80,7 +96,8 @@ def build_conversation(inputs: ReplyPathInputs, runner: ReplyRunner) -> tuple[Re
     )
 
     async def respond(exchange: Exchange, place: Place) -> bool:
-        outcome = await personas.respond(exchange, place)
+        async with limits.admit(exchange, place) as is_admitted:
+            outcome = await personas.respond(exchange, place) if is_admitted else None
         if exchange.may_stay_silent:
             spoke = outcome is not None and not outcome.silent
             await monitor.on_reply_done(exchange.channel_id, exchange.messages, exchange.trigger, spoke=spoke)
@@ -236,13 +253,18 @@ def build_reply_path(inputs: ReplyPathInputs) -> ReplyPath:
         pause_background=inputs.pause_background,
         clock=clock,
     )
-    queue, monitor = build_conversation(inputs, runner)
+    limits = build_limits(inputs)
+    queue, monitor = build_conversation(inputs, runner, limits)
     intake = Intake(
         familiar_id=inputs.familiar_id,
         history=stores.history,
         channels=stores.channels,
         admission=Admission(
-            subscriptions=stores.subscriptions, privacy=stores.privacy, owner=inputs.owner, dms=config.discord.dms
+            subscriptions=stores.subscriptions,
+            privacy=stores.privacy,
+            owner=inputs.owner,
+            dms=config.discord.dms,
+            limits=limits,
         ),
         queue=queue,
         monitor=monitor,

@@ -9,6 +9,7 @@ from typing import cast
 from familiar_connect.channel_config import ChannelConfigStore
 from familiar_connect.config import CharacterConfig
 from familiar_connect.config.folders import FamiliarFolder
+from familiar_connect.conversation.ignored import IgnoreList
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.memory.conditioning import Conditioning
 from familiar_connect.memory.index.indexing_store import IndexingMemoryStore
@@ -32,6 +33,7 @@ class Stores:
     short_term: ShortTermNotes
     conditioning: Conditioning
     audiences: PartAudiences
+    ignored: IgnoreList
 
 
 def build_stores(root: Path, config: CharacterConfig, clock: Clock) -> Stores:
@@ -42,9 +44,10 @@ def build_stores(root: Path, config: CharacterConfig, clock: Clock) -> Stores:
     memory = cast("MemoryStore", IndexingMemoryStore(MemoryStore(folder.memory, audit_dir=folder.audit, clock=clock)))
     subscriptions = SubscriptionRegistry(folder.subscriptions_file)
     privacy = PrivacyRegistry(folder.privacy_file)
+    ignored = IgnoreList(folder.ignore_list_file)
     channels = ChannelConfigStore(root=folder.channels, character=config)
     history = HistoryStore(folder.history_db, clock=clock)
     short_term = ShortTermNotes(history, clock=clock, privacy=privacy)
     conditioning = Conditioning(history, familiar_id=root.name, clock=clock, privacy=privacy)
     audiences = PartAudiences(memory, history, familiar_id=root.name, privacy=privacy)
-    return Stores(memory, history, subscriptions, privacy, channels, short_term, conditioning, audiences)
+    return Stores(memory, history, subscriptions, privacy, channels, short_term, conditioning, audiences, ignored)

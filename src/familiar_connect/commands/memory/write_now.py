@@ -45,7 +45,8 @@ async def _write(root: Path, home: Path, retry: str | None, *, quiet: bool) -> l
 
     familiar, _ = load_familiar(root, home=home, defaults_path=profile_of(home), wake=False)
     try:
-        writer = build_memory_writer(familiar.id, familiar.stores, familiar.config, ModelSlots(familiar.llm_clients))
+        models = ModelSlots(familiar.llm_clients, familiar.spending)
+        writer = build_memory_writer(familiar.id, familiar.stores, familiar.config, models)
         if retry is not None:
             return [await writer.replay(retry)]
         results: list[MemoryWriterResult] = []

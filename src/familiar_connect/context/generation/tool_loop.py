@@ -114,4 +114,5 @@ def _sum(one: Usage, other: Usage) -> Usage:
         one.prompt_tokens + other.prompt_tokens,
         one.completion_tokens + other.completion_tokens,
         one.cached_tokens + other.cached_tokens,
+        None if one.cost is None and other.cost is None else (one.cost or 0.0) + (other.cost or 0.0),
     )

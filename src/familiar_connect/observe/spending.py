@@ -1,0 +1,197 @@
+"""SpendingStore: what each day cost, person by person, and who was not answered, in `metrics.db` beside the traces.
+
+Several programs may add to one day. A database that cannot be read or written costs one warning; the caller keeps
+what it could not write.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from familiar_connect.observe.ledger import BUSY_TIMEOUT_S, prepare_ledger
+
+logger = logging.getLogger(__name__)
+
+NOBODY = ""
+"""Whom calls are counted for that no person asked for, such as the memory writer's."""
+KEEP_DAYS = 400
+"""Days kept; older ones go when a new day begins."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spending:
+    """What was used: by one person on one day, or in one call."""
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    money: float = 0.0
+
+    @property
+    def tokens(self) -> int:
+        return self.prompt_tokens + self.completion_tokens
+
+    def __add__(self, other: Spending) -> Spending:
+        return Spending(
+            calls=self.calls + other.calls,
+            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
+            completion_tokens=self.completion_tokens + other.completion_tokens,
+            money=self.money + other.money,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RefusedMessages:
+    """Messages of one person that were not answered, for one reason, on one day."""
+
+    messages: int = 0
+    is_told: bool = False
+    """Whether somebody was told."""
+    last_at: str = ""
+
+    def __add__(self, other: RefusedMessages) -> RefusedMessages:
+        return RefusedMessages(
+            messages=self.messages + other.messages,
+            is_told=self.is_told or other.is_told,
+            last_at=max(self.last_at, other.last_at),
+        )
+
+
+@dataclass
+class DayRecord:
+    """One day: spending by person, refusals by person and reason."""
+
+    day: str
+    spending: dict[str, Spending] = field(default_factory=dict)
+    refusals: dict[tuple[str, str], RefusedMessages] = field(default_factory=dict)
+
+    @property
+    def total(self) -> Spending:
+        return sum(self.spending.values(), Spending())
+
+    def add_spending(self, person: str, spent: Spending) -> None:
+        self.spending[person] = self.spending.get(person, Spending()) + spent
+
+    def add_refusal(self, person: str, reason: str, refused: RefusedMessages) -> None:
+        self.refusals[person, reason] = self.refusals.get((person, reason), RefusedMessages()) + refused
+
+    def add_day(self, other: DayRecord) -> None:
+        for person, spent in other.spending.items():
+            self.add_spending(person, spent)
+        for (person, reason), refused in other.refusals.items():
+            self.add_refusal(person, reason, refused)
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.spending and not self.refusals
+
+
+class SpendingStore:
+    """The spending of one familiar, in the ledger at *path*. Synchronous: callers on a loop run it in a thread."""
+
+    def __init__(self, path: Path, familiar_id: str) -> None:
+        self._path = path
+        self._familiar_id = familiar_id
+        self._warned = False
+
+    def add(self, record: DayRecord) -> bool:
+        """Add *record* to its day; False: it could not be written."""
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with self._open() as db, db:
+                self._write(db, record)
+        except (sqlite3.Error, OSError) as failure:
+            self._warn(failure)
+            return False
+        self._warned = False
+        return True
+
+    def read(self, day: str) -> DayRecord | None:
+        """What is kept of *day*; None: it cannot be read."""
+        record = DayRecord(day)
+        if not self._path.exists():
+            return record
+        try:
+            with self._open() as db:
+                self._read_into(db, record)
+        except (sqlite3.Error, OSError, TypeError, ValueError) as failure:
+            self._warn(failure)
+            return None
+        return record
+
+    def erase(self, person: str) -> None:
+        """Keep what *person* cost without saying whose it was, and not that they were refused."""
+        if not self._path.exists():
+            return
+        with self._open() as db, db:
+            rows = db.execute(
+                "SELECT day, calls, prompt_tokens, completion_tokens, money FROM spending"
+                " WHERE familiar_id = ? AND person = ?",
+                (self._familiar_id, person),
+            ).fetchall()
+            for table in ("spending", "refusals"):
+                db.execute(f"DELETE FROM {table} WHERE familiar_id = ? AND person = ?", (self._familiar_id, person))
+            for day, calls, read, written, money in rows:
+                spent = Spending(calls=calls, prompt_tokens=read, completion_tokens=written, money=money)
+                self._write(db, DayRecord(day, {NOBODY: spent}))
+
+    def _write(self, db: sqlite3.Connection, record: DayRecord) -> None:
+        db.executemany(
+            "INSERT INTO spending VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
+            " calls = calls + excluded.calls, prompt_tokens = prompt_tokens + excluded.prompt_tokens,"
+            " completion_tokens = completion_tokens + excluded.completion_tokens, money = money + excluded.money",
+            [
+                (self._familiar_id, record.day, person, one.calls, one.prompt_tokens, one.completion_tokens, one.money)
+                for person, one in record.spending.items()
+            ],
+        )
+        db.executemany(
+            "INSERT INTO refusals VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
+            " messages = messages + excluded.messages, told = max(told, excluded.told),"
+            " last_at = max(last_at, excluded.last_at)",
+            [
+                (self._familiar_id, record.day, person, reason, one.messages, int(one.is_told), one.last_at)
+                for (person, reason), one in record.refusals.items()
+            ],
+        )
+        for table in ("spending", "refusals"):
+            db.execute(
+                f"DELETE FROM {table} WHERE familiar_id = ? AND day < date(?, ?)",
+                (self._familiar_id, record.day, f"-{KEEP_DAYS} days"),
+            )
+
+    def _read_into(self, db: sqlite3.Connection, record: DayRecord) -> None:
+        where: Sequence[str] = (self._familiar_id, record.day)
+        for person, calls, read, written, money in db.execute(
+            "SELECT person, calls, prompt_tokens, completion_tokens, money FROM spending"
+            " WHERE familiar_id = ? AND day = ?",
+            where,
+        ):
+            record.spending[str(person)] = Spending(
+                calls=int(calls), prompt_tokens=int(read), completion_tokens=int(written), money=float(money)
+            )
+        for person, reason, messages, told, last_at in db.execute(
+            "SELECT person, reason, messages, told, last_at FROM refusals WHERE familiar_id = ? AND day = ?", where
+        ):
+            record.refusals[str(person), str(reason)] = RefusedMessages(
+                messages=int(messages), is_told=bool(told), last_at=str(last_at)
+            )
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        with closing(sqlite3.connect(self._path, timeout=BUSY_TIMEOUT_S)) as db:
+            prepare_ledger(db)
+            yield db
+
+    def _warn(self, failure: Exception) -> None:
+        if not self._warned:
+            logger.warning(
+                "the day's spending cannot be kept or read; limits count from the start of the program",
+                extra={"file": str(self._path), "error": f"{type(failure).__name__}: {failure}"},
+            )
+        self._warned = True
