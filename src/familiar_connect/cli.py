@@ -31,7 +31,8 @@ VERBS: CommandTable = {
     "rehearse": ("rehearse:rehearse", "Play a scripted week from a file on simulated time; see what is said where."),
     "replay": ("replay:replay", "Make a past turn's prompt anew, and compare it with one built today."),
     "memory": ("memory.group:memory", "Read, search, review, correct, undo and erase what is remembered."),
-    "metrics": ("metrics:metrics", "Report times per stage over past turns."),
+    "ignore": ("ignore:ignore", "List, add and remove people who are not answered."),
+    "metrics": ("metrics:metrics", "Report times per stage over past turns, and today's spending."),
     "doctor": ("doctor:doctor", "Check home, settings, models, keys and disk; say what is wrong and the fix."),
 }
 BEFORE_THE_VERB = {

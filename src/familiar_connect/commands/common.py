@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,6 +19,10 @@ from familiar_connect.config.permissions import restrict_to_owner
 from familiar_connect.config.secrets import FAMILIAR_VARIABLE, HOME_VARIABLE, Secrets
 from familiar_connect.errors import HomeError
 from familiar_connect.support.text import escape_controls, printable
+
+if TYPE_CHECKING:
+    from familiar_connect.config.limits import LimitsConfig
+    from familiar_connect.observe.spending import DayRecord
 
 familiar_option = click.option("--familiar", "familiar_id", metavar="ID", help="Which familiar (else FAMILIAR_ID).")
 MOST_TURNS = 1_000_000
@@ -95,6 +99,20 @@ def familiar_from_env(home: Path) -> str | None:
 
 def profile_of(home: Path) -> Path | None:
     return profile_path(home)
+
+
+def read_today(root: Path) -> tuple[DayRecord, LimitsConfig]:
+    """What the familiar in *root* used today, where its day is now, and its limits."""
+    from datetime import UTC, datetime
+    from zoneinfo import ZoneInfo
+
+    from familiar_connect.config import load_character_config
+    from familiar_connect.observe.spending import DayRecord, SpendingStore
+
+    folder = FamiliarFolder(root)
+    config = load_character_config(folder.settings_file, defaults_path=profile_of(folder.home.root))
+    day = datetime.now(UTC).astimezone(ZoneInfo(config.display_tz)).date().isoformat()
+    return SpendingStore(folder.metrics_db, root.name).read(day) or DayRecord(day), config.limits
 
 
 @contextmanager

@@ -6,7 +6,15 @@ from pathlib import Path
 
 import click
 
-from familiar_connect.commands.common import MOST_TURNS, familiar_option, json_option, root_of, say, say_json
+from familiar_connect.commands.common import (
+    MOST_TURNS,
+    familiar_option,
+    json_option,
+    read_today,
+    root_of,
+    say,
+    say_json,
+)
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import HomeError
 
@@ -35,6 +43,7 @@ def inspect(
     from familiar_connect.observe.last_context import LastContextCache
     from familiar_connect.observe.ledger import SQLiteCollector
     from familiar_connect.observe.replay_store import ReplayStore
+    from familiar_connect.observe.spending_report import refusal_facts, refusals_text
     from familiar_connect.observe.turn_table import turn_table
     from familiar_connect.reply.prompt_replay import prompt_page
 
@@ -45,18 +54,24 @@ def inspect(
         if as_json:
             say_json([turn_facts(trace) for trace in traces])
         else:
-            say(turn_table(traces))
+            say("\n\n".join(text for text in (turn_table(traces), refusals_text(read_today(root)[0])) if text))
         return
     trace = collector.trace(turn) if turn else collector.last_trace(root.name)
+    today, _ = read_today(root)
+    if trace is None and not turn and not as_json and (not_answered := refusals_text(today)):
+        say(not_answered)
+        return
     if trace is None:
         raise HomeError(explain_missing_turn(root, turn))
     record = ReplayStore(FamiliarFolder(root).traces).find(trace.trace_id)
     latest = LastContextCache(channels_root=FamiliarFolder(root).channels).get(channel_id=trace.channel_id)
     page = prompt_page(trace.trace_id, latest, record)
     if as_json:
-        say_json(turn_as_json(trace, record, page))
+        say_json({**turn_as_json(trace, record, page), "not_answered_today": refusal_facts(today)})
     else:
-        say(explain_turn(trace, record, page))
+        text = explain_turn(trace, record, page)
+        not_answered = "" if turn else refusals_text(today)
+        say(f"{not_answered}\n\n{text}" if not_answered else text)
 
 
 def explain_missing_turn(root: Path, turn: str | None) -> str:

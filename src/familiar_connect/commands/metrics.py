@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import click
 
-from familiar_connect.commands.common import MOST_TURNS, familiar_option, json_option, root_of, say, say_json
+from familiar_connect.commands.common import (
+    MOST_TURNS,
+    familiar_option,
+    json_option,
+    read_today,
+    root_of,
+    say,
+    say_json,
+)
 from familiar_connect.config.folders import FamiliarFolder
+from familiar_connect.config.limits import LimitsConfig
 from familiar_connect.errors import HomeError
+from familiar_connect.observe.spending import DayRecord
 
 EPILOG = """\b
 Examples:
@@ -14,6 +24,7 @@ Examples:
   familiar metrics --stage model --last 500
   familiar metrics --tag mode=full_rp
   familiar metrics --compare model
+  familiar metrics --spending              what today cost, against the limits
 """
 
 
@@ -25,6 +36,7 @@ Examples:
 @click.option("--stage", help="Only this stage.")
 @click.option("--tag", "tag", metavar="K=V", help="Only turns with this tag.")
 @click.option("--compare", metavar="K", help="Compare turns by the values of a tag.")
+@click.option("--spending", "only_spending", is_flag=True, help="Only what today cost, against the limits.")
 @json_option
 @click.pass_context
 def metrics(
@@ -34,17 +46,23 @@ def metrics(
     stage: str | None,
     tag: str | None,
     compare: str | None,
+    only_spending: bool,
     as_json: bool,
 ) -> None:
-    """Report how long each stage of past turns took."""
+    """Report how long each stage of past turns took, and what today cost."""
     from familiar_connect.observe import report
     from familiar_connect.observe.inspector import turn_facts
     from familiar_connect.observe.ledger import SQLiteCollector
+    from familiar_connect.observe.spending_report import spending_facts
 
     root = root_of(ctx, familiar_id)
     path = FamiliarFolder(root).metrics_db
     if not path.exists():
         raise HomeError(f"{path} is not there yet: talk first with `familiar chat --familiar {root.name}`")
+    if only_spending:
+        record, limits = read_today(root)
+        say_json(spending_facts(record, limits)) if as_json else say(_spending(record, limits))
+        return
     traces = SQLiteCollector(path).recent_traces(familiar_id=root.name, limit=last)
     if tag:
         key, given, value = tag.partition("=")
@@ -66,4 +84,11 @@ def metrics(
         say(report.tag_comparison(traces, compare))
     else:
         parts = (report.summary_stats, report.stage_breakdown, report.throughput_stats, report.provider_success_rates)
-        say("\n\n".join(part(traces) for part in parts))
+        texts = [*(part(traces) for part in parts), _spending(*read_today(root))]
+        say("\n\n".join(texts))
+
+
+def _spending(record: DayRecord, limits: LimitsConfig) -> str:
+    from familiar_connect.observe.spending_report import refusals_text, spending_text
+
+    return "\n\n".join(text for text in (spending_text(record, limits), refusals_text(record)) if text)

@@ -6,15 +6,20 @@ The file is read again when another program has changed it, so that the command 
 from __future__ import annotations
 
 import logging
+import re
 import threading
 from dataclasses import dataclass
 from pathlib import Path
 
 from familiar_connect.config.toml import format_rows, read_rows, write_text
 from familiar_connect.errors import FamiliarError
+from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import Author
+from familiar_connect.memory.maintenance.person_lookup import find_person
+from familiar_connect.memory.store import MemoryStore
 
 _TABLE = "person"
+_MENTION = re.compile(r"<@!?(\d+)>")
 _HEADER = "# People who are not answered. `/ignore`, `/unignore` and `familiar ignore` change it."
 
 logger = logging.getLogger(__name__)
@@ -111,6 +116,22 @@ class IgnoreList:
         except OSError:
             return None
         return found.st_mtime_ns, found.st_size
+
+
+def find_author(
+    words: str, ignored: IgnoreList, *, familiar_id: str, history: HistoryStore, store: MemoryStore
+) -> Author:
+    """Who is meant by a mention of Discord's, platform:id or a name; raises where that is nobody or several people.
+
+    Somebody on the list is found by the name they have there, too.
+    """
+    words = words.strip()
+    mention = _MENTION.fullmatch(words)
+    meant = f"discord:{mention[1]}" if mention else words.removeprefix("@")
+    listed = [one for one in ignored.all() if meant == one.key or meant.casefold() == one.name.casefold()]
+    if len(listed) == 1:
+        return Author(listed[0].platform, listed[0].user_id, listed[0].name or None, listed[0].name or None)
+    return find_person(meant, familiar_id=familiar_id, history=history, store=store).author
 
 
 def _person(row: object) -> IgnoredPerson | None:

@@ -128,17 +128,26 @@ class SpendingStore:
         """Keep what *person* cost without saying whose it was, and not that they were refused."""
         if not self._path.exists():
             return
-        with self._open() as db, db:
-            rows = db.execute(
-                "SELECT day, calls, prompt_tokens, completion_tokens, money FROM spending"
-                " WHERE familiar_id = ? AND person = ?",
-                (self._familiar_id, person),
-            ).fetchall()
-            for table in ("spending", "refusals"):
-                db.execute(f"DELETE FROM {table} WHERE familiar_id = ? AND person = ?", (self._familiar_id, person))
-            for day, calls, read, written, money in rows:
-                spent = Spending(calls=calls, prompt_tokens=read, completion_tokens=written, money=money)
-                self._write(db, DayRecord(day, {NOBODY: spent}))
+        try:
+            with self._open() as db:
+                db.execute("PRAGMA secure_delete = ON")
+                with db:
+                    self._move_to_nobody(db, person)
+                db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        except sqlite3.Error as failure:
+            self._warn(failure)
+
+    def _move_to_nobody(self, db: sqlite3.Connection, person: str) -> None:
+        rows = db.execute(
+            "SELECT day, calls, prompt_tokens, completion_tokens, money FROM spending"
+            " WHERE familiar_id = ? AND person = ?",
+            (self._familiar_id, person),
+        ).fetchall()
+        for table in ("spending", "refusals"):
+            db.execute(f"DELETE FROM {table} WHERE familiar_id = ? AND person = ?", (self._familiar_id, person))
+        for day, calls, read, written, money in rows:
+            spent = Spending(calls=calls, prompt_tokens=read, completion_tokens=written, money=money)
+            self._write(db, DayRecord(day, {NOBODY: spent}))
 
     def _write(self, db: sqlite3.Connection, record: DayRecord) -> None:
         db.executemany(

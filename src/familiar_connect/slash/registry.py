@@ -10,6 +10,7 @@ from familiar_connect.slash.channel import BACKDROP, MODES
 from familiar_connect.slash.command import SlashCommand, SlashContext, SlashReply
 from familiar_connect.slash.conditioning import PUNISH, REWARD
 from familiar_connect.slash.context import CONTEXT
+from familiar_connect.slash.ignore import IGNORE, UNIGNORE
 from familiar_connect.slash.memory import MEMORY
 from familiar_connect.slash.persona import PERSONA
 from familiar_connect.slash.preset import PRESET
@@ -33,6 +34,8 @@ COMMANDS: tuple[SlashCommand, ...] = (
     REMEMBER_EVERYWHERE,
     REWARD,
     PUNISH,
+    IGNORE,
+    UNIGNORE,
 )
 
 NOT_THE_OPERATOR = "Only the familiar's operator may use that."

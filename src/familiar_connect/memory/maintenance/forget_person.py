@@ -28,6 +28,7 @@ from familiar_connect.memory.versioning.versions import Versions
 from familiar_connect.memory.writing.journal import PENDING, RunLog, writer_lock
 from familiar_connect.observe.person_match import mentions_person
 from familiar_connect.observe.replay_store import ReplayStore
+from familiar_connect.observe.spending import SpendingStore
 from familiar_connect.support.files import atomic_write, sync_folder
 from familiar_connect.support.serialize import from_plain, to_plain
 
@@ -161,6 +162,7 @@ class PersonEraser:
                 self._provenance.erase(turn_ids=turns, rel_path=path)
                 RunLog(self._audit_folder).erase(turns, path)
             self._review.decisions.erase(lambda line: not own.isdisjoint(line.get("files") or ()))
+            SpendingStore(FamiliarFolder(self._root).metrics_db, self._familiar_id).erase(person.author.canonical_key)
             self._progress("turns")
             gone = self._history.erase_author(familiar_id=self._familiar_id, author=person.author)
             self._progress("free pages")

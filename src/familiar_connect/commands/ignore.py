@@ -1,0 +1,71 @@
+"""ignore: people who are not answered. A familiar that runs takes note at its next message."""
+
+from __future__ import annotations
+
+import click
+
+from familiar_connect.commands.common import familiar_option, json_option, root_of, say, say_json
+from familiar_connect.config.folders import FamiliarFolder
+
+EPILOG = """\b
+Examples:
+  familiar ignore add Ben              by a name, if only one person has it
+  familiar ignore add discord:4711     by the platform's id
+  familiar ignore list
+  familiar ignore remove Ben
+What they say is stored, since others see it too; it is never answered and no occasion to speak.
+"""
+
+
+@click.group(epilog=EPILOG)
+def ignore() -> None:
+    """List, add and remove people who are not answered."""
+
+
+@ignore.command(name="list")
+@familiar_option
+@json_option
+@click.pass_context
+def list_ignored(ctx: click.Context, familiar_id: str | None, as_json: bool) -> None:
+    """List the people who are not answered."""
+    from familiar_connect.conversation.ignored import IgnoreList
+
+    people = IgnoreList(FamiliarFolder(root_of(ctx, familiar_id)).ignore_list_file).all()
+    if as_json:
+        say_json([{"person": each.key, "name": each.name} for each in people])
+        return
+    say("\n".join(map(str, people)) or "Nobody is ignored.")
+
+
+@ignore.command(name="add")
+@click.argument("person")
+@familiar_option
+@click.pass_context
+def add_ignored(ctx: click.Context, person: str, familiar_id: str | None) -> None:
+    """Answer PERSON no more: a name or platform:id."""
+    from familiar_connect.commands.memory.session import open_session
+    from familiar_connect.conversation.ignored import IgnoreList, find_author
+
+    with open_session(ctx, familiar_id) as memory:
+        ignored = IgnoreList(FamiliarFolder(memory.root).ignore_list_file)
+        who = find_author(person, ignored, familiar_id=memory.familiar_id, history=memory.history, store=memory.store)
+        say(f"{ignored.add(who)} is not answered any more.")
+
+
+@ignore.command(name="remove")
+@click.argument("person")
+@familiar_option
+@click.pass_context
+def remove_ignored(ctx: click.Context, person: str, familiar_id: str | None) -> int:
+    """Answer PERSON again."""
+    from familiar_connect.commands.memory.session import open_session
+    from familiar_connect.conversation.ignored import IgnoreList, find_author
+
+    with open_session(ctx, familiar_id) as memory:
+        ignored = IgnoreList(FamiliarFolder(memory.root).ignore_list_file)
+        who = find_author(person, ignored, familiar_id=memory.familiar_id, history=memory.history, store=memory.store)
+        if not ignored.remove(who):
+            say(f"{who.label} was not ignored; `familiar ignore list` shows who is.", err=True)
+            return 1
+        say(f"{who.label} is answered again.")
+    return 0

@@ -1,0 +1,84 @@
+"""Today's spending against the limits, and who was not answered and why, as text and as plain data."""
+
+from __future__ import annotations
+
+from familiar_connect.config.limits import LimitsConfig
+from familiar_connect.observe.report import table
+from familiar_connect.observe.spending import NOBODY, DayRecord
+from familiar_connect.support.text import one_line
+
+MAX_PEOPLE = 20
+_WHY = {
+    "ignored": "you ignore them (`familiar ignore list`)",
+    "replies_per_person_per_minute": "too many at once ([limits] replies_per_person_per_minute)",
+}
+
+
+def spending_text(record: DayRecord, limits: LimitsConfig) -> str:
+    """What the day cost so far, all of it and person by person."""
+    total = record.total
+    rows = [
+        ["tokens", f"{total.tokens:,}", _tokens(limits.tokens_per_day)],
+        ["money", f"{total.money:.4f}", _money(limits.money_per_day)],
+        ["calls", f"{total.calls:,}", ""],
+    ]
+    text = f"Spending on {record.day}\n" + table(["", "used", "limit"], rows)
+    people = sorted(record.spending.items(), key=lambda item: (-item[1].tokens, item[0]))
+    if people:
+        shown = [
+            [one_line(person) or "(memory and upkeep)", f"{spent.calls:,}", f"{spent.tokens:,}", f"{spent.money:.4f}"]
+            for person, spent in people[:MAX_PEOPLE]
+        ]
+        text += "\n" + table(["person", "calls", "tokens", "money"], shown)
+        if len(people) > MAX_PEOPLE:
+            text += f"\n  and {len(people) - MAX_PEOPLE} more"
+    tokens, money = _tokens(limits.tokens_per_person_per_day), _money(limits.money_per_person_per_day)
+    return text + f"\nlimit for each person but you: tokens {tokens}, money {money}"
+
+
+def refusals_text(record: DayRecord) -> str:
+    """Who was not answered today, why and when last; nothing where everybody was."""
+    rows = [
+        [one_line(person), f"{refused.messages:,}", one_line(refused.last_at), _why(reason)]
+        for (person, reason), refused in sorted(record.refusals.items())
+        if person != NOBODY
+    ]
+    return "Not answered today\n" + table(["person", "messages", "last", "why"], rows) if rows else ""
+
+
+def spending_facts(record: DayRecord, limits: LimitsConfig) -> dict[str, object]:
+    """All of it for a script."""
+    return {
+        "day": record.day,
+        "tokens": record.total.tokens,
+        "tokens_per_day": limits.tokens_per_day or None,
+        "money": record.total.money,
+        "money_per_day": limits.money_per_day or None,
+        "calls": record.total.calls,
+        "people": {
+            person: {"calls": spent.calls, "tokens": spent.tokens, "money": spent.money}
+            for person, spent in sorted(record.spending.items())
+            if person != NOBODY
+        },
+        "not_answered": refusal_facts(record),
+    }
+
+
+def refusal_facts(record: DayRecord) -> list[dict[str, object]]:
+    return [
+        {"person": person, "reason": reason, "messages": refused.messages, "last_at": refused.last_at}
+        for (person, reason), refused in sorted(record.refusals.items())
+        if person != NOBODY
+    ]
+
+
+def _why(reason: str) -> str:
+    return _WHY.get(reason, f"the day's limit is reached ([limits] {one_line(reason)})")
+
+
+def _tokens(limit: int) -> str:
+    return f"{limit:,}" if limit else "none"
+
+
+def _money(limit: float) -> str:
+    return f"{limit:.2f}" if limit else "none"
