@@ -273,6 +273,7 @@ def check(ctx: click.Context, familiar_id: str | None) -> int:
 def settings_problems(root: Path, defaults_path: Path | None) -> list[str]:
     """One sentence for each settings file that does not load."""
     from familiar_connect.config import load_channel_config, load_character_config
+    from familiar_connect.conversation.ignored import IgnoreList
     from familiar_connect.privacy import PrivacyRegistry
     from familiar_connect.subscriptions import SubscriptionRegistry
 
@@ -280,6 +281,7 @@ def settings_problems(root: Path, defaults_path: Path | None) -> list[str]:
         lambda: load_character_config(FamiliarFolder(root).settings_file, defaults_path=defaults_path),
         lambda: SubscriptionRegistry(FamiliarFolder(root).subscriptions_file),
         lambda: PrivacyRegistry(FamiliarFolder(root).privacy_file),
+        lambda: IgnoreList(FamiliarFolder(root).ignore_list_file),
     ]
     looks += [partial(load_channel_config, sidecar) for sidecar in FamiliarFolder(root).channel_files()]
     problems: list[str] = []

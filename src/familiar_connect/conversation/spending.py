@@ -6,7 +6,6 @@ by one turn at most. Calls of a turn that was let in are not refused; others are
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -19,7 +18,7 @@ from familiar_connect.config.llm import LLMSlotConfig
 from familiar_connect.errors import SpendingLimitError
 from familiar_connect.llm.types import Usage
 from familiar_connect.observe.spending import NOBODY, DayRecord, RefusedMessages, Spending, SpendingStore
-from familiar_connect.support.aio import BackgroundTasks, off_loop, run_to_end
+from familiar_connect.support.aio import BackgroundTasks, KeyedLocks, off_loop, run_to_end
 from familiar_connect.support.clock import Clock
 
 BACKGROUND_SLOTS = frozenset({"memory_writer"})
@@ -119,7 +118,7 @@ class SpendingMeter:
         self._is_write_queued = False
         self._turns: list[_Payer] = []
         self._largest = FIRST_TURN
-        self._sync_lock = asyncio.Lock()
+        self._locks = KeyedLocks()
         self._background = BackgroundTasks("spending")
 
     def now(self) -> datetime:
@@ -227,7 +226,7 @@ class SpendingMeter:
 
     async def sync(self) -> None:
         """Write what is not written, and learn what other programs added."""
-        async with self._sync_lock:
+        async with self._locks.lock("sync"):
             await run_to_end(self._sync())
 
     async def load(self) -> None:

@@ -12,6 +12,7 @@ import inspect
 import logging
 from typing import Any
 
+from familiar_connect.errors import SpendingLimitError
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.memory.writer import MemoryWriterResult
 from familiar_connect.support.aio import BackgroundTasks, off_loop
@@ -151,6 +152,10 @@ class MemoryWriterScheduler:
             before = await off_loop(self._watermark)
             try:
                 result = await self.writer.run()
+            except SpendingLimitError as error:
+                logger.info("memory is not written today", extra={"reason": str(error)})
+                self._pause(0.0)
+                break
             except Exception as error:  # isolation: whatever a pass dies of, the familiar goes on
                 logger.error("memory pass failed", exc_info=error)
                 self._pause(0.0)
