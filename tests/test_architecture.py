@@ -13,7 +13,10 @@ SRC = Path(__file__).parent.parent / "src"
 PACKAGE = "familiar_connect"
 MAX_LINES, MAX_FILES, MAX_FUNCTION = 500, 20, 80
 """A guide, not a wall: what is larger for a reason stands in `LARGE`, with the reason."""
-LARGE: dict[str, str] = {"familiar_connect/commands": "one file for each family of verbs, and verbs are added"}
+LARGE: dict[str, str] = {
+    "familiar_connect/commands": "one file for each family of verbs, and verbs are added",
+    "familiar_connect/support": "one file for each small tool that any room may use",
+}
 MAX_ANY = 5.7
 """`Any` for a thousand lines, where it stands; most of it is at the doors of outside libraries."""
 IN_TWO_ROOMS = {"run": "a promised name in the filter of content search, and the name of a command"}
@@ -270,3 +273,45 @@ class Bot:
 def test_untyped_values_stay_few() -> None:
     """`Any` is counted; the bar moves down only."""
     assert structure.any_per_thousand_lines(structure.SRC, STRUCTURE) <= MAX_ANY
+
+
+def opens_by_name(node: ast.AST) -> bool:
+    """Whether *node* opens, reads or writes a file by its path alone, and so through a link."""
+    if not isinstance(node, ast.Call):
+        return False
+    called = ast.unparse(node.func)
+    mode = node.args[0].value if node.args and isinstance(node.args[0], ast.Constant) else None
+    return (
+        called in ("open", "os.open", "sqlite3.connect", "shutil.copyfile")
+        or called.endswith((".read_text", ".write_text", ".touch", "RotatingFileHandler"))
+        or (called.endswith(".open") and mode in ("r", "rb", "w", "wb", "a", "ab", "w+b"))
+    )
+
+
+OPENS_BY_NAME = {
+    "cli": "the null device",
+    "support.no_follow": "the one way to open a file without following links",
+    "support.files": "a new file in a folder held open; a folder that is flushed",
+    "support.free_memory": "what the system says of its memory",
+    "support.json_object": "a file that the owner names",
+    "support.log": "after the path was looked at",
+    "support.sqlite": "SQLite, after the path was looked at",
+    "observe.ledger": "SQLite, after the path was looked at",
+    "memory.paths": "single names in folders held open",
+    "memory.index.wordpiece": "a file of the installed package",
+    "memory.maintenance.export_person": "a file that the owner names",
+    "commands.sandbox": "a copy in a folder of our own",
+    "bootstrap.pack": "a file that the owner names, and SQLite after the path was looked at",
+    "bootstrap.shared_files": "a file that the owner names",
+    "bootstrap.cards": "a file that the owner names",
+    "bootstrap.import_preset": "a file that the owner names",
+    "bootstrap.document_files.read_document": "a file that the owner names",
+    "bootstrap.lorebook_files.json_source": "a file that the owner names",
+}
+
+
+def test_files_of_a_home_are_opened_without_following_links() -> None:
+    """Whoever opens a file by its path alone stands in a list, with the reason."""
+    found = {module.removeprefix(f"{PACKAGE}.") for module in FILES if any(map(opens_by_name, ast.walk(TREES[module])))}
+
+    assert found == set(OPENS_BY_NAME)

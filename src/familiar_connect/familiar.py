@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from familiar_connect.config import ChannelConfig, CharacterConfig, load_character_config
-from familiar_connect.config.folders import FamiliarFolder
+from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.config.links import refuse_links
 from familiar_connect.context.pipeline import ContextPipeline
 from familiar_connect.context.providers.character import persona_name
@@ -47,12 +47,12 @@ class Familiar(FamiliarParts):
         clock: Clock | None = None,
     ) -> Familiar:
         """Build the familiar that lives in *root*; folders and databases that lack are made."""
-        folder = FamiliarFolder(Path(root))
+        folder = HomeFolder(FamiliarFolder(Path(root)).home.root.resolve()).familiar(Path(root).name)
         refuse_links(folder)
         profile = defaults_path or _default_profile(folder)
         config = load_character_config(folder.settings_file, defaults_path=profile)
         return cls.from_config(
-            root,
+            folder.root,
             config,
             llm_clients=llm_clients,
             tts_client=tts_client,

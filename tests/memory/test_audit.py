@@ -336,7 +336,8 @@ store = MemoryStore(sys.argv[1] + "/memory", audit_dir=__import__("pathlib").Pat
 def dying(real):
     def call(*args, **kwargs):
         global calls
-        calls += 1
+        is_step_of_a_walk = real.__name__ == "open" and args[1] & getattr(os, "O_PATH", 0)
+        calls += not is_step_of_a_walk
         if calls == step:
             os.kill(os.getpid(), signal.SIGKILL)
         return real(*args, **kwargs)

@@ -18,6 +18,7 @@ from familiar_connect.support.files import (
     sweep_temporaries,
     temporary_name,
 )
+from familiar_connect.support.no_follow import LinkRefused
 
 
 def test_text_and_bytes_are_written_as_they_are(tmp_path: Path) -> None:
@@ -47,17 +48,19 @@ def test_mode_is_set_whatever_the_umask_and_kept_afterwards(tmp_path: Path) -> N
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need rights on Windows")
-def test_a_link_is_written_through(tmp_path: Path) -> None:
-    """Settings kept elsewhere and linked to stay where they are."""
+def test_a_link_is_refused_and_what_it_leads_to_is_left_alone(tmp_path: Path) -> None:
+    """Neither written through nor replaced: the sentence names it, and whoever named it decides."""
     real = tmp_path / "real.toml"
     real.write_text("old")
     link = tmp_path / "link.toml"
     link.symlink_to(real)
 
-    atomic_write(link, "new")
+    with pytest.raises(LinkRefused, match=r"link\.toml is a link; replace it by the file itself"):
+        atomic_write(link, "new")
 
     assert link.is_symlink()
-    assert real.read_text() == "new"
+    assert real.read_text() == "old"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link.toml", "real.toml"]
 
 
 @pytest.mark.parametrize("failing", ["write", "fsync", "replace"])

@@ -14,6 +14,7 @@ from familiar_connect.config.reference import starter_toml
 from familiar_connect.errors import HomeError
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.support.files import atomic_write, temporary_name
+from familiar_connect.support.no_follow import refuse_linked_path
 
 STARTER_ID = "ember"
 STARTER_NAME = "Ember"
@@ -75,7 +76,9 @@ def new_familiar_root(home: Path, familiar_id: str) -> Path:
             f"{familiar_id!r} cannot name a familiar: use letters, digits, - and _, at most 64 of them,"
             " and begin with a letter or digit"
         )
-    return familiar_root(home, familiar_id)
+    root = familiar_root(home, familiar_id)
+    refuse_linked_path(root)
+    return root
 
 
 def character_texts(name: str | None) -> dict[str, str]:

@@ -68,7 +68,7 @@ def export_card_command(ctx: click.Context, familiar_id: str | None, output: Pat
             raise click.UsageError("only JSON goes to the screen: leave out --format, or name a file")
         say_json(json.loads(export_card(store, root.name, "json")))
         return
-    target = output or HomeFolder(home_of(ctx)).exports / f"{root.name}.{chosen}"
+    target = output.resolve() if output else HomeFolder(home_of(ctx)).exports / f"{root.name}.{chosen}"
     if target.is_dir():
         target = target / f"{root.name}.{chosen}"
     data = export_card(store, root.name, chosen)

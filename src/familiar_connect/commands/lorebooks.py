@@ -88,7 +88,7 @@ def export_lorebook(ctx: click.Context, output: Path | None, folder: str, famili
     if output is None or str(output) == "-":
         say_json(result.book)
     else:
-        atomic_write(output, json.dumps(result.book, ensure_ascii=True, indent=4) + "\n")
+        atomic_write(output.resolve(), json.dumps(result.book, ensure_ascii=True, indent=4) + "\n")
         say(f"{count} {'entry' if count == 1 else 'entries'} written to {output}")
     return 1 if result.errors else 0
 

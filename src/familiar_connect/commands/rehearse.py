@@ -101,7 +101,7 @@ def _new_home(keep: Path | None) -> Iterator[Path]:
     """A home to play in: *keep*, which must be new, or one that is gone afterwards."""
     if keep is None:
         with tempfile.TemporaryDirectory(prefix="familiar-", ignore_cleanup_errors=True) as folder:
-            yield Path(folder)
+            yield Path(folder).resolve()
         return
     if keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
         raise click.UsageError(f"--keep {keep}: is there already; name a folder that is new")
@@ -109,4 +109,4 @@ def _new_home(keep: Path | None) -> Iterator[Path]:
         keep.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FamiliarError(f"--keep {keep}: cannot be made ({error.strerror}); name another folder") from error
-    yield keep
+    yield keep.resolve()

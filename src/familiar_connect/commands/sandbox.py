@@ -24,6 +24,7 @@ from familiar_connect.llm.profiles import capabilities_for
 from familiar_connect.llm.types import Capabilities
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.clock import Clock
+from familiar_connect.support.no_follow import LinkRefused, open_to_read
 
 MAIN_SLOT = "main_prose"
 NOT_COPIED = ("*.lock", "*-shm", f"*{LAST_CONTEXT_SUFFIX}")
@@ -92,11 +93,13 @@ def stand_in_models(config: CharacterConfig, model: str | None, over: Mapping[st
 
 def copy_familiar(root: Path, folder: Path) -> Path:
     """A copy of the familiar's folder, without what no prompt is made of."""
-    copy, there = folder / root.name, FamiliarFolder(root)
+    copy, there = folder.resolve() / root.name, FamiliarFolder(root)
     left_out = (there.traces.name, there.audit.name, f"{there.metrics_db.name}*", f"{there.history_db.name}*")
     try:
         shutil.copytree(root, copy, symlinks=True, ignore=shutil.ignore_patterns(*NOT_COPIED, *left_out))
         _copy_history(there, FamiliarFolder(copy))
+    except LinkRefused:
+        raise
     except (OSError, shutil.Error) as error:
         raise HomeError(f"{root}: cannot be copied to be looked at ({type(error).__name__}: {error})") from error
     return copy
@@ -110,7 +113,8 @@ def _copy_history(there: FamiliarFolder, copy: FamiliarFolder) -> None:
         for path, target in pairs:
             target.unlink(missing_ok=True)
             if path.exists():
-                shutil.copyfile(path, target)
+                with open_to_read(path) as there_now, target.open("wb") as copied:
+                    shutil.copyfileobj(there_now, copied)
         if before == [_stamp(path) for path, _ in pairs]:
             return
 

@@ -21,8 +21,11 @@ _LISTED = 20
 
 
 def find_home(flag: Path | None = None, *, environ: Mapping[str, str] | None = None) -> Path:
-    """The data home: *flag*, else `FAMILIAR_HOME`, else the user's own."""
-    home = expand_folder(flag) if flag else home_from_environment(environ=environ)
+    """The data home: *flag*, else `FAMILIAR_HOME`, else the user's own; a link that the owner named is resolved here.
+
+    Below it no link is followed.
+    """
+    home = expand_folder(flag).resolve() if flag else home_from_environment(environ=environ)
     if home.exists() and not home.is_dir():
         raise HomeError(f"{home}: is a file; name a folder with --home or FAMILIAR_HOME")
     return home

@@ -1,6 +1,8 @@
 """No links in a familiar's folder: what it names lies in it, so nothing outside is read or written through it.
 
-A folder may come from anybody. `refuse_links` looks at every name in it when it is opened. Inside the memory a link to
+A folder may come from anybody. `refuse_links` looks at every name in it before anything of it is used, so that the
+owner hears of a link at once; what is opened later is opened through `support/no_follow`, which meets those that came
+since. Inside the memory a link to
 another place in the same memory is left alone: the memory store walks those itself and never leaves its root.
 """
 
@@ -11,17 +13,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from familiar_connect.config.folders import FamiliarFolder
-from familiar_connect.errors import HomeError
+from familiar_connect.support.no_follow import LinkRefused, is_link
 
 
 def refuse_links(folder: FamiliarFolder) -> None:
-    """A `HomeError` that names the first link in the familiar's folder or in the profile under it."""
+    """A `LinkRefused` for the first link in the familiar's folder or in the profile under it."""
     for path in (folder.root.parent, *(top.root for top in (folder.profile, folder))):
-        if _is_link(path):
-            raise _refusal(path)
+        if is_link(path):
+            raise LinkRefused(path, is_folder=path.is_dir())
     for each in (folder.profile, folder):
         for path in find_links(each):
-            raise _refusal(path)
+            raise LinkRefused(path, is_folder=path.is_dir())
 
 
 def find_links(folder: FamiliarFolder) -> Iterator[Path]:
@@ -37,7 +39,7 @@ def find_links(folder: FamiliarFolder) -> Iterator[Path]:
             continue  # not there, or not readable: whoever opens it says so
         for entry in found:
             path = here / entry.name
-            if _is_link(entry):
+            if is_link(path):
                 if not _stays_in_memory(path, folder.memory, memory):
                     yield path
             elif entry.is_dir(follow_symlinks=False):
@@ -54,14 +56,3 @@ def _stays_in_memory(path: Path, memory: Path, real_memory: str) -> bool:
 
 def _has_dot(path: Path) -> bool:
     return any(part.startswith(".") for part in path.parts)
-
-
-def _is_link(entry: Path | os.DirEntry[str]) -> bool:
-    """Whether *entry* is a link, or what Windows has for one."""
-    is_junction = getattr(entry, "is_junction", None)  # Python 3.12
-    return entry.is_symlink() or bool(is_junction is not None and is_junction())
-
-
-def _refusal(path: Path) -> HomeError:
-    what = "folder" if path.is_dir() else "file"
-    return HomeError(f"{path} is a link; replace it by the {what} itself, because nothing outside is read or written")

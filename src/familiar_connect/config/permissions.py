@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from familiar_connect.config.folders import HomeFolder
+from familiar_connect.support.no_follow import open_file, open_folder
 
 OWNER_FOLDER = 0o700
 OWNER_FILE = 0o600
@@ -74,6 +75,10 @@ def _set_mode(path: Path, mode: int) -> bool:
         if facts.st_uid != os.getuid() or not (stat.S_ISREG(facts.st_mode) or stat.S_ISDIR(facts.st_mode)):
             return False
         if facts.st_mode & _OTHERS:
-            path.chmod(stat.S_IMODE(facts.st_mode) & mode)  # takes rights away, gives none
+            fd = open_folder(path) if stat.S_ISDIR(facts.st_mode) else open_file(path)
+            try:
+                os.fchmod(fd, stat.S_IMODE(facts.st_mode) & mode)  # takes rights away, gives none
+            finally:
+                os.close(fd)
             return not path.lstat().st_mode & _OTHERS
     return False

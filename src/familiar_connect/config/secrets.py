@@ -68,10 +68,10 @@ def home_from_environment(*, environ: Mapping[str, str] | None = None) -> Path:
     """The data home when nobody names one: `FAMILIAR_HOME`, else the user's own."""
     named = _variable(HOME_VARIABLE, environ)
     if named:
-        return expand_folder(named)
+        return expand_folder(named).resolve()
     from platformdirs import user_data_path
 
-    return user_data_path(APP_NAME, appauthor=False)
+    return user_data_path(APP_NAME, appauthor=False).resolve()
 
 
 def expand_folder(name: Path | str) -> Path:
@@ -146,7 +146,7 @@ class Secrets:
         if self._file is None or os.name == "nt" or self._file in _warned_about:
             return
         with suppress(OSError):
-            if self._file.stat().st_mode & 0o077:
+            if self._file.lstat().st_mode & 0o077:
                 _warned_about.add(self._file)
                 _log.warning("the secrets file is open to others; run chmod 600 on it", extra={"file": str(self._file)})
 

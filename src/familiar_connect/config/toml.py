@@ -7,9 +7,9 @@ it only when it cannot be a secret, and never at length.
 from __future__ import annotations
 
 import difflib
+import errno
 import json
 import re
-import stat
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -21,6 +21,7 @@ from familiar_connect.config.rules import InvalidValue
 from familiar_connect.config.settings import Key, KeyPath
 from familiar_connect.errors import ConfigError, HomeError
 from familiar_connect.support.files import atomic_write
+from familiar_connect.support.no_follow import LinkRefused, load_bytes
 
 MAX_FILE_BYTES = 1024 * 1024
 """Far larger than any settings file written by hand."""
@@ -37,16 +38,16 @@ _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 def read_text(path: Path, *, limit: int = MAX_FILE_BYTES) -> str | None:
     """The text of a file the owner may have edited, None when there is none."""
     try:
-        info = path.stat()
-        if stat.S_ISDIR(info.st_mode):
-            raise ConfigError(f"{path}: is a folder; a text file is expected there")
-        if not stat.S_ISREG(info.st_mode):
-            raise ConfigError(f"{path}: is not a plain file; a text file is expected there")
-        with path.open("rb") as file:
-            raw = file.read(limit + 1)
+        raw = load_bytes(path, limit + 1)
     except FileNotFoundError:
         return None
+    except LinkRefused as exc:
+        raise ConfigError(str(exc)) from exc
     except OSError as exc:
+        if exc.errno == errno.EISDIR:
+            raise ConfigError(f"{path}: is a folder; a text file is expected there") from exc
+        if exc.errno in (errno.EINVAL, errno.ENXIO):
+            raise ConfigError(f"{path}: is not a plain file; a text file is expected there") from exc
         raise ConfigError(f"{path}: cannot be read ({exc.strerror}); check that you may read it") from exc
     if len(raw) > limit:
         raise ConfigError(f"{path}: is larger than {limit} bytes; that cannot be meant, move the excess elsewhere")
@@ -88,8 +89,9 @@ def read_toml(path: Path) -> dict[str, object] | None:
 def write_text(path: Path, text: str, *, mode: int | None = None) -> None:
     """Replace the file atomically; make its folder if there is none."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         atomic_write(path, text, mode=mode)
+    except LinkRefused:
+        raise
     except OSError as exc:
         raise HomeError(
             f"{path}: cannot be written ({exc.strerror or exc}); nothing was changed, check rights and free space"

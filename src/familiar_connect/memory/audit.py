@@ -41,13 +41,13 @@ from familiar_connect.memory.types import OWNER, AuditEntry
 from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.support.content_store import LOOSE_NAME, ContentStore, hash_of
 from familiar_connect.support.files import (
+    atomic_write,
     open_locked,
     sweep_temporaries,
     sync_folder,
-    temporary_name,
     write_all,
-    write_new,
 )
+from familiar_connect.support.no_follow import make_folder, open_file, open_to_read
 
 __all__ = ["AuditLog", "CurrentFiles", "hash_of"]
 
@@ -88,7 +88,7 @@ class AuditLog:
             if self._holds:
                 yield
                 return
-            self.folder.mkdir(parents=True, exist_ok=True)
+            make_folder(self.folder)
             with open_locked(self.folder / LOCK_NAME, os.O_RDWR | os.O_CREAT):
                 self._holds += 1
                 try:
@@ -278,20 +278,14 @@ class AuditLog:
             if not create:
                 yield None
                 return
-            self.folder.mkdir(parents=True, exist_ok=True)
-            os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
+            make_folder(self.folder)
+            os.close(open_file(path, os.O_WRONLY | os.O_CREAT))
             sync_folder(self.folder)
         with open_locked(path, os.O_RDWR | os.O_APPEND) as fd:
             yield fd
 
     def _replace_log(self, data: bytes) -> None:
-        temporary = self.folder / temporary_name()
-        try:
-            write_new(str(temporary), data)
-            os.replace(temporary, self.folder / LOG_NAME)
-        finally:
-            temporary.unlink(missing_ok=True)
-        sync_folder(self.folder)
+        atomic_write(self.folder / LOG_NAME, data)
 
     def _catch_up(self) -> None:
         """Read what was added to the log since the last look, by us or by others."""
@@ -332,7 +326,7 @@ class AuditLog:
     def _whole(self, start: int = 0) -> bytes:
         """The log from *start* on, up to the end of its last whole line."""
         try:
-            with open(self.folder / LOG_NAME, "rb") as file:
+            with open_to_read(self.folder / LOG_NAME) as file:
                 file.seek(start)
                 data = file.read()
         except FileNotFoundError:

@@ -35,6 +35,7 @@ from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.versioning.provenance import Provenance, parts_of
 from familiar_connect.memory.writing.plan import WRITER_SOURCE
 from familiar_connect.support.lru import LruCache
+from familiar_connect.support.no_follow import open_to_read
 
 TOOL_SOURCE = "memory_tool"
 """What the audit calls the tools by which a model writes memory during a reply."""
@@ -234,7 +235,7 @@ class PartAudiences:
         with self._lock:
             read_to, found = self._program_files
             try:
-                with open(self._log, "rb") as file:
+                with open_to_read(self._log) as file:
                     size = os.fstat(file.fileno()).st_size
                     if size == read_to:
                         return found

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from familiar_connect.errors import MemoryStoreError, MemoryStorePathError
 from familiar_connect.support.files import is_stale, is_temporary
+from familiar_connect.support.no_follow import LinkRefused, open_folder
 
 MAX_LINKS = 16
 CAN_HOLD_FOLDERS = os.open in os.supports_dir_fd and os.scandir in os.supports_fd
@@ -65,6 +66,8 @@ def quote_for_error(text: str) -> str:
 
 def failure(verb: str, rel_path: str, error: OSError) -> MemoryStoreError:
     """What the system refused, as one sentence that names the file and, where there is one, the fix."""
+    if isinstance(error, LinkRefused):
+        return MemoryStorePathError(str(error))
     if error.errno == errno.ELOOP:
         return MemoryStorePathError(
             f"memory path {quote_for_error(rel_path)} turned into a link while it was being opened"
@@ -115,6 +118,11 @@ class Folder:
             return os.readlink(self.at(name), dir_fd=self.fd)
         except OSError:
             return None
+
+    def leads_out(self, name: str) -> bool:
+        """Whether the link *name* leads out of the tree."""
+        root = self._path.parents[len(self.parts) - 1] if self.parts else self._path
+        return not Path(os.path.realpath(self._path / name)).is_relative_to(root)
 
     def make_folder(self, name: str) -> None:
         os.mkdir(self.at(name), 0o700, dir_fd=self.fd)
@@ -213,7 +221,7 @@ class Root:
     def _top(self) -> Folder:
         if not CAN_HOLD_FOLDERS:
             return _checked_folder(self.path, ())
-        return Folder(os.open(self.path, _OPEN_FOLDER), (), self.path)
+        return Folder(open_folder(self.path), (), self.path)
 
     def _step(self, folder: Folder, name: str, *, create: bool) -> Folder:
         try:
@@ -237,7 +245,9 @@ class Root:
         try:
             inside = Path(os.path.realpath(target)).relative_to(self.path)
         except ValueError:
-            raise MemoryStorePathError(f"memory path {shown} is a link that leads outside the memory folder") from None
+            raise MemoryStorePathError(
+                f"memory path {shown} is a link that leads outside the memory folder; replace it by what it leads to"
+            ) from None
         return inside.parts
 
 

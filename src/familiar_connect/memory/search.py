@@ -242,7 +242,15 @@ def _scan(folder: Folder) -> list[tuple[str, bool]]:
             found.append((entry.name, True))
         elif entry.is_file(follow_symlinks=False):
             found.append((entry.name, False))
+        elif entry.is_symlink() and folder.leads_out(entry.name):
+            _warn_of_link(path_of(folder, entry.name))
     return sorted(found, key=lambda item: item[0] + "/" if item[1] else item[0])
+
+
+@lru_cache(maxsize=256)
+def _warn_of_link(rel_path: str) -> None:
+    """Say once that a file is passed by."""
+    _log.warning("memory path %r is a link that leads outside and is passed by; replace it by the file", rel_path)
 
 
 @contextmanager

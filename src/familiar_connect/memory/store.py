@@ -42,6 +42,7 @@ from familiar_connect.memory.types import (
 )
 from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.support.files import open_locked, temporary_name, write_new
+from familiar_connect.support.no_follow import make_folder
 
 __all__ = [
     "DEFAULT_MAX_FILES_PER_DIR",
@@ -80,17 +81,17 @@ class MemoryStore:
         audit_dir: Path | None = None,
         clock: Clock | None = None,
     ) -> None:
-        self.root = Path(root).resolve()
+        self.root = Path(os.path.abspath(root))
         self.limits = limits or MemoryStoreLimits()
         self._clock = clock or SystemClock()
         self._lock = threading.RLock()
         self._entries: deque[AuditEntry] = deque(maxlen=MAX_REMEMBERED_ENTRIES)
-        if audit_dir is not None and audit_dir.resolve().is_relative_to(self.root):
+        if audit_dir is not None and audit_dir.resolve().is_relative_to(self.root.resolve()):
             raise MemoryStorePathError(f"the audit folder {audit_dir} lies inside the memory folder; choose another")
         self.audit = AuditLog(audit_dir, clock=self._clock) if audit_dir is not None else None
         self._tree = Root(self.root)
         try:
-            self.root.mkdir(parents=True, exist_ok=True)
+            make_folder(self.root)
         except OSError as error:
             raise failure("make", str(self.root), error) from None
         self._swept: set[Parts] = set()

@@ -15,6 +15,7 @@ from familiar_connect.config.folders import last_context_file
 from familiar_connect.llm.types import Message
 from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.support.files import atomic_write
+from familiar_connect.support.no_follow import load_bytes
 
 logger = logging.getLogger(__name__)
 
@@ -46,18 +47,16 @@ class LastContextCache:
         try:
             atomic_write(self._path(channel_id), page_of(messages, header=header, notes=notes))
         except OSError as failure:
-            logger.warning(
-                "last context not written", extra={"channel_id": channel_id, "error": type(failure).__name__}
-            )
+            logger.warning("last context not written", extra={"channel_id": channel_id, "error": str(failure)})
 
     def get(self, *, channel_id: int) -> bytes | None:
         """The channel's page, or None when there is none to read."""
         try:
-            return self._path(channel_id).read_bytes()
+            return load_bytes(self._path(channel_id))
         except FileNotFoundError:
             return None
         except OSError as failure:
-            logger.warning("last context not read", extra={"channel_id": channel_id, "error": type(failure).__name__})
+            logger.warning("last context not read", extra={"channel_id": channel_id, "error": str(failure)})
             return None
 
     def _path(self, channel_id: int) -> Path:

@@ -22,6 +22,8 @@ from threading import RLock
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from familiar_connect.observe.trace import StageSpan, TurnTrace
+from familiar_connect.support.no_follow import make_folder
+from familiar_connect.support.sqlite import refuse_linked_database
 
 logger = logging.getLogger(__name__)
 
@@ -208,7 +210,7 @@ class SQLiteCollector:
             return self._guarded(read, otherwise) if self._path.exists() else otherwise
 
     def _write(self) -> bool:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(self._path.parent)
         with self._open() as db, db:
             for trace in self._buffer:
                 _insert(db, trace)
@@ -221,6 +223,7 @@ class SQLiteCollector:
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
+        refuse_linked_database(self._path)
         with closing(sqlite3.connect(self._path, timeout=BUSY_TIMEOUT_S)) as db:
             prepare_ledger(db)
             yield db
@@ -242,6 +245,7 @@ class SQLiteCollector:
             raise refused
 
     def _connected(self, access: str, look: Callable[[sqlite3.Connection], object]) -> sqlite3.Connection:
+        refuse_linked_database(self._path)
         address = f"{self._path.absolute().as_uri()}?{access}"
         db = sqlite3.connect(address, uri=True, timeout=BUSY_TIMEOUT_S)
         try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import re
 import threading
 import zlib
@@ -25,6 +26,7 @@ from familiar_connect.llm.types import Message
 from familiar_connect.observe.person_match import mentions_person
 from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.support.files import atomic_write
+from familiar_connect.support.no_follow import LinkRefused, load_bytes, refuse_linked_path, remove_file
 from familiar_connect.support.serialize import PlainDataError, canonical_json, content_hash, from_plain, to_plain
 
 logger = logging.getLogger(__name__)
@@ -101,7 +103,7 @@ class ReplayStore:
                 self._count = None if self._count is None else self._count + 1
                 self._prune()
         except (OSError, TypeError, ValueError, FamiliarError) as failure:
-            logger.warning("turn not kept for replay", extra={"trace_id": trace_id, "error": type(failure).__name__})
+            logger.warning("turn not kept for replay", extra={"trace_id": trace_id, "error": _reason(failure)})
 
     def load(self, trace_id: str) -> ReplayRecord:
         """The record of one turn; a `FamiliarError` says why there is none."""
@@ -124,6 +126,8 @@ class ReplayStore:
                 settings=_read(self._object_path(plain["settings"])),
                 kept=tuple(from_plain(Contribution, _read(self._object_path(name))) for name in plain["kept"]),
             )
+        except LinkRefused:
+            raise
         except (*_UNREADABLE, PlainDataError) as failure:
             raise FamiliarError(
                 f"{path}: this turn cannot be rebuilt ({type(failure).__name__}); the file, or a part in"
@@ -151,7 +155,7 @@ class ReplayStore:
             verdicts: dict[str, bool] = {}
             doomed = [path for path in self._records() if self._speaks_of(path, author, verdicts)]
             for path in doomed:
-                path.unlink(missing_ok=True)
+                remove_file(path)
             self._count = None
             self._sweep(grace_s=0.0)
         logger.info("turns erased from replay", extra={"turns": len(doomed)})
@@ -189,7 +193,8 @@ class ReplayStore:
         name = content_hash(plain)
         path = self._object_path(name)
         if path.exists():
-            path.touch()
+            refuse_linked_path(path)
+            os.utime(path, follow_symlinks=False)
         else:
             _write(path, plain)
         return name
@@ -200,7 +205,7 @@ class ReplayStore:
             records = self._records()
             too_old = records[: max(0, len(records) - self._keep)]
             for path in too_old:
-                path.unlink(missing_ok=True)
+                remove_file(path)
             self._count = len(records) - len(too_old)
             self._pruned += len(too_old)
         if self._pruned >= SWEEP_AFTER:
@@ -219,7 +224,7 @@ class ReplayStore:
         limit = self._clock.now().timestamp() - grace_s
         for path in self._parts():
             if path.name.removesuffix(_SUFFIX) not in named and path.stat().st_mtime <= limit:
-                path.unlink(missing_ok=True)
+                remove_file(path)
 
     def _records(self) -> list[Path]:
         """Records, oldest first: ids sort by time."""
@@ -239,6 +244,10 @@ class ReplayStore:
         return self._objects / name[:2] / f"{name}{_SUFFIX}"
 
 
+def _reason(failure: Exception) -> str:
+    return str(failure) if isinstance(failure, FamiliarError) else type(failure).__name__
+
+
 def _is_part(value: object) -> bool:
     return isinstance(value, str)
 
@@ -249,7 +258,7 @@ def _write(path: Path, plain: object) -> None:
 
 def _read(path: Path) -> Any:
     unpacking = zlib.decompressobj()
-    text = unpacking.decompress(path.read_bytes(), MAX_BYTES)
+    text = unpacking.decompress(load_bytes(path), MAX_BYTES)
     if not unpacking.eof:
         raise ValueError("cut short, or too large")
     return json.loads(text)

@@ -8,10 +8,10 @@ noticed. All calls block and may come from any thread; from async code run them 
 from __future__ import annotations
 
 import difflib
+import errno
 import json
 import logging
 import os
-import stat
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -25,6 +25,7 @@ from familiar_connect.presets.prompt_order import find_node, nodes_of
 from familiar_connect.presets.types import OrderEntry, Preset, PresetFidelity, PresetNode
 from familiar_connect.support.files import atomic_write, open_locked
 from familiar_connect.support.lru import LruCache
+from familiar_connect.support.no_follow import LinkRefused, load_bytes, make_folder, refuse_linked_path, remove_file
 from familiar_connect.support.text import without_surrogates
 
 SUFFIX = ".json"
@@ -70,6 +71,7 @@ class PresetStore:
     def names(self) -> list[str]:
         """The presets there are, by name."""
         try:
+            refuse_linked_path(self._root)
             with os.scandir(self._root) as entries:
                 found = [entry.name for entry in entries if _is_preset(entry)]
         except (FileNotFoundError, NotADirectoryError):
@@ -217,7 +219,7 @@ class PresetStore:
             toggles = {each: switches for each, switches in state.toggles.items() if each != stem}
             self._save(_State(active=active, toggles=toggles))
             try:
-                path.unlink(missing_ok=True)
+                remove_file(path)
             except OSError as error:
                 raise _unwritable(path, error) from None
             return active
@@ -229,7 +231,7 @@ class PresetStore:
         """The state as it is on disk, with nobody else changing it; what was looked up before is forgotten."""
         with self._lock, ExitStack() as held:
             try:
-                self._root.mkdir(parents=True, exist_ok=True)
+                make_folder(self._root)
                 held.enter_context(open_locked(self._root / LOCK_NAME, os.O_RDWR | os.O_CREAT))
             except OSError as error:
                 raise _unwritable(self._root, error) from None
@@ -243,7 +245,7 @@ class PresetStore:
 
     def _state(self) -> _State:
         path = self._root / STATE_NAME
-        if not path.exists():
+        if not os.path.lexists(path):
             return _State()
         try:
             found = json.loads(_bytes(path, MAX_STATE_BYTES))
@@ -275,7 +277,7 @@ class PresetStore:
         number = there[0] + 1 if there else 1
         self._write(folder / f"{number}{SUFFIX}", raw)
         for old in there[MAX_VERSIONS - 1 :]:
-            (folder / f"{old}{SUFFIX}").unlink(missing_ok=True)
+            remove_file(folder / f"{old}{SUFFIX}")
         return f"{VERSIONS_NAME}/{stem}/{number}{SUFFIX}"
 
     def _path(self, stem: str) -> Path:
@@ -358,11 +360,10 @@ def _stamp(path: Path) -> FileStamp:
 
 def _bytes(path: Path, most: int = MAX_BYTES) -> bytes:
     try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise PresetError(f"{path}: is not a plain file; put the preset itself there")
-        with path.open("rb") as file:
-            data = file.read(most + 1)
+        data = load_bytes(path, most + 1)
     except OSError as error:
+        if error.errno in (errno.EISDIR, errno.EINVAL, errno.ENXIO):
+            raise PresetError(f"{path}: is not a plain file; put the preset itself there") from None
         raise _unreadable(path, error) from None
     if len(data) > most:
         raise PresetError(f"{path}: is larger than {most:,} bytes, which no preset is; move it elsewhere")
@@ -370,10 +371,14 @@ def _bytes(path: Path, most: int = MAX_BYTES) -> bytes:
 
 
 def _unreadable(path: Path, error: OSError) -> PresetError:
+    if isinstance(error, LinkRefused):
+        return PresetError(str(error))
     return PresetError(f"{path}: cannot be read ({error.strerror or error}); check that you may read it")
 
 
 def _unwritable(path: Path, error: OSError) -> PresetError:
+    if isinstance(error, LinkRefused):
+        return PresetError(str(error))
     return PresetError(
         f"{path}: cannot be written ({error.strerror or error}); nothing was changed, check rights and free space"
     )

@@ -11,6 +11,7 @@ from pathlib import Path
 from familiar_connect.rehearsal.models import ModelCall
 from familiar_connect.rehearsal.types import Expectation
 from familiar_connect.rehearsal.world import Reply
+from familiar_connect.support.no_follow import load_bytes
 
 MAX_SHOWN_CHARS = 120
 
@@ -113,7 +114,7 @@ def _check_files(expected: Expectation, evidence: Evidence) -> Iterable[str]:
         has = key == "file_has"
         for path, words in files.items():
             try:
-                text = (evidence.root / path).read_text(encoding="utf-8", errors="replace")
+                text = load_bytes(evidence.root / path).decode("utf-8", "replace")
             except (OSError, ValueError):
                 if has:
                     yield f"{key}: there is no file {path}"

@@ -7,6 +7,7 @@ goes on in the background comes to its end before the next step.
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import shutil
 from collections.abc import Callable, Iterator, Mapping
@@ -49,6 +50,7 @@ from familiar_connect.slash.command import SlashContext, SlashPlace
 from familiar_connect.slash.registry import find_command, run_command
 from familiar_connect.subscriptions import SubscriptionKind
 from familiar_connect.support.aio import off_loop
+from familiar_connect.support.no_follow import make_folder, open_file, remove_file
 from familiar_connect.support.simulated_time import SimulatedLoop
 from familiar_connect.tools.search_memory import SearchMemoryTool
 
@@ -187,7 +189,7 @@ class Player:
     async def _kill(self) -> None:
         """Go on from what is on disk now, as if the process had ended without a word."""
         survives = self._root.with_name(f".{self._root.name}-survives")
-        await off_loop(shutil.copytree, self._root, survives, ignore=shutil.ignore_patterns(*NOT_COPIED))
+        await off_loop(shutil.copytree, self._root, survives, symlinks=True, ignore=shutil.ignore_patterns(*NOT_COPIED))
         await self._close_quietly()
         await off_loop(shutil.rmtree, self._root)
         await off_loop(survives.rename, self._root)
@@ -439,8 +441,9 @@ def change_file(root: Path, action: ChangeFile) -> None:
     """Change a file as its owner would with an editor."""
     path = root / action.path
     if action.how == "remove":
-        path.unlink(missing_ok=True)
+        remove_file(path)
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w" if action.how == "write" else "a", encoding="utf-8", newline="\n") as file:
-        file.write(action.text)
+    make_folder(path.parent)
+    flags = os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if action.how == "write" else os.O_APPEND)
+    with os.fdopen(open_file(path, flags), "wb") as file:
+        file.write(action.text.encode("utf-8"))

@@ -21,6 +21,7 @@ from familiar_connect.rehearsal.types import (
     Step,
     Upkeep,
 )
+from familiar_connect.support.no_follow import load_bytes
 
 HELD, FAILED = "✓", "✗"
 NOT_LISTED = ("traces/*", "audit/*", "*.db", "*.db-*", "*.lock", "*.last-context.md", "memory/.index/*", "*/.writing/*")
@@ -57,8 +58,8 @@ def file_hashes(root: Path) -> dict[str, str]:
     found = {}
     for path in sorted(root.rglob("*")):
         name = path.relative_to(root).as_posix()
-        if path.is_file() and not any(fnmatch(name, pattern) for pattern in NOT_LISTED):
-            found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+        if path.is_file() and not path.is_symlink() and not any(fnmatch(name, pattern) for pattern in NOT_LISTED):
+            found[name] = hashlib.sha256(load_bytes(path)).hexdigest()
     return found
 
 

@@ -17,6 +17,7 @@ from itertools import islice
 from pathlib import Path
 
 from familiar_connect.errors import FamiliarError
+from familiar_connect.support.no_follow import load_bytes, remove_file
 from familiar_connect.support.sqlite import Database, Migration
 
 PACK_NAME = "objects.db"
@@ -156,7 +157,7 @@ class ContentStore:
             if rows:
                 return bytes(rows[0][0])
         try:
-            return self._loose(name).read_bytes()
+            return load_bytes(self._loose(name))
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -166,7 +167,7 @@ class ContentStore:
 
     def _unlink(self, name: str) -> bool:
         try:
-            self._loose(name).unlink()
+            remove_file(self._loose(name), missing_ok=False)
         except FileNotFoundError:
             return False
         return True

@@ -16,6 +16,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from familiar_connect.support.no_follow import (
+    OWNER_ONLY,
+    hold_parent,
+    open_file,
+    open_folder,
+    refuse_linked_path,
+)
+
 try:
     import fcntl
 except ImportError:  # Windows: a replaced file is refused there while another process has it open
@@ -24,9 +32,6 @@ except ImportError:  # Windows: a replaced file is refused there while another p
 STALE_AFTER_S = 60.0
 """A temporary file this old belongs to no write still going on."""
 
-OWNER_ONLY = 0o600
-"""Rights of a new file."""
-
 _TEMPORARY = re.compile(r"\.tmp-[0-9a-f]{16}")
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 
@@ -34,25 +39,25 @@ _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | 
 def atomic_write(path: Path, data: bytes | str, *, mode: int | None = None) -> None:
     """Replace *path* by *data*, on disk when this returns; text is written as UTF-8, newlines as they are.
 
-    Missing parent folders are made. A link is written through. The file keeps its rights unless *mode* is given;
-    a new one is its owner's alone.
+    Missing parent folders are made. A link anywhere in *path* is refused. The file keeps its rights unless *mode* is
+    given; a new one is its owner's alone.
     What the disk refuses (full, read-only, no right) is raised as the `OSError` it is, with nothing changed.
     """
-    target = Path(os.path.realpath(path))
     content = data.encode("utf-8") if isinstance(data, str) else data
-    target.parent.mkdir(parents=True, exist_ok=True)
-    if mode is None:
-        with contextlib.suppress(OSError):
-            mode = stat.S_IMODE(target.stat().st_mode)
-    temporary = target.parent / temporary_name()
-    try:
-        write_new(str(temporary), content, mode=mode)
-        os.replace(temporary, target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise
-    sync_folder(target.parent)
+    with hold_parent(path, create=True) as (folder, name):
+        refuse_linked_path(path)
+        if mode is None:
+            with contextlib.suppress(OSError):
+                mode = stat.S_IMODE(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
+        temporary = temporary_name() if folder is not None else str(Path(name).parent / temporary_name())
+        try:
+            write_new(temporary, content, mode=mode, dir_fd=folder)
+            os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary, dir_fd=folder)
+            raise
+    sync_folder(Path(path).parent)
 
 
 def write_new(name: str, content: bytes, *, mode: int | None = None, dir_fd: int | None = None) -> None:
@@ -81,11 +86,11 @@ def open_locked(path: Path, flags: int) -> Iterator[int]:
     The file may be replaced while we wait; what is handed out is the one that stands there now.
     """
     while True:
-        fd = os.open(path, flags | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0), OWNER_ONLY)
+        fd = open_folder(path) if os.path.isdir(path) else open_file(path, flags)
         try:
             if fcntl is not None:
                 fcntl.flock(fd, fcntl.LOCK_EX)
-                if os.fstat(fd).st_ino != os.stat(path).st_ino:
+                if os.fstat(fd).st_ino != os.lstat(path).st_ino:
                     continue
             yield fd
             return
@@ -100,7 +105,7 @@ def sync_folder(folder: Path | int) -> None:
         return
     if os.name == "nt":
         return
-    fd = os.open(folder, os.O_RDONLY)
+    fd = os.open(folder, os.O_RDONLY)  # flushing changes nothing, wherever it leads
     try:
         os.fsync(fd)
     finally:

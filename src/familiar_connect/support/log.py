@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TextIO
 
+from familiar_connect.support.no_follow import make_folder, refuse_linked_path
 from familiar_connect.support.text import escape_controls
 
 ROOT = "familiar_connect"
@@ -84,9 +85,12 @@ def log_to_file(path: Path) -> None:
     from logging.handlers import RotatingFileHandler  # brings the network with it: only where it is used
 
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
+        refuse_linked_path(path, is_written=True)
+        refuse_linked_path(f"{path}.1")
         handler = RotatingFileHandler(path, maxBytes=LOG_FILE_BYTES, backupCount=1, encoding="utf-8", delay=True)
-    except OSError:
+    except OSError as failure:
+        logging.getLogger(__name__).warning("no log file is written", extra={"reason": str(failure)})
         return
     handler.setFormatter(LineFormatter())
     root = logging.getLogger(ROOT)

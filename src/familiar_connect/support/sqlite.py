@@ -21,12 +21,15 @@ from typing import Any, Literal, NoReturn, TypeAlias
 from uuid import uuid4
 
 from familiar_connect.errors import FamiliarError
+from familiar_connect.support.no_follow import LinkRefused, make_folder, refuse_linked_path
 from familiar_connect.support.text import without_surrogates
 
 Row: TypeAlias = tuple[Any, ...]
 Durability = Literal["FULL", "NORMAL"]
 
 MEMORY = ":memory:"
+BESIDE = ("-wal", "-shm", "-journal")
+"""Endings of the files that SQLite keeps beside a database."""
 BUSY_TIMEOUT_S = 5.0
 """How long to wait for another process before saying that the file is in use."""
 MAX_COMPLAINTS = 20
@@ -173,14 +176,14 @@ class Database:
         if self.in_memory:
             return
         path = Path(self.path)
-        for each in (path, *(Path(f"{path}{ending}") for ending in ("-wal", "-shm", "-journal"))):
-            if each.is_symlink():
-                raise self._error(f"{each} is a link; replace it by the file itself.")
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(path.parent)
+            refuse_linked_database(path)
             has_main = path.exists() and path.stat().st_size > 0
             log = Path(f"{path}-wal")
             has_log = log.exists() and log.stat().st_size > 0
+        except LinkRefused as exc:
+            raise self._error(str(exc)) from exc
         except OSError as exc:
             raise self._error(
                 f"{path} cannot be opened or created ({exc.strerror}): "
@@ -207,6 +210,8 @@ class Database:
         return True
 
     def _connect(self, *, read_only: bool = False) -> sqlite3.Connection:
+        if not self.in_memory:
+            self._refuse_links()
         connection = sqlite3.connect(
             self.path, timeout=self._busy_timeout_s, isolation_level=None, check_same_thread=False
         )
@@ -217,6 +222,12 @@ class Database:
         if read_only:
             connection.execute("PRAGMA query_only=ON")
         return connection
+
+    def _refuse_links(self) -> None:
+        try:
+            refuse_linked_database(self.path)
+        except LinkRefused as exc:
+            raise self._error(str(exc)) from exc
 
     def _use_wal(self) -> None:
         """Switch to a write-ahead log. The switch does not heed the busy timeout, so wait here."""
@@ -317,6 +328,12 @@ class Database:
             f"{self.path} is damaged ({detail}); it was left as it is: "
             f"move it aside with the files beside it ({aside}) to start a new one{doctor}."
         )
+
+
+def refuse_linked_database(path: Path | str) -> None:
+    """A `LinkRefused` where the database *path*, or a file that SQLite keeps beside it, is a link or has two names."""
+    for ending in ("", *BESIDE):
+        refuse_linked_path(f"{path}{ending}", is_written=True)
 
 
 def storable_all(parameters: Sequence[Any]) -> tuple[Any, ...]:

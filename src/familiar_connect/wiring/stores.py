@@ -19,6 +19,7 @@ from familiar_connect.memory.store import MemoryStore
 from familiar_connect.privacy import PrivacyRegistry
 from familiar_connect.subscriptions import SubscriptionRegistry
 from familiar_connect.support.clock import Clock
+from familiar_connect.support.no_follow import make_folder
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ def build_stores(root: Path, config: CharacterConfig, clock: Clock) -> Stores:
     """Open everything; the history last, so that nothing stays open when another file is broken."""
     folder = FamiliarFolder(root)
     for made in (folder.channels, folder.modes):
-        made.mkdir(parents=True, exist_ok=True)
+        make_folder(made)
     memory = cast("MemoryStore", IndexingMemoryStore(MemoryStore(folder.memory, audit_dir=folder.audit, clock=clock)))
     subscriptions = SubscriptionRegistry(folder.subscriptions_file)
     privacy = PrivacyRegistry(folder.privacy_file)

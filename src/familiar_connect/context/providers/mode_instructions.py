@@ -9,6 +9,7 @@ from pathlib import Path
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
 from familiar_connect.support.aio import off_loop
+from familiar_connect.support.no_follow import load_bytes
 from familiar_connect.support.tokens import estimate_tokens
 
 logger = logging.getLogger(__name__)
@@ -73,16 +74,12 @@ def _note(root: Path | None, mode: ChannelMode) -> str | None:
     if root is None:
         return None
     path = root / f"{mode.value}.md"
-    if path.exists() and not path.is_file():
-        logger.warning("mode note skipped: %s", path.name, extra={"reason": "not a file"})
-        return None
     try:
-        with path.open("rb") as file:
-            start = file.read(MAX_NOTE_BYTES)
+        start = load_bytes(path, MAX_NOTE_BYTES)
         text, _ = codecs.utf_8_decode(start, "strict", len(start) < MAX_NOTE_BYTES)
         return text.strip() or None
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:
-        logger.warning("mode note skipped: %s", path.name, extra={"reason": type(error).__name__})
+        logger.warning("mode note skipped: %s", path.name, extra={"reason": str(error)})
         return None

@@ -25,6 +25,7 @@ from familiar_connect.llm.embedded.process import COMMAND, ChildProcess
 from familiar_connect.llm.embedded.weights import Weights, find_weights, repair_advice
 from familiar_connect.llm.profiles import EMBEDDED_WINDOW
 from familiar_connect.support.aio import cancel_and_wait, off_loop, run_to_end
+from familiar_connect.support.no_follow import LinkRefused, make_folder, refuse_linked_path, remove_file
 
 State = Literal["off", "starting", "ready", "failed"]
 
@@ -168,7 +169,7 @@ class EmbeddedServer:
 
     def _settings(self, weights: Weights) -> dict[str, Any]:
         if self._cache_dir is not None:
-            self._cache_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_folder(self._cache_dir)
         return {
             "weights": str(weights.path),
             "window": EMBEDDED_WINDOW,
@@ -187,30 +188,37 @@ class EmbeddedServer:
         if not self._slot_file.exists():
             return
         try:
+            refuse_linked_path(self._slot_file)
             answer = child.post("/slots/0?action=restore", {"filename": self._slot_file.name}, SLOT_TIMEOUT_S)
             self.restored_tokens = int(answer.get("n_restored", 0))
+        except LinkRefused as error:
+            logger.warning("The saved prompt cache is not used", extra={"reason": str(error)})
+            self._slot_file = None
         except ModelError:
             with self._lock:
                 if self._boot is not boot:
                     raise  # closed meanwhile: nothing is wrong with the file
             logger.warning("The saved prompt cache could not be read and was dropped")
             with suppress(OSError):
-                self._slot_file.unlink()
+                remove_file(self._slot_file)
 
     def _save_slot(self, child: ChildProcess) -> None:
         if self._slot_file is None or not self._worked or not child.is_alive:
             return
         half = self._slot_file.with_suffix(".half")
         try:
+            remove_file(half)
+            refuse_linked_path(self._slot_file)
             child.post("/slots/0?action=save", {"filename": half.name}, SLOT_TIMEOUT_S)
             os.replace(half, self._slot_file)
             slots = sorted(self._slot_file.parent.glob("*.slot"), key=lambda file: file.stat().st_mtime)
             for old in slots[:-KEPT_SLOTS]:
-                old.unlink()
-        except (ModelError, OSError):
-            logger.warning("The prompt cache could not be saved; the next start takes longer")
+                remove_file(old)
+        except (ModelError, OSError) as error:
+            reason = {"reason": str(error)}
+            logger.warning("The prompt cache could not be saved; the next start takes longer", extra=reason)
             with suppress(OSError):
-                half.unlink()
+                remove_file(half)
 
     # Work
 

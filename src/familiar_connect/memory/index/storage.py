@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
-import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
@@ -22,7 +21,8 @@ from numpy.typing import NDArray
 
 from familiar_connect.config.folders import INDEX_NAME
 from familiar_connect.errors import FamiliarError
-from familiar_connect.support.sqlite import Database, Migration, Row
+from familiar_connect.support.no_follow import LinkRefused, load_bytes, make_folder, open_to_append, remove_file
+from familiar_connect.support.sqlite import Database, Migration, Row, refuse_linked_database
 
 Vector = NDArray[np.float32]
 
@@ -129,7 +129,7 @@ class DerivedFile:
         return self._connect()
 
     def _connect(self) -> Database:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        _make_room(self.path)
         with contextlib.suppress(OSError):
             if self.path.stat().st_size == 0 or not self.path.exists():
                 _remove(self.path)
@@ -291,20 +291,28 @@ def keep_out_of_git(index_folder: Path) -> None:
         return
     path = index_folder.parent / ".gitignore"
     try:
-        present = path.read_bytes() if path.exists() else b""
+        present = load_bytes(path) if path.exists() else b""
         if any(line.strip().strip(b"/") == INDEX_NAME.encode() for line in present.splitlines()):
             return
         gap = b"" if not present or present.endswith(b"\n") else b"\n"
-        with path.open("ab") as file:
+        with open_to_append(path) as file:
             file.write(gap + f"{INDEX_NAME}/\n".encode())
     except OSError as exc:
         _log.warning("the index folder could not be named in .gitignore", extra={"path": str(path), "error": str(exc)})
 
 
+def _make_room(path: Path) -> None:
+    try:
+        make_folder(path.parent)
+        refuse_linked_database(path)
+    except LinkRefused as exc:
+        raise IndexUnavailable(str(exc)) from exc
+
+
 def _remove(path: Path) -> None:
     for suffix in _SUFFIXES:
         with contextlib.suppress(OSError):
-            os.unlink(f"{path}{suffix}")
+            remove_file(f"{path}{suffix}")
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:

@@ -19,6 +19,7 @@ from familiar_connect.memory.file_audience import is_within, read_audience, with
 from familiar_connect.memory.maintenance.links import markdown_files
 from familiar_connect.memory.part_audiences import PartAudiences
 from familiar_connect.support.files import sync_folder, temporary_name
+from familiar_connect.support.no_follow import load_bytes, make_folder, open_file
 
 SOURCE = "owner"
 _AUTHORED = ("self/", "lore/", "documents/", "servers/")
@@ -60,16 +61,16 @@ def accept_audiences(audiences: PartAudiences, proposals: Iterable[AudiencePropo
 
 def back_up_memory(memory: Path, folder: Path, *, now: datetime) -> Path:
     """A zip of the memory folder in *folder*, readable by its owner alone; hidden folders are left out."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     target = folder / f"memory-{now:%Y%m%d-%H%M%S}.zip"
     temporary = folder / temporary_name()
     try:
-        with os.fdopen(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "w+b") as file:
+        with os.fdopen(open_file(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL), "w+b") as file:
             with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
                 for path in sorted(memory.rglob("*")):
                     name = path.relative_to(memory)
                     if path.is_file() and not path.is_symlink() and not any(p.startswith(".") for p in name.parts):
-                        archive.write(path, name.as_posix())
+                        archive.writestr(name.as_posix(), load_bytes(path))
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, target)

@@ -30,6 +30,7 @@ from familiar_connect.observe.person_match import mentions_person
 from familiar_connect.observe.replay_store import ReplayStore
 from familiar_connect.observe.spending import SpendingStore
 from familiar_connect.support.files import atomic_write, sync_folder
+from familiar_connect.support.no_follow import load_bytes, remove_file
 from familiar_connect.support.serialize import from_plain, to_plain
 
 SOURCE = "forget"
@@ -139,7 +140,7 @@ class PersonEraser:
     def pending_order(self) -> Order | None:
         """What an earlier run was cut in."""
         try:
-            return from_plain(Order, json.loads((self._audit_folder / UNFINISHED_NAME).read_bytes()))
+            return from_plain(Order, json.loads(load_bytes(self._audit_folder / UNFINISHED_NAME)))
         except FileNotFoundError:
             return None
         except ValueError:
@@ -168,7 +169,7 @@ class PersonEraser:
             self._progress("free pages")
             complete = self._compact()
             if complete:
-                (self._audit_folder / UNFINISHED_NAME).unlink(missing_ok=True)
+                remove_file(self._audit_folder / UNFINISHED_NAME)
                 sync_folder(self._audit_folder)
         facts = {"turns": gone, "versions": versions, "replays": replays, "complete": complete}
         _log.info("a person was forgotten", extra=facts)
@@ -189,7 +190,7 @@ class PersonEraser:
         pending = list(self._pending_of(person, turns))
         self._review.remove(pending)
         for path in (*self._pages_of(person), *self._cached_files(person)):
-            path.unlink(missing_ok=True)
+            remove_file(path)
         return pending
 
     def _forget_mentions(self, doomed: list[Mention]) -> None:
@@ -278,6 +279,6 @@ def _speaks_of(text: str, person: Person) -> bool:
 def _file_speaks_of(path: Path, person: Person) -> bool:
     """What cannot be read counts as yes."""
     try:
-        return _speaks_of(unescape_json(path.read_text(encoding="utf-8", errors="replace")), person)
+        return _speaks_of(unescape_json(load_bytes(path).decode("utf-8", "replace")), person)
     except OSError:
         return True

@@ -13,6 +13,7 @@ from typing import Any
 
 from familiar_connect.support.clock import Clock
 from familiar_connect.support.files import atomic_write, write_all
+from familiar_connect.support.no_follow import LinkRefused, load_bytes, make_folder, open_file
 
 FILE_NAME = "reviews.jsonl"
 MAX_BYTES = 1024 * 1024
@@ -37,10 +38,10 @@ class Decisions:
             "files": list(files),
             "reason": reason[:MAX_REASON_CHARS],
         }
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(self._path.parent)
         if self._path.exists() and self._path.stat().st_size > MAX_BYTES:
-            atomic_write(self._path, self._path.read_bytes()[-MAX_BYTES // 2 :].partition(b"\n")[2])
-        fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            atomic_write(self._path, load_bytes(self._path)[-MAX_BYTES // 2 :].partition(b"\n")[2])
+        fd = open_file(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         try:
             write_all(fd, json.dumps(facts, ensure_ascii=False).encode() + b"\n")
             os.fsync(fd)
@@ -65,7 +66,9 @@ class Decisions:
 
     def _lines(self) -> Iterator[dict[str, Any]]:
         try:
-            text = self._path.read_text(encoding="utf-8", errors="replace") if self._path is not None else ""
+            text = load_bytes(self._path).decode("utf-8", "replace") if self._path is not None else ""
+        except LinkRefused:
+            raise
         except OSError:
             return
         for raw in text.splitlines():

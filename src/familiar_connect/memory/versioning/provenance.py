@@ -22,6 +22,7 @@ from familiar_connect.memory.writing.markdown_sections import bullet_of
 from familiar_connect.memory.writing.plan import PartSource
 from familiar_connect.support.files import atomic_write, write_all
 from familiar_connect.support.markdown import read_headings
+from familiar_connect.support.no_follow import make_folder, open_file, open_to_read
 from familiar_connect.support.text import one_line
 
 FILE_NAME = "provenance.jsonl"
@@ -106,8 +107,8 @@ class Provenance:
             return
         data = b"".join(json.dumps(line, separators=(",", ":")).encode() + b"\n" for line in lines)
         with self._lock:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            fd = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
+            make_folder(self.path.parent)
+            fd = open_file(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
             try:
                 size = os.fstat(fd).st_size
                 if size and os.lseek(fd, size - 1, os.SEEK_SET) >= 0 and os.read(fd, 1) != b"\n":
@@ -155,7 +156,7 @@ class Provenance:
 
     def _lines(self) -> Iterator[dict[str, object]]:
         try:
-            with open(self.path, "rb") as file:
+            with open_to_read(self.path) as file:
                 for raw in file:
                     try:
                         line = json.loads(raw)

@@ -22,6 +22,7 @@ from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.writing.batch import Batch
 from familiar_connect.memory.writing.plan import Plan, PlannedWrite, RefusedEdit
 from familiar_connect.support.files import atomic_write, sync_folder
+from familiar_connect.support.no_follow import LinkRefused, load_bytes, make_folder, open_to_append, remove_file
 from familiar_connect.support.serialize import PlainDataError, from_plain, to_plain
 
 try:
@@ -62,7 +63,7 @@ class Journal:
     def read(self) -> Entry | None:
         """The plan that was under way when its process ended; None when there was none."""
         try:
-            return from_plain(Entry, json.loads(self.path.read_bytes()))
+            return from_plain(Entry, json.loads(load_bytes(self.path)))
         except FileNotFoundError:
             return None
         except (ValueError, PlainDataError):
@@ -73,7 +74,7 @@ class Journal:
 
     def clear(self) -> None:
         with contextlib.suppress(FileNotFoundError):
-            self.path.unlink()
+            remove_file(self.path, missing_ok=False)
             sync_folder(self.path.parent)
         if self._transient:
             with contextlib.suppress(OSError):
@@ -117,13 +118,13 @@ class Attempts:
     def clear(self) -> None:
         self._kept = None
         if self._path is not None:
-            self._path.unlink(missing_ok=True)
+            remove_file(self._path)
 
     def _read(self) -> FailedBatch | None:
         if self._path is None:
             return self._kept
         try:
-            return from_plain(FailedBatch, json.loads(self._path.read_bytes()))
+            return from_plain(FailedBatch, json.loads(load_bytes(self._path)))
         except (FileNotFoundError, ValueError):
             return None
 
@@ -152,12 +153,12 @@ class RunLog:
             "written": list(written),
             "refused": [{"name": edit.name, "reason": edit.reason, "text": edit.text} for edit in refused],
         }
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(self._path.parent)
         with contextlib.suppress(FileNotFoundError):
             if self._path.stat().st_size > MAX_RUNS_BYTES:
-                newer = self._path.read_bytes()[-MAX_RUNS_BYTES // 2 :].partition(b"\n")[2]
+                newer = load_bytes(self._path)[-MAX_RUNS_BYTES // 2 :].partition(b"\n")[2]
                 atomic_write(self._path, newer)
-        with open(self._path, "ab") as file:
+        with open_to_append(self._path) as file:
             # Begun on a line of its own, whatever a crash left of the one before.
             file.write(b"\n" + json.dumps(line, separators=(",", ":")).encode() + b"\n")
 
@@ -180,7 +181,7 @@ class RunLog:
 
     def _lines(self) -> Iterator[dict[str, Any]]:
         with contextlib.suppress(FileNotFoundError):
-            for raw in self._path.read_bytes().splitlines() if self._path is not None else ():
+            for raw in load_bytes(self._path).splitlines() if self._path is not None else ():
                 with contextlib.suppress(ValueError):
                     line = json.loads(raw)
                     if isinstance(line, dict):
@@ -193,8 +194,8 @@ def writer_lock(folder: Path | None) -> Iterator[None]:
     if folder is None or fcntl is None:
         yield
         return
-    folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / "writer.lock", "ab") as file:
+    make_folder(folder)
+    with open_to_append(folder / "writer.lock") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -249,5 +250,7 @@ def list_quarantined(store: MemoryStore) -> list[str]:
 def _store(path: Path, plain: object) -> None:
     try:
         atomic_write(path, json.dumps(plain))
+    except LinkRefused as error:
+        raise MemoryStoreError(str(error)) from error
     except OSError as error:
         raise MemoryStoreError(f"cannot write {path}: {(error.strerror or type(error).__name__).lower()}") from error

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol, TextIO
 
 from familiar_connect.support.files import atomic_write
+from familiar_connect.support.no_follow import load_bytes, make_folder, open_to_append
 
 logger = logging.getLogger(__name__)
 
@@ -127,12 +128,12 @@ class EditorReader:
 def prepare_history_file(history_file: Path) -> bool:
     """The file of typed lines, there, readable by its owner alone and not too long; False when it cannot be had."""
     try:
-        history_file.parent.mkdir(parents=True, exist_ok=True)
-        history_file.touch(mode=0o600)
+        make_folder(history_file.parent)
+        open_to_append(history_file).close()
         if history_file.stat().st_size > MAX_HISTORY_BYTES:
-            lines = history_file.read_bytes()[-MAX_HISTORY_BYTES // 2 :]
+            lines = load_bytes(history_file)[-MAX_HISTORY_BYTES // 2 :]
             atomic_write(history_file, lines[lines.find(b"\n# ") + 1 :])  # an entry begins with a comment
     except OSError as error:
-        logger.warning("typed lines are not kept", extra={"file": str(history_file), "error": type(error).__name__})
+        logger.warning("typed lines are not kept", extra={"file": str(history_file), "error": str(error)})
         return False
     return True
