@@ -99,7 +99,7 @@ def plant(root: Path, name: str, outside: Path, *, is_folder: bool = False) -> P
     target = outside / "there"
     if place.is_dir():
         shutil.copytree(place, target)
-        place.rename(place.parent / ".aside")
+        place.rename(place.parent / f".aside-{place.name}")
     elif place.exists():
         shutil.copyfile(place, target)
         place.unlink()

@@ -352,6 +352,7 @@ class Player:
                     else SlashPlace(
                         channel=context,
                         guild_id=setup.server_id if in_server else None,
+                        scene=await self.place(action.place).scene(),
                     ),
                 ),
                 self.familiar,

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from familiar_connect.chat.scene import ChannelContext
+from familiar_connect.chat.scene import ChannelContext, Scene
 from familiar_connect.familiar import Familiar
 from familiar_connect.identity import Author
 
@@ -52,6 +52,8 @@ class SlashPlace:
     """Becomes a member of a thread; None: nothing to join."""
     voice: VoiceControl | None = None
     """None: this platform has no voice for us."""
+    scene: Scene | None = None
+    """The channel as its platform shows it now; None: it does not."""
 
 
 @dataclass(frozen=True, kw_only=True)

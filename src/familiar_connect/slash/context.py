@@ -11,15 +11,23 @@ from familiar_connect.observe.inspector import explain_turn
 from familiar_connect.observe.turn_table import outline_turn
 from familiar_connect.reply.prompt_replay import prompt_page
 from familiar_connect.slash.command import SlashCommand, SlashContext, SlashFile, SlashReply
+from familiar_connect.slash.readers import was_opened_since
 from familiar_connect.support.aio import off_loop
 
 FULL = "full"
 FILE_NAME = "context.md"
 MORE = f"`/context {FULL}` shows the prompt itself; so does `familiar inspect`."
 
+OPENED = (
+    "The last prompt here was made while the channel was hidden, and now everybody can read it: "
+    "say something first; the owner sees the old one with `familiar inspect`."
+)
+
 
 async def run_context(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     await familiar.reply_path.recorder.wait_until_idle()
+    if await off_loop(was_opened_since, ctx, familiar):
+        return SlashReply(text=OPENED)
     page = await off_loop(familiar.last_context_cache.get, channel_id=ctx.channel_id)
     if page is None:
         return SlashReply(text="No context yet: say something first.")

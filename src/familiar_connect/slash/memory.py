@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from familiar_connect.audience import AudienceKind
-from familiar_connect.conversation.place_readers import PlaceReaders, telling_policy
+from familiar_connect.conversation.place_readers import telling_policy
 from familiar_connect.disclosure import may_tell_all
 from familiar_connect.familiar import Familiar
 from familiar_connect.memory.store import MemoryStoreError
 from familiar_connect.memory.visible_memory import VisibleMemory
 from familiar_connect.slash.command import SlashCommand, SlashContext, SlashOption, SlashReply
+from familiar_connect.slash.readers import readers_at
 from familiar_connect.support.aio import off_loop
 
 MAX_LISTED = 60
@@ -26,19 +24,9 @@ async def run_memory(ctx: SlashContext, familiar: Familiar) -> SlashReply:
 
 
 def memory_at_place(ctx: SlashContext, familiar: Familiar) -> VisibleMemory:
-    """What of memory may be told where the command was used. Reads the channel's settings and its newest turn."""
+    """What of memory may be told where the command was used, to those who can read there now."""
     policy = telling_policy(familiar.config)
-    places = PlaceReaders(
-        owner=familiar.owner,
-        channels=familiar.channel_configs,
-        private_channel_ids=familiar.config.private_channel_ids,
-        policy=policy,
-    )
-    is_dm = ctx.place is not None and ctx.guild_id is None
-    here = places.at(None, channel_id=ctx.channel_id, guild_id=ctx.guild_id, author=ctx.author, is_dm=is_dm)
-    last = familiar.history_store.channel_audience(familiar_id=familiar.id, channel_id=ctx.channel_id)
-    if last is not None and last.kind is AudienceKind.SERVER and last.id == ctx.guild_id:
-        here = replace(here, audience=last)  # nothing shows the channel here; it was open when it was last seen
+    here = readers_at(ctx, familiar)
     return VisibleMemory(familiar.stores.audiences, lambda said_to: may_tell_all(said_to, here, policy))
 
 

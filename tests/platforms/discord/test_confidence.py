@@ -70,3 +70,29 @@ async def test_who_may_write_directly_is_answered_from_their_own_confidence(tmp_
         owner = await prompt_for(den, direct, world.owner, "what is the kettle called?")
 
     assert "Brassy" in owner
+
+
+async def test_memory_is_shown_to_those_who_can_read_the_channel_now(tmp_path: Path) -> None:
+    """A channel that was hidden when it was last heard and is open now shows nothing of what was said in it."""
+    async with familiar_on_discord(tmp_path, lambda _: "Mm.", arrive=False) as den:
+        world = den.server.world
+        staff = world.room(den.guild, "staff", readers=frozenset({den.ada.id, world.bot.id, world.owner.id}))
+        den.subscribe(staff)
+        await den.connect()
+        await prompt_for(den, staff, den.ada, "the safe code is plugh")
+        audience = f"channel:discord:{staff.id}:{den.guild.id}"
+        den.familiar.memory_store.write_file(
+            "topics/safe.md", f"---\naudience: {audience}\n---\n- The code is plugh.\n"
+        )
+
+        async def answers(name: str, **how: str) -> str:
+            token = await den.server.command(staff, world.owner, name, how)
+            return str(await den.server.until_answered(token, 1))
+
+        hidden = [await answers("memory", file="topics/safe.md"), await answers("context")]
+        await den.server.set_readers(staff, None)
+        opened = [await answers("memory", file="topics/safe.md"), await answers("context")]
+
+    assert ["plugh" in answer for answer in (*hidden, *opened)] == [True, True, False, False]
+    assert "made while the channel was hidden" in opened[1]
+    assert "made while the channel was hidden" not in hidden[1]

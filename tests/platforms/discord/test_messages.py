@@ -8,8 +8,9 @@ from typing import Any
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.history.message_edits import DELETED, MessageEdits
 from familiar_connect.identity import PrivacyLevel
+from familiar_connect.platforms.discord.inbound import to_inbound
 from familiar_connect.platforms.discord.place import DiscordPlace
-from familiar_connect.testing.discord_server.world import MEMBER_JOIN, VOICE_MESSAGE_FLAG
+from familiar_connect.testing.discord_server.world import MEMBER_JOIN, VOICE_MESSAGE_FLAG, FakePerson
 from tests.fakes.familiar_on_discord import FamiliarOnDiscord, familiar_on_discord
 from tests.fakes.waiting import until
 
@@ -243,3 +244,35 @@ async def test_the_scene_is_what_the_server_looks_like(tmp_path: Path) -> None:
         assert [sticker.name for sticker in scene.stickers] == ["wave"]
         assert scene.me is not None
         assert later.channel_topic == "Badgers only"
+
+
+async def test_a_webhook_is_the_familiar_by_its_application_and_by_nothing_else(tmp_path: Path) -> None:
+    """As it is heard, as it is looked up later, and as it is answered; a name and a picture tell nothing."""
+    async with familiar_on_discord(tmp_path) as den:
+        world = den.server.world
+        hook = FakePerson(world.new_id(), world.bot.username, world.bot.display_name, is_bot=True)
+        posted = [
+            await den.server.post(den.room, hook, "of our own", webhook_id="71", application_id=str(world.bot.id)),
+            await den.server.post(den.room, hook, "of another", webhook_id="72", application_id=str(den.ada.id)),
+            await den.server.post(den.room, hook, "of nobody", webhook_id="73"),
+        ]
+        replies = [await den.server.reply(den.room, den.ada, "what was that?", each) for each in posted]
+        assert den.platform is not None
+        client = den.platform._client
+        await until(lambda: client.get_message(int(replies[-1]["id"])) is not None)
+
+        def read(live: Any) -> InboundMessage:
+            found = to_inbound(live, me=client.user.id, application=client.application_id)
+            assert found is not None
+            return found
+
+        heard = [read(client.get_message(int(each["id"]))) for each in posted]
+        channel = client.get_channel(den.room.id)
+        fetched = [read(await channel.fetch_message(int(each["id"]))) for each in posted]
+        listed = sorted([read(each) async for each in channel.history(limit=6)], key=lambda each: each.message_id or "")
+        answered = [read(client.get_message(int(each["id"]))).reply_to for each in replies]
+
+    assert [each.is_self for each in heard] == [True, False, False]
+    assert [each.is_self for each in fetched] == [True, False, False]
+    assert [each.is_self for each in listed if each.webhook is not None] == [True, False, False]
+    assert [each is not None and each.is_self for each in answered] == [True, False, False]

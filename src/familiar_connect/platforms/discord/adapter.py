@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any
 
+from familiar_connect.chat.scene import Scene
 from familiar_connect.conversation.message_edits import MessageEditHandler
 from familiar_connect.errors import DeliveryError
 from familiar_connect.familiar import Familiar
@@ -105,7 +106,7 @@ class DiscordPlatform:
     async def _on_duty(self, application: Application) -> AsyncIterator[Any]:
         """A client that tells us everything; at the end all is put back and nothing is left running."""
         client = self._client = make_client(application, guild_ready_timeout_s=self._guild_ready_timeout_s)
-        self._interactions = Interactions(self._familiar, application.owners)
+        self._interactions = Interactions(self._familiar, application.owners, scene_at=self._scene_at)
         self._listen(client)
 
         def is_owner(author: Author) -> bool:
@@ -151,7 +152,7 @@ class DiscordPlatform:
         self._lanes.put(message.channel.id, lambda: self._hear(message))
 
     async def _hear(self, message: Any, *, is_old_news: bool = False) -> None:
-        inbound = to_inbound(message, me=self._client.user.id)
+        inbound = to_inbound(message, me=self._client.user.id, application=self._client.application_id)
         if inbound is not None and not inbound.is_self:
             place = self._place(message.channel)
             await self._familiar.intake.receive(inbound, place, is_old_news=is_old_news)
@@ -164,12 +165,21 @@ class DiscordPlatform:
         self._places.put(channel.id, place)
         return place
 
+    async def _scene_at(self, channel: Any) -> Scene | None:
+        """The channel as it is now; None for one that the library does not know."""
+        known = self._client.get_channel(channel.id) if channel is not None else None
+        return await self._place(known).scene() if known is not None else None
+
     async def _on_edit(self, payload: Any) -> None:
         self._lanes.put(payload.channel_id, lambda: self._revise(payload))
 
     async def _revise(self, payload: Any) -> None:
         message = getattr(payload, "new_message", None) or self._client.get_message(payload.message_id)
-        inbound = to_inbound(message, me=self._client.user.id) if message is not None else None
+        inbound = (
+            to_inbound(message, me=self._client.user.id, application=self._client.application_id)
+            if message is not None
+            else None
+        )
         if inbound is not None and not inbound.is_self:
             await self._message_edits.on_edit(inbound)
 

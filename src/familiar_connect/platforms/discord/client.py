@@ -103,6 +103,19 @@ class _GlobalLimit(asyncio.Event):
             self.set()
 
 
+def keep_application(message: Any) -> None:
+    """Let the library keep which application a webhook's message is of.
+
+    It drops `application_id` and keeps `application`, which webhooks do not use, so the one is put into the other.
+    """
+    if not isinstance(message, dict):
+        return
+    if message.get("webhook_id"):
+        owner = message.get("application_id")
+        message["application"] = {"id": str(owner)} if owner else None
+    keep_application(message.get("referenced_message"))
+
+
 def guard_requests(client: Any) -> None:
     """Let a request that is given up during a global rate limit cost itself only.
 
@@ -115,7 +128,10 @@ def guard_requests(client: Any) -> None:
 
     async def request(*args: Any, **kwargs: Any) -> Any:
         try:
-            return await ask(*args, **kwargs)
+            answer = await ask(*args, **kwargs)
+            for each in answer if isinstance(answer, list) else [answer]:
+                keep_application(each)
+            return answer
         finally:
             limit.left_by(asyncio.current_task())
 
@@ -132,6 +148,7 @@ def guard_events(client: Any, after: dict[str, Callable[[dict[str, Any]], None]]
     def guard(event: str, parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
         def parse_safely(data: Any) -> None:
             try:
+                keep_application(data)
                 parse(data)
                 if event in after:
                     after[event](data)

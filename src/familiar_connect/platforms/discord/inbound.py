@@ -29,14 +29,18 @@ NOTICE_FOOTER = "familiar notice: "
 FORWARD = "forward"
 
 
-def to_inbound(message: discord.Message, *, me: int) -> InboundMessage | None:
-    """*message* as we know messages, where *me* is our own id; None for what nobody said, like a pinned notice."""
+def to_inbound(message: discord.Message, *, me: int, application: int | None = None) -> InboundMessage | None:
+    """*message* as we know messages; None for what nobody said, like a pinned notice.
+
+    *me* is our own id and *application* that of our application, which for most bots is the same.
+    """
+    own = (me, application or me)
     kind = _kind(message)
     if kind is None:
         return None
     channel = message.channel
-    reply_to = _reply_to(message, me)
-    is_self = is_own_message(message, me)
+    reply_to = _reply_to(message, own)
+    is_self = is_own_message(message, own)
     return InboundMessage(
         platform="discord",
         channel_id=channel.id,
@@ -71,11 +75,15 @@ def _kind(message: discord.Message) -> Literal["default", "join"] | None:
     return "join" if name == JOINED else None
 
 
-def is_own_message(message: Any, me: int) -> bool:
-    """Whether we said it: by our account, or by a webhook of our application; a name tells nothing."""
+def is_own_message(message: Any, own: tuple[int, int]) -> bool:
+    """Whether we said it: by our account, or by a webhook of our application; a name tells nothing.
+
+    *own* are the ids of our account and of our application.
+    """
+    me, application = own
     if message.webhook_id is None:
         return bool(message.author.id == me)
-    return str(getattr(message, "application_id", None)) == str(me)
+    return str((message.application or {}).get("id")) == str(application)  # see `client.keep_application`
 
 
 def _webhook(message: discord.Message) -> WebhookIdentity | None:
@@ -84,7 +92,7 @@ def _webhook(message: discord.Message) -> WebhookIdentity | None:
     return WebhookIdentity(webhook_id=str(message.webhook_id), name=message.author.name)
 
 
-def _reply_to(message: discord.Message, me: int) -> ReferencedMessage | None:
+def _reply_to(message: discord.Message, own: tuple[int, int]) -> ReferencedMessage | None:
     """What the message answers; only its id where the platform does not say more."""
     reference = message.reference
     if reference is None or _is_forward(message) or reference.message_id is None:
@@ -96,10 +104,10 @@ def _reply_to(message: discord.Message, me: int) -> ReferencedMessage | None:
         message_id=str(answered.id),
         author=author_of(answered.author),
         text=answered.content or "",
-        is_self=is_own_message(answered, me),
+        is_self=is_own_message(answered, own),
         webhook=_webhook(answered),
         attachments=attachments_of(answered.attachments, is_voice=answered.flags.is_voice_message),
-        embeds=embeds_of(answered.embeds, ours=is_own_message(answered, me)),
+        embeds=embeds_of(answered.embeds, ours=is_own_message(answered, own)),
         stickers=stickers_of(answered.stickers),
     )
 

@@ -219,7 +219,11 @@ class DiscordPlace:
 
     def _as_shown(self, stored: InboundMessage, live: Any) -> InboundMessage:
         me = self._client.user
-        now = to_inbound(live, me=me.id) if live is not None and me is not None else None
+        now = (
+            to_inbound(live, me=me.id, application=self._client.application_id)
+            if live is not None and me is not None
+            else None
+        )
         if now is None:
             return stored
         return replace(
@@ -257,7 +261,9 @@ class DiscordPlace:
         live = self._client.get_message(int(message_id))
         if live is None:
             live = await self._looked_up(self.channel.fetch_message(int(message_id)))
-        return to_inbound(live, me=self._client.user.id) if live is not None else None
+        if live is None:
+            return None
+        return to_inbound(live, me=self._client.user.id, application=self._client.application_id)
 
     async def reactors(self, message_id: str, label: str, limit: int) -> Sequence[Author]:
         """Who reacted to a message at hand with one emoji."""

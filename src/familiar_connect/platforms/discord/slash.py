@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import io
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
-from familiar_connect.chat.scene import ChannelKind
+from familiar_connect.chat.scene import ChannelKind, Scene
 from familiar_connect.familiar import Familiar
 from familiar_connect.platforms.discord.people import author_of
 from familiar_connect.platforms.discord.scene import channel_context
@@ -90,9 +91,12 @@ def _comparable(commands: Sequence[dict[str, Any]]) -> dict[str, Any]:
 class Interactions:
     """Answers the uses of commands, forms and half-typed options."""
 
-    def __init__(self, familiar: Familiar, owners: frozenset[int]) -> None:
+    def __init__(
+        self, familiar: Familiar, owners: frozenset[int], *, scene_at: Callable[[Any], Awaitable[Scene | None]]
+    ) -> None:
         self._familiar = familiar
         self._owners = owners
+        self._scene_at = scene_at
 
     async def answer(self, interaction: Any) -> None:
         kind = interaction.type.name
@@ -110,7 +114,7 @@ class Interactions:
             await said.finish(SlashReply(text=UNKNOWN))
             return
         values = [str(option["value"]) for option in _in_order(wanted, interaction.data.get("options") or [])]
-        ctx = self._context(interaction, said, words=" ".join(values))
+        ctx = await self._context(interaction, said, words=" ".join(values))
         if wanted.form is None or refusal(wanted, ctx) is not None:
             await said.give(run_command(wanted, ctx, self._familiar))
             return
@@ -126,7 +130,7 @@ class Interactions:
         if wanted is None:
             await said.finish(SlashReply(text=UNKNOWN))
             return
-        ctx = self._context(interaction, said, words=_filled_in(interaction.data), from_form=True)
+        ctx = await self._context(interaction, said, words=_filled_in(interaction.data), from_form=True)
         await said.give(run_command(wanted, ctx, self._familiar))
 
     async def _suggest(self, interaction: Any) -> None:
@@ -137,13 +141,16 @@ class Interactions:
         option = next((each for each in known if focused is not None and each.name == focused["name"]), None)
         found: list[str] = []
         if wanted is not None and focused is not None and option is not None and option.suggest is not None:
-            ctx = self._context(interaction, None, words="")
+            ctx = await self._context(interaction, None, words="")
             if refusal(wanted, ctx) is None:
                 found = await option.suggest(self._familiar, str(focused.get("value", "")))
         await interaction.response.send_autocomplete_result(choices=_choices(found))
 
-    def _context(self, interaction: Any, said: _Answer | None, *, words: str, from_form: bool = False) -> SlashContext:
+    async def _context(
+        self, interaction: Any, said: _Answer | None, *, words: str, from_form: bool = False
+    ) -> SlashContext:
         user = interaction.user
+        scene = await self._scene(interaction.channel)
         return SlashContext(
             channel_id=interaction.channel_id,
             author=author_of(user),
@@ -151,9 +158,17 @@ class Interactions:
             words=words,
             may_manage=bool(interaction.permissions.manage_channels),
             from_form=from_form,
-            place=_place(interaction),
+            place=replace(_place(interaction), scene=scene),
             **({"acknowledge": said.acknowledge} if said is not None else {}),
         )
+
+    async def _scene(self, channel: Any) -> Scene | None:
+        """The channel as it is now; None where it cannot be seen."""
+        try:
+            return await self._scene_at(channel)
+        except Exception as error:  # isolation: without it less is told
+            logger.warning("a channel could not be looked at", extra={"error": type(error).__name__})
+            return None
 
 
 def _in_order(wanted: SlashCommand, given: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
