@@ -79,3 +79,28 @@ async def test_a_slot_without_its_key_is_a_sentence(tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match=r"no OPENROUTER_API_KEY, although \[llm\.main_prose\]"):
             check_keys(house.familiar, tmp_path, Secrets(tmp_path, environ={}))
         check_keys(house.familiar, tmp_path, Secrets(tmp_path, environ={"OPENROUTER_API_KEY": "k"}))
+
+
+@pytest.mark.parametrize(
+    ("address", "kept", "is_sent"),
+    [
+        ("http://127.0.0.1:8080/api", False, True),
+        ("https://discord.com/api/v10", False, True),
+        ("https://elsewhere.example/api", False, False),
+        ("https://elsewhere.example/api", True, True),
+        ("http://elsewhere.example/api", True, False),
+        ("https://discord.com.elsewhere.example/api", False, False),
+        ("https://discord.com@elsewhere.example/api", False, False),
+        ("elsewhere", True, False),
+    ],
+)
+async def test_the_discord_token_goes_where_the_home_says(
+    tmp_path: Path, address: str, kept: bool, is_sent: bool
+) -> None:
+    """To Discord, to this machine, and elsewhere only by the home's own file and not over plain HTTP."""
+    if kept:
+        (tmp_path / "secrets.env").write_text(f"DISCORD_API_URL={address}\n", encoding="utf-8")
+    bot = await bot_with(tmp_path, ALL | ({} if kept else {"DISCORD_API_URL": address}))
+
+    assert ("discord" not in bot.absent) is is_sent
+    assert is_sent or "DISCORD_API_URL" in bot.absent["discord"]

@@ -22,12 +22,16 @@ from familiar_connect.llm.slots import create_llm_clients, key_name
 from familiar_connect.platforms.protocols import Platform
 from familiar_connect.platforms.supervise import Sleep, Tell, run_all
 from familiar_connect.support.clock import Clock
+from familiar_connect.support.web_origin import is_this_machine, may_carry_key, origin_of
 
 if TYPE_CHECKING:
     from familiar_connect.platforms.twitch.account import Credentials
 
 LIBRARIES = {"discord": "discord", "twitch": "twitchAPI"}
 """Platform → the library that its extra brings."""
+
+DISCORD_ADDRESS = "DISCORD_API_URL"
+DISCORD_ORIGIN = "https://discord.com"
 
 
 def load_familiar(
@@ -112,13 +116,35 @@ def why_not_set_up(platform: str, config: CharacterConfig, root: Path, *, home: 
     if platform == "discord":
         if secrets.get("DISCORD_BOT") is None:
             return f"no DISCORD_BOT; put a line DISCORD_BOT= with the bot's token into {HomeFolder(home).secrets_file}"
-        return None
+        return why_not_sent(secrets, HomeFolder(home).secrets_file)
     if config.twitch.channel is None:
         return f"no channel; set `channel` under [twitch] in {FamiliarFolder(root).settings_file}"
     lacking = [name for name in ("TWITCH_CLIENT_ID", "TWITCH_TOKEN") if secrets.get(name) is None]
     if lacking:
         return (
             f"no {' and no '.join(lacking)}; put {'both' if lacking[1:] else 'it'} into {HomeFolder(home).secrets_file}"
+        )
+    return None
+
+
+def why_not_sent(secrets: Secrets, file: Path) -> str | None:
+    """Why the bot's token does not go to the address that DISCORD_API_URL names; None: it may.
+
+    It goes to Discord and to this machine; to any other address only when the home's own *file* names it.
+    """
+    address = secrets.get(DISCORD_ADDRESS)
+    if address is None or is_this_machine(address):
+        return None
+    try:
+        origin = origin_of(address)
+    except ValueError:
+        return f"{DISCORD_ADDRESS} is no address; write https:// and a host, or take it out of {file}"
+    if not may_carry_key(address):
+        return f"{DISCORD_ADDRESS} would send the bot's token to {origin} over plain http://; use https://"
+    if origin != DISCORD_ORIGIN and secrets.get_from_home(DISCORD_ADDRESS) != address:
+        return (
+            f"{DISCORD_ADDRESS} in the environment would send the bot's token to {origin}; "
+            f"if that is meant, put that line into {file}"
         )
     return None
 
@@ -133,7 +159,7 @@ def how_to_install(extra: str) -> str:
 def _discord(familiar: Familiar, secrets: Secrets, tell: Tell) -> Platform:
     from familiar_connect.platforms.discord.adapter import DiscordPlatform  # a chat in the terminal loads none of it
 
-    return DiscordPlatform(familiar, token=secrets.get("DISCORD_BOT") or "", api_url=secrets.get("DISCORD_API_URL"))
+    return DiscordPlatform(familiar, token=secrets.get("DISCORD_BOT") or "", api_url=secrets.get(DISCORD_ADDRESS))
 
 
 def _twitch(familiar: Familiar, secrets: Secrets, tell: Tell) -> Platform:

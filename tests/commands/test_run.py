@@ -193,3 +193,18 @@ async def test_a_reply_that_takes_too_long_does_not_keep_it(tmp_path: Path, monk
         assert code == 0
         assert door.said_by_then == []
         assert house.roles_and_texts() == [("user", "hello")]
+
+
+def test_the_discord_token_goes_to_another_address_only_by_the_homes_word(tmp_path: Path) -> None:
+    """Not because a variable of the environment, or a file in the familiar's folder, names one."""
+    root = make_home(tmp_path)
+    named = "DISCORD_API_URL=https://elsewhere.example/api\n"
+    (root / "secrets.env").write_text(named, encoding="utf-8")
+    from_environment = {"DISCORD_BOT": "x", "DISCORD_API_URL": "https://elsewhere.example/api"}
+    done = run_program(tmp_path, "run", env=from_environment)
+    plain = run_program(tmp_path, "run", env={"DISCORD_BOT": "x", "DISCORD_API_URL": "http://elsewhere.example/api"})
+
+    assert (done.returncode, plain.returncode) == (1, 1)
+    assert "would send the bot's token to https://elsewhere.example" in one_sentence(done)
+    assert f"put that line into {tmp_path / 'secrets.env'}" in one_sentence(done)
+    assert "over plain http://; use https://" in one_sentence(plain)

@@ -28,7 +28,10 @@ ENVIRONMENT: dict[str, str] = {
     FAMILIAR_VARIABLE: "Which familiar to start when `--familiar` does not say.",
     "OPENROUTER_API_KEY": "Key for models at OpenRouter.",
     "DISCORD_BOT": "Token of the Discord bot.",
-    "DISCORD_API_URL": "Another Discord than the real one, such as a test server's `http://127.0.0.1:8080/api`.",
+    "DISCORD_API_URL": (
+        "Another Discord than the real one, such as a test server's `http://127.0.0.1:8080/api`. One that is not on "
+        "this machine counts only in `secrets.env` and with `https://`."
+    ),
     "TWITCH_CLIENT_ID": "Client id of your application at Twitch.",
     "TWITCH_CLIENT_SECRET": "Its secret, where it has one; needed to renew tokens then.",
     "TWITCH_TOKEN": "Token of the account that speaks on Twitch.",
@@ -100,6 +103,10 @@ class Secrets:
     def get(self, name: str) -> str | None:
         """The value of *name*; an empty one counts as none."""
         return _variable(name, self._environ) or self._kept().get(name) or None
+
+    def get_from_home(self, name: str) -> str | None:
+        """The value that the home's own file gives *name*, whatever the environment says."""
+        return self._kept().get(name) or None
 
     def names(self) -> list[str]:
         """The names that have a value: those of the file and the known ones of the environment."""
