@@ -26,6 +26,7 @@ from familiar_connect.reply.turn_recorder import OpenTurn, TurnRecorder
 from familiar_connect.reply.types import ReplyOutcome
 from familiar_connect.support.aio import off_loop, run_to_end
 from familiar_connect.support.clock import Clock, SystemClock
+from familiar_connect.support.free_memory import is_out_of_memory, reply_memory_sentence
 
 logger = logging.getLogger(__name__)
 
@@ -71,7 +72,11 @@ class ReplyRunner:
             await self._report_undelivered(exchange, reason)
             return None
         channel = setup.channel
-        turn, request = await self._turns.build(exchange, place, setup)
+        try:
+            turn, request = await self._turns.build(exchange, place, setup)
+        except MemoryError as failure:
+            await self._apologise(failure, place)
+            return None
         tracker = self._deliveries.begin(exchange.channel_id)
         outgoing = await self._begin_outgoing(turn, channel, place)
         seen = self._recorder.open(request, clock=self._clock, seed=request.seed)
@@ -171,6 +176,8 @@ class ReplyRunner:
             words = f"{error}. Ask again, or raise the channel's deadline_s."
         elif isinstance(error, FamiliarError):
             words = str(error)
+        elif is_out_of_memory(error):
+            words = reply_memory_sentence()
         else:
             words = f"the model failed ({type(error).__name__}). `familiar doctor --ask-models` looks for the cause."
         await place.notice(f"No reply: {words}")

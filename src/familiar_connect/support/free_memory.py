@@ -54,6 +54,14 @@ def memory_sentence(free: int | None = None) -> str:
     )
 
 
+def reply_memory_sentence() -> str:
+    """What to do when there is too little memory for one reply."""
+    return (
+        "there is too little memory for a reply: close other programs or raise the limit (`ulimit -v`), "
+        "then ask again; what was said is safe."
+    )
+
+
 def _left_on_machine() -> int | None:
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
