@@ -5,7 +5,7 @@
     python -m benchmarks.informal --count    # prints how many turns and questions each chat holds
 
 A chat is a text file: `== 9:12 pm on 3 March, 2025` opens a session, every other line is `speaker: words`. A picture
-is `[pic: what it shows]` at the end of the words; `^mark` at the end of a line names it for the questions. Below
+is `[pic: what it shows]` among the words; `^mark` at the end of a line names it for the questions. Below
 `== questions` a line is `category | question | answer | marks`. Rankings are tuned on the chats in `tune` only.
 """
 
@@ -20,7 +20,8 @@ from typing import Any
 
 DATA = Path(__file__).parent / "chats"
 HALVES = ("tune", "held_out")
-_LINE = re.compile(r"(?P<speaker>[^:]+): ?(?P<text>.*?)(?: ?\[pic: (?P<picture>[^\]]+)\])?(?: \^(?P<mark>\w+))?")
+_LINE = re.compile(r"(?P<speaker>[^:]+): ?(?P<text>.*?)(?: \^(?P<mark>\w+))?")
+_PICTURE = re.compile(r" ?\[pic: ([^\]]+)\]")
 
 
 def read_chats(half: str) -> list[dict[str, Any]]:
@@ -61,9 +62,9 @@ def _turn(line: str, dia_id: str, where: str) -> tuple[dict[str, str], str | Non
     match = _LINE.fullmatch(line.rstrip())
     if match is None:
         raise ValueError(f"{where}: a line is `speaker: words`; this is {line!r}.")
-    turn = {"speaker": match["speaker"], "dia_id": dia_id, "text": match["text"].strip()}
-    if match["picture"]:
-        turn["blip_caption"] = match["picture"]
+    turn = {"speaker": match["speaker"], "dia_id": dia_id, "text": _PICTURE.sub("", match["text"]).strip()}
+    if picture := _PICTURE.search(match["text"]):
+        turn["blip_caption"] = picture[1]
     return turn, match["mark"]
 
 
