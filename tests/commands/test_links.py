@@ -98,7 +98,7 @@ def plant(root: Path, name: str, outside: Path, *, is_folder: bool = False) -> P
     outside.mkdir()
     target = outside / "there"
     if place.is_dir():
-        shutil.copytree(place, target)
+        shutil.copytree(place, target, ignore=shutil.ignore_patterns("*-wal", "*-shm"))
         place.rename(place.parent / f".aside-{place.name}")
     elif place.exists():
         shutil.copyfile(place, target)
@@ -231,13 +231,13 @@ class RunningChat:
         self._process.stdin.write(f"{words}\n".encode())
         self._process.stdin.flush()
         with self._heard:
-            self._heard.wait_for(lambda: self.said.count("Hi") >= replies, timeout=20)
+            self._heard.wait_for(lambda: self.said.count("Hi") >= replies, timeout=200)
 
     def end(self) -> str:
         """Close its input, wait for its end, and return all that it said."""
         assert self._process.stdin is not None
         self._process.stdin.close()
-        self._process.wait(30)
+        self._process.wait(300)
         self._reader.join(10)
         return self.said
 

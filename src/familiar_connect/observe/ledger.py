@@ -211,7 +211,7 @@ class SQLiteCollector:
 
     def _write(self) -> bool:
         make_folder(self._path.parent)
-        with self._open() as db, db:
+        with open_ledger(self._path) as db, db:
             for trace in self._buffer:
                 _insert(db, trace)
             db.execute(
@@ -220,13 +220,6 @@ class SQLiteCollector:
             )
         self._warned = False
         return True
-
-    @contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
-        refuse_linked_database(self._path)
-        with closing(sqlite3.connect(self._path, timeout=BUSY_TIMEOUT_S)) as db:
-            prepare_ledger(db)
-            yield db
 
     @contextmanager
     def _open_to_read(self) -> Iterator[sqlite3.Connection]:
@@ -267,6 +260,15 @@ class SQLiteCollector:
                 )
             self._warned = True
             return otherwise
+
+
+@contextmanager
+def open_ledger(path: Path) -> Iterator[sqlite3.Connection]:
+    """The database at *path*, with its tables, for as long as the block runs."""
+    refuse_linked_database(path)
+    with closing(sqlite3.connect(path, timeout=BUSY_TIMEOUT_S)) as db:
+        prepare_ledger(db)
+        yield db
 
 
 def prepare_ledger(db: sqlite3.Connection) -> None:

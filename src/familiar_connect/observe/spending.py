@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from familiar_connect.observe.ledger import BUSY_TIMEOUT_S, prepare_ledger
+from familiar_connect.observe.ledger import open_ledger
 
 logger = logging.getLogger(__name__)
 
@@ -103,7 +102,7 @@ class SpendingStore:
         """Add *record* to its day; False: it could not be written."""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            with self._open() as db, db:
+            with open_ledger(self._path) as db, db:
                 self._write(db, record)
         except (sqlite3.Error, OSError) as failure:
             self._warn(failure)
@@ -117,7 +116,7 @@ class SpendingStore:
         if not self._path.exists():
             return record
         try:
-            with self._open() as db:
+            with open_ledger(self._path) as db:
                 self._read_into(db, record)
         except (sqlite3.Error, OSError, TypeError, ValueError) as failure:
             self._warn(failure)
@@ -129,12 +128,12 @@ class SpendingStore:
         if not self._path.exists():
             return
         try:
-            with self._open() as db:
+            with open_ledger(self._path) as db:
                 db.execute("PRAGMA secure_delete = ON")
                 with db:
                     self._move_to_nobody(db, person)
                 db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        except sqlite3.Error as failure:
+        except (sqlite3.Error, OSError) as failure:
             self._warn(failure)
 
     def _move_to_nobody(self, db: sqlite3.Connection, person: str) -> None:
@@ -190,12 +189,6 @@ class SpendingStore:
             record.refusals[str(person), str(reason)] = RefusedMessages(
                 messages=int(messages), is_told=bool(told), last_at=str(last_at)
             )
-
-    @contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
-        with closing(sqlite3.connect(self._path, timeout=BUSY_TIMEOUT_S)) as db:
-            prepare_ledger(db)
-            yield db
 
     def _warn(self, failure: Exception) -> None:
         if not self._warned:
