@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from familiar_connect.support.text import (
+    MOST,
     escape_controls,
     grapheme_boundary,
     last_sentence_end,
@@ -33,9 +34,9 @@ def test_what_fits_stays_as_it_is() -> None:
 @pytest.mark.parametrize("mark", [".", "!", "?", "…", "。", "！", "？"])
 def test_the_latest_sentence_end_of_any_kind_wins(mark: str) -> None:
     """A later end of another kind is not passed over for an earlier full stop."""
-    text = f"One. Two{mark} three goes on and on"
+    text = f"One. Two goes{mark} on and on and on"
 
-    assert truncate(text, 4) == f"One. Two{mark}"
+    assert truncate_chars(text, 16) == f"One. Two goes{mark}"
 
 
 def test_without_a_sentence_end_the_last_whole_word_stays() -> None:
@@ -55,7 +56,7 @@ def test_one_endless_word_is_sliced() -> None:
 
 def test_a_number_is_no_sentence_end() -> None:
     """A point inside a number is followed by no space."""
-    assert truncate_chars("It is done. Pi is 3.14159", 21) == "It is done."
+    assert truncate_chars("It is all done. 3.14159", 18) == "It is all done."
 
 
 def test_a_mark_that_fits_counts_even_when_the_next_does_not() -> None:
@@ -85,6 +86,45 @@ def test_a_truncated_text_is_a_beginning_that_fits(text: str, limit: int) -> Non
     cut = truncate(text, limit)
 
     assert (text.startswith(cut), estimate_tokens(cut) <= limit) == (True, True)
+
+
+def test_a_title_at_the_beginning_is_not_all_that_stays() -> None:
+    """ "Dr." looks like a sentence end, and nothing after it has a full stop."""
+    text = "Dr. Mira Voss\n" + "\n".join(
+        f"- trait {number} of hers, told in a few plain words" for number in range(260)
+    )
+    cut = truncate(text, 500)
+
+    assert (len(cut) >= 1600, cut.endswith("words")) == (True, True)
+
+
+def _pages() -> st.SearchStrategy[str]:
+    word = st.text(alphabet="abcdefgh", min_size=1, max_size=9)
+    words = st.lists(word, min_size=1, max_size=8).map(" ".join)
+    bullets = st.lists(words, min_size=1, max_size=60).map(lambda lines: "\n".join(f"- {line}" for line in lines))
+    lists = st.lists(word, min_size=1, max_size=60).map(
+        lambda items: "[Personality(" + " + ".join(f'"{w}"' for w in items) + ")]"
+    )
+    code = st.lists(words, min_size=1, max_size=40).map(
+        lambda lines: "\n".join(f"    x['{w}'] = f({w!r})" for w in lines)
+    )
+    han = st.text(alphabet="猫は縁側で眠る、茶を飲む。「」", min_size=1, max_size=600)
+    titled = st.tuples(st.sampled_from(["Dr. ", "St. ", "e.g. ", ""]), bullets).map("".join)
+    return st.one_of(titled, bullets, lists, code, han, st.lists(st.one_of(bullets, han, code)).map("\n\n".join))
+
+
+@given(_pages(), st.integers(1, 400))
+def test_a_cut_keeps_at_least_most_of_its_limit(text: str, limit: int) -> None:
+    """Bullets, W++ lists, code and scripts without spaces: none of them is lost for want of a full stop."""
+    cut = truncate_chars(text, limit)
+
+    assert len(cut) >= min(len(text), limit * MOST) - 1 - _blanks_before(text, limit)
+    assert text.startswith(cut)
+
+
+def _blanks_before(text: str, limit: int) -> int:
+    """White space that a cut at *limit* leaves off."""
+    return limit - len(text[:limit].rstrip())
 
 
 @given(prose, st.integers(1, 60))

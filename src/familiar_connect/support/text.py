@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 
@@ -9,6 +10,8 @@ from familiar_connect.support.tokens import CHARS_PER_TOKEN, estimate_tokens
 
 _SENTENCE_END = re.compile(r"""(?<![.!?…])[.!?…]+["'”’)\]*_]*(?=\s|$)|[。！？]+[」』”’）]*""")
 """Looks back once, so that a page of dots costs no more than a page of words."""
+MOST = 0.8
+"""Part of its limit that a cut keeps: only in the rest is the end of a sentence, a line or a word looked for."""
 _LOOK_AHEAD = 64
 """Characters read past a limit, to see whether a mark there ends a sentence."""
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
@@ -27,20 +30,33 @@ def truncate(text: str, max_tokens: int) -> str:
 
 
 def truncate_chars(text: str, limit: int) -> str:
-    """The beginning of *text* up to its latest sentence end within *limit* characters, else its last word."""
+    """The beginning of *text* within *limit* characters, and at least most of them.
+
+    It ends with a sentence where one ends near the limit, else with a line, else with a word, else anywhere.
+    """
     if len(text) <= limit:
         return text
     if limit <= 0:
         return ""
-    marks = _SENTENCE_END.finditer(text, 0, limit + _LOOK_AHEAD)
-    ends = [min(mark.end(), limit) for mark in marks if mark.start() < limit]
-    if ends:
-        return text[: ends[-1]]
+    least = math.ceil(limit * MOST)
+    if (end := _sentence_end_between(text, least, limit)) is not None:
+        return text[:end]
+    line_end = text.rfind("\n", 0, limit + 1)
+    if line_end >= least and (lines := text[:line_end].rstrip()):
+        return lines
     window = text[: limit + 1]  # one more character, to see whether a word ends at the limit
     if window[-1].isspace() and window.strip():
         return window.rstrip()
     words = window.rsplit(None, 1)
-    return words[0] if len(words) > 1 else text[: grapheme_boundary(text, limit)]
+    if len(words) > 1 and len(words[0]) >= least:
+        return words[0]
+    return text[: grapheme_boundary(text, limit)]
+
+
+def _sentence_end_between(text: str, least: int, limit: int) -> int | None:
+    marks = _SENTENCE_END.finditer(text, max(0, least - _LOOK_AHEAD), limit + _LOOK_AHEAD)
+    ends = [min(mark.end(), limit) for mark in marks if mark.start() < limit]
+    return ends[-1] if ends and ends[-1] >= least else None
 
 
 def last_sentence_end(text: str) -> str:
