@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
+import string
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.token_samples import SAMPLES
 from familiar_connect.context.budget import estimate_tokens as from_budget
-from familiar_connect.support.tokens import EXACT_LIMIT_CHARS, estimate_tokens, vocabulary_of
+from familiar_connect.support.tokens import EXACT_LIMIT_CHARS, chars_within, estimate_tokens, load_vocabulary, vocabulary_of
 
 
 def test_forty_plain_characters_are_ten_tokens() -> None:
@@ -30,6 +34,39 @@ def test_more_text_never_costs_less(first: str, more: str) -> None:
 def test_a_known_vocabulary_is_counted_exactly() -> None:
     """A repeated word is one token to the model, whatever its letters."""
     assert estimate_tokens("hello world", "gpt-4o") == 2
+
+
+@pytest.mark.parametrize("language", SAMPLES)
+def test_an_estimate_is_within_fifteen_percent_in_every_language(language: str) -> None:
+    """Measured against the vocabulary of a multilingual model, on a text the weights were not set by."""
+    text = SAMPLES[language][1]
+    exact = estimate_tokens(text, "qwen2.5")
+
+    assert abs(estimate_tokens(text) - exact) <= 0.15 * exact
+
+
+@given(st.text(alphabet=string.ascii_letters + " .,!?'-\n", min_size=1))
+def test_plain_latin_text_is_four_characters_a_token(text: str) -> None:
+    """Whatever its words, as long as they are no other language's."""
+    plain = text.replace(" ", "x")
+
+    assert estimate_tokens(plain) == math.ceil(len(plain) / 4)
+
+
+@given(st.text(), st.integers(0, 30))
+def test_the_beginning_within_a_limit_is_the_longest_there_is(text: str, limit: int) -> None:
+    """One character more would be over it."""
+    at = chars_within(text, limit)
+
+    assert estimate_tokens(text[:at]) <= limit
+    assert at == len(text) or estimate_tokens(text[: at + 1]) > limit
+
+
+def test_a_vocabulary_can_be_read_ahead() -> None:
+    """Reading it takes part of a second; one that is not bundled is no error."""
+    load_vocabulary("openai/gpt-4o")
+    load_vocabulary("somebody/own-model")
+    load_vocabulary(None)
 
 
 def test_a_provider_prefix_does_not_hide_the_vocabulary() -> None:

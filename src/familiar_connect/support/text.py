@@ -6,7 +6,7 @@ import math
 import re
 import unicodedata
 
-from familiar_connect.support.tokens import CHARS_PER_TOKEN, estimate_tokens
+from familiar_connect.support.tokens import chars_within
 
 _SENTENCE_END = re.compile(r"""(?<![.!?…])[.!?…]+["'”’)\]*_]*(?=\s|$)|[。！？]+[」』”’）]*""")
 """Looks back once, so that a page of dots costs no more than a page of words."""
@@ -22,11 +22,9 @@ _VIRAMA = 9
 """Class of the sign that binds two consonants of an Indic script into one letter."""
 
 
-def truncate(text: str, max_tokens: int) -> str:
-    """The longest good beginning of *text* within *max_tokens* (four characters each)."""
-    if estimate_tokens(text) <= max_tokens:
-        return text
-    return truncate_chars(text, max(0, max_tokens) * CHARS_PER_TOKEN)
+def truncate(text: str, max_tokens: int, model: str | None = None) -> str:
+    """The longest good beginning of *text* within *max_tokens*, as *model* counts them where that is known."""
+    return truncate_chars(text, chars_within(text, max_tokens, model))
 
 
 def truncate_chars(text: str, limit: int) -> str:

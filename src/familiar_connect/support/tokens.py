@@ -1,27 +1,81 @@
-"""estimate_tokens: how many tokens a text has for a model, estimated locally.
+"""estimate_tokens: how many tokens a text has for a model, counted or estimated on this machine.
 
-Known vocabularies are counted exactly, from data inside an installed package, offline. Everything
-else is taken at four characters a token, which is within a fifth of the truth for most prose.
+Vocabularies that come inside an installed package are counted exactly, offline. For every other model the text is
+weighed by its script: four characters a token for plain Latin text, more tokens for accents, digits, code and other
+scripts. The weights are set by the vocabulary of a multilingual model (benchmarks/token_counts.py); they only grow
+with the text.
 """
 
 from __future__ import annotations
 
+import bisect
 import math
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any
 
 CHARS_PER_TOKEN = 4
+"""Of plain Latin text."""
 EXACT_LIMIT_CHARS = 40_000
 """Of a longer text only the beginning is counted: counting all of it would hold the event loop."""
+
+Encode = Callable[[str], Sequence[int]]
 
 _VOCABULARIES = (
     ("o200k_base", ("gpt-4o", "gpt-4.1", "gpt-5", "o1", "o3", "o4", "chatgpt-4o", "gpt-oss")),
     ("cl100k_base", ("gpt-4", "gpt-3.5", "text-embedding-3", "text-embedding-ada-002")),
+    ("qwen3", ("qwen3", "qwen-3")),
+    ("qwen2", ("qwen2", "qwen-2", "qwq")),
+    ("llama3", ("llama-3", "llama3", "meta-llama-3")),
+    ("deepseek_v3", ("deepseek-v3", "deepseek-r1", "deepseek-chat", "deepseek-reasoner")),
+)
+
+_UNIT = 100
+"""Weights are hundredths of a token."""
+_PLAIN = _UNIT // CHARS_PER_TOKEN
+_DIGITS, _DIGIT = b"0123456789", 90
+_CODE, _CODE_SIGN = b"{}[]<>=+/\\|&^%$~`", 75
+_ACCENTS, _ACCENT = bytes(range(0xC0, 0x100)), 75
+_BLOCKS: tuple[tuple[int, int], ...] = (
+    (0x01, 200),  # accents of eastern Europe
+    (0x03, 105),  # Greek
+    (0x04, 43),  # Cyrillic
+    (0x05, 44),  # Hebrew
+    (0x06, 42),  # Arabic
+    (0x09, 115),  # Devanagari
+    (0x0A, 130),  # other scripts of India
+    (0x0E, 59),  # Thai
+    (0x0F, 130),  # Tibetan, Burmese, Georgian, Ethiopic, Khmer
+    (0x1E, 30),  # Vietnamese
+    (0x1F, 150),
+    (0x20, 60),  # dashes and quotation marks
+    (0x21, 100),  # signs, arrows, pictures
+    (0x2E, 68),
+    (0x30, 62),  # kana
+    (0x31, 68),  # Chinese characters
+    (0xA0, 130),
+    (0xAC, 90),  # Hangul
+    (0xD8, 220),  # emoji and rare characters, which are written as two units
+    (0xDC, 0),  # the second of them
+    (0xE0, 130),
+    (0xFE, 70),  # full-width forms
+)
+"""From which block of 256 characters on a character weighs how much. The first block is weighed sign by sign."""
+_STARTS = tuple(start for start, _ in _BLOCKS)
+_OTHER_WEIGHTS = {0x01: ("đơưĐƠƯăĂ", 50), 0x04: ("іїєґІЇЄҐ", 140)}
+"""In a block: Vietnamese letters, which are cheap, and Ukrainian ones, which are dear."""
+
+_PER_SIGN_OF_ANOTHER_LANGUAGE = 90
+_OF_ANOTHER_LANGUAGE = 5
+"""Words of a language other than English are cut into more pieces: each accent, or small word of such a language, makes
+the plain letters around it dearer, each by this much at most."""
+_SMALL_WORDS = frozenset(
+    "und nicht ich ist der das mit het een niet naar zijn op di che della il gli una sono non yang untuk tidak dengan ke "
+    "que los las por para est les des pas dans um uma och att det som jag og ikke ve bir".split()
 )
 
 
 def estimate_tokens(text: str, model: str | None = None) -> int:
-    """Tokens of *text*: exact for a *model* whose vocabulary is bundled, else a quarter of its characters.
+    """Tokens of *text*: exact for a *model* whose vocabulary is bundled, else weighed by script.
 
     The rest of a text beyond the limit is taken to be as dense as its beginning.
     """
@@ -30,9 +84,27 @@ def estimate_tokens(text: str, model: str | None = None) -> int:
     vocabulary = vocabulary_of(model) if model else None
     encoder = _encoder(vocabulary) if vocabulary else None
     if encoder is None:
-        return max(1, math.ceil(len(text) / CHARS_PER_TOKEN))
+        return max(1, math.ceil(_weigh(text) / _UNIT))
     counted = len(encoder(text[:EXACT_LIMIT_CHARS]))
     return math.ceil(counted * max(1.0, len(text) / EXACT_LIMIT_CHARS))
+
+
+def chars_within(text: str, max_tokens: int, model: str | None = None) -> int:
+    """How many characters of *text*, from its beginning, are within *max_tokens*."""
+    if estimate_tokens(text, model) <= max_tokens:
+        return len(text)
+    if max_tokens <= 0:
+        return 0
+    at = bisect.bisect_right(range(len(text) + 1), max_tokens, key=lambda end: estimate_tokens(text[:end], model)) - 1
+    while at > 0 and estimate_tokens(text[:at], model) > max_tokens:  # an exact count may fall while a text grows
+        at -= 1
+    return at
+
+
+def load_vocabulary(model: str | None) -> None:
+    """Read the vocabulary of *model* where one is bundled: it takes part of a second, so do it in a thread."""
+    if model and (vocabulary := vocabulary_of(model)):
+        _encoder(vocabulary)
 
 
 def vocabulary_of(model: str) -> str | None:
@@ -44,10 +116,45 @@ def vocabulary_of(model: str) -> str | None:
     return None
 
 
-@lru_cache(maxsize=4)
-def _encoder(vocabulary: str) -> Any:
+@lru_cache(maxsize=2)
+def _encoder(vocabulary: str) -> Encode | None:
     try:
         import splintr  # loaded once, on first use: most installs never need it
     except ImportError:
         return None
-    return splintr.Tokenizer.from_pretrained(vocabulary).encode_ordinary
+    encode: Encode = splintr.Tokenizer.from_pretrained(vocabulary).encode_ordinary
+    return encode
+
+
+def _weigh(text: str) -> int:
+    """Weight of *text* in hundredths of a token; counted by whole byte strings, which is fast."""
+    near = text.encode("latin-1", "ignore")
+    accents = _count(near, _ACCENTS)
+    weight = _PLAIN * len(near) + (_ACCENT - _PLAIN) * accents
+    weight += (_DIGIT - _PLAIN) * _count(near, _DIGITS) + (_CODE_SIGN - _PLAIN) * _count(near, _CODE)
+    if len(near) < len(text):
+        blocks = text.encode("utf-16-le", "surrogatepass")[1::2]
+        for block in set(blocks) - {0}:
+            count, each = blocks.count(block), _weight(block)
+            if block in _OTHER_WEIGHTS:
+                letters, other = _OTHER_WEIGHTS[block]
+                weight += (other - each) * sum(map(text.count, letters))
+            accents += count if block in (0x01, 0x02) else 0
+            weight += each * count
+    return weight + _foreign_weight(text, accents, len(near))
+
+
+def _count(text: bytes, signs: bytes) -> int:
+    return len(text) - len(text.translate(None, signs))
+
+
+def _foreign_weight(text: str, accents: int, plain: int) -> int:
+    words = text.lower().split()
+    if words and not text[-1].isspace():
+        words.pop()  # it may go on to be another word, and more text must not weigh less
+    signs = accents + sum(word in _SMALL_WORDS for word in words)
+    return min(_PER_SIGN_OF_ANOTHER_LANGUAGE * signs, _OF_ANOTHER_LANGUAGE * plain)
+
+
+def _weight(block: int) -> int:
+    return _BLOCKS[bisect.bisect_right(_STARTS, block) - 1][1]

@@ -135,11 +135,14 @@ def _has_preamble(text: str, headings: list[_PlacedHeading]) -> bool:
 
 def _spans(text: str, heading: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """The section itself, or windows over it that overlap."""
-    room = (HARD_CHUNK_TOKEN_CAP - estimate_tokens(heading) - 1) * CHARS_PER_TOKEN
-    if end - start <= room:
+    whole = text[start:end]
+    tokens = estimate_tokens(whole)
+    if tokens <= HARD_CHUNK_TOKEN_CAP - estimate_tokens(heading) - 1:
         yield start, end
         return
-    size, step_back = WINDOW_TOKENS * CHARS_PER_TOKEN, WINDOW_OVERLAP_TOKENS * CHARS_PER_TOKEN
+    # A script without spaces has more tokens to the character; windows of characters follow the whole section's.
+    chars_per_token = min(CHARS_PER_TOKEN, len(whole) / tokens)
+    size, step_back = int(WINDOW_TOKENS * chars_per_token), int(WINDOW_OVERLAP_TOKENS * chars_per_token)
     while True:
         last = end if start + size >= end else _cut(text, start + size // 2, start + size)
         yield start, last

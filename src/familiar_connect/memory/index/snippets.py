@@ -43,7 +43,7 @@ class _Group:
 
 
 def format_snippets(hits: Sequence[Recollection | RetrievedChunk], max_tokens: int) -> str:
-    """*hits*, best first, as one text of at most *max_tokens* (four characters each)."""
+    """*hits*, best first, as one text of at most *max_tokens*, at four characters each; who sends it counts again."""
     room = max_tokens * CHARS_PER_TOKEN
     groups: dict[str, _Group] = {}
     shown: list[Recollection] = []

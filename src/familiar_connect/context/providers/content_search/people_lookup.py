@@ -20,7 +20,7 @@ from familiar_connect.memory.store import DEFAULT_MAX_RESULTS_PER_OP, MemoryStor
 from familiar_connect.memory.visible_memory import VisibleMemory
 from familiar_connect.support.markdown import document_title
 from familiar_connect.support.text import one_line, truncate, truncate_chars
-from familiar_connect.support.tokens import CHARS_PER_TOKEN, estimate_tokens
+from familiar_connect.support.tokens import chars_within, estimate_tokens
 
 PEOPLE_LOOKUP_PRIORITY = int(Priority.PEOPLE)
 PEOPLE_LOOKUP_SOURCE = "content_search.people"
@@ -209,7 +209,7 @@ def cut_near_line_end(text: str, max_tokens: int) -> str:
     """*text* within *max_tokens*: up to a line end where one is near, and saying that something is missing."""
     if estimate_tokens(text) <= max_tokens:
         return text
-    room = max_tokens * CHARS_PER_TOKEN - len(LEFT_OUT)
+    room = chars_within(text, max_tokens - estimate_tokens(LEFT_OUT))
     if room < len(LEFT_OUT):
         return truncate(text, max_tokens)
     line_end = text.rfind("\n", 0, room + 1)
