@@ -15,10 +15,17 @@ import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks.token_samples import SAMPLES
 from familiar_connect.support.tokens import estimate_tokens
 
 ALLOWED = 0.15
+
+SAMPLES: dict[str, tuple[str, str]] = {
+    language: (first, second)
+    for language, (first, second) in json.loads(
+        Path(__file__).with_name("token_samples.json").read_text(encoding="utf-8")
+    ).items()
+}
+"""Two texts for each language; `code` and `chat` are what people paste and how they write with emoji."""
 
 
 def count_with_gguf(path: Path) -> Callable[[str], int]:

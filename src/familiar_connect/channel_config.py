@@ -43,9 +43,7 @@ class ChannelConfigStore:
         with self._lock:
             known = self._known.get(channel_id)
             if known is None:
-                known = load_channel_config(
-                    self._path(channel_id), character_overrides=self._overrides, place=self._character.place
-                )
+                known = load_channel_config(self._path(channel_id), **self._familiars)
                 known = self._remember(channel_id, known or self._untouched(channel_id))
             return known
 
@@ -70,15 +68,25 @@ class ChannelConfigStore:
     def _overrides(self) -> Mapping[str, object]:
         return self._character.typing_simulation_overrides
 
+    @property
+    def _familiars(self) -> dict[str, Any]:
+        """What the familiar says that a channel may say otherwise."""
+        return {
+            "character_overrides": self._overrides,
+            "place": self._character.place,
+            "budgets": self._character.budgets,
+        }
+
     def _path(self, channel_id: int) -> Path:
         return channel_file(self._root, channel_id)
 
     def _untouched(self, channel_id: int) -> ChannelConfig:
         base = channel_config_for_mode(self._character.default_mode)
         typing = merge_typing_settings(base.typing_simulation, self._overrides, file=self._path(channel_id))
-        return replace(base, typing_simulation=typing, place=self._character.place)
+        return replace(base, typing_simulation=typing, place=self._character.place, budgets=self._character.budgets)
 
     def _remember(self, channel_id: int, config: ChannelConfig) -> ChannelConfig:
+        config = replace(config, history_grows=self._character.history_grows)
         self._known.put(channel_id, config)
         return config
 
@@ -93,11 +101,10 @@ class ChannelConfigStore:
                     wanted[name] = value
                 else:
                     wanted.pop(name, None)
-            over: dict[str, Any] = {"character_overrides": self._overrides, "place": self._character.place}
-            config = channel_config_from(wanted, path, **over, strict=False)
+            config = channel_config_from(wanted, path, **self._familiars, strict=False)
             write_text(path, _rewritten(text, wanted))
             try:
-                channel_config_from(wanted, path, **over)
+                channel_config_from(wanted, path, **self._familiars)
             except ConfigError:  # a key nobody knows: kept, and told at the next look as it was before
                 self._known.pop(channel_id)
                 return config

@@ -82,7 +82,7 @@ def test_one_more_turn_moves_it_by_nothing_or_one_step(stored: int, size: int, s
     assert moved in (0, step)
 
 
-@pytest.mark.parametrize(("wanted", "asked"), [(5, 20), (80, 80), (1000, 100)])
+@pytest.mark.parametrize(("wanted", "asked"), [(5, 20), (80, 80), (1000, 500)])
 async def test_a_sensible_number_of_messages_is_looked_at(wanted: int, asked: int) -> None:
     """E1: what is set, within twenty and a hundred."""
     channel = FakeChannel([message_by("hi")])

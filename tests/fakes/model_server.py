@@ -15,6 +15,9 @@ from typing import Any
 Answer = Callable[["ModelServer", asyncio.StreamWriter], Awaitable[None]]
 
 
+QUESTIONS = ("/models", "/props", "/api/show")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Request:
     path: str
@@ -27,6 +30,10 @@ class ModelServer:
     """Use as `async with ModelServer([answers]) as server`."""
 
     script: list[Answer]
+    about: dict[str, Any] = field(default_factory=dict)
+    """What it says of itself, by path (`/v1/models`, `/props`, `/api/show`); what is not here it does not know."""
+    questions: list[str] = field(default_factory=list)
+    """Paths that were asked about itself; no part of the script."""
     requests: list[Request] = field(default_factory=list)
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when a request has been read."""
@@ -71,7 +78,12 @@ class ModelServer:
         first, *lines = head.decode().strip().split("\r\n")
         headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
         body = await reader.readexactly(int(headers.get("content-length", 0)))
-        self.requests.append(Request(path=first.split()[1], headers=headers, payload=json.loads(body)))
+        path = first.split()[1]
+        if path.endswith(QUESTIONS):
+            self.questions.append(path)
+            await (json_answer(self.about[path]) if path in self.about else error_answer(404))(self, writer)
+            return
+        self.requests.append(Request(path=path, headers=headers, payload=json.loads(body)))
         self.arrived.set()
         answer = self.script.pop(0) if len(self.script) > 1 else self.script[0]
         self.running += 1

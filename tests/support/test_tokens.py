@@ -9,9 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.token_samples import SAMPLES
+from benchmarks.token_counts import SAMPLES
 from familiar_connect.context.budget import estimate_tokens as from_budget
-from familiar_connect.support.tokens import EXACT_LIMIT_CHARS, chars_within, estimate_tokens, load_vocabulary, vocabulary_of
+from familiar_connect.support.tokens import (
+    EXACT_LIMIT_CHARS,
+    chars_within,
+    estimate_tokens,
+    load_vocabulary,
+    vocabulary_of,
+)
 
 
 def test_forty_plain_characters_are_ten_tokens() -> None:

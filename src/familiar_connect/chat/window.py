@@ -16,7 +16,7 @@ from familiar_connect.chat.scene import WindowStart
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.identity import Author, Privacy
 
-LEAST_FETCHED, MOST_FETCHED = 20, 100
+LEAST_FETCHED, MOST_FETCHED = 20, 500
 
 
 def window_start(stored: int, size: int, step: int = 0) -> int:
@@ -27,6 +27,16 @@ def window_start(stored: int, size: int, step: int = 0) -> int:
     """
     beyond = max(0, stored - size)
     return beyond if step <= 0 else step * (beyond // step)
+
+
+def grown_window(turns: int, size: int, step: int) -> tuple[int, int]:
+    """Size and step of a window that has room for *turns*, which are never fewer than *size*.
+
+    A window that moves in steps holds two thirds of them after a step and all of them before the next.
+    """
+    if turns <= size + step:
+        return size, step
+    return (turns, 0) if step <= 0 else (turns - turns // 3, turns // 3)
 
 
 def fetch_limit(wanted: int) -> int:

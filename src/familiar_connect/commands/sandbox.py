@@ -17,10 +17,13 @@ from typing import Any, NoReturn
 from familiar_connect.config import CharacterConfig, load_character_config
 from familiar_connect.config.folders import LAST_CONTEXT_SUFFIX, FamiliarFolder
 from familiar_connect.config.llm import SLOT_TEMPERATURES
+from familiar_connect.config.secrets import Secrets
+from familiar_connect.config.trust import TrustedOrigins
 from familiar_connect.context.types import PipelineOutput
 from familiar_connect.errors import FamiliarError, HomeError, ModelError
 from familiar_connect.familiar import Familiar
 from familiar_connect.llm.profiles import capabilities_for
+from familiar_connect.llm.slots import create_llm_clients
 from familiar_connect.llm.types import Capabilities
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.clock import Clock
@@ -69,7 +72,7 @@ async def open_sandbox(
         familiar = Familiar.from_config(
             copy,
             config,
-            llm_clients=stand_in_models(config, model, capabilities or {}),
+            llm_clients=stand_in_models(config, model, await _with_window(config, model, capabilities or {}, root)),
             defaults_path=profile,
             clock=clock,
             fetches_media=False,
@@ -80,6 +83,34 @@ async def open_sandbox(
             raise FamiliarError(str(error).replace(str(copy), str(root))) from error
         finally:
             await familiar.aclose()
+
+
+async def _with_window(
+    config: CharacterConfig, model: str | None, over: Mapping[str, Any], root: Path
+) -> Mapping[str, Any]:
+    """*over* with the window that the familiar's endpoint tells, which a reply would ask for too; no model is asked."""
+    slot = config.llm[MAIN_SLOT]
+    if model or "window" in over or slot.context_window is not None or slot.is_embedded:
+        return over
+    home = root.parent.parent
+    secrets = Secrets(home)
+    try:
+        clients = create_llm_clients(
+            secrets.get("OPENROUTER_API_KEY"),
+            replace(config, llm=dict.fromkeys(SLOT_TEMPERATURES, slot)),
+            secrets=secrets.get,
+            trust=TrustedOrigins(home),
+        )
+    except FamiliarError:  # an endpoint that the owner has not allowed is not asked
+        return over
+    client = clients[MAIN_SLOT]
+    try:
+        await client.learn_limits()
+        window = client.capabilities.window
+    finally:
+        for each in clients.values():
+            await each.close()
+    return over if window is None else {**over, "window": window}
 
 
 def stand_in_models(config: CharacterConfig, model: str | None, over: Mapping[str, Any]) -> dict[str, Any]:

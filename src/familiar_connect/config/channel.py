@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from familiar_connect.config.budgets import TurnBudgets
 from familiar_connect.config.rules import (
     FLAG,
     TEXT_OR_NONE,
@@ -77,10 +78,18 @@ class ChannelConfig:
         'The SillyTavern preset of this channel, in place of the familiar\'s; "none" uses no preset here.',
     )
     """The channel's own preset; empty: none here; None: the familiar's."""
+    budgets: TurnBudgets = section(TurnBudgets)
     typing_simulation: TypingSimulationConfig = section(TypingSimulationConfig, "typing_simulation")
 
     # Given by the mode alone (config.modes); no file sets them.
     budget_tokens: int = 0
+    """The mode's, for a model whose window is unknown or small; `budget_for_window` has what it comes to."""
+    budget_cap: int = 0
+    """Most tokens that a prompt takes of a large window."""
+    history_grows: bool = True
+    """The familiar's: whether `history_turns` follows from the model's window."""
+    history_turns: int = 0
+    """Turns of dialogue that the model's window has room for; 0: as many as the familiar is set to."""
     deadline_s: float = 0.0
     budget_by_layer: Mapping[Layer, int] = field(default_factory=dict)
     providers_enabled: frozenset[str] = frozenset()

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from zoneinfo import ZoneInfo
 
+from familiar_connect.config.budgets import TurnBudgets
 from familiar_connect.config.channel import PRESET_FIDELITIES, PRESET_FIDELITY, TYPING_KEYS
 from familiar_connect.config.limits import LimitsConfig
 from familiar_connect.config.llm import LLM_KEYS, LLMSlotConfig, default_slots
@@ -175,7 +176,16 @@ class CharacterConfig:
         "Further personas of this familiar, each in a `[[alters]]` row with a `name` and `aliases`.",
     )
     history_window_size: int = setting(
-        20, integer_rule(least=1), "Recent turns shown word for word.", key="providers.history.window_size"
+        20,
+        integer_rule(least=1),
+        "Recent turns shown word for word; more where `grow` is on and the model's window is known to be large.",
+        key="providers.history.window_size",
+    )
+    history_grows: bool = setting(
+        True,
+        FLAG,
+        "Whether a model whose window is known to be large is shown as many turns as its share for dialogue holds.",
+        key="providers.history.grow",
     )
     history_refresh_every_turns: int = setting(
         10,
@@ -256,6 +266,7 @@ class CharacterConfig:
         key="voice.interruption.short_long_boundary_s",
     )
     limits: LimitsConfig = section(LimitsConfig, "limits")
+    budgets: TurnBudgets = section(TurnBudgets)
     tts: TTSConfig = section(TTSConfig, "tts")
     discord: DiscordConfig = section(DiscordConfig, "discord")
     twitch: TwitchConfig = section(TwitchConfig, "twitch")

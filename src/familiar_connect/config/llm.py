@@ -13,7 +13,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from familiar_connect.config.rules import FILLED_TEXT, InvalidValue, Rule, integer_rule, number_rule
+from familiar_connect.config.rules import FILLED_TEXT, FLAG, InvalidValue, Rule, integer_rule, number_rule
 from familiar_connect.config.settings import describe, fill_fields, keys_of, setting
 from familiar_connect.errors import ConfigError
 from familiar_connect.support.web_origin import is_same_origin
@@ -62,6 +62,12 @@ def _models(value: object) -> tuple[str, ...]:
     if not isinstance(value, list):
         raise InvalidValue
     return tuple(FILLED_TEXT.read(item) for item in value)
+
+
+def _words(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
+        raise InvalidValue
+    return tuple(value)
 
 
 def _web_address(value: object) -> str:
@@ -132,10 +138,49 @@ class LLMSlotConfig:
         (), Rule("a list of model ids", _models), "Models tried in turn when this one fails.", example="[]"
     )
     max_output_tokens: int | None = setting(
-        None, integer_rule(least=1), "Longest reply asked for. None: the model's own.", example="800"
+        None,
+        integer_rule(least=1),
+        "Longest reply asked for, tokens; may also be called `max_tokens`. None: the model's own.",
+        example="800",
+        also="max_tokens",
     )
     context_window: int | None = setting(
-        None, integer_rule(least=1), "Tokens the model can take in. None: what is known of it.", example="32768"
+        None,
+        integer_rule(least=1),
+        "Tokens the model takes in, prompt and reply together. None: what its endpoint says, else what is known of it.",
+        key="window",
+        example="32768",
+        also="context_window",
+    )
+    vision: bool | None = setting(None, FLAG, "Whether it sees pictures. None: what is known of it.", example="true")
+    tools: bool | None = setting(None, FLAG, "Whether it can use tools. None: what is known of it.", example="true")
+    strict_roles: bool | None = setting(
+        None,
+        FLAG,
+        "Whether it wants turns in strict alternation and one system message. None: what is known of it.",
+        example="false",
+    )
+    top_p: float | None = setting(
+        None, number_rule(least=0, most=1), "Only the likeliest words that make up this share.", example="0.95"
+    )
+    top_k: int | None = setting(None, integer_rule(least=0), "Only so many of the likeliest words.", example="40")
+    min_p: float | None = setting(
+        None, number_rule(least=0, most=1), "Only words at least this likely next to the likeliest.", example="0.05"
+    )
+    presence_penalty: float | None = setting(
+        None, number_rule(least=-2, most=2), "Above 0: less of what was said at all.", example="0.3"
+    )
+    frequency_penalty: float | None = setting(
+        None, number_rule(least=-2, most=2), "Above 0: less of what was said often.", example="0.3"
+    )
+    repeat_penalty: float | None = setting(
+        None, number_rule(above=0), "Above 1: less of what was said last, where the server knows it.", example="1.1"
+    )
+    seed: int | None = setting(
+        None, integer_rule(least=0), "The same seed, the same words, where the server keeps to it.", example="7"
+    )
+    stop: tuple[str, ...] = setting(
+        (), Rule("a list of strings", _words), "Words that end a reply where they would come.", example='["User:"]'
     )
     timeout_s: float | None = setting(
         None,

@@ -12,6 +12,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+from familiar_connect.config.budgets import TurnBudgets
 from familiar_connect.config.channel import (
     CHANNEL_KEYS,
     TYPING_KEYS,
@@ -98,13 +99,19 @@ def _explained(layers: Sequence[_FileLayer]) -> list[EffectiveSetting]:
 
 
 def load_channel_config(
-    path: Path, *, character_overrides: Mapping[str, object] | None = None, place: PlaceSettings | None = None
+    path: Path,
+    *,
+    character_overrides: Mapping[str, object] | None = None,
+    place: PlaceSettings | None = None,
+    budgets: TurnBudgets | None = None,
 ) -> ChannelConfig | None:
-    """The channel's settings in *path*, over the familiar's *place*; None when there are none."""
+    """The channel's settings in *path*, over the familiar's *place* and *budgets*; None when there are none."""
     document = read_toml(Path(path))
     if document is None:
         return None
-    return channel_config_from(document, Path(path), character_overrides=character_overrides, place=place)
+    return channel_config_from(
+        document, Path(path), character_overrides=character_overrides, place=place, budgets=budgets
+    )
 
 
 def channel_config_from(
@@ -113,6 +120,7 @@ def channel_config_from(
     *,
     character_overrides: Mapping[str, object] | None = None,
     place: PlaceSettings | None = None,
+    budgets: TurnBudgets | None = None,
     strict: bool = True,
 ) -> ChannelConfig:
     """The channel's settings in *document*; keys nobody knows are an error only when *strict*."""
@@ -127,6 +135,7 @@ def channel_config_from(
         typing_simulation=fill_fields(base.typing_simulation, character_overrides or {}),
     )
     config = fill_fields(familiars, _given(CHANNEL_KEYS, values))
+    config = replace(config, budgets=config.budgets.over(budgets or TurnBudgets()))
     check_typing_delays(config.typing_simulation, file)
     return config
 

@@ -24,6 +24,7 @@ _TABLE: Mapping[ChannelMode, ChannelConfig] = MappingProxyType(
         ChannelMode.full_rp: ChannelConfig(
             mode=ChannelMode.full_rp,
             budget_tokens=8000,
+            budget_cap=32_000,
             deadline_s=30.0,
             budget_by_layer={
                 Layer.core: 400,
@@ -43,6 +44,7 @@ _TABLE: Mapping[ChannelMode, ChannelConfig] = MappingProxyType(
         ChannelMode.text_conversation_rp: ChannelConfig(
             mode=ChannelMode.text_conversation_rp,
             budget_tokens=6000,
+            budget_cap=32_000,
             deadline_s=24.0,
             budget_by_layer={
                 Layer.core: 400,
@@ -63,6 +65,7 @@ _TABLE: Mapping[ChannelMode, ChannelConfig] = MappingProxyType(
         ChannelMode.imitate_voice: ChannelConfig(
             mode=ChannelMode.imitate_voice,
             budget_tokens=2000,
+            budget_cap=4000,
             deadline_s=9.0,
             budget_by_layer={
                 Layer.core: 300,

@@ -38,30 +38,49 @@ class Key:
     """TOML shown where the default is nothing."""
     only: SettingsFile | None = None
     """The one file it may stand in; None: wherever its dataclass is used."""
+    also: str = ""
+    """Another name for the last part of its own, accepted in its place."""
 
     @property
     def path(self) -> KeyPath:
         return tuple(self.name.split("."))
 
+    @property
+    def other_path(self) -> KeyPath | None:
+        return (*self.path[:-1], self.also) if self.also else None
+
 
 def setting(
-    default: T, rule: Rule[T], meaning: str, *, key: str = "", example: str = "", only: SettingsFile | None = None
+    default: T,
+    rule: Rule[T],
+    meaning: str,
+    *,
+    key: str = "",
+    example: str = "",
+    only: SettingsFile | None = None,
+    also: str = "",
 ) -> T:
     """A field that is a setting. *key* is its name in the file, with its section, where not the field's own.
 
     The return type is the field's, so that a default or rule of another type is a type error.
     """
-    metadata = describe(rule, meaning, key=key, example=example, only=only)
+    metadata = describe(rule, meaning, key=key, example=example, only=only, also=also)
     if isinstance(default, list):
         return cast("T", field(default_factory=default.copy, metadata=metadata))
     return field(default=default, metadata=metadata)
 
 
 def describe(
-    rule: Rule[object], meaning: str, *, key: str = "", example: str = "", only: SettingsFile | None = None
+    rule: Rule[object],
+    meaning: str,
+    *,
+    key: str = "",
+    example: str = "",
+    only: SettingsFile | None = None,
+    also: str = "",
 ) -> dict[str, Key]:
     """The metadata of a setting, for a field that needs `dataclasses.field` itself."""
-    return {_DECLARED: Key(name=key, field="", rule=rule, meaning=meaning, example=example, only=only)}
+    return {_DECLARED: Key(name=key, field="", rule=rule, meaning=meaning, example=example, only=only, also=also)}
 
 
 def section(kind: type[C], name: str = "") -> C:

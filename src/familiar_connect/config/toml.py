@@ -164,6 +164,7 @@ def check_document(
     members of a section are called when not sections; *ignored* keys are passed over.
     """
     known = {key.path: key for key in keys}
+    known |= {key.other_path: key for key in keys if key.other_path is not None}
     sections = {path[:depth] for path in known for depth in range(len(path))}
     passed_over = set(ignored)
     found: dict[KeyPath, object] = {}
@@ -175,7 +176,7 @@ def check_document(
             if path in passed_over:
                 continue
             if path in known:
-                found[path] = _fit(known[path], value, file)
+                found[known[path].path] = _fit(known[path], value, file)
             elif path not in sections:
                 if strict:
                     noun = (nouns or {}).get(section) or ("section" if isinstance(value, dict) else "key")

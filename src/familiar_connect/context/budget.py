@@ -47,7 +47,13 @@ COMPLETION_SHARE = 0.15
 
 
 class Budgeter:
-    """Stateless; the same contributions and budgets give the same result."""
+    """Stateless; the same contributions and budgets give the same result.
+
+    It counts as *model* does where that model's vocabulary is bundled; else tokens are estimated.
+    """
+
+    def __init__(self, model: str | None = None) -> None:
+        self._model = model
 
     def fill(
         self,
@@ -65,11 +71,11 @@ class Budgeter:
             if contribution.layer in by_layer:
                 by_layer[contribution.layer].append(contribution)
             else:
-                notes.append(_note(contribution, "dropped", tokens_of(contribution)))
+                notes.append(_note(contribution, "dropped", tokens_of(contribution, self._model)))
         result = BudgetResult(dropped=notes)
         kept: list[Contribution] = []
         for layer in wanted:
-            survivors = _fill_layer(by_layer[layer], budget_by_layer.get(layer, 0), notes)
+            survivors = _fill_layer(by_layer[layer], budget_by_layer.get(layer, 0), notes, self._model)
             kept += survivors
             if survivors:
                 result.by_layer[layer] = "\n\n".join(c.text for c in survivors)
@@ -79,42 +85,46 @@ class Budgeter:
         return result
 
 
-def _fill_layer(contributions: Sequence[Contribution], budget: int, notes: list[DroppedNote]) -> list[Contribution]:
+def _fill_layer(
+    contributions: Sequence[Contribution], budget: int, notes: list[DroppedNote], model: str | None
+) -> list[Contribution]:
     kept: list[Contribution] = []
     used = 0
     for contribution in sorted(contributions, key=lambda c: (-c.priority, c.order)):
         remaining = budget - used - (JOINT if kept else 0)
-        shortened, note = shorten_contribution(contribution, remaining)
+        shortened, note = shorten_contribution(contribution, remaining, model=model)
         if note is not None:
             notes.append(note)
         if shortened is not None:
-            used += tokens_of(shortened) + (JOINT if kept else 0)
+            used += tokens_of(shortened, model) + (JOINT if kept else 0)
             kept.append(shortened)
     return kept
 
 
 def shorten_contribution(
-    contribution: Contribution, limit: int, *, full: str = "layer"
+    contribution: Contribution, limit: int, *, full: str = "layer", model: str | None = None
 ) -> tuple[Contribution | None, DroppedNote | None]:
     """*contribution* within *limit* tokens, and the note of what that cost. None: nothing of it is left."""
     if contribution.items:
-        return _shorten_items(contribution, limit, full)
-    size = tokens_of(contribution)
+        return _shorten_items(contribution, limit, full, model)
+    size = tokens_of(contribution, model)
     if size <= limit:
         return contribution, None
-    text = truncate(contribution.text, limit) if limit > 0 else ""
+    text = truncate(contribution.text, limit, model) if limit > 0 else ""
     if not text.strip():
         return None, _note(contribution, "dropped", size, full)
-    left = estimate_tokens(text)
+    left = estimate_tokens(text, model)
     kept = replace(contribution, text=text, estimated_tokens=left)
     return kept, _note(contribution, "truncated", size - left, full)
 
 
-def _shorten_items(contribution: Contribution, limit: int, full: str) -> tuple[Contribution | None, DroppedNote | None]:
-    size = tokens_of(contribution)
+def _shorten_items(
+    contribution: Contribution, limit: int, full: str, model: str | None
+) -> tuple[Contribution | None, DroppedNote | None]:
+    size = tokens_of(contribution, model)
     items = tuple(_shown(item) for item in contribution.items)
     # The new messages are no part of what the layer is for; only the overall cap counts them.
-    sizes = [0 if item.fresh and full == "layer" else estimate_tokens(item.text) for item in items]
+    sizes = [0 if item.fresh and full == "layer" else estimate_tokens(item.text, model) for item in items]
     stays = _never_cut(contribution, newest_too=full == "total")
     start = _first_kept(items, sizes, limit, stays)
     kept = tuple(item for i, item in enumerate(items) if i >= start or i in stays)
@@ -122,7 +132,7 @@ def _shorten_items(contribution: Contribution, limit: int, full: str) -> tuple[C
         return None, _note(contribution, "dropped", size, full)
     if kept == contribution.items:
         return contribution, None
-    left = sum(estimate_tokens(item.text) for item in kept)
+    left = sum(estimate_tokens(item.text, model) for item in kept)
     text = "\n".join(item.text for item in kept)
     shortened = replace(contribution, items=kept, text=text, estimated_tokens=left)
     return shortened, _note(contribution, "truncated", size - left, full)
@@ -166,7 +176,7 @@ def _shown(item: ContextItem) -> ContextItem:
 
 
 def fit_total(
-    kept: Sequence[Contribution], *, room: int, protected: frozenset[int] = frozenset()
+    kept: Sequence[Contribution], *, room: int, protected: frozenset[int] = frozenset(), model: str | None = None
 ) -> tuple[list[Contribution], list[DroppedNote]]:
     """*kept* within *room* tokens overall: the lowest priority gives way first.
 
@@ -175,28 +185,28 @@ def fit_total(
     """
     remaining: dict[int, Contribution] = dict(enumerate(kept))
     notes: list[DroppedNote] = []
-    excess = sum(cost(c) for c in kept) - room
+    excess = sum(cost(c, model) for c in kept) - room
     giving = sorted((i for i in remaining if i not in protected), key=lambda i: (kept[i].priority, -kept[i].order, -i))
     for position in giving:
         if excess <= 0:
             break
         contribution = kept[position]
-        target = tokens_of(contribution) - excess
+        target = tokens_of(contribution, model) - excess
         shortened, note = shorten_contribution(
-            contribution, target if target >= LEAST_WORTH_KEEPING else 0, full="total"
+            contribution, target if target >= LEAST_WORTH_KEEPING else 0, full="total", model=model
         )
         if shortened is None:
             del remaining[position]
         else:
             remaining[position] = shortened
-        excess -= cost(contribution) - (cost(shortened) if shortened else 0)
+        excess -= cost(contribution, model) - (cost(shortened, model) if shortened else 0)
         if note is not None:
             notes.append(note)
             log_cut(note)
     return [remaining[i] for i in sorted(remaining)], notes
 
 
-def fit_to_request(output: PipelineOutput) -> PipelineOutput:
+def fit_to_request(output: PipelineOutput, model: str | None = None) -> PipelineOutput:
     """*output* cut so that the rendered prompt and the reply's share fit the request's budget, if it has one.
 
     The new messages, the newest turn before them, the note of an interruption, the last words and the
@@ -205,10 +215,12 @@ def fit_to_request(output: PipelineOutput) -> PipelineOutput:
     request = output.request
     kept, notes = output.budget.kept, _shortened_pending(request)
     if request.budget_tokens > 0:
-        room = request.budget_tokens - math.ceil(request.budget_tokens * COMPLETION_SHARE) - _fixed_tokens(output)
-        kept, cuts = fit_total(kept, room=room, protected=_speakers_own(kept, request))
+        room = (
+            request.budget_tokens - math.ceil(request.budget_tokens * COMPLETION_SHARE) - _fixed_tokens(output, model)
+        )
+        kept, cuts = fit_total(kept, room=room, protected=_speakers_own(kept, request), model=model)
         notes += cuts
-        if (over := sum(map(cost, kept)) - room) > 0:
+        if (over := sum(cost(c, model) for c in kept) - room) > 0:
             logger.warning("what may not be cut is larger than the budget", extra={"tokens_over": over})
     if not notes:
         return output
@@ -221,14 +233,14 @@ def fit_to_request(output: PipelineOutput) -> PipelineOutput:
     return replace(output, budget=BudgetResult(by_layer, [*output.budget.dropped, *notes], kept))
 
 
-def _fixed_tokens(output: PipelineOutput) -> int:
-    """Tokens of what is never cut: preamble, the new messages, the note of an interruption, the tail."""
+def _fixed_tokens(output: PipelineOutput, model: str | None) -> int:
+    """Tokens of what is never cut: preamble, tools, new messages, the note of an interruption, the tail."""
     request, last = output.request, output.directives
     texts = [PREAMBLE, request.interruption_context or ""]
     if not has_exchange_items(request):
         texts += [pending_item(turn).text for turn in request.turns_to_answer]
     texts += [*last.lower, *last.tail, last.queued_reply or "", last.uncensor or "", last.prefill or ""]
-    return sum(estimate_tokens(text) + MESSAGE_OVERHEAD for text in texts if text)
+    return request.offered.tool_tokens + sum(estimate_tokens(text, model) + MESSAGE_OVERHEAD for text in texts if text)
 
 
 def _speakers_own(kept: Sequence[Contribution], request: ContextRequest) -> frozenset[int]:
@@ -250,18 +262,18 @@ def _shortened_pending(request: ContextRequest) -> list[DroppedNote]:
     return notes
 
 
-def tokens_of(contribution: Contribution) -> int:
+def tokens_of(contribution: Contribution, model: str | None = None) -> int:
     """What *contribution* costs as it will be sent: its items, else its text."""
     if contribution.items:
-        return sum(estimate_tokens(item.text) for item in contribution.items)
-    return estimate_tokens(contribution.text)
+        return sum(estimate_tokens(item.text, model) for item in contribution.items)
+    return estimate_tokens(contribution.text, model)
 
 
-def cost(contribution: Contribution) -> int:
+def cost(contribution: Contribution, model: str | None = None) -> int:
     """Tokens of *contribution* with its label and what a chat format, or the blank line before it, adds."""
     if contribution.items:
-        return tokens_of(contribution) + MESSAGE_OVERHEAD * len(contribution.items)
-    return estimate_tokens(prompt_text(contribution)) + MESSAGE_OVERHEAD
+        return tokens_of(contribution, model) + MESSAGE_OVERHEAD * len(contribution.items)
+    return estimate_tokens(prompt_text(contribution), model) + MESSAGE_OVERHEAD
 
 
 def _note(

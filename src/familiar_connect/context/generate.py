@@ -15,6 +15,7 @@ from dataclasses import replace
 from familiar_connect.chat.types import Turn
 from familiar_connect.context.budget import MESSAGE_OVERHEAD
 from familiar_connect.context.fit import budget_when_counted, fit_to_model, prompt_tokens
+from familiar_connect.context.generation.capabilities import tools_cost
 from familiar_connect.context.generation.media import resolve_media
 from familiar_connect.context.generation.media_cache import MediaCache
 from familiar_connect.context.generation.prefill import with_prefill
@@ -136,7 +137,7 @@ class Generation:
         capabilities = self.capabilities = capabilities_of(model)
         tools = self._tools if self._tools is not None and capabilities.tools and self._tools.specs else None
         shown = await self._with_media(capabilities)
-        fitted = await _fit(shown, model, capabilities)
+        fitted = await _fit(shown, model, _beside_tools(capabilities, tools))
         ready = with_prefill(fitted, capabilities, turn=self._turn, tools=tools is not None)
         sent = to_messages(ready.items, capabilities, squash=ready.squash)
         self.prompt, self.messages = _prompt_without_data(ready), _without_data(sent)
@@ -196,6 +197,13 @@ def advice_on_large_preset(prompt: Prompt, model: ChatModel) -> str | None:
         "of it off (`familiar preset toggle`), leave it (`familiar preset off`) or take a model with more room "
         "(`familiar connect`)."
     )
+
+
+def _beside_tools(capabilities: Capabilities, tools: ToolSet | None) -> Capabilities:
+    """*capabilities* with the window that the description of *tools* leaves."""
+    if tools is None or capabilities.window is None:
+        return capabilities
+    return replace(capabilities, window=max(1, capabilities.window - tools_cost(tools.specs)))
 
 
 async def _fit(base: Prompt, model: ChatModel, capabilities: Capabilities) -> Prompt:

@@ -57,6 +57,7 @@ from familiar_connect.observe.trace import TraceBuilder
 from familiar_connect.presets.arranger import NativeArranger
 from familiar_connect.presets.macro_context import expand_authored
 from familiar_connect.support.aio import off_loop
+from familiar_connect.support.tokens import is_vocabulary_ready, load_vocabulary
 
 __all__ = ["ContextPipeline", "LiveReply", "PipelineOutput", "PipelineReply", "ProviderOutcome", "TurnDeadlineError"]
 
@@ -140,7 +141,8 @@ class ContextPipeline:
         self.providers = tuple(providers)
         self.pre_processors = tuple(pre_processors)
         self.post_processors = tuple(post_processors)
-        self._budgeter = budgeter or Budgeter()
+        self._model_name: str | None = getattr(model, "model", None)
+        self._budgeter = budgeter or Budgeter(self._model_name)
         self._model = model
         self._budget_by_layer = dict(budget_by_layer or {})
         self._options = options or RenderOptions()
@@ -171,9 +173,11 @@ class ContextPipeline:
             found = await off_loop(expand_authored, found, request)
         found, withheld = withhold(found, request)
         directives = collect_directives(found, request)
+        if not is_vocabulary_ready(self._model_name):
+            await off_loop(load_vocabulary, self._model_name)
         budget = self._budgeter.fill(found, budget_by_layer)
         output = PipelineOutput(request, budget, outcomes, directives, withheld)
-        return fit_to_request(output)
+        return fit_to_request(output, self._model_name)
 
     async def _run_chain(self, request: ContextRequest, limit_s: float | None, *, skip: bool) -> ContextRequest:
         return request if skip else await self.run_pre_processors(request, time_left_s=limit_s)

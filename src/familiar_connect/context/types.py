@@ -211,6 +211,8 @@ class Offered:
     """Tool macro (`memory_tool`) → the function it names."""
     tool_names: frozenset[str] = frozenset()
     tool_families: frozenset[str] = frozenset()
+    tool_tokens: int = 0
+    """What the tools' descriptions cost in every call."""
     capabilities: frozenset[str] = frozenset()
 
 
@@ -245,6 +247,8 @@ class ContextRequest:
     now: datetime | None = None
     """When the turn began, in the familiar's zone: the clock that macros read."""
     offered: Offered = field(default_factory=Offered)
+    history_turns: int = 0
+    """Turns of dialogue that the model's window has room for; 0: as many as the familiar is set to."""
     readers: Readers | None = None
     """Who can read the place now; None: nobody but the owner looks, as in a preview."""
     telling: DisclosurePolicy = STRICT

@@ -23,6 +23,12 @@ class ModelSlots:
         client = self._clients.get(slot)
         return client if client is None or self._meter is None else MeteredModel(client, slot, self._meter)
 
+    async def learn_limits(self, slot: str) -> None:
+        """Have the client of *slot* ask its endpoint what it does not know, if it can; soon over, never an error."""
+        learn = getattr(self.get(slot), "learn_limits", None)
+        if learn is not None:
+            await learn()
+
     def model(self, slot: str) -> SlotModel:
         """A model for *slot*, to be given to whoever lives longer than one client."""
         return SlotModel(self, slot)

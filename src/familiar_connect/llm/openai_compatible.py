@@ -12,9 +12,9 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -25,6 +25,7 @@ from familiar_connect.llm import sse
 from familiar_connect.llm.completion_reports import report_completion
 from familiar_connect.llm.concurrency import request_semaphore
 from familiar_connect.llm.connection import Connections
+from familiar_connect.llm.endpoint_window import WindowLookup, ask_window
 from familiar_connect.llm.protocols import CompletionStream
 from familiar_connect.llm.retry import (
     Endpoint,
@@ -60,6 +61,8 @@ class CallLimits:
     """Longest silence: before the first byte, and between two pieces of a stream."""
     reply_timeout_s: float | None = None
     """Longest reply from asking to its last word, further tries included."""
+    samplers: Mapping[str, object] = field(default_factory=dict)
+    """How words are chosen besides the temperature, and `stop`: as the endpoint calls them, only what is set."""
 
 
 class LLMClient:
@@ -85,6 +88,7 @@ class LLMClient:
         self.base_url = base_url
         self.temperature = temperature
         self.max_output_tokens = limits.max_output_tokens
+        self.samplers = dict(limits.samplers)
         self.timeout_s = DEFAULT_TIMEOUT_S if limits.timeout_s is None else limits.timeout_s
         given_s = limits.reply_timeout_s
         self.reply_timeout_s = DEFAULT_REPLY_TIMEOUT_S if given_s is None else given_s
@@ -96,10 +100,25 @@ class LLMClient:
         """Told of every call that ended, well or not."""
         self._capabilities = capabilities or Capabilities()
         self._connections = Connections(self.timeout_s)
+        self._window = WindowLookup(self._ask_window)
 
     @property
     def capabilities(self) -> Capabilities:
-        return self._capabilities
+        """What is known of the model; its window as its endpoint told it, unless the owner did."""
+        window = self._window.window
+        return self._capabilities if window is None else replace(self._capabilities, window=window)
+
+    async def learn_limits(self) -> None:
+        """Ask the endpoint for the model's window, once; soon over whatever happens."""
+        lookups = [each._window for each in (self, *self.fallbacks) if not each._capabilities.is_window_set]
+        if lookups:
+            await asyncio.gather(*(lookup.learn() for lookup in lookups))
+
+    async def _ask_window(self) -> int | None:
+        endpoint = await self._endpoint()
+        self._check_key(endpoint)
+        http = await self._connections.client_for(endpoint.base_url)
+        return await ask_window(http, endpoint.base_url, self.model, self.build_headers())
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(model={self.model!r})"
@@ -116,9 +135,15 @@ class LLMClient:
         payload: dict[str, object] = {"model": self.model, "messages": [message.to_dict() for message in messages]}
         if self.temperature is not None:
             payload["temperature"] = self.temperature
+        payload |= self.samplers
         if self.max_output_tokens is not None:
             payload[self._output_limit_name] = self.max_output_tokens
         return payload
+
+    @property
+    def stop_words(self) -> list[str]:
+        words = self.samplers.get("stop")
+        return list(words) if isinstance(words, list) else []
 
     @property
     def _output_limit_name(self) -> str:
@@ -135,7 +160,7 @@ class LLMClient:
     ) -> dict[str, object]:
         payload = self.build_payload(messages)
         if stop:
-            payload["stop"] = list(stop)
+            payload["stop"] = [*stop, *self.stop_words]
         if max_tokens is not None:
             payload[self._output_limit_name] = max_tokens
         if is_same_origin(self.base_url, OPENROUTER_BASE_URL):
@@ -206,6 +231,7 @@ class LLMClient:
             self._end(completion, began)
 
     async def close(self) -> None:
+        await self._window.close()
         await self._connections.close()
         for fallback in self.fallbacks:
             await fallback.close()

@@ -11,11 +11,10 @@ from dataclasses import replace
 from typing import Protocol
 
 from familiar_connect.config.llm import EMBEDDED_MODEL
+from familiar_connect.llm.endpoint_window import OLLAMA_DEFAULT_WINDOW
 from familiar_connect.llm.types import Capabilities
 
 EMBEDDED_WINDOW = 4096
-
-OLLAMA_DEFAULT_WINDOW = 4096
 
 EMBEDDED = Capabilities(
     window=EMBEDDED_WINDOW,
@@ -56,6 +55,12 @@ class SlotLimits(Protocol):
     def context_window(self) -> int | None: ...
     @property
     def max_output_tokens(self) -> int | None: ...
+    @property
+    def vision(self) -> bool | None: ...
+    @property
+    def tools(self) -> bool | None: ...
+    @property
+    def strict_roles(self) -> bool | None: ...
 
 
 def capabilities_for(model_id: str, base_url: str | None = None, slot_config: SlotLimits | None = None) -> Capabilities:
@@ -68,7 +73,12 @@ def capabilities_for(model_id: str, base_url: str | None = None, slot_config: Sl
         found = replace(
             found,
             window=slot_config.context_window or found.window,
+            is_window_set=slot_config.context_window is not None,
             max_output=slot_config.max_output_tokens or found.max_output,
+            vision=found.vision if slot_config.vision is None else slot_config.vision,
+            video=found.video and slot_config.vision is not False,
+            tools=found.tools if slot_config.tools is None else slot_config.tools,
+            strict_roles=found.strict_roles if slot_config.strict_roles is None else slot_config.strict_roles,
         )
     return found
 

@@ -121,7 +121,7 @@ def error_of_status(
     if _is_overflow(status, body):
         return PromptTooLongError(
             f"The prompt is longer than the window of {model!r} at {where}{told}: "
-            f"set `context_window` for it, or lower the channel's budget.",
+            f"set `window` for it, or lower the channel's budget.",
             status=status,
         )
     retryable = status == 429 or status >= 500

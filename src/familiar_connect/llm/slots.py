@@ -89,6 +89,7 @@ class _ClientMaker:
             max_output_tokens=config.max_output_tokens,
             timeout_s=config.timeout_s,
             reply_timeout_s=config.reply_timeout_s,
+            samplers=samplers_of(config),
         )
         if model == EMBEDDED_MODEL:
             # A temperature nobody chose is meant for larger models; the embedded one has its own.
@@ -126,6 +127,19 @@ class _ClientMaker:
         if key_name(config, base_url) is None:
             return None
         return self._api_key or self._secrets(OPENROUTER_KEY_VARIABLE) or None
+
+
+def samplers_of(config: LLMSlotConfig) -> dict[str, object]:
+    """What the slot says of how words are chosen, as its endpoint calls it; only what is set."""
+    names = ("top_p", "top_k", "min_p", "presence_penalty", "frequency_penalty", "repeat_penalty", "seed")
+    told: dict[str, object] = {name: getattr(config, name) for name in names if getattr(config, name) is not None}
+    if config.repeat_penalty is not None and not config.is_embedded:
+        told["repetition_penalty"] = config.repeat_penalty  # what OpenRouter and vLLM call it
+        if is_same_origin(config.base_url or OPENROUTER_BASE_URL, OPENROUTER_BASE_URL):
+            del told["repeat_penalty"]
+    if config.stop:
+        told["stop"] = list(config.stop)
+    return told
 
 
 def key_name(config: LLMSlotConfig, base_url: str) -> str | None:

@@ -110,6 +110,8 @@ class Capabilities:
     """What one model can do, and what suits it. None means unknown: nothing is cut or capped for it."""
 
     window: int | None = None
+    is_window_set: bool = False
+    """Whether the owner said how large it is: then nobody is asked."""
     max_output: int | None = None
     vision: bool = False
     video: bool = False

@@ -95,6 +95,9 @@ class RehearsedModel(LLMClient):
         self._script = _Script(script)
         self._log = log
 
+    async def learn_limits(self) -> None:
+        """Nothing: there is nobody to ask."""
+
     async def _ask_in_pieces(
         self, completion: Completion, messages: Sequence[Message], payload: dict[str, object]
     ) -> AsyncGenerator[str, None]:
@@ -134,6 +137,9 @@ class ForbiddenModel(LLMClient):
         super().__init__(api_key=None, model=f"unscripted-{slot}", base_url=ADDRESS, capabilities=capabilities)
         self._slot = slot
         self._log = log
+
+    async def learn_limits(self) -> None:
+        """Nothing: there is nobody to ask."""
 
     async def _ask_in_pieces(
         self, completion: Completion, messages: Sequence[Message], payload: dict[str, object]
@@ -198,6 +204,9 @@ class LiveModel(LLMClient):
     @property
     def capabilities(self) -> Capabilities:
         return self._inner.capabilities
+
+    async def learn_limits(self) -> None:
+        await self._real.run(self._inner.learn_limits)
 
     async def complete(
         self, messages: Sequence[Message], *, stop: Sequence[str] = (), max_tokens: int | None = None

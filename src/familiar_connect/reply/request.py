@@ -9,8 +9,9 @@ from datetime import datetime
 from familiar_connect.chat.scene import Scene
 from familiar_connect.chat.types import Turn
 from familiar_connect.config import ChannelConfig
+from familiar_connect.config.budgets import LayerAmounts, PromptBudget, budget_for_window, turns_within
 from familiar_connect.config.modes import SMALL_MODEL_SHARES
-from familiar_connect.context.types import ContextRequest, Modality, PendingTurn
+from familiar_connect.context.types import ContextRequest, Layer, Modality, PendingTurn
 from familiar_connect.llm.types import Capabilities
 from familiar_connect.presets.prompt_order import nodes_of
 from familiar_connect.presets.types import ActivePreset, CardFields, PresetFidelity
@@ -20,17 +21,34 @@ LEAST_SHARE = 0.5
 """Part of a budget that our own blocks keep beside a preset of any length."""
 
 
-def with_model_limits(channel: ChannelConfig, capabilities: Capabilities) -> ChannelConfig:
-    """*channel* within what the answering model can work through, and with the time it needs."""
-    deadline = max(channel.deadline_s, capabilities.deadline_s or 0.0)
-    if capabilities.budget_tokens is None or capabilities.budget_tokens >= channel.budget_tokens:
-        return replace(channel, deadline_s=deadline)
-    total = capabilities.budget_tokens
+def with_model_limits(channel: ChannelConfig, capabilities: Capabilities, *, is_voice: bool = False) -> ChannelConfig:
+    """*channel* with the budgets that fit the answering model and a turn's modality, and the time the model needs."""
+    channel = replace(channel, deadline_s=max(channel.deadline_s, capabilities.deadline_s or 0.0))
+    settings = channel.budgets.for_turn(is_voice=is_voice)
+    suits = capabilities.budget_tokens
+    if settings.budget_tokens is None and suits is not None and suits < channel.budget_tokens:
+        return _for_small_model(channel, suits, settings.layers)
+    budget = budget_for_window(
+        PromptBudget(total=channel.budget_tokens, by_layer=channel.budget_by_layer),
+        settings,
+        cap=channel.budget_cap,
+        window=capabilities.window,
+        max_output=capabilities.max_output,
+    )
+    turns = (
+        turns_within(budget.by_layer.get(Layer.recent_history, 0), 0)
+        if budget.is_large and channel.history_grows
+        else 0
+    )
+    return replace(channel, budget_tokens=budget.total, budget_by_layer=dict(budget.by_layer), history_turns=turns)
+
+
+def _for_small_model(channel: ChannelConfig, total: int, given: LayerAmounts) -> ChannelConfig:
     layers = {
         layer: min(budget, int(total * SMALL_MODEL_SHARES.get(layer, 0.0)))
         for layer, budget in channel.budget_by_layer.items()
     }
-    return replace(channel, deadline_s=deadline, budget_tokens=total, budget_by_layer=layers)
+    return replace(channel, budget_tokens=total, budget_by_layer=layers | given.resolve(total))
 
 
 def to_request(
@@ -63,6 +81,7 @@ def to_request(
         deadline_s=channel_config.deadline_s,
         pending_turns=tuple(PendingTurn(said.author, said.text, said.history_id) for said in turn.said),
         mode=channel_config.mode,
+        history_turns=channel_config.history_turns,
         before_id=next((said.history_id for said in turn.said if said.history_id is not None), None),
         turn=turn,
         scene=scene,

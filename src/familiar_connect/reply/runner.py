@@ -64,7 +64,7 @@ class ReplyRunner:
     async def respond(self, exchange: Exchange, place: Place) -> ReplyOutcome | None:
         """Answer one exchange. What stands in the way is told to the place; nothing is recorded as said then."""
         try:
-            setup = await self._turns.channel_setup(exchange.channel_id)
+            setup = await self._turns.channel_setup(exchange.channel_id, is_voice=exchange.is_voice)
         except ConfigError as broken:
             await self._apologise(broken, place)
             return None

@@ -16,8 +16,9 @@ from familiar_connect.chat.scene import Scene, Surroundings
 from familiar_connect.chat.scene_fetch import fetch_scene
 from familiar_connect.chat.types import SaidMessage, Turn, TurnSettings
 from familiar_connect.config import ChannelConfig
+from familiar_connect.config.budgets import turns_within
 from familiar_connect.context.generate import capabilities_of
-from familiar_connect.context.types import ContextRequest
+from familiar_connect.context.types import ContextRequest, Layer, Modality
 from familiar_connect.conversation.place_readers import PlaceReaders, note_hidden_channels
 from familiar_connect.conversation.types import Exchange
 from familiar_connect.history.store import HistoryStore
@@ -29,7 +30,12 @@ from familiar_connect.reply.turn_inputs import TurnInputs
 from familiar_connect.reply.turn_scene import scene_for_turn, with_place_settings
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.clock import Clock, SystemClock
+from familiar_connect.support.tokens import estimate_tokens
 
+MAIN_SLOT = "main_prose"
+MEASURED_TURNS = 200
+"""Turns of a channel whose length is looked at, to know how many have room."""
+MEASURED_STEP = 20
 UNKNOWN_AUTHOR = Author(platform="history", user_id="unknown", username=None, display_name=None)
 
 
@@ -71,20 +77,30 @@ class TurnBuilder:
         self._stored = StoredWindow(history)
         self._transcripts = TranscriptCache()
 
-    def channel(self, channel_id: int) -> ChannelConfig:
-        """The channel's settings, within what the reply's model can work through. May read its file."""
-        model = self._models.get("main_prose")
-        return with_model_limits(self._channels.get(channel_id=channel_id), capabilities_of(model))
+    def channel(self, channel_id: int, *, is_voice: bool = False) -> ChannelConfig:
+        """The channel's settings, with the budgets that fit the reply's model. May read its file."""
+        model = self._models.get(MAIN_SLOT)
+        return with_model_limits(self._channels.get(channel_id=channel_id), capabilities_of(model), is_voice=is_voice)
 
-    async def channel_setup(self, channel_id: int) -> ChannelSetup:
+    async def channel_setup(
+        self,
+        channel_id: int,
+        *,
+        is_voice: bool = False,
+        changed: Callable[[ChannelConfig], ChannelConfig] | None = None,
+    ) -> ChannelSetup:
         """What the channel's next turn is made with. ConfigError: its settings cannot be read."""
-        return await off_loop(self._read_setup, channel_id, None)
+        await self._models.learn_limits(MAIN_SLOT)
+        return await off_loop(self._read_setup, channel_id, is_voice, changed)
 
     async def build(
         self, exchange: Exchange, place: Surroundings, setup: ChannelSetup, *, seed: int | None = None
     ) -> tuple[Turn, ContextRequest]:
         """What was said and where, as a turn and as the request that is answered."""
-        settings, scene = await asyncio.gather(off_loop(self._turn_settings, setup.channel), fetch_scene(place))
+        setup, scene = await asyncio.gather(
+            off_loop(self._with_turns, setup, exchange.familiar_id, exchange.channel_id), fetch_scene(place)
+        )
+        settings = await off_loop(self._turn_settings, setup.channel)
         scene = with_place_settings(scene, setup.channel.place)
         turn = await build_turn(
             exchange,
@@ -121,6 +137,7 @@ class TurnBuilder:
     ) -> tuple[ChannelConfig, ContextRequest]:
         """The channel and the request of a turn nobody has begun yet: what a model can work ahead of."""
         setup = await self.channel_setup(channel_id)
+        setup = await off_loop(self._with_turns, setup, familiar_id, channel_id)
         blank = Turn(
             familiar_id=familiar_id,
             channel_id=channel_id,
@@ -138,13 +155,14 @@ class TurnBuilder:
         changed: Callable[[ChannelConfig], ChannelConfig] | None = None,
     ) -> tuple[ChannelConfig, ContextRequest]:
         """The channel and the request that an exchange would be answered with; nothing is said or kept."""
-        setup = await off_loop(self._read_setup, exchange.channel_id, changed)
+        setup = await self.channel_setup(exchange.channel_id, is_voice=exchange.is_voice, changed=changed)
         _, request = await self.build(exchange, place, setup, seed=seed)
         return setup.channel, request
 
     async def request_again(self, request: ContextRequest) -> tuple[ChannelConfig, ContextRequest]:
         """The request of a past turn as it would be made today: what was said then, with the settings of now."""
-        setup = await self.channel_setup(request.channel_id)
+        setup = await self.channel_setup(request.channel_id, is_voice=request.modality is Modality.voice)
+        setup = await off_loop(self._with_turns, setup, request.familiar_id, request.channel_id)
         blank = SaidMessage(
             author=request.author or UNKNOWN_AUTHOR, text=request.utterance, timestamp=self._clock.now()
         )
@@ -171,8 +189,25 @@ class TurnBuilder:
             telling=request.telling,
         )
 
-    def _read_setup(self, channel_id: int, changed: Callable[[ChannelConfig], ChannelConfig] | None) -> ChannelSetup:
-        channel = self.channel(channel_id)
+    def _with_turns(self, setup: ChannelSetup, familiar_id: str, channel_id: int) -> ChannelSetup:
+        """*setup* with the number of turns that its share for dialogue holds, by how long turns here are.
+
+        The average is taken up to the last full step, so that it changes no more often than a window that moves.
+        """
+        channel = setup.channel
+        if channel.history_turns == 0:
+            return setup
+        stored = self._history.count_before(familiar_id=familiar_id, channel_id=channel_id, before_id=None)
+        turns = self._history.recent(familiar_id=familiar_id, channel_id=channel_id, limit=MEASURED_TURNS)
+        turns = turns[: len(turns) - stored % MEASURED_STEP]
+        average = sum(estimate_tokens(turn.content) for turn in turns) / max(1, len(turns))
+        room = turns_within(channel.budget_by_layer.get(Layer.recent_history, 0), average)
+        return replace(setup, channel=replace(channel, history_turns=room))
+
+    def _read_setup(
+        self, channel_id: int, is_voice: bool, changed: Callable[[ChannelConfig], ChannelConfig] | None
+    ) -> ChannelSetup:
+        channel = self.channel(channel_id, is_voice=is_voice)
         channel = changed(channel) if changed is not None else channel
         return ChannelSetup(channel, self._turn_inputs(channel) if self._turn_inputs is not None else TurnInputs())
 

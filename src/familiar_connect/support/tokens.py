@@ -1,7 +1,7 @@
 """estimate_tokens: how many tokens a text has for a model, counted or estimated on this machine.
 
 Vocabularies that come inside an installed package are counted exactly, offline. For every other model the text is
-weighed by its script: four characters a token for plain Latin text, more tokens for accents, digits, code and other
+weighed by its script: four characters a token for plain Latin text, more tokens for accents, code and other
 scripts. The weights are set by the vocabulary of a multilingual model (benchmarks/token_counts.py); they only grow
 with the text.
 """
@@ -18,6 +18,9 @@ CHARS_PER_TOKEN = 4
 EXACT_LIMIT_CHARS = 40_000
 """Of a longer text only the beginning is counted: counting all of it would hold the event loop."""
 
+REMEMBERED_CHARS = 2_000
+"""Counts of texts up to this length are remembered."""
+
 Encode = Callable[[str], Sequence[int]]
 
 _VOCABULARIES = (
@@ -32,7 +35,6 @@ _VOCABULARIES = (
 _UNIT = 100
 """Weights are hundredths of a token."""
 _PLAIN = _UNIT // CHARS_PER_TOKEN
-_DIGITS, _DIGIT = b"0123456789", 90
 _CODE, _CODE_SIGN = b"{}[]<>=+/\\|&^%$~`", 75
 _ACCENTS, _ACCENT = bytes(range(0xC0, 0x100)), 75
 _BLOCKS: tuple[tuple[int, int], ...] = (
@@ -54,7 +56,7 @@ _BLOCKS: tuple[tuple[int, int], ...] = (
     (0x31, 68),  # Chinese characters
     (0xA0, 130),
     (0xAC, 90),  # Hangul
-    (0xD8, 220),  # emoji and rare characters, which are written as two units
+    (0xD8, 280),  # emoji and rare characters, which are written as two units
     (0xDC, 0),  # the second of them
     (0xE0, 130),
     (0xFE, 70),  # full-width forms
@@ -69,8 +71,12 @@ _OF_ANOTHER_LANGUAGE = 5
 """Words of a language other than English are cut into more pieces: each accent, or small word of such a language, makes
 the plain letters around it dearer, each by this much at most."""
 _SMALL_WORDS = frozenset(
-    "und nicht ich ist der das mit het een niet naar zijn op di che della il gli una sono non yang untuk tidak dengan ke "
-    "que los las por para est les des pas dans um uma och att det som jag og ikke ve bir".split()
+    (
+        *("und", "nicht", "ich", "ist", "der", "das", "mit", "het", "een", "niet", "naar", "zijn", "op", "och", "att"),
+        *("det", "som", "jag", "og", "ikke", "ve", "bir", "di", "che", "della", "il", "gli", "una", "sono", "non", "yang"),
+        *("untuk", "tidak", "dengan", "ke", "que", "los", "las", "por", "para", "est", "les", "des", "pas", "dans", "um"),
+        "uma",
+    )
 )
 
 
@@ -83,8 +89,10 @@ def estimate_tokens(text: str, model: str | None = None) -> int:
         return 0
     vocabulary = vocabulary_of(model) if model else None
     encoder = _encoder(vocabulary) if vocabulary else None
-    if encoder is None:
+    if vocabulary is None or encoder is None:
         return max(1, math.ceil(_weigh(text) / _UNIT))
+    if len(text) <= REMEMBERED_CHARS:
+        return _count_exactly(vocabulary, text)
     counted = len(encoder(text[:EXACT_LIMIT_CHARS]))
     return math.ceil(counted * max(1.0, len(text) / EXACT_LIMIT_CHARS))
 
@@ -99,6 +107,12 @@ def chars_within(text: str, max_tokens: int, model: str | None = None) -> int:
     while at > 0 and estimate_tokens(text[:at], model) > max_tokens:  # an exact count may fall while a text grows
         at -= 1
     return at
+
+
+def is_vocabulary_ready(model: str | None) -> bool:
+    """Whether counting for *model* needs nothing to be read first."""
+    vocabulary = vocabulary_of(model) if model else None
+    return vocabulary is None or vocabulary in _read
 
 
 def load_vocabulary(model: str | None) -> None:
@@ -116,13 +130,25 @@ def vocabulary_of(model: str) -> str | None:
     return None
 
 
+_read: set[str] = set()
+
+
+@lru_cache(maxsize=4096)
+def _count_exactly(vocabulary: str, text: str) -> int:
+    """The same turns are counted again for every prompt that shows them."""
+    encoder = _encoder(vocabulary)
+    return len(encoder(text)) if encoder is not None else 0
+
+
 @lru_cache(maxsize=2)
 def _encoder(vocabulary: str) -> Encode | None:
     try:
         import splintr  # loaded once, on first use: most installs never need it
     except ImportError:
+        _read.add(vocabulary)
         return None
     encode: Encode = splintr.Tokenizer.from_pretrained(vocabulary).encode_ordinary
+    _read.add(vocabulary)
     return encode
 
 
@@ -131,7 +157,7 @@ def _weigh(text: str) -> int:
     near = text.encode("latin-1", "ignore")
     accents = _count(near, _ACCENTS)
     weight = _PLAIN * len(near) + (_ACCENT - _PLAIN) * accents
-    weight += (_DIGIT - _PLAIN) * _count(near, _DIGITS) + (_CODE_SIGN - _PLAIN) * _count(near, _CODE)
+    weight += (_CODE_SIGN - _PLAIN) * _count(near, _CODE)
     if len(near) < len(text):
         blocks = text.encode("utf-16-le", "surrogatepass")[1::2]
         for block in set(blocks) - {0}:

@@ -5,6 +5,10 @@ from __future__ import annotations
 import ipaddress
 from urllib.parse import urlsplit
 
+_OWN_NAMES = (".local", ".lan", ".home", ".internal", ".home.arpa", ".localhost")
+"""Endings of names that only a private network gives out."""
+_SHARED = ipaddress.ip_network("100.64.0.0/10")
+"""Addresses of private networks that reach over several places."""
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -33,6 +37,20 @@ def is_this_machine(url: str) -> bool:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def is_own_network(url: str) -> bool:
+    """Whether *url* points at this machine or at one in a private network, as far as its name or address tells."""
+    try:
+        host = (urlsplit(url.strip()).hostname or "").rstrip(".")
+    except ValueError:
+        return False
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return bool(host) and ("." not in host or host.endswith(_OWN_NAMES))
+    shared = isinstance(address, ipaddress.IPv4Address) and address in _SHARED
+    return address.is_private or address.is_loopback or address.is_link_local or shared
 
 
 def may_carry_key(url: str) -> bool:

@@ -11,6 +11,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from familiar_connect.chat.types import TurnSettings
+from familiar_connect.chat.window import grown_window
 from familiar_connect.config import ChannelConfig, CharacterConfig
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.types import PromptOrder
@@ -47,6 +48,9 @@ from familiar_connect.support.aio import off_loop
 from familiar_connect.support.clock import Clock
 from familiar_connect.wiring.build_context import render_options
 from familiar_connect.wiring.stores import Stores
+
+EXCHANGE_MESSAGES = 20
+"""Messages of one exchange that are looked at besides the window before it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,9 +176,12 @@ def turn_settings(familiar_id: str, stores: Stores, config: CharacterConfig) -> 
 
     def settings(channel: ChannelConfig) -> TurnSettings:
         name = persona_name(stores.memory, familiar_id)
+        usual = config.history_window_size
+        size, step = grown_window(channel.history_turns, usual, usual if stable_first else 0)
         return TurnSettings(
-            window_size=config.history_window_size,
-            window_step=config.history_window_size if stable_first else 0,
+            message_fetch_limit=max(TurnSettings.message_fetch_limit, size + step + EXCHANGE_MESSAGES),
+            window_size=size,
+            window_step=step,
             mode=channel.mode.value,
             persona=name,
             triggers=(

@@ -73,6 +73,7 @@ class EmbeddedModel(LLMClient):
                 else given.max_output_tokens,
                 timeout_s=TIMEOUT_S if given.timeout_s is None else given.timeout_s,
                 reply_timeout_s=given.reply_timeout_s,
+                samplers=given.samplers,
             ),
             capabilities=capabilities,
             fallbacks=fallbacks,
@@ -87,7 +88,10 @@ class EmbeddedModel(LLMClient):
         payload = super().build_payload(
             [replace(message, media=(), content=_without_marks(message.content)) for message in messages]
         )
-        return {**payload, **SAMPLING, "cache_prompt": True}
+        return {**payload, **SAMPLING, **self.samplers, "cache_prompt": True}
+
+    async def learn_limits(self) -> None:
+        """Nothing: what runs here is known."""
 
     async def prime(self, messages: Sequence[Message]) -> bool:
         """Work a prompt's beginning before it is needed. False when a real call was there or came first."""

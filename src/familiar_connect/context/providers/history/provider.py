@@ -13,7 +13,7 @@ from datetime import UTC, datetime, tzinfo
 
 from familiar_connect.audience import Audience
 from familiar_connect.chat.types import Turn
-from familiar_connect.chat.window import window_start
+from familiar_connect.chat.window import grown_window, window_start
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.context.providers.history.cross_channel import CrossChannelNotes
 from familiar_connect.context.providers.history.dialogue import SOURCE, dialogue_items, is_within_gap
@@ -158,7 +158,7 @@ class HistoryProvider:
         stored = self._store.count_before(
             familiar_id=request.familiar_id, channel_id=request.channel_id, before_id=request.before_id, mode=mode
         )
-        first = window_start(stored, self._window_size, self._step)
+        first = window_start(stored, *self._size_and_step(request))
         turns = self._store.recent(
             familiar_id=request.familiar_id,
             channel_id=request.channel_id,
@@ -170,6 +170,13 @@ class HistoryProvider:
         if request.readers is not None:
             shown = only_since_opened(shown, request.readers.audience)
         return shown, first
+
+    def _size_and_step(self, request: ContextRequest) -> tuple[int, int]:
+        return grown_window(request.history_turns, self._window_size, self._step)
+
+    def _lag_for(self, request: ContextRequest) -> int:
+        """How many of the newest turns no summary takes in: those a window that has just moved shows."""
+        return max(self._lag, self._size_and_step(request)[0])
 
     def _said_meanwhile(self, request: ContextRequest, mode: ChannelMode | None) -> list[HistoryTurn]:
         """What we said after the exchange had begun: its messages waited, and answer or follow those words."""
@@ -192,7 +199,7 @@ class HistoryProvider:
     def _summary_states(self, request: ContextRequest) -> list[_SummaryState]:
         """The cached summaries that may be told here, and how far each should be brought, if that is due."""
         if request.readers is None:
-            return [self._whole_summary(request.familiar_id)]
+            return [self._whole_summary(request)]
         audiences = self._store.audiences(familiar_id=request.familiar_id)
         states = [self._audience_summary(request, each) for each in audiences if request.may_tell([each])]
         states.sort(key=lambda state: -(state.entry.last_summarised_id if state.entry else 0))
@@ -201,18 +208,18 @@ class HistoryProvider:
     def _audience_summary(self, request: ContextRequest, audience: Audience) -> _SummaryState:
         familiar_id = request.familiar_id
         entry = self._store.get_summary(familiar_id=familiar_id, channel_id=self._store.summary_row(audience))
-        target = self._store.nth_newest_id(familiar_id=familiar_id, back=self._lag, audience=audience)
+        target = self._store.nth_newest_id(familiar_id=familiar_id, back=self._lag_for(request), audience=audience)
         is_due = target is not None and (entry is None or self._is_due(familiar_id, entry, target, audience))
         return _SummaryState(audience, entry, target if is_due else None)
 
-    def _whole_summary(self, familiar_id: str) -> _SummaryState:
+    def _whole_summary(self, request: ContextRequest) -> _SummaryState:
         """The summary of everything said anywhere: for the owner's own looking, where no place is asked about."""
-        return _SummaryState(None, *self._whole_state(familiar_id))
+        return _SummaryState(None, *self._whole_state(request.familiar_id, self._lag_for(request)))
 
-    def _whole_state(self, familiar_id: str) -> tuple[SummaryEntry | None, int | None]:
+    def _whole_state(self, familiar_id: str, lag: int) -> tuple[SummaryEntry | None, int | None]:
         """The cached summary, and the turn it should be brought up to, if that is due."""
         total = self._store.count(familiar_id=familiar_id)
-        summarised = window_start(total, self._lag, self._step)
+        summarised = window_start(total, lag, self._step)
         entry = self._store.get_summary(familiar_id=familiar_id)
         if summarised == 0:
             return entry, None
