@@ -24,13 +24,16 @@ TOLD = [f"told-{number:02} {WORDS}" for number in range(61)]
 def a_home(path: Path, server: ModelServer | None, more: str = "") -> Path:
     root = make_home(path)
     address = server.base_url if server is not None else NOWHERE
-    settings = f'[providers.content_search]\nembedder = "hashing"\n\n[llm.main_prose]\nmodel = "test-model"\n'
+    settings = '[providers.content_search]\nembedder = "hashing"\n\n[llm.main_prose]\nmodel = "test-model"\n'
     (root / "character.toml").write_text(f'{settings}base_url = "{address}"\n{more}', encoding="utf-8")
     return root
 
 
 def a_transcript(path: Path, texts: list[str]) -> Path:
-    messages = [{"id": str(n), "author": ("ada", "ember")[(len(texts) - n) % 2 == 0], "text": text} for n, text in enumerate(texts)]
+    messages = [
+        {"id": str(n), "author": ("ada", "ember")[(len(texts) - n) % 2 == 0], "text": text}
+        for n, text in enumerate(texts)
+    ]
     members = [{"id": "ember", "name": "Ember", "bot": True}, {"id": "ada", "name": "Ada"}]
     whole = {"channel": {"name": "lounge", "id": 70}, "me": "ember", "members": members, "messages": messages}
     path.write_text(json.dumps(whole), encoding="utf-8")
@@ -101,7 +104,8 @@ def test_a_large_window_shows_the_whole_evening_in_a_rehearsal(tmp_path: Path) -
     steps: list[dict[str, Any]] = [{"in": "tea", "by": "ada", "say": text} for text in TOLD]
     steps += [{"in": "tea", "by": "ada", "say": "Ember, what now?", "mention": True}]
     steps += [{"expect": {"reply_in": "tea", "prompt_has": ["told-00", "told-30", "told-60"]}}]
-    others = {name: {"otherwise": "no"} for name in ("memory_writer", "history_summary", "interjection_decision")}
+    others: dict[str, Any] = {name: {"otherwise": "no"} for name in ("memory_writer", "history_summary")}
+    others["interjection_decision"] = {"say": [{"when": "what now", "say": "YES"}], "otherwise": "NO"}
     file = tmp_path / "play.json"
     file.write_text(
         json.dumps({"people": {"ada": {"name": "Ada"}}, "places": {"tea": {}}, "models": others, "steps": steps}),

@@ -66,13 +66,15 @@ async def test_notes_on_those_who_want_none_shown_are_not_found(store: MemorySto
 
 
 async def test_nothing_found_is_told(store: MemoryStore) -> None:
-    """And before anything can be searched the tool is not offered."""
+    """Before anything can be searched the tool is described all the same, and says so: the list stays as it is."""
     tools = a_toolbox(store, retriever=Found).for_turn(tools_request())
     early = a_toolbox(store, retriever=lambda: None).for_turn(tools_request())
 
     assert (await call_tool(tools, "search_memory", query="x"))["status"] == "not_found"
+    assert (await call_tool(early, "search_memory", query="x"))["status"] == "disabled"
     assert early is not None
     assert "search_memory" not in early.names
+    assert [spec.name for spec in early.specs] == [spec.name for spec in tools.specs] if tools is not None else False
 
 
 async def test_only_what_may_be_told_here_is_found(store: MemoryStore, tmp_path: Path) -> None:

@@ -84,9 +84,24 @@ async def test_an_empty_summary_is_none(store: MemoryStore, summary: Any) -> Non
 )
 async def test_the_summary_is_withheld(store: MemoryStore, request_: Any) -> None:
     """G8, G16: while something is to be kept for good, and where the owner wants none."""
-    tools = a_toolbox(store, summaries=Summaries()).for_turn(request_)
+    summaries = Summaries()
+    tools = a_toolbox(store, summaries=summaries).for_turn(request_)
 
     assert tools is not None
     assert "short_term_note" not in tools.names
     assert "remember" in tools.names
     assert (await call_tool(tools, "short_term_note", summary="x"))["status"] == "disabled"
+    assert summaries.written == []
+
+
+def test_the_list_of_tools_stays_from_turn_to_turn(store: MemoryStore) -> None:
+    """It is the beginning of what a model reads: a turn that may not use one is offered it all the same."""
+    turns = [
+        tools_request(),
+        tools_request(turn=a_turn(flags=TurnFlags(explicit_long_term_memory_intent=True))),
+        tools_request(turn=a_turn(flags=TurnFlags(disable_short_term_memory_update=True))),
+    ]
+    box = a_toolbox(store, summaries=Summaries())
+    lists = {tuple(spec.name for spec in tools.specs) for each in turns if (tools := box.for_turn(each)) is not None}
+
+    assert len(lists) == 1

@@ -35,6 +35,8 @@ class ShortTermNoteTool:
         request, turn = self._request, self._request.turn
         if turn is not None and turn.flags.explicit_long_term_memory_intent:
             raise Refusal(Status.disabled, "this is to be kept for good, not for a while")
+        if turn is not None and turn.flags.disable_short_term_memory_update:
+            raise Refusal(Status.disabled, "nothing is kept of this turn; go on without it")
         if self._done or request.author is None:
             raise Refusal(Status.limit, "the summary was written already in this reply")
         self._done = True

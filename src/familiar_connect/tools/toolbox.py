@@ -1,8 +1,9 @@
 """Toolbox: the tools a familiar has, and which of them a turn is offered.
 
 Off by default; the owner names them, or switches all of them on. A turn that is spoken, or in which the familiar
-speaks for somebody else, is offered none. Arguments a model wrote are read with care: whatever they are, it is
-told how it went.
+speaks for somebody else, is offered none. Otherwise the list is the same from turn to turn in a channel: it stands
+before everything else a model reads, and what of it is no use in one turn says so when it is called. Arguments a
+model wrote are read with care: whatever they are, it is told how it went.
 """
 
 from __future__ import annotations
@@ -49,8 +50,10 @@ RetrieverNow = Callable[[], Retriever | None]
 class TurnTools:
     """The tools of one reply. Each call is answered; none raises for what a model wrote."""
 
-    def __init__(self, tools: Sequence[Tool]) -> None:
+    def __init__(self, tools: Sequence[Tool], withheld: frozenset[str] = frozenset()) -> None:
         self._tools = {tool.spec.name: tool for tool in tools}
+        self.withheld = withheld
+        """Those that are described as always and of no use in this turn; each says so when it is called."""
         self.used: list[tuple[str, Status]] = []
         """Which tools were called, and how it went."""
 
@@ -60,12 +63,13 @@ class TurnTools:
 
     @property
     def names(self) -> frozenset[str]:
-        return frozenset(self._tools)
+        """Those that can be used in this turn."""
+        return frozenset(self._tools) - self.withheld
 
     @property
     def macros(self) -> Mapping[str, str]:
         """Tool macro → function, of those that are offered."""
-        return {macro: name for macro, name in MACROS.items() if name in self._tools}
+        return {macro: name for macro, name in MACROS.items() if name in self.names}
 
     async def call(self, call: ToolCall) -> str:
         outcome = await self._outcome(call)
@@ -132,7 +136,16 @@ class Toolbox:
             return None
         made = (*self._long_term_tools(request), *self._other_tools(request, send_sticker))
         offered = [tool for tool in made if tool.spec.name in self.enabled]
-        return TurnTools(offered) if offered else None
+        return TurnTools(offered, self._withheld(request)) if offered else None
+
+    def _withheld(self, request: ContextRequest) -> frozenset[str]:
+        names = set()
+        flags = request.turn.flags if request.turn is not None else None
+        if flags is not None and (flags.explicit_long_term_memory_intent or flags.disable_short_term_memory_update):
+            names.add(SHORT_TERM_NOTE)
+        if self._retriever() is None:
+            names.add(SEARCH_MEMORY)
+        return frozenset(names)
 
     def _long_term_tools(self, request: ContextRequest) -> tuple[Tool, ...]:
         if request.author is None or request.turn is None:
@@ -146,8 +159,8 @@ class Toolbox:
         tools: list[Tool] = []
         if SHORT_TERM_NOTE in self.enabled and self._summaries is not None and _may_note(request):
             tools.append(ShortTermNoteTool(self._summaries, request).tool())
-        if SEARCH_MEMORY in self.enabled and (retriever := self._retriever()) is not None:
-            tools.append(SearchMemoryTool(retriever, request, self._privacy, self._audiences).tool())
+        if SEARCH_MEMORY in self.enabled:
+            tools.append(SearchMemoryTool(self._retriever(), request, self._privacy, self._audiences).tool())
         scene = request.scene
         if (
             SEND_STICKER in self.enabled
@@ -163,10 +176,8 @@ class Toolbox:
 
 
 def _may_note(request: ContextRequest) -> bool:
-    """Whether the conversation may be summed up: not while something is to be kept for good."""
-    flags = request.turn.flags if request.turn is not None else None
-    withheld = flags is not None and (flags.explicit_long_term_memory_intent or flags.disable_short_term_memory_update)
-    return request.author is not None and request.settings.short_term_memory_enabled and not withheld
+    """Whether conversations here may be summed up; the tool itself refuses where this one is not to be."""
+    return request.author is not None and request.settings.short_term_memory_enabled
 
 
 def _may_stick(request: ContextRequest, scene: Scene) -> bool:

@@ -24,6 +24,7 @@ def turn_capabilities(tools: ToolSet | None, capabilities: Capabilities) -> Offe
     """Names and families of *tools*, none where the model cannot use them."""
     usable = tools if capabilities.tools else None
     names = frozenset(spec.name for spec in usable.specs) if usable is not None else frozenset()
+    names -= getattr(usable, "withheld", frozenset())
     return Offered(
         tools=dict(usable.macros) if usable is not None else {},
         tool_names=names,
