@@ -28,7 +28,8 @@ Examples:
   familiar prompt busy.json --preset "Plain Scene.json" --fidelity sillytavern
   familiar prompt busy.json --model claude-sonnet --blind
   familiar prompt busy.json --window 4096 --blocks
-No model is asked and nothing is kept: no history, no index, no notes.
+No model is asked and nothing is kept: no history, no index, no notes. An endpoint that is set up is asked how much its
+model takes in, unless `window` or --window says it.
 """
 
 
