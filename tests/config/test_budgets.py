@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from familiar_connect.chat.window import grown_window, window_start
+from familiar_connect.chat.window import grow_window, window_start
 from familiar_connect.config.budgets import (
     BudgetSettings,
     LayerAmounts,
@@ -96,9 +96,9 @@ def test_a_channel_goes_before_its_familiar_and_a_modality_before_all() -> None:
 
 
 @given(st.integers(0, 400), st.integers(0, 5000))
-def test_a_grown_window_holds_no_more_turns_than_have_room(turns: int, stored: int) -> None:
+def test_a_grow_window_holds_no_more_turns_than_have_room(turns: int, stored: int) -> None:
     """And never fewer than the familiar is set to; after a step it holds two thirds."""
-    size, step = grown_window(turns, 20, 20)
+    size, step = grow_window(turns, 20, 20)
     shown = stored - window_start(stored, size, step)
 
     assert shown <= max(40, turns)

@@ -29,7 +29,7 @@ def window_start(stored: int, size: int, step: int = 0) -> int:
     return beyond if step <= 0 else step * (beyond // step)
 
 
-def grown_window(turns: int, size: int, step: int) -> tuple[int, int]:
+def grow_window(turns: int, size: int, step: int) -> tuple[int, int]:
     """Size and step of a window that has room for *turns*, which are never fewer than *size*.
 
     A window that moves in steps holds two thirds of them after a step and all of them before the next.

@@ -11,7 +11,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from familiar_connect.chat.types import TurnSettings
-from familiar_connect.chat.window import grown_window
+from familiar_connect.chat.window import grow_window
 from familiar_connect.config import ChannelConfig, CharacterConfig
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.types import PromptOrder
@@ -177,7 +177,7 @@ def turn_settings(familiar_id: str, stores: Stores, config: CharacterConfig) -> 
     def settings(channel: ChannelConfig) -> TurnSettings:
         name = persona_name(stores.memory, familiar_id)
         usual = config.history_window_size
-        size, step = grown_window(channel.history_turns, usual, usual if stable_first else 0)
+        size, step = grow_window(channel.history_turns, usual, usual if stable_first else 0)
         return TurnSettings(
             message_fetch_limit=max(TurnSettings.message_fetch_limit, size + step + EXCHANGE_MESSAGES),
             window_size=size,

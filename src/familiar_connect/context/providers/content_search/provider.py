@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, TypeVar
 
-from familiar_connect.chat.window import grown_window
+from familiar_connect.chat.window import grow_window
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.context.generate import capabilities_of
 from familiar_connect.context.pipeline import ASSEMBLY_SHARE
@@ -227,7 +227,7 @@ class ContentSearchProvider:
         shown = self._history.recent(
             familiar_id=request.familiar_id,
             channel_id=request.channel_id,
-            limit=grown_window(request.history_turns, self._recent_turns, self._recent_turns)[0],
+            limit=grow_window(request.history_turns, self._recent_turns, self._recent_turns)[0],
             before_id=request.before_id,
         )
         return shown[0].id if shown else request.before_id

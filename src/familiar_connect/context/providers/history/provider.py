@@ -13,7 +13,7 @@ from datetime import UTC, datetime, tzinfo
 
 from familiar_connect.audience import Audience
 from familiar_connect.chat.types import Turn
-from familiar_connect.chat.window import grown_window, window_start
+from familiar_connect.chat.window import grow_window, window_start
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.context.providers.history.cross_channel import CrossChannelNotes
 from familiar_connect.context.providers.history.dialogue import SOURCE, dialogue_items, is_within_gap
@@ -172,7 +172,7 @@ class HistoryProvider:
         return shown, first
 
     def _size_and_step(self, request: ContextRequest) -> tuple[int, int]:
-        return grown_window(request.history_turns, self._window_size, self._step)
+        return grow_window(request.history_turns, self._window_size, self._step)
 
     def _lag_for(self, request: ContextRequest) -> int:
         """How many of the newest turns no summary takes in: those a window that has just moved shows."""
