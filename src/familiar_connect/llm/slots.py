@@ -131,8 +131,16 @@ class _ClientMaker:
 
 def samplers_of(config: LLMSlotConfig) -> dict[str, object]:
     """What the slot says of how words are chosen, as its endpoint calls it; only what is set."""
-    names = ("top_p", "top_k", "min_p", "presence_penalty", "frequency_penalty", "repeat_penalty", "seed")
-    told: dict[str, object] = {name: getattr(config, name) for name in names if getattr(config, name) is not None}
+    chosen = {
+        "top_p": config.top_p,
+        "top_k": config.top_k,
+        "min_p": config.min_p,
+        "presence_penalty": config.presence_penalty,
+        "frequency_penalty": config.frequency_penalty,
+        "repeat_penalty": config.repeat_penalty,
+        "seed": config.seed,
+    }
+    told: dict[str, object] = {name: value for name, value in chosen.items() if value is not None}
     if config.repeat_penalty is not None and not config.is_embedded:
         told["repetition_penalty"] = config.repeat_penalty  # what OpenRouter and vLLM call it
         if is_same_origin(config.base_url or OPENROUTER_BASE_URL, OPENROUTER_BASE_URL):
