@@ -13,8 +13,9 @@
     │   ├── ModelSetupError           wrong key, unknown model, nobody listening: names the fix
     │   ├── SpendingLimitError        a cap of [limits] is reached: nobody is asked until tomorrow
     │   ├── PromptTooLongError        more than the model's window holds: names what takes the room
+    │   ├── ModelTimeoutError         a limit of time was met: names the setting that holds it
     │   └── NoChoicesError            the endpoint answered without any choice (a ValueError too)
-    ├── TurnDeadlineError             the model was silent until the turn's deadline
+    ├── TurnDeadlineError             the model was silent for longer than a setting allows, which it names
     ├── DeliveryError                 a place could not be written to; `.retryable` as above
     ├── FetchError                    an address named from outside gives nothing; says why in a few words
     ├── HistoryError                  `history.db` cannot be read or written; says what was kept
@@ -71,12 +72,20 @@ class ModelError(FamiliarError):
     """A model call failed."""
 
     def __init__(
-        self, message: str, *, retryable: bool = False, status: int | None = None, retry_after_s: float | None = None
+        self,
+        message: str,
+        *,
+        retryable: bool = False,
+        status: int | None = None,
+        retry_after_s: float | None = None,
+        waiting_for: str | None = None,
     ) -> None:
         super().__init__(message)
         self.retryable = retryable
         self.status = status
         self.retry_after_s = retry_after_s
+        self.waiting_for = waiting_for
+        """The server may be coming up: what whoever can wait would be waiting for, in a few words."""
 
 
 class ModelSetupError(ModelError):
@@ -91,12 +100,16 @@ class PromptTooLongError(ModelError):
     """A prompt that the model's window does not hold."""
 
 
+class ModelTimeoutError(ModelError):
+    """A model did not begin, or did not end, within the time that a setting gives it."""
+
+
 class NoChoicesError(ModelError, ValueError):
     """The endpoint answered without any choice."""
 
 
 class TurnDeadlineError(FamiliarError):
-    """The model stayed silent until the turn's deadline."""
+    """The model was silent for longer than a setting allows; the message names it."""
 
 
 class DeliveryError(FamiliarError):

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from familiar_connect.errors import ModelError, ModelSetupError
-from familiar_connect.llm.concurrency import request_semaphore
 from familiar_connect.llm.connection import url_without_secrets
 from familiar_connect.llm.openai_compatible import LLMClient
+from familiar_connect.llm.request_limit import request_semaphore
 from familiar_connect.llm.retry import (
     Endpoint,
     RetryPolicy,

@@ -14,7 +14,7 @@ _HOMES = {
     "OPENROUTER_BASE_URL": "openai_compatible",
     "Message": "types",
     "create_llm_clients": "slots",
-    "get_request_semaphore": "concurrency",
+    "get_request_semaphore": "request_limit",
     "sanitize_name": "identity",
 }
 

@@ -35,8 +35,7 @@ class _Kind(NamedTuple):
 class Connections:
     """Open connections of one model client; made on first use, closed by `close()`."""
 
-    def __init__(self, timeout_s: float) -> None:
-        self.timeout_s = timeout_s
+    def __init__(self) -> None:
         self._by_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[_Kind, httpx2.AsyncClient]]
         self._by_loop = WeakKeyDictionary()
         self._lock = threading.Lock()
@@ -48,7 +47,7 @@ class Connections:
         with self._lock:
             client = self._by_loop.setdefault(loop, {}).get(kind)
         if client is None:
-            made = await asyncio.to_thread(_make_client, kind, self.timeout_s)
+            made = await asyncio.to_thread(_make_client, kind)
             with self._lock:
                 client = self._by_loop.setdefault(loop, {}).setdefault(kind, made)
         return client
@@ -63,16 +62,16 @@ class Connections:
             await client.aclose()
 
 
-def _make_client(kind: _Kind, timeout_s: float) -> httpx2.AsyncClient:
+def _make_client(kind: _Kind) -> httpx2.AsyncClient:
     try:
-        return _client(kind, timeout_s)
+        return _client(kind)
     except (ImportError, ValueError) as error:
         raise ModelSetupError(
             "The proxy named by HTTP_PROXY, HTTPS_PROXY or ALL_PROXY cannot be used: name an http:// one, or unset it."
         ) from error
 
 
-def _client(kind: _Kind, timeout_s: float) -> httpx2.AsyncClient:
+def _client(kind: _Kind) -> httpx2.AsyncClient:
     import httpx2  # heavy: loaded by the first call, not by the first import
 
     return httpx2.AsyncClient(
@@ -80,7 +79,8 @@ def _client(kind: _Kind, timeout_s: float) -> httpx2.AsyncClient:
         verify=_certificates() if kind.secure else False,
         # A proxy named by the environment cannot reach a server on this machine.
         trust_env=not kind.local,
-        timeout=httpx2.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S),
+        # How long an answer may take is kept by each call itself.
+        timeout=httpx2.Timeout(None, connect=CONNECT_TIMEOUT_S),
         # On this machine a new connection costs nothing, and an idle one would hold a thread of a small server.
         limits=httpx2.Limits(
             max_connections=32, max_keepalive_connections=0 if kind.local else 4, keepalive_expiry=KEEPALIVE_S

@@ -1,9 +1,9 @@
 """LLMClient: one model at any `/chat/completions` endpoint.
 
 It streams, waits no longer than told, tries again what may pass and says in one sentence what will
-not. A call holds a place in the process-wide gate while it talks, never while it waits to try again.
-A stream is never started over once its first piece is out. Built outside any event loop, usable from
-one loop after another.
+not. A call holds a place in the process-wide limit while it talks, never while it waits to try again.
+A stream is never started over once its first piece is out. What the model thinks to itself is left out,
+streamed or not. Built outside any event loop, usable from one loop after another.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -23,46 +23,50 @@ from familiar_connect.config.llm import OPENROUTER_KEY_VARIABLE
 from familiar_connect.errors import ModelError, ModelSetupError, NoChoicesError
 from familiar_connect.llm import sse
 from familiar_connect.llm.completion_reports import report_completion
-from familiar_connect.llm.concurrency import request_semaphore
+from familiar_connect.llm.call_clock import (
+    DEFAULT_REPLY_TIMEOUT_S,
+    DEFAULT_TIMEOUT_S,
+    CallClock,
+    default_first_token_s,
+)
+from familiar_connect.llm.call_clock import CallLimits as CallLimits
 from familiar_connect.llm.connection import Connections
 from familiar_connect.llm.endpoint_window import WindowLookup, ask_window
 from familiar_connect.llm.protocols import CompletionStream
+from familiar_connect.llm.reasoning_filter import (
+    ReasoningFilter,
+    may_lose_channel_marks,
+    may_start_in_thought,
+    without_reasoning,
+)
+from familiar_connect.llm.request_limit import GaveWayError, Reservation, request_semaphore
 from familiar_connect.llm.retry import (
     Endpoint,
     RetryPolicy,
     error_of_object,
     error_of_status,
     error_of_transport,
+    no_completion,
 )
 from familiar_connect.llm.streams import PieceStream, stream_from_chat
 from familiar_connect.llm.tool_calls import ToolCallReader
 from familiar_connect.llm.types import Capabilities, Completion, Message, ToolSpec
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.text import without_surrogates
-from familiar_connect.support.web_origin import is_same_origin, may_carry_key
+from familiar_connect.support.web_origin import is_own_network, is_same_origin, may_carry_key, origin_of
 
 if TYPE_CHECKING:
     import httpx2
 
-DEFAULT_TIMEOUT_S = 60.0
-"""Longest silence: before the first byte, and between two pieces of a stream."""
-DEFAULT_REPLY_TIMEOUT_S = 600.0
-"""Longest reply from asking to its last word, further tries included."""
+DEFAULT_MAX_OUTPUT_TOKENS = 4096
+"""Longest answer asked for where nothing says otherwise: no call goes on for ever."""
+UNKNOWN_WINDOW_OUTPUT_TOKENS = 2048
+OUTPUT_SHARE = 4
+"""The part of a window, one in so many, that prompts leave to the answer."""
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 2.0
+"""Between two looks at a server that comes up."""
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, kw_only=True)
-class CallLimits:
-    """How much one call may take; None: what the endpoint allows, and the usual silence."""
-
-    max_output_tokens: int | None = None
-    timeout_s: float | None = None
-    """Longest silence: before the first byte, and between two pieces of a stream."""
-    reply_timeout_s: float | None = None
-    """Longest reply from asking to its last word, further tries included."""
-    samplers: Mapping[str, object] = field(default_factory=dict)
-    """How words are chosen besides the temperature, and `stop`: as the endpoint calls them, only what is set."""
 
 
 class LLMClient:
@@ -92,14 +96,21 @@ class LLMClient:
         self.timeout_s = DEFAULT_TIMEOUT_S if limits.timeout_s is None else limits.timeout_s
         given_s = limits.reply_timeout_s
         self.reply_timeout_s = DEFAULT_REPLY_TIMEOUT_S if given_s is None else given_s
+        self.first_token_s = limits.first_token_s
+        if limits.first_token_s is None and limits.timeout_s is None:
+            self.first_token_s = default_first_token_s(base_url)
+        self._whole_timeout_s = self.timeout_s if self.first_token_s is None else self.reply_timeout_s
         self.key_name = key_name
         self.fallbacks = fallbacks
         self.is_main = is_main
         self.retry = retry or RetryPolicy()
         self.on_completion: Callable[[Completion], None] | None = None
         """Told of every call that ended, well or not."""
+        self.waiting_for: str | None = None
+        """What a call waits for because the server is only coming up, in a few words; None: nothing."""
         self._capabilities = capabilities or Capabilities()
-        self._connections = Connections(self.timeout_s)
+        self._starts_in_thought = may_start_in_thought(model)
+        self._connections = Connections()
         self._window = WindowLookup(self._ask_window)
 
     @property
@@ -150,6 +161,11 @@ class LLMClient:
         # OpenAI's own endpoint refuses the older name for its newer models; everyone else knows only that one.
         return "max_completion_tokens" if is_same_origin(self.base_url, "https://api.openai.com") else "max_tokens"
 
+    @property
+    def _default_output_tokens(self) -> int:
+        window = self.capabilities.window
+        return min(DEFAULT_MAX_OUTPUT_TOKENS, window // OUTPUT_SHARE) if window else UNKNOWN_WINDOW_OUTPUT_TOKENS
+
     def _request(
         self,
         messages: Sequence[Message],
@@ -165,6 +181,7 @@ class LLMClient:
             payload[self._output_limit_name] = max_tokens
         if is_same_origin(self.base_url, OPENROUTER_BASE_URL):
             payload["usage"] = {"include": True}  # has the answer say what it cost
+        payload.setdefault(self._output_limit_name, self._default_output_tokens)
         if tools:
             # Tools stay described when no more may be called: some providers refuse their results otherwise.
             payload |= {"tools": [tool.to_dict() for tool in tools], "tool_choice": "auto" if may_call else "none"}
@@ -218,15 +235,18 @@ class LLMClient:
         completion = self._new_completion()
         payload = self._request(messages, stop, max_tokens)
         began = time.monotonic()
-        ends_at = asyncio.get_running_loop().time() + self.reply_timeout_s
+        clock = self._clock(first_token_s=None, timeout_s=self._whole_timeout_s)
         try:
             while True:
                 try:
-                    async with request_semaphore().reserve(main=self.is_main), self._ending_at(ends_at):
-                        await self._ask_whole(completion, messages, payload)
+                    async with clock.limit_reply(), self._place(gives_way=True) as place:
+                        clock.begin_try(place)
+                        await self._ask_whole(completion, messages, payload, clock)
                     return completion
+                except GaveWayError:
+                    logger.info("Side call gave way to a reply", extra={"model": self.model})
                 except ModelError as error:
-                    await self._wait_or_raise(error, completion)
+                    await self._wait_or_raise(error, completion, clock)
         finally:
             self._end(completion, began)
 
@@ -248,9 +268,34 @@ class LLMClient:
     def _new_completion(self) -> Completion:
         return Completion(model=self.model, provider=urlsplit(self.base_url).hostname or "")
 
-    async def _wait_or_raise(self, error: ModelError, completion: Completion) -> None:
+    def _clock(self, *, first_token_s: float | None, timeout_s: float) -> CallClock:
+        return CallClock(
+            model=self.model, first_token_s=first_token_s, timeout_s=timeout_s, reply_timeout_s=self.reply_timeout_s
+        )
+
+    def _place(self, *, gives_way: bool) -> AbstractAsyncContextManager[Reservation]:
+        """A place among the running requests; at a server of one's own, side calls come after replies."""
+        server = origin_of(self.base_url) if is_own_network(self.base_url) else None
+        return request_semaphore().reserve(main=self.is_main, server=server, gives_way=gives_way)
+
+    async def _wait_for_server(self, error: ModelError, clock: CallClock) -> bool:
+        """Wait a moment for a server that comes up, and show it; False where that is not what *error* tells."""
+        pause_s = min(LONGEST_PAUSE_S, FIRST_PAUSE_S + clock.waited_s)
+        if error.waiting_for is None or not self.retry.waits_for_server or not clock.may_wait_for_server(pause_s):
+            return False
+        if self.waiting_for != error.waiting_for:
+            logger.info("Waiting for the model's server", extra={"model": self.model, "status": error.status})
+        self.waiting_for = error.waiting_for
+        clock.waited_s += pause_s
+        await self.retry.pause(pause_s)
+        return True
+
+    async def _wait_or_raise(self, error: ModelError, completion: Completion, clock: CallClock) -> None:
+        if await self._wait_for_server(error, clock):
+            completion.attempts += 1
+            return
         attempt = completion.attempts - 1
-        if not self.retry.should_retry(error, attempt):
+        if clock.waited_s or not self.retry.should_retry(error, attempt):
             raise error
         logger.info(
             "Model call failed; trying again",
@@ -262,6 +307,7 @@ class LLMClient:
     def _end(self, completion: Completion, began: float) -> None:
         completion.duration_s = time.monotonic() - began
         report_completion(completion)
+        self.waiting_for = None
         if self.on_completion is not None:
             try:
                 self.on_completion(completion)
@@ -273,19 +319,21 @@ class LLMClient:
     ) -> AsyncGenerator[str, None]:
         payload = {**payload, "stream": True, "stream_options": {"include_usage": True}}
         began = time.monotonic()
-        ends_at = asyncio.get_running_loop().time() + self.reply_timeout_s
+        clock = self._clock(first_token_s=self.first_token_s, timeout_s=self.timeout_s)
         try:
             while True:
                 try:
-                    async with (
-                        request_semaphore().reserve(main=self.is_main),
-                        aclosing(self._ask_in_pieces(completion, messages, payload)) as pieces,
-                    ):
+                    async with AsyncExitStack() as stack:
+                        async with clock.limit_reply():
+                            clock.begin_try(await stack.enter_async_context(self._place(gives_way=False)))
+                        pieces = self._ask_in_pieces(completion, messages, payload, clock)
+                        await stack.enter_async_context(aclosing(pieces))
                         while True:
-                            async with self._ending_at(ends_at):
+                            async with clock.limit_reply():
                                 piece = await anext(pieces, None)
                             if piece is None:
                                 break
+                            self.waiting_for = None
                             if completion.first_token_s is None:
                                 completion.first_token_s = time.monotonic() - began
                             completion.text += piece
@@ -294,35 +342,26 @@ class LLMClient:
                 except ModelError as error:
                     if completion.text:
                         raise
-                    await self._wait_or_raise(error, completion)
+                    await self._wait_or_raise(error, completion, clock)
         finally:
             self._end(completion, began)
 
-    @asynccontextmanager
-    async def _ending_at(self, moment: float) -> AsyncIterator[None]:
-        """Break off what goes on at *moment* of the loop's clock, and say which limit that was."""
-        try:
-            async with asyncio.timeout_at(moment):
-                yield
-        except TimeoutError as error:
-            raise ModelError(
-                f"{self.model!r} took longer than {self.reply_timeout_s:g} s for one reply: "
-                "raise `reply_timeout_s` under [llm], or lower `max_output_tokens`."
-            ) from error
-
     async def _ask_in_pieces(
-        self, completion: Completion, messages: Sequence[Message], payload: dict[str, object]
+        self, completion: Completion, messages: Sequence[Message], payload: dict[str, object], clock: CallClock
     ) -> AsyncGenerator[str, None]:
         endpoint = await self._endpoint()
-        async with self._post(endpoint, messages, payload) as response:
+        async with self._post(endpoint, messages, payload, clock) as response:
             if response.headers.get("content-type", "").startswith("application/json"):
                 # An endpoint that cannot stream answers whole.
                 text = _read_whole(completion, endpoint, await self._body(response), messages)
                 if text:
                     yield text
                 return
-            events, halves, calls = sse.EventReader(endpoint.safe_url), sse.SurrogateJoiner(), ToolCallReader()
-            async with aclosing(self._events(response, events)) as incoming:
+            events, calls = sse.EventReader(endpoint.safe_url), ToolCallReader()
+            words = _WordReader(
+                ReasoningFilter(starts_inside=self._starts_in_thought, bare_channels=may_lose_channel_marks(self.model))
+            )
+            async with aclosing(self._events(response, events, clock, endpoint)) as incoming:
                 async for event in incoming:
                     if event.get("error"):
                         raise error_of_object(endpoint, event["error"], messages)
@@ -332,40 +371,47 @@ class LLMClient:
                     calls.feed(delta.part)
                     if len(completion.text) + len(delta.text) > sse.MAX_REPLY_CHARS:
                         raise ModelError(f"{self.model!r} did not stop talking; its reply was cut.")
-                    if text := halves.feed(delta.text):
+                    if text := words.feed(delta):
                         yield text
-            if text := halves.close():
+            if text := words.close():
                 yield text
+            self._starts_in_thought = self._starts_in_thought or words.lost_opening
             if not events.done and completion.finish_reason is None:
                 if events.is_something_else:
-                    raise ModelError(_no_completion(endpoint))
+                    raise ModelError(no_completion(endpoint, events.garbage))
                 raise ModelError(f"{endpoint.safe_url} ended the reply before it was finished.", retryable=True)
             completion.tool_calls = calls.calls
 
-    async def _events(self, response: httpx2.Response, events: sse.EventReader) -> AsyncGenerator[dict[str, Any], None]:
+    async def _events(
+        self, response: httpx2.Response, events: sse.EventReader, clock: CallClock, endpoint: Endpoint
+    ) -> AsyncGenerator[dict[str, Any], None]:
         """Events of a stream. Silence between two of them is bounded, whatever comments a server sends meanwhile."""
-        clock = asyncio.get_running_loop().time
-        deadline = clock() + self.timeout_s
         async with aclosing(response.aiter_raw()) as chunks:
             while not events.done:
-                async with asyncio.timeout_at(deadline):
+                async with clock.limit_silence(endpoint.safe_url):
                     chunk = await anext(chunks, None)
                 for event in events.finish() if chunk is None else events.feed(chunk):
+                    if sse.is_token(event):
+                        clock.note_token()
+                    else:
+                        clock.note_event()
                     yield event
-                    deadline = clock() + self.timeout_s
+                    clock.note_event()
                 if chunk is None:
                     return
 
-    async def _ask_whole(self, completion: Completion, messages: Sequence[Message], payload: dict[str, object]) -> None:
+    async def _ask_whole(
+        self, completion: Completion, messages: Sequence[Message], payload: dict[str, object], clock: CallClock
+    ) -> None:
         endpoint = await self._endpoint()
-        async with self._post(endpoint, messages, payload) as response:
+        async with self._post(endpoint, messages, payload, clock) as response:
             body = await self._body(response)
         completion.text = _read_whole(completion, endpoint, body, messages)
 
     async def _body(self, response: httpx2.Response, limit: int = sse.MAX_BODY_BYTES) -> bytes:
         """The body of *response*, cut at *limit*; nothing later than the time allowed."""
         body = bytearray()
-        async with asyncio.timeout(self.timeout_s), aclosing(response.aiter_raw()) as chunks:
+        async with asyncio.timeout(self._whole_timeout_s), aclosing(response.aiter_raw()) as chunks:
             async for chunk in chunks:
                 body += chunk
                 if len(body) > limit:
@@ -402,7 +448,7 @@ class LLMClient:
 
     @asynccontextmanager
     async def _post(
-        self, endpoint: Endpoint, messages: Sequence[Message], payload: dict[str, object]
+        self, endpoint: Endpoint, messages: Sequence[Message], payload: dict[str, object], clock: CallClock
     ) -> AsyncIterator[httpx2.Response]:
         """An answer with a good status. Whatever fails, here or while it is read, becomes a ModelError."""
         self._check_key(endpoint)
@@ -412,7 +458,10 @@ class LLMClient:
         url = f"{endpoint.base_url.rstrip('/')}/chat/completions"
         content = await off_loop(_encoded, payload) if any(each.media for each in messages) else _encoded(payload)
         try:
-            async with http.stream("POST", url, headers=self.build_headers(), content=content) as response:
+            async with AsyncExitStack() as stack:
+                asked = http.stream("POST", url, headers=self.build_headers(), content=content)
+                async with clock.limit_silence(endpoint.safe_url):
+                    response = await stack.enter_async_context(asked)
                 if not response.is_success:
                     body = await self._error_body(response)
                     retry_after = response.headers.get("retry-after")
@@ -427,15 +476,30 @@ def _encoded(payload: dict[str, object]) -> bytes:
     return json.dumps(payload, ensure_ascii=False).encode("utf-8", "replace")
 
 
-def _no_completion(endpoint: Endpoint) -> str:
-    return f"{endpoint.safe_url} answered with something that is no chat completion: check `base_url`."
+class _WordReader:
+    """The words of a stream: halves of characters joined, thoughts left out."""
+
+    def __init__(self, reasoning: ReasoningFilter) -> None:
+        self._halves = sse.SurrogateJoiner()
+        self._reasoning = reasoning
+
+    @property
+    def lost_opening(self) -> bool:
+        return self._reasoning.lost_opening
+
+    def feed(self, delta: sse.Delta) -> str:
+        held = self._reasoning.stop_holding() if delta.has_reasoning else ""
+        return held + self._reasoning.feed(self._halves.feed(delta.text))
+
+    def close(self) -> str:
+        return self._reasoning.feed(self._halves.close()) + self._reasoning.close()
 
 
 def _read_whole(completion: Completion, endpoint: Endpoint, body: bytes, messages: Sequence[Message]) -> str:
     """The text of an unstreamed answer; its facts go into *completion*."""
     answer = sse.parse_json_object(body)
     if answer is None:
-        raise ModelError(_no_completion(endpoint))
+        raise ModelError(no_completion(endpoint, body))
     choice = sse.first_choice(answer)
     if choice is None:
         if answer.get("error"):
@@ -446,4 +510,4 @@ def _read_whole(completion: Completion, endpoint: Endpoint, body: bytes, message
     calls = ToolCallReader()
     calls.feed(choice.get("message"))
     completion.tool_calls = calls.calls
-    return without_surrogates(sse.text_of(choice.get("message")))[: sse.MAX_REPLY_CHARS]
+    return without_reasoning(without_surrogates(sse.text_of(choice.get("message"))))[: sse.MAX_REPLY_CHARS]

@@ -15,9 +15,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from familiar_connect.errors import ModelError, ModelSetupError, PromptTooLongError
 from familiar_connect.llm.connection import url_without_secrets
+from familiar_connect.llm.sse import is_web_page
 
 if TYPE_CHECKING:
     from familiar_connect.llm.types import Message
@@ -42,6 +44,8 @@ class RetryPolicy:
     max_retries: int = MAX_RETRIES
     sleep: Sleep | None = None
     """None: `asyncio.sleep`, looked up when called."""
+    waits_for_server: bool = False
+    """Whether a server that only comes up is waited for, as long as the first token may take."""
     rng: random.Random = field(default_factory=random.Random)
 
     def should_retry(self, error: ModelError, attempt: int) -> bool:
@@ -49,8 +53,10 @@ class RetryPolicy:
         return error.retryable and attempt < self.max_retries
 
     async def wait(self, error: ModelError, attempt: int) -> None:
-        sleep = asyncio.sleep if self.sleep is None else self.sleep
-        await sleep(self.wait_s(error, attempt))
+        await self.pause(self.wait_s(error, attempt))
+
+    async def pause(self, seconds: float) -> None:
+        await (asyncio.sleep if self.sleep is None else self.sleep)(seconds)
 
     def wait_s(self, error: ModelError, attempt: int) -> float:
         """The server's wish, or 1, 2, 4, 8 … seconds; a little more at random; at most 30 in all."""
@@ -103,11 +109,16 @@ def error_of_status(
         missing = "no key was sent; " if not endpoint.api_key else ""
         return ModelSetupError(
             f"{where} refused {endpoint.key_description} ({status}): {missing}"
-            f"check it, or enter it anew with `familiar connect`.",
+            "check it, or enter it anew with `familiar connect`.",
             status=status,
         )
     if status == 402:
         return ModelSetupError(f"{where} asks for payment (402){told}: add credit to the account.", status=status)
+    if status == 404 and is_web_page(body):
+        return ModelSetupError(
+            f"{where} answered with a web page (404): check `base_url` under [llm]; it usually ends in /v1.",
+            status=status,
+        )
     if status == 404:
         return ModelSetupError(
             f"The model {model!r} was not found at {where} (404){told}: check `model` and `base_url` under [llm].",
@@ -121,14 +132,23 @@ def error_of_status(
     if _is_overflow(status, body):
         return PromptTooLongError(
             f"The prompt is longer than the window of {model!r} at {where}{told}: "
-            f"set `window` for it, or lower the channel's budget.",
+            "set `window` under [llm] to what it takes, or choose one with more room by `familiar connect`.",
             status=status,
+        )
+    if _is_loading(status, body):
+        return ModelError(
+            f"{where} is still loading {model!r} ({status}): ask again in a moment, or raise `first_token_s` under "
+            "[llm] to wait longer.",
+            retryable=True,
+            status=status,
+            waiting_for=f"waiting for {_host_of(where)}: it is loading {model}…",
         )
     retryable = status == 429 or status >= 500
     wish = read_retry_after(retry_after) if retryable else None
     words = "is asking for fewer calls" if status == 429 else "answered"
+    page = " and a web page" if is_web_page(body) else ""
     return ModelError(
-        f"{where} {words} with status {status} for {model!r}{told}.",
+        f"{where} {words} with status {status}{page} for {model!r}{told}{_advice(status, page)}.",
         retryable=retryable,
         status=status,
         retry_after_s=wish,
@@ -162,7 +182,8 @@ def error_of_transport(endpoint: Endpoint, error: Exception) -> ModelError:
         return ModelSetupError(f"`base_url` is not an http or https address: {where}.")
     if any(isinstance(cause, ConnectionRefusedError) for cause in causes):
         return ModelSetupError(
-            f"Nobody listens at {where}: is the server running? Start it, or choose another with `familiar connect`."
+            f"Nobody listens at {where}: is the server running? Start it, or choose another with `familiar connect`.",
+            waiting_for=f"waiting for {_host_of(where)}: nobody listens there yet…",
         )
     if any(isinstance(cause, socket.gaierror) for cause in causes):
         return ModelSetupError(
@@ -178,8 +199,38 @@ def error_of_transport(endpoint: Endpoint, error: Exception) -> ModelError:
     if any(isinstance(cause, ssl.SSLError) for cause in causes):
         return ModelSetupError(f"{where} does not speak https as it should: check whether `base_url` wants http://.")
     if isinstance(error, httpx2.TimeoutException | TimeoutError):
-        return ModelError(f"{where} was silent for too long ({endpoint.model!r}).", retryable=True)
+        return ModelError(
+            f"{where} was silent for too long ({endpoint.model!r}): ask again, or raise `timeout_s` under [llm].",
+            retryable=True,
+        )
     return ModelError(f"The connection to {where} broke off ({type(error).__name__}).", retryable=True)
+
+
+def no_completion(endpoint: Endpoint, body: bytes) -> str:
+    """What is wrong with an answer that is no chat completion."""
+    what = "a web page" if is_web_page(body) else "something" if body.strip() else "an empty page"
+    return (
+        f"{endpoint.safe_url} answered with {what} that is no chat completion: check `base_url` under [llm]; "
+        "it usually ends in /v1."
+    )
+
+
+def _advice(status: int, page: str) -> str:
+    """What can be done about a status that will not pass by itself."""
+    if status == 429:
+        return ": wait a while, or choose another model with `familiar connect`"
+    if page:
+        return ": something between here and the model answered; check `base_url` under [llm]"
+    return ": its own log says why" if status >= 500 else ""
+
+
+def _is_loading(status: int, body: bytes) -> bool:
+    """Whether a server says that it has not read its model yet: llama.cpp, Ollama and others do."""
+    return status in (500, 502, 503) and b"loading" in body[:4096].lower()
+
+
+def _host_of(url: str) -> str:
+    return urlsplit(url).netloc or url
 
 
 def detail_of(body: bytes) -> str:

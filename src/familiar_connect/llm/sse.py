@@ -26,6 +26,10 @@ MAX_TIMING_NAME_CHARS = 64
 MAX_GARBAGE_LINES = 16
 MAX_COST = 1e6
 """What no call costs: a larger number is a mistake."""
+REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_details", "thinking")
+"""Where servers put what a model thinks to itself. Nothing in them is ever shown or kept."""
+REASONING_PARTS = ("thinking", "reasoning", "redacted_thinking")
+"""The same among the parts of a content in parts."""
 _FIELDS = (b"event:", b"id:", b"retry:", b":")
 DONE = "[DONE]"
 
@@ -41,6 +45,8 @@ class EventReader:
         self._bytes = 0
         self._garbage = 0
         self._events = 0
+        self.garbage = b""
+        """The first line that was no event, if any."""
 
     @property
     def is_something_else(self) -> bool:
@@ -72,6 +78,7 @@ class EventReader:
         if not line or self.done or line.startswith(_FIELDS):
             return
         if not line.startswith(b"data:"):
+            self.garbage = self.garbage or line[:64]
             self._count_garbage()
             return
         text = line[len(b"data:") :].strip().decode("utf-8", "replace")
@@ -91,7 +98,11 @@ class EventReader:
     def _count_garbage(self) -> None:
         self._garbage += 1
         if self._garbage > MAX_GARBAGE_LINES:
-            raise ModelError(f"{self._source} sent lines that are no chat completion: check `base_url`.")
+            kind = "a web page" if is_web_page(self.garbage) else "lines"
+            raise ModelError(
+                f"{self._source} sent {kind} that {'is' if kind != 'lines' else 'are'} no chat completion: "
+                "check `base_url` under [llm]."
+            )
 
 
 class SurrogateJoiner:
@@ -120,6 +131,8 @@ class Delta:
     finish_reason: str | None = None
     part: object = None
     """The delta itself, for what else it may hold."""
+    has_reasoning: bool = False
+    """Whether the model thinks, and the server keeps its thoughts apart from its words."""
 
 
 def read_delta(event: Mapping[str, object]) -> Delta:
@@ -131,7 +144,27 @@ def read_delta(event: Mapping[str, object]) -> Delta:
     part = choice.get("delta")
     if not isinstance(part, Mapping):
         part = choice.get("message")
-    return Delta(text_of(part), short_text(choice.get("finish_reason"), MAX_REASON_CHARS), part)
+    finish_reason = short_text(choice.get("finish_reason"), MAX_REASON_CHARS)
+    return Delta(text_of(part), finish_reason, part, _has_reasoning(part))
+
+
+def is_token(event: Mapping[str, object]) -> bool:
+    """Whether *event* shows that the model writes: words, thoughts or a tool call. An empty beginning does not."""
+    delta = read_delta(event)
+    calls = delta.part.get("tool_calls") if isinstance(delta.part, Mapping) else None
+    return bool(delta.text or delta.has_reasoning or calls or delta.finish_reason)
+
+
+def _has_reasoning(part: object) -> bool:
+    if not isinstance(part, Mapping):
+        return False
+    content = part.get("content")
+    apart = isinstance(content, list) and any(_is_reasoning_part(each) for each in content)
+    return apart or any(part.get(name) for name in REASONING_FIELDS)
+
+
+def _is_reasoning_part(part: object) -> bool:
+    return isinstance(part, Mapping) and part.get("type") in REASONING_PARTS
 
 
 def first_choice(answer: Mapping[str, object]) -> Mapping[str, object] | None:
@@ -145,7 +178,8 @@ def text_of(part: object) -> str:
     """The text of a message or delta: a string, a list of text parts, or nothing."""
     content = part.get("content") if isinstance(part, Mapping) else None
     if isinstance(content, list):
-        return "".join(p["text"] for p in content if isinstance(p, Mapping) and isinstance(p.get("text"), str))
+        parts = (p for p in content if isinstance(p, Mapping) and not _is_reasoning_part(p))
+        return "".join(p["text"] for p in parts if isinstance(p.get("text"), str))
     return content if isinstance(content, str) else ""
 
 
@@ -166,6 +200,11 @@ def copy_metadata(completion: Completion, answer: Mapping[str, object]) -> None:
     if isinstance(timings, Mapping):
         countable = ((key[:MAX_TIMING_NAME_CHARS], value) for key, value in timings.items() if _is_finite(value))
         completion.timings = dict(islice(countable, MAX_TIMINGS))
+
+
+def is_web_page(body: bytes) -> bool:
+    """Whether *body* begins as a page for browsers does."""
+    return body[:256].lstrip(b"\xef\xbb\xbf \t\r\n").lower().startswith((b"<!doctype", b"<html", b"<head", b"<?xml"))
 
 
 def parse_json_object(body: bytes) -> dict[str, object] | None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from familiar_connect.errors import ModelError
+from familiar_connect.llm.call_clock import CallClock
 from familiar_connect.llm.openai_compatible import LLMClient
 from familiar_connect.llm.protocols import CompletionStream
 from familiar_connect.llm.retry import Endpoint, RetryPolicy, error_of_status
@@ -99,12 +100,14 @@ class RehearsedModel(LLMClient):
         """Nothing: there is nobody to ask."""
 
     async def _ask_in_pieces(
-        self, completion: Completion, messages: Sequence[Message], payload: dict[str, object]
+        self, completion: Completion, messages: Sequence[Message], payload: dict[str, object], clock: CallClock
     ) -> AsyncGenerator[str, None]:
         for piece in words_of(await self._answer(completion, messages, payload)):
             yield piece
 
-    async def _ask_whole(self, completion: Completion, messages: Sequence[Message], payload: dict[str, object]) -> None:
+    async def _ask_whole(
+        self, completion: Completion, messages: Sequence[Message], payload: dict[str, object], clock: CallClock
+    ) -> None:
         completion.text = await self._answer(completion, messages, payload)
 
     async def _answer(self, completion: Completion, messages: Sequence[Message], payload: dict[str, object]) -> str:
@@ -142,12 +145,14 @@ class ForbiddenModel(LLMClient):
         """Nothing: there is nobody to ask."""
 
     async def _ask_in_pieces(
-        self, completion: Completion, messages: Sequence[Message], payload: dict[str, object]
+        self, completion: Completion, messages: Sequence[Message], payload: dict[str, object], clock: CallClock
     ) -> AsyncGenerator[str, None]:
         self._refuse(messages)
         yield ""
 
-    async def _ask_whole(self, completion: Completion, messages: Sequence[Message], payload: dict[str, object]) -> None:
+    async def _ask_whole(
+        self, completion: Completion, messages: Sequence[Message], payload: dict[str, object], clock: CallClock
+    ) -> None:
         self._refuse(messages)
 
     def _refuse(self, messages: Sequence[Message]) -> None:

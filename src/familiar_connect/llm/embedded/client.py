@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from familiar_connect.config.llm import EMBEDDED_MODEL
 from familiar_connect.errors import ModelError
+from familiar_connect.llm.call_clock import CallClock, CallLimits
 from familiar_connect.llm.embedded.server import EmbeddedServer
-from familiar_connect.llm.openai_compatible import CallLimits, LLMClient
+from familiar_connect.llm.openai_compatible import LLMClient
 from familiar_connect.llm.profiles import EMBEDDED
 from familiar_connect.llm.retry import Endpoint, RetryPolicy
 from familiar_connect.llm.types import Capabilities, Completion, Message
@@ -71,6 +72,7 @@ class EmbeddedModel(LLMClient):
                 max_output_tokens=capabilities.max_output
                 if given.max_output_tokens is None
                 else given.max_output_tokens,
+                first_token_s=TIMEOUT_S if given.first_token_s is None else given.first_token_s,
                 timeout_s=TIMEOUT_S if given.timeout_s is None else given.timeout_s,
                 reply_timeout_s=given.reply_timeout_s,
                 samplers=given.samplers,
@@ -114,7 +116,8 @@ class EmbeddedModel(LLMClient):
     async def _work_ahead(self, messages: Sequence[Message]) -> None:
         endpoint = await self._endpoint()
         payload = {**self._request(messages, (), 0), "stream": True}
-        async with super()._post(endpoint, messages, payload) as response:
+        clock = self._clock(first_token_s=None, timeout_s=self.timeout_s)
+        async with super()._post(endpoint, messages, payload, clock) as response:
             async for _ in response.aiter_raw():
                 pass
 
@@ -124,18 +127,21 @@ class EmbeddedModel(LLMClient):
 
     @asynccontextmanager
     async def _post(
-        self, endpoint: Endpoint, messages: Sequence[Message], payload: dict[str, Any]
+        self, endpoint: Endpoint, messages: Sequence[Message], payload: dict[str, Any], clock: CallClock
     ) -> AsyncIterator[httpx2.Response]:
         with self.server.call():
             await self.server.cancel_idle_work()
-            async with super()._post(endpoint, messages, payload) as response:
+            async with super()._post(endpoint, messages, payload, clock) as response:
                 yield response
 
     def _explain(self, endpoint: Endpoint, error: Exception) -> ModelError:
         import httpx2  # loaded already by the call that failed
 
         if isinstance(error, TimeoutError | httpx2.TimeoutException):
-            return ModelError("The embedded model was silent for too long.", retryable=True)
+            return ModelError(
+                "The embedded model was silent for too long: raise `timeout_s` under [llm] where this machine is slow.",
+                retryable=True,
+            )
         return ModelError(
             "The embedded model stopped in the middle of its work; the next call starts it again.",
             retryable=True,

@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 import pytest
 
-from familiar_connect.llm.concurrency import RequestSemaphore, get_request_semaphore, request_semaphore
 from familiar_connect.llm.openai_compatible import LLMClient
+from familiar_connect.llm.request_limit import RequestSemaphore, get_request_semaphore, request_semaphore
 from familiar_connect.llm.types import Message
 from tests.fakes.model_server import ModelServer, answer_after, event, head, raw_answer, stall, whole_answer
 

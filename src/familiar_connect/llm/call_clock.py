@@ -1,0 +1,142 @@
+"""CallClock: how long one call may take to its first token, between two pieces and as a whole.
+
+The time to the first token counts from asking to the first sign that the model writes, be it words or thoughts,
+loading of the model and further tries included. While the same server works on an earlier reply of ours it does
+not count: who waits in a queue is not slow.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from familiar_connect.errors import ModelTimeoutError
+from familiar_connect.llm.request_limit import Reservation, request_semaphore
+from familiar_connect.support.web_origin import is_own_network
+
+OWN_NETWORK_FIRST_TOKEN_S = 120.0
+"""A model on one's own machine may have to be loaded first, and works slowly through a long prompt."""
+PUBLIC_FIRST_TOKEN_S = 60.0
+DEFAULT_TIMEOUT_S = 60.0
+"""Longest silence between two pieces of a stream."""
+DEFAULT_REPLY_TIMEOUT_S = 600.0
+"""Longest reply from asking to its last word, further tries included."""
+LOOK_EVERY_S = 1.0
+"""How often it is looked whether the server still works on an earlier reply."""
+
+
+def default_first_token_s(base_url: str) -> float:
+    """How long a model at *base_url* may take to its first token unless a setting says otherwise."""
+    return OWN_NETWORK_FIRST_TOKEN_S if is_own_network(base_url) else PUBLIC_FIRST_TOKEN_S
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallLimits:
+    """How much one call may take; None: what suits the endpoint."""
+
+    max_output_tokens: int | None = None
+    first_token_s: float | None = None
+    """Longest wait for the first token, loading and further tries included. Where only `timeout_s` is given, each
+    try has that time."""
+    timeout_s: float | None = None
+    """Longest silence between two pieces of a stream."""
+    reply_timeout_s: float | None = None
+    """Longest reply from asking to its last word, further tries included."""
+    samplers: Mapping[str, object] = field(default_factory=dict)
+    """How words are chosen besides the temperature, and `stop`: as the endpoint calls them, only what is set."""
+
+
+class CallClock:
+    """The time of one call. Made in the loop that makes the call."""
+
+    def __init__(self, *, model: str, first_token_s: float | None, timeout_s: float, reply_timeout_s: float) -> None:
+        """Without *first_token_s* every try may be silent for *timeout_s* before its first piece."""
+        self._model = model
+        self._first_token_s = first_token_s
+        self._timeout_s = timeout_s
+        self._reply_timeout_s = reply_timeout_s
+        self._now = asyncio.get_running_loop().time
+        self._began = self._heard_at = self._now()
+        self._reservation: Reservation | None = None
+        self.has_begun = False
+        """Whether the model has given a sign that it writes."""
+        self.waited_s = 0.0
+        """Time spent in pauses before further tries."""
+
+    def begin_try(self, reservation: Reservation) -> None:
+        self._reservation, self._heard_at = reservation, self._now()
+
+    def note_event(self) -> None:
+        """The server sent something that counts."""
+        self._heard_at = self._now()
+
+    def note_token(self) -> None:
+        """The model writes, words or thoughts."""
+        self.has_begun = True
+        self.note_event()
+
+    def may_wait_for_server(self, pause_s: float) -> bool:
+        """Whether the time to the first token has room for another pause of *pause_s*."""
+        if self.has_begun or self._first_token_s is None:
+            return False
+        spent = max(self._now() - self._began, self.waited_s)
+        return spent + pause_s < min(self._first_token_s, self._reply_timeout_s)
+
+    @asynccontextmanager
+    async def limit_reply(self) -> AsyncIterator[None]:
+        """Break off what goes on when the reply takes too long as a whole."""
+        try:
+            async with asyncio.timeout_at(self._began + self._reply_timeout_s):
+                yield
+        except TimeoutError as error:
+            raise ModelTimeoutError(
+                f"{self._model!r} took longer than {self._reply_timeout_s:g} s for one reply: "
+                "raise `reply_timeout_s` under [llm], or lower `max_output_tokens`."
+            ) from error
+
+    @asynccontextmanager
+    async def limit_silence(self, where: str) -> AsyncIterator[None]:
+        """Break off when the server is silent for too long: before the first token, or between two pieces."""
+        loop = asyncio.get_running_loop()
+        limit = asyncio.timeout_at(self._silence_ends_at())
+        handle: asyncio.TimerHandle | None = None
+
+        def look() -> None:
+            nonlocal handle
+            if not limit.expired():
+                limit.reschedule(self._silence_ends_at())
+                handle = loop.call_later(LOOK_EVERY_S, look)
+
+        try:
+            async with limit:
+                if self._is_before_first_token:
+                    handle = loop.call_later(LOOK_EVERY_S, look)
+                try:
+                    yield
+                finally:
+                    if handle is not None:
+                        handle.cancel()
+        except TimeoutError as error:
+            if not limit.expired() or not self._is_before_first_token:
+                raise
+            raise ModelTimeoutError(
+                f"{where} said nothing for {self._model!r} within {self._first_token_s:g} s: it may still be loading, "
+                "or be slow with so long a prompt. Ask again, or raise `first_token_s` under [llm]."
+            ) from error
+
+    @property
+    def _is_before_first_token(self) -> bool:
+        return not self.has_begun and self._first_token_s is not None
+
+    def _silence_ends_at(self) -> float | None:
+        """By the loop's clock; None while the server works on an earlier reply."""
+        if self.has_begun or self._first_token_s is None:
+            return self._heard_at + self._timeout_s
+        counts_from = self._began
+        if self._reservation is not None:
+            if request_semaphore().is_busy_with_reply(self._reservation):
+                return None
+            counts_from = max(counts_from, self._reservation.server_free_at or 0.0)
+        return counts_from + self._first_token_s
