@@ -75,6 +75,7 @@ class ChannelConfigStore:
             "character_overrides": self._overrides,
             "place": self._character.place,
             "budgets": self._character.budgets,
+            "deadlines": self._character.deadlines,
         }
 
     def _path(self, channel_id: int) -> Path:
@@ -83,7 +84,13 @@ class ChannelConfigStore:
     def _untouched(self, channel_id: int) -> ChannelConfig:
         base = channel_config_for_mode(self._character.default_mode)
         typing = merge_typing_settings(base.typing_simulation, self._overrides, file=self._path(channel_id))
-        return replace(base, typing_simulation=typing, place=self._character.place, budgets=self._character.budgets)
+        return replace(
+            base,
+            typing_simulation=typing,
+            place=self._character.place,
+            budgets=self._character.budgets,
+            deadlines=self._character.deadlines,
+        )
 
     def _remember(self, channel_id: int, config: ChannelConfig) -> ChannelConfig:
         config = replace(config, history_grows=self._character.history_grows)

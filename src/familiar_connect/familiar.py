@@ -153,6 +153,7 @@ class Familiar(FamiliarParts):
                 if close is not None:
                     closing.push_async_callback(close)
             closing.push_async_callback(self.spending.aclose)
+            closing.push_async_callback(self.pipelines.models.aclose)
             closing.push_async_callback(self.index.aclose)
             closing.push_async_callback(self.memory_writer_scheduler.aclose)
             if self.memory_writer_scheduler.is_started:

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from familiar_connect.config.llm import DEFAULT_REPLY_TIMEOUT_S
 from familiar_connect.errors import ModelError
 from familiar_connect.llm import sse
-from familiar_connect.llm.call_clock import DEFAULT_REPLY_TIMEOUT_S
 from familiar_connect.llm.openai_compatible import LLMClient
 from familiar_connect.llm.retry import MAX_DETAIL_CHARS
 from familiar_connect.llm.tool_calls import MAX_ARGUMENT_CHARS, MAX_CALLS, MAX_ID_CHARS, MAX_NAME_CHARS

@@ -16,7 +16,6 @@ def test_the_embedded_model_is_small_and_says_so() -> None:
     assert (known.window, known.side_tasks, known.tools, known.vision) == (4096, False, False, False)
     assert known.budget_tokens is not None
     assert known.budget_tokens <= 1000
-    assert known.deadline_s == 90.0
     assert known.prefill
 
 

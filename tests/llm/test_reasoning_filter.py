@@ -141,4 +141,4 @@ def test_a_mark_that_ends_a_thought_nobody_opened_is_noticed() -> None:
     reasoning = ReasoningFilter()
     reasoning.feed("Let me see.</think>Hello.")
 
-    assert reasoning.lost_opening
+    assert reasoning.has_stray_end

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from familiar_connect.chat.types import SaidMessage, Turn, TurnFlags
 from familiar_connect.config import ChannelMode, channel_config_for_mode
+from familiar_connect.config.types import TurnDeadlines
 from familiar_connect.context.types import Layer, Modality, PendingTurn
 from familiar_connect.llm.types import Capabilities
 from familiar_connect.presets.types import ActivePreset, CardFields, Preset, PresetFidelity, PresetNode
@@ -39,16 +40,25 @@ def test_what_was_spoken_is_answered_as_voice() -> None:
     assert to_request(Turn(familiar_id="w", channel_id=7, is_voice=True, said=SAID), CHANNEL).modality is Modality.voice
 
 
+def test_written_and_spoken_turns_may_have_deadlines_of_their_own() -> None:
+    """What the files say goes over the mode's; what is said of one modality, over what is said of all."""
+    written, spoken = (Turn(familiar_id="w", channel_id=7, is_voice=voice, said=SAID) for voice in (False, True))
+    channel = replace(CHANNEL, deadlines=TurnDeadlines(all_s=50.0, voice_s=7.0))
+
+    assert [to_request(turn, channel).deadline_s for turn in (written, spoken)] == [50.0, 7.0]
+    assert to_request(spoken, CHANNEL).deadline_s == CHANNEL.deadline_s
+
+
 def test_a_channel_suits_a_model_that_says_nothing_of_itself() -> None:
     """Nothing is taken away without a reason."""
     assert with_model_limits(CHANNEL, Capabilities()) == CHANNEL
 
 
-def test_a_small_model_gets_small_budgets_and_the_time_it_needs() -> None:
-    """No layer gets more than before, and together less than the whole."""
-    small = with_model_limits(CHANNEL, Capabilities(budget_tokens=800, deadline_s=90.0))
+def test_a_small_model_gets_small_budgets() -> None:
+    """No layer gets more than before, and together less than the whole; the deadline stays."""
+    small = with_model_limits(CHANNEL, Capabilities(budget_tokens=800))
 
-    assert (small.budget_tokens, small.deadline_s) == (800, 90.0)
+    assert (small.budget_tokens, small.deadline_s) == (800, CHANNEL.deadline_s)
     assert small.mode is CHANNEL.mode
     assert set(small.budget_by_layer) == set(CHANNEL.budget_by_layer)
     assert all(small.budget_by_layer[layer] <= CHANNEL.budget_by_layer[layer] for layer in small.budget_by_layer)
@@ -58,7 +68,7 @@ def test_a_small_model_gets_small_budgets_and_the_time_it_needs() -> None:
 
 def test_a_large_model_changes_no_budget() -> None:
     """A window is not a reason to spend more."""
-    assert with_model_limits(CHANNEL, Capabilities(budget_tokens=100_000, deadline_s=1.0)) == CHANNEL
+    assert with_model_limits(CHANNEL, Capabilities(budget_tokens=100_000)) == CHANNEL
 
 
 def a_preset(text: str, fidelity: PresetFidelity = PresetFidelity.with_memory) -> ActivePreset:

@@ -81,7 +81,7 @@ async def _chat(root: Path, home: Path, screen: Screen, user_name: str | None, g
         await greet(familiar, screen, user, greeting=greeting)
         warming = warm_up(familiar, user)
         platform = TerminalPlatform(
-            familiar, user=user, screen=screen, reader=reader, busy_with=lambda: _busy(embedded)
+            familiar, user=user, screen=screen, reader=reader, busy_with=lambda: _busy(familiar, embedded)
         )
         try:
             await platform.run()
@@ -99,10 +99,16 @@ def _typed_lines(familiar: Familiar, user: Author, home: Path) -> Path | None:
     return None if private else HomeFolder(home).chat_lines
 
 
-def _busy(embedded: EmbeddedServer | None) -> str:
+def _busy(familiar: Familiar, embedded: EmbeddedServer | None) -> str:
+    """What keeps the reply waiting."""
+    from familiar_connect.platforms.terminal.screen import THINKING
+
+    waiting_for: str | None = getattr(familiar.llm_clients["main_prose"], "waiting_for", None)
+    if waiting_for is not None:
+        return waiting_for
     if embedded is not None and embedded.state == "starting":
         return "waking the embedded model…"
-    return "thinking…"
+    return THINKING
 
 
 def _user(name: str | None) -> Author:

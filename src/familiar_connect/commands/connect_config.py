@@ -10,13 +10,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from familiar_connect.commands.common import familiar_option, home_of, json_option, profile_of, root_of, say, say_json
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.errors import ConfigError, FamiliarError, ModelError
+
+if TYPE_CHECKING:
+    from familiar_connect.config.load import EffectiveSetting
 
 CONNECT_EPILOG = """\b
 Examples:
@@ -235,14 +238,19 @@ def config() -> None:
 @familiar_option
 @json_option
 @click.option("--changed", is_flag=True, help="Only what differs from the defaults.")
+@click.option("--channel", "channel_id", type=int, metavar="ID", help="The settings of one channel instead.")
 @click.pass_context
-def show(ctx: click.Context, familiar_id: str | None, as_json: bool, changed: bool) -> None:
+def show(ctx: click.Context, familiar_id: str | None, as_json: bool, changed: bool, channel_id: int | None) -> None:
     """Every setting, its value, and the file (or default) it comes from."""
     from familiar_connect.config.load import default_settings, explain_character_config
 
     root = root_of(ctx, familiar_id)
     settings = explain_character_config(FamiliarFolder(root).settings_file, defaults_path=profile_of(home_of(ctx)))
-    if changed:
+    if channel_id is not None:
+        settings = _channel_settings(root, profile_of(home_of(ctx)), channel_id, settings)
+    if changed and channel_id is not None:
+        settings = [each for each in settings if each.source not in ("default", "mode")]
+    elif changed:
         usual = {each.key: each.value for each in default_settings()}
         settings = [each for each in settings if each.source != "default" and each.value != usual.get(each.key)]
     if as_json:
@@ -254,6 +262,17 @@ def show(ctx: click.Context, familiar_id: str | None, as_json: bool, changed: bo
     width = max((len(each.key) for each in settings), default=0)
     for each in settings:
         say(f"{each.key:<{width}}  {json.dumps(each.value, ensure_ascii=False, default=str)}  ({each.source})")
+
+
+def _channel_settings(
+    root: Path, defaults_path: Path | None, channel_id: int, familiars: list[EffectiveSetting]
+) -> list[EffectiveSetting]:
+    from familiar_connect.config.load import explain_channel_config, load_character_config
+
+    folder = FamiliarFolder(root)
+    character = load_character_config(folder.settings_file, defaults_path=defaults_path)
+    origin = {each.key: each.source for each in familiars}
+    return explain_channel_config(folder.channel_file(channel_id), character, origin=origin)
 
 
 @config.command()

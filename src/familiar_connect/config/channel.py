@@ -18,7 +18,7 @@ from familiar_connect.config.rules import (
     number_rule,
 )
 from familiar_connect.config.settings import fill_fields, keys_of, section, setting
-from familiar_connect.config.types import DEFAULT_CHANNEL_MODE, ChannelMode, PlaceSettings
+from familiar_connect.config.types import DEFAULT_CHANNEL_MODE, ChannelMode, PlaceSettings, TurnDeadlines
 from familiar_connect.context.types import Layer
 from familiar_connect.errors import ConfigError
 
@@ -79,6 +79,7 @@ class ChannelConfig:
     )
     """The channel's own preset; empty: none here; None: the familiar's."""
     budgets: TurnBudgets = section(TurnBudgets)
+    deadlines: TurnDeadlines = section(TurnDeadlines)
     typing_simulation: TypingSimulationConfig = section(TypingSimulationConfig, "typing_simulation")
 
     # Given by the mode alone (config.modes); no file sets them.
@@ -91,10 +92,16 @@ class ChannelConfig:
     history_turns: int = 0
     """Turns of dialogue that the model's window has room for; 0: as many as the familiar is set to."""
     deadline_s: float = 0.0
+    """The mode's; `deadline_for` has what the files say."""
     budget_by_layer: Mapping[Layer, int] = field(default_factory=dict)
     providers_enabled: frozenset[str] = frozenset()
     preprocessors_enabled: frozenset[str] = frozenset()
     postprocessors_enabled: frozenset[str] = frozenset()
+
+    def deadline_for(self, *, is_voice: bool) -> float:
+        """The deadline of a turn here, written or spoken."""
+        given = self.deadlines.for_turn(is_voice=is_voice)
+        return self.deadline_s if given is None else given
 
 
 TYPING_KEYS = keys_of(TypingSimulationConfig, "typing_simulation")

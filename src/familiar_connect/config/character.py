@@ -33,6 +33,7 @@ from familiar_connect.config.types import (
     InterruptTolerance,
     PlaceSettings,
     PromptOrder,
+    TurnDeadlines,
 )
 from familiar_connect.config.voice import TTSConfig
 from familiar_connect.disclosure import Confidence
@@ -131,6 +132,7 @@ class CharacterConfig:
     voice_lull_timeout: float = setting(
         5.0, number_rule(least=0), "Quiet in a voice channel, seconds, after which someone has finished."
     )
+    deadlines: TurnDeadlines = section(TurnDeadlines)
     prompt_order: PromptOrder = setting(
         PromptOrder.stable_first,
         enum_rule(PromptOrder),

@@ -16,12 +16,14 @@ from urllib.parse import urlsplit
 from familiar_connect.config.rules import FILLED_TEXT, FLAG, InvalidValue, Rule, integer_rule, number_rule
 from familiar_connect.config.settings import describe, fill_fields, keys_of, setting
 from familiar_connect.errors import ConfigError
-from familiar_connect.support.web_origin import is_same_origin
+from familiar_connect.support.web_origin import is_own_network, is_same_origin
 
 EMBEDDED_MODEL = "embedded"
 OPENROUTER_BASE_URL = "https://openrouter.ai/api/v1"
 OPENROUTER_KEY_VARIABLE = "OPENROUTER_API_KEY"
 DEFAULT_SLOT = "default"
+MAIN_SLOT = "main_prose"
+"""Writes the reply; all others do side tasks."""
 
 SLOT_TEMPERATURES: dict[str, float] = {
     "main_prose": 0.7,
@@ -34,6 +36,12 @@ SLOT_TEMPERATURES: dict[str, float] = {
     "mood_eval": 0.3,
 }
 """Every slot, in the order they are shown, with its default temperature."""
+
+OWN_NETWORK_FIRST_TOKEN_S = 120.0
+"""A model on one's own machine may have to be loaded first, and works slowly through a long prompt."""
+PUBLIC_FIRST_TOKEN_S = 60.0
+DEFAULT_TIMEOUT_S = 60.0
+DEFAULT_REPLY_TIMEOUT_S = 600.0
 
 LLM_SLOT_NAMES = frozenset(SLOT_TEMPERATURES)
 
@@ -182,16 +190,24 @@ class LLMSlotConfig:
     stop: tuple[str, ...] = setting(
         (), Rule("a list of strings", _words), "Words that end a reply where they would come.", example='["User:"]'
     )
+    first_token_s: float | None = setting(
+        None,
+        number_rule(above=0),
+        "Longest wait for the first word or thought, seconds; loading the model, a server that only comes up and "
+        f"further tries are included. None: {OWN_NETWORK_FIRST_TOKEN_S:g} on this machine or a private network, "
+        f"{PUBLIC_FIRST_TOKEN_S:g} elsewhere.",
+        example="300.0",
+    )
     timeout_s: float | None = setting(
         None,
         number_rule(above=0),
-        "Longest silence of the server, seconds. None: the client's own.",
+        f"Longest silence between two pieces of a reply, seconds. None: {DEFAULT_TIMEOUT_S:g}.",
         example="60.0",
     )
     reply_timeout_s: float | None = setting(
         None,
         number_rule(above=0),
-        "Longest a whole reply may take, further tries included, seconds. None: 600.",
+        f"Longest a whole reply may take, further tries included, seconds. None: {DEFAULT_REPLY_TIMEOUT_S:g}.",
         example="600.0",
     )
     price_per_million_input: float | None = setting(
@@ -209,6 +225,14 @@ class LLMSlotConfig:
         return self.model == EMBEDDED_MODEL
 
     @property
+    def first_token_limit_s(self) -> float:
+        """The setting, or what suits the address; never less than the silence that is allowed anyway."""
+        if self.first_token_s is not None:
+            return self.first_token_s
+        usual = OWN_NETWORK_FIRST_TOKEN_S if self.is_embedded else default_first_token_s(self.address or "")
+        return max(usual, self.timeout_s or 0.0)
+
+    @property
     def address(self) -> str | None:
         """Base URL of calls: OpenRouter by default, None for the embedded model."""
         if self.is_embedded:
@@ -222,6 +246,11 @@ class LLMSlotConfig:
             return None
         at_openrouter = is_same_origin(self.address or "", OPENROUTER_BASE_URL)
         return self.api_key_env or (OPENROUTER_KEY_VARIABLE if at_openrouter else None)
+
+
+def default_first_token_s(address: str) -> float:
+    """How long a model at *address* may take to its first token unless a setting says otherwise."""
+    return OWN_NETWORK_FIRST_TOKEN_S if is_own_network(address) else PUBLIC_FIRST_TOKEN_S
 
 
 def default_slots() -> dict[str, LLMSlotConfig]:

@@ -22,7 +22,9 @@ from familiar_connect.config.channel import (
 )
 from familiar_connect.config.character import CHARACTER_KEYS, PLAIN_KEYS, CharacterConfig
 from familiar_connect.config.llm import (
+    DEFAULT_REPLY_TIMEOUT_S,
     DEFAULT_SLOT,
+    DEFAULT_TIMEOUT_S,
     SLOT_KEYS,
     SLOT_TEMPERATURES,
     LLMSlotConfig,
@@ -32,7 +34,7 @@ from familiar_connect.config.llm import (
 from familiar_connect.config.modes import channel_config_for_mode
 from familiar_connect.config.settings import Key, KeyPath, field_value, fill_fields, keys_of
 from familiar_connect.config.toml import check_document, parse_toml, read_text, read_toml, write_text
-from familiar_connect.config.types import ChannelMode, PlaceSettings
+from familiar_connect.config.types import ChannelMode, PlaceSettings, TurnDeadlines
 from familiar_connect.config.voice import OLDER_TTS_SPELLINGS
 from familiar_connect.errors import ConfigError
 
@@ -72,10 +74,54 @@ def default_settings() -> list[EffectiveSetting]:
     return _explained([])
 
 
+def explain_channel_config(path: Path, config: CharacterConfig, *, origin: Mapping[str, str]) -> list[EffectiveSetting]:
+    """Every setting of one channel: from its file, else from the familiar as *origin* tells, else from the mode."""
+    own = read_toml(Path(path)) or {}
+    values = check_document(own, CHANNEL_KEYS, Path(path))
+    channel = channel_config_from(
+        {"mode": config.default_mode.value, **own},
+        Path(path),
+        character_overrides=config.typing_simulation_overrides,
+        place=config.place,
+        deadlines=config.deadlines,
+    )
+    deadlines = _effective_deadlines(channel)
+    return [
+        EffectiveSetting(
+            key=key.name,
+            value=_plain(deadlines.get(key.name, field_value(channel, key))),
+            source="channel" if key.path in values else _channel_source(key, origin),
+        )
+        for key in CHANNEL_KEYS
+    ]
+
+
+def _channel_source(key: Key, origin: Mapping[str, str]) -> str:
+    source = origin.get("default_mode" if key.name == "mode" else key.name, "default")
+    by_mode = key.path[0] == "typing_simulation" or key.path[-1] == "deadline_s"
+    return "mode" if by_mode and source == "default" else source
+
+
+def _effective_deadlines(channel: ChannelConfig) -> dict[str, object]:
+    """What the deadlines come to, by key."""
+    written, spoken = channel.deadline_for(is_voice=False), channel.deadline_for(is_voice=True)
+    whole = channel.deadlines.all_s
+    return {
+        "deadline_s": channel.deadline_s if whole is None else whole,
+        "text.deadline_s": written,
+        "voice.deadline_s": spoken,
+    }
+
+
 def _explained(layers: Sequence[_FileLayer]) -> list[EffectiveSetting]:
     config = _build(layers)
+    deadlines = _effective_deadlines(replace(channel_config_for_mode(config.default_mode), deadlines=config.deadlines))
     settings = [
-        EffectiveSetting(key=key.name, value=_plain(field_value(config, key)), source=_source(key.path, layers))
+        EffectiveSetting(
+            key=key.name,
+            value=_plain(deadlines.get(key.name, field_value(config, key))),
+            source=_source(key.path, layers),
+        )
         for key in PLAIN_KEYS
     ]
     typing = fill_fields(
@@ -90,12 +136,21 @@ def _explained(layers: Sequence[_FileLayer]) -> list[EffectiveSetting]:
         settings += [
             EffectiveSetting(
                 key=f"llm.{slot}.{key.name}",
-                value=_plain(field_value(resolved, key)),
+                value=_plain(_effective_times(resolved).get(key.name, field_value(resolved, key))),
                 source=labels.get(key.field, "default"),
             )
             for key in SLOT_KEYS
         ]
     return settings
+
+
+def _effective_times(slot: LLMSlotConfig) -> dict[str, float]:
+    """What a slot's limits of time come to, by key."""
+    return {
+        "first_token_s": slot.first_token_limit_s,
+        "timeout_s": DEFAULT_TIMEOUT_S if slot.timeout_s is None else slot.timeout_s,
+        "reply_timeout_s": DEFAULT_REPLY_TIMEOUT_S if slot.reply_timeout_s is None else slot.reply_timeout_s,
+    }
 
 
 def load_channel_config(
@@ -104,13 +159,19 @@ def load_channel_config(
     character_overrides: Mapping[str, object] | None = None,
     place: PlaceSettings | None = None,
     budgets: TurnBudgets | None = None,
+    deadlines: TurnDeadlines | None = None,
 ) -> ChannelConfig | None:
-    """The channel's settings in *path*, over the familiar's *place* and *budgets*; None when there are none."""
+    """The channel's settings in *path*, over the familiar's own; None when there are none."""
     document = read_toml(Path(path))
     if document is None:
         return None
     return channel_config_from(
-        document, Path(path), character_overrides=character_overrides, place=place, budgets=budgets
+        document,
+        Path(path),
+        character_overrides=character_overrides,
+        place=place,
+        budgets=budgets,
+        deadlines=deadlines,
     )
 
 
@@ -121,6 +182,7 @@ def channel_config_from(
     character_overrides: Mapping[str, object] | None = None,
     place: PlaceSettings | None = None,
     budgets: TurnBudgets | None = None,
+    deadlines: TurnDeadlines | None = None,
     strict: bool = True,
 ) -> ChannelConfig:
     """The channel's settings in *document*; keys nobody knows are an error only when *strict*."""
@@ -136,6 +198,7 @@ def channel_config_from(
     )
     config = fill_fields(familiars, _given(CHANNEL_KEYS, values))
     config = replace(config, budgets=config.budgets.over(budgets or TurnBudgets()))
+    config = replace(config, deadlines=config.deadlines.over(deadlines or TurnDeadlines()))
     check_typing_delays(config.typing_simulation, file)
     return config
 

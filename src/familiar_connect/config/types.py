@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from familiar_connect.audience import parse_share_target
-from familiar_connect.config.rules import FLAG, TEXT_OR_NONE, InvalidValue, Rule, choice_rule, integer_rule
+from familiar_connect.config.rules import FLAG, TEXT_OR_NONE, InvalidValue, Rule, choice_rule, integer_rule, number_rule
 from familiar_connect.config.settings import setting
 
 
@@ -167,3 +167,41 @@ class InterruptTolerance(Enum):
     @property
     def base_probability(self) -> float:
         return {"very_meek": 0.10, "meek": 0.20, "average": 0.30, "stubborn": 0.45, "very_stubborn": 0.60}[self.value]
+
+
+_DEADLINE = (
+    "Longest a turn may take besides the model's own time, seconds: three fifths go to putting the prompt together, "
+    "the rest to what comes after the reply. 0: no limit."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TurnDeadlines:
+    """The deadline of a turn, for all turns or those of one modality; None: what is less particular says it."""
+
+    all_s: float | None = setting(
+        None, number_rule(least=0), f"{_DEADLINE} None: the mode's.", key="deadline_s", example="30.0"
+    )
+    text_s: float | None = setting(
+        None, number_rule(least=0), "The same for what is written.", key="text.deadline_s", example="30.0"
+    )
+    voice_s: float | None = setting(
+        None, number_rule(least=0), "The same for what is spoken.", key="voice.deadline_s", example="9.0"
+    )
+
+    def for_turn(self, *, is_voice: bool) -> float | None:
+        """What is said of a turn, written or spoken; None: nothing."""
+        return _first_given(self.voice_s if is_voice else self.text_s, self.all_s)
+
+    def over(self, wider: TurnDeadlines) -> TurnDeadlines:
+        """These, and where they say nothing, *wider*."""
+        own = self.all_s if self.all_s is not None else wider.all_s
+        return TurnDeadlines(
+            all_s=own,
+            text_s=_first_given(self.text_s, self.all_s, wider.text_s),
+            voice_s=_first_given(self.voice_s, self.all_s, wider.voice_s),
+        )
+
+
+def _first_given(*values: float | None) -> float | None:
+    return next((value for value in values if value is not None), None)

@@ -3,7 +3,8 @@
 Providers and the pre-processor chain run at the same time; what they bring is budgeted, rendered,
 arranged and closed by the tail; a model writes; post-processors run over the whole text. The
 request's deadline is real: assembly gets at most its share, a provider can never use up more, and
-the model keeps the rest.
+post-processors have the rest. A model whose client keeps its own time has that beside the deadline;
+of any other model the first piece is awaited until the deadline.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ from familiar_connect.context.types import (
     Prompt,
     ProviderOutcome,
 )
-from familiar_connect.errors import TurnDeadlineError
+from familiar_connect.errors import ModelTimeoutError, TurnDeadlineError
 from familiar_connect.llm.protocols import ChatModel
 from familiar_connect.llm.types import Completion, Message
 from familiar_connect.observe.trace import TraceBuilder
@@ -90,6 +91,7 @@ class PipelineReply:
     prompt: Prompt
     messages: list[Message] = field(default_factory=list)
     completion: Completion | None = None
+    used_tools: bool = False
 
 
 class LiveReply:
@@ -118,7 +120,7 @@ class LiveReply:
     @property
     def reply(self) -> PipelineReply:
         made = self._generation
-        return PipelineReply(made.text, self.output, made.prompt, made.messages, made.completion)
+        return _reply_of(made, made.text, self.output)
 
 
 class ContextPipeline:
@@ -212,28 +214,31 @@ class ContextPipeline:
     # The whole path
 
     async def run(self, request: ContextRequest, *, trace: TraceBuilder | None = None) -> PipelineReply:
-        """From request to finished text, within the deadline."""
+        """From request to finished text, within the deadline and the model's own time."""
         started = _loop_time()
         trace = trace or _trace_of(request)
         output, generation = await self._prepare(request, trace)
+        asked = _loop_time()
         async with trace.span("model") as told:
             try:
-                await self._collect(generation, _left(request, started))
+                await self._collect(generation, self._model_limit(request, started))
             finally:
                 told.update(call_facts(generation, output))
         text = generation.text
         if self.post_processors:
             async with trace.span("post"):
+                if _keeps_own_time(self._model):
+                    started += _loop_time() - asked
                 left = _left(request, started)
                 text = await self.run_post_processors(text, request, time_left_s=left)
-        return PipelineReply(text, output, generation.prompt, generation.messages, generation.completion)
+        return _reply_of(generation, text, output)
 
     async def start(self, request: ContextRequest, *, trace: TraceBuilder | None = None) -> LiveReply:
         """As `run`, but the pieces are handed on as they come; the deadline bounds the time to the first."""
         started = _loop_time()
         trace = trace or _trace_of(request)
         output, generation = await self._prepare(request, trace)
-        return LiveReply(output, generation, _left(request, started), trace)
+        return LiveReply(output, generation, self._model_limit(request, started), trace)
 
     async def preview(self, request: ContextRequest) -> tuple[PipelineReply, list[dict[str, Any]]]:
         """What the first model would be shown, made as for a reply, without asking it; and its blocks.
@@ -278,20 +283,25 @@ class ContextPipeline:
         models = models_to_try(self._model)
         return output, generate(prompt, models, tidy=tidy, media=self._resources.media, tools=tools, turn=turn)
 
+    def _model_limit(self, request: ContextRequest, started: float) -> float | None:
+        """How long the model is awaited here; None: its client keeps the time, or nobody does."""
+        return None if _keeps_own_time(self._model) else _left(request, started)
+
     async def _collect(self, generation: Generation, left_s: float | None) -> None:
+        """Take in the whole reply; what was written when the time is over is cut at its last sentence and used."""
         limit = asyncio.timeout(left_s)
         pieces = generation.pieces()
         try:
             async with limit:
                 async for _ in pieces:
                     pass
-        except TimeoutError:
-            if not limit.expired():
+        except (TimeoutError, ModelTimeoutError) as error:
+            if isinstance(error, TimeoutError) and not limit.expired():
                 raise
             if not generation.text.strip():
-                raise TurnDeadlineError("the model said nothing within the turn's deadline") from None
+                raise _silence(error) from error
             generation.cut_at_sentence()
-            logger.warning("reply cut at the deadline", extra={"characters": len(generation.text)})
+            logger.warning("reply cut for lack of time", extra={"characters": len(generation.text)})
         finally:
             await pieces.aclose()
 
@@ -320,8 +330,29 @@ async def _first(pieces: AsyncIterator[str], limit_s: float | None) -> str | Non
             return await anext(pieces, None)
     except TimeoutError:
         if limit.expired():
-            raise TurnDeadlineError("the model said nothing within the turn's deadline") from None
+            raise _silence(None) from None
         raise
+    except ModelTimeoutError as error:
+        raise _silence(error) from error
+
+
+def _reply_of(made: Generation, text: str, output: PipelineOutput) -> PipelineReply:
+    return PipelineReply(text, output, made.prompt, made.messages, made.completion, bool(made.tool_turns))
+
+
+def _silence(error: Exception | None) -> TurnDeadlineError:
+    """The model was silent for too long: as its client says it, or for the turn's deadline."""
+    if isinstance(error, ModelTimeoutError):
+        return TurnDeadlineError(str(error))
+    return TurnDeadlineError(
+        "The model said nothing within the turn's deadline: ask again, or raise `deadline_s` for the familiar or the "
+        "channel."
+    )
+
+
+def _keeps_own_time(model: ChatModel | None) -> bool:
+    """Whether the client of *model* ends a call that takes too long, as its settings say."""
+    return capabilities_of(model).first_token_s is not None
 
 
 def _limit(deadline_s: float) -> float | None:

@@ -14,22 +14,9 @@ from dataclasses import dataclass, field
 
 from familiar_connect.errors import ModelTimeoutError
 from familiar_connect.llm.request_limit import Reservation, request_semaphore
-from familiar_connect.support.web_origin import is_own_network
 
-OWN_NETWORK_FIRST_TOKEN_S = 120.0
-"""A model on one's own machine may have to be loaded first, and works slowly through a long prompt."""
-PUBLIC_FIRST_TOKEN_S = 60.0
-DEFAULT_TIMEOUT_S = 60.0
-"""Longest silence between two pieces of a stream."""
-DEFAULT_REPLY_TIMEOUT_S = 600.0
-"""Longest reply from asking to its last word, further tries included."""
 LOOK_EVERY_S = 1.0
 """How often it is looked whether the server still works on an earlier reply."""
-
-
-def default_first_token_s(base_url: str) -> float:
-    """How long a model at *base_url* may take to its first token unless a setting says otherwise."""
-    return OWN_NETWORK_FIRST_TOKEN_S if is_own_network(base_url) else PUBLIC_FIRST_TOKEN_S
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +50,7 @@ class CallClock:
         self.has_begun = False
         """Whether the model has given a sign that it writes."""
         self.waited_s = 0.0
-        """Time spent in pauses before further tries."""
+        """Time spent in pauses for a server that comes up."""
 
     def begin_try(self, reservation: Reservation) -> None:
         self._reservation, self._heard_at = reservation, self._now()
@@ -76,6 +63,10 @@ class CallClock:
         """The model writes, words or thoughts."""
         self.has_begun = True
         self.note_event()
+
+    def note_pause(self, seconds: float) -> None:
+        """So long is waited for a server that comes up."""
+        self.waited_s += seconds
 
     def may_wait_for_server(self, pause_s: float) -> bool:
         """Whether the time to the first token has room for another pause of *pause_s*."""

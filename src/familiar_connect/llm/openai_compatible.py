@@ -18,18 +18,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from familiar_connect.config.llm import OPENROUTER_BASE_URL as OPENROUTER_BASE_URL
-from familiar_connect.config.llm import OPENROUTER_KEY_VARIABLE
-from familiar_connect.errors import ModelError, ModelSetupError, NoChoicesError
-from familiar_connect.llm import sse
-from familiar_connect.llm.completion_reports import report_completion
-from familiar_connect.llm.call_clock import (
+from familiar_connect.config.llm import (
     DEFAULT_REPLY_TIMEOUT_S,
     DEFAULT_TIMEOUT_S,
-    CallClock,
+    OPENROUTER_KEY_VARIABLE,
     default_first_token_s,
 )
+from familiar_connect.config.llm import OPENROUTER_BASE_URL as OPENROUTER_BASE_URL
+from familiar_connect.errors import ModelError, ModelSetupError, NoChoicesError
+from familiar_connect.llm import sse
+from familiar_connect.llm.call_clock import CallClock
 from familiar_connect.llm.call_clock import CallLimits as CallLimits
+from familiar_connect.llm.completion_reports import report_completion
 from familiar_connect.llm.connection import Connections
 from familiar_connect.llm.endpoint_window import WindowLookup, ask_window
 from familiar_connect.llm.protocols import CompletionStream
@@ -286,7 +286,7 @@ class LLMClient:
         if self.waiting_for != error.waiting_for:
             logger.info("Waiting for the model's server", extra={"model": self.model, "status": error.status})
         self.waiting_for = error.waiting_for
-        clock.waited_s += pause_s
+        clock.note_pause(pause_s)
         await self.retry.pause(pause_s)
         return True
 
@@ -375,7 +375,7 @@ class LLMClient:
                         yield text
             if text := words.close():
                 yield text
-            self._starts_in_thought = self._starts_in_thought or words.lost_opening
+            self._starts_in_thought = self._starts_in_thought or words.has_stray_end
             if not events.done and completion.finish_reason is None:
                 if events.is_something_else:
                     raise ModelError(no_completion(endpoint, events.garbage))
@@ -484,8 +484,8 @@ class _WordReader:
         self._reasoning = reasoning
 
     @property
-    def lost_opening(self) -> bool:
-        return self._reasoning.lost_opening
+    def has_stray_end(self) -> bool:
+        return self._reasoning.has_stray_end
 
     def feed(self, delta: sse.Delta) -> str:
         held = self._reasoning.stop_holding() if delta.has_reasoning else ""

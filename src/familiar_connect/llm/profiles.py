@@ -21,7 +21,6 @@ EMBEDDED = Capabilities(
     max_output=120,
     side_tasks=False,
     budget_tokens=1000,
-    deadline_s=90.0,
     temperature=0.3,
     bare_single_speaker=True,
 )

@@ -66,7 +66,7 @@ class ReasoningFilter:
         self._header = ""
         self._has_spoken = False
         self._has_closed = False
-        self.lost_opening = False
+        self.has_stray_end = False
         """Whether a closing mark came that nothing had opened: what stood before it was thought."""
 
     def feed(self, piece: str) -> str:
@@ -139,7 +139,7 @@ class ReasoningFilter:
         if not is_words:
             self._has_closed = True
             return ""
-        self.lost_opening = self.lost_opening or not self._has_closed
+        self.has_stray_end = self.has_stray_end or not self._has_closed
         if self._has_closed:
             return self._say(before)
         self._has_closed = True

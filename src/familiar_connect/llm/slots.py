@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from familiar_connect.config.llm import (
@@ -17,20 +18,20 @@ from familiar_connect.config.llm import (
     SLOT_TEMPERATURES,
     LLMSlotConfig,
 )
+from familiar_connect.config.llm import MAIN_SLOT as MAIN_SLOT
 from familiar_connect.config.secrets import home_from_environment, read_secret
 from familiar_connect.config.trust import TrustedOrigins
+from familiar_connect.llm.call_clock import CallLimits
 from familiar_connect.llm.embedded.client import MAX_RETRIES as EMBEDDED_RETRIES
 from familiar_connect.llm.embedded.client import EmbeddedModel
 from familiar_connect.llm.embedded.server import EmbeddedServer
-from familiar_connect.llm.openai_compatible import CallLimits, LLMClient
+from familiar_connect.llm.openai_compatible import LLMClient
 from familiar_connect.llm.profiles import capabilities_for
 from familiar_connect.llm.retry import MAX_RETRIES, RetryPolicy, Sleep
 from familiar_connect.support.web_origin import is_same_origin
 
 if TYPE_CHECKING:
     from familiar_connect.config.character import CharacterConfig
-
-MAIN_SLOT = "main_prose"
 
 SecretReader = Callable[[str], str | None]
 
@@ -87,6 +88,7 @@ class _ClientMaker:
         is_main = slot == MAIN_SLOT
         limits = CallLimits(
             max_output_tokens=config.max_output_tokens,
+            first_token_s=config.first_token_limit_s,
             timeout_s=config.timeout_s,
             reply_timeout_s=config.reply_timeout_s,
             samplers=samplers_of(config),
@@ -98,10 +100,10 @@ class _ClientMaker:
                 self._embedded,
                 temperature=config.temperature if chosen else None,
                 limits=limits,
-                capabilities=capabilities_for(model, slot_config=config),
+                capabilities=replace(capabilities_for(model, slot_config=config), first_token_s=limits.first_token_s),
                 fallbacks=fallbacks,
                 is_main=is_main,
-                retry=self._retry(EMBEDDED_RETRIES),
+                retry=self._retry(EMBEDDED_RETRIES, is_main=is_main),
             )
         base_url = config.base_url or OPENROUTER_BASE_URL
         return LLMClient(
@@ -110,15 +112,21 @@ class _ClientMaker:
             base_url=base_url,
             temperature=config.temperature,
             limits=limits,
-            capabilities=capabilities_for(model, base_url, config),
+            capabilities=replace(capabilities_for(model, base_url, config), first_token_s=limits.first_token_s),
             key_name=key_name(config, base_url),
             fallbacks=fallbacks,
             is_main=is_main,
-            retry=self._retry(MAX_RETRIES),
+            retry=self._retry(MAX_RETRIES, is_main=is_main),
         )
 
-    def _retry(self, max_retries: int) -> RetryPolicy:
-        return RetryPolicy(max_retries=max_retries, sleep=self._sleep, rng=self._rng or random.Random())
+    def _retry(self, max_retries: int, *, is_main: bool) -> RetryPolicy:
+        """A reply waits for a server that comes up; a side call is left out meanwhile."""
+        return RetryPolicy(
+            max_retries=max_retries,
+            sleep=self._sleep,
+            waits_for_server=is_main,
+            rng=self._rng or random.Random(),
+        )
 
     def _key(self, config: LLMSlotConfig, base_url: str) -> str | None:
         named = (self._secrets(config.api_key_env) if config.api_key_env else None) or None

@@ -129,8 +129,8 @@ class Capabilities:
     """Strong enough to summarise, filter, decide and rewrite. False: deterministic forms are used."""
     budget_tokens: int | None = None
     """Largest prompt budget that suits it, whatever the channel's mode allows."""
-    deadline_s: float | None = None
-    """Least time a turn needs on it, whatever the channel's mode asks."""
+    first_token_s: float | None = None
+    """How long its client waits for its first token; None: it does not say, and the turn's deadline counts."""
     temperature: float | None = None
     """Used when the slot sets none."""
     bare_single_speaker: bool = False

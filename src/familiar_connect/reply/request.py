@@ -22,8 +22,7 @@ LEAST_SHARE = 0.5
 
 
 def with_model_limits(channel: ChannelConfig, capabilities: Capabilities, *, is_voice: bool = False) -> ChannelConfig:
-    """*channel* with the budgets that fit the answering model and a turn's modality, and the time the model needs."""
-    channel = replace(channel, deadline_s=max(channel.deadline_s, capabilities.deadline_s or 0.0))
+    """*channel* with the budgets that fit the answering model and a turn's modality."""
     settings = channel.budgets.for_turn(is_voice=is_voice)
     suits = capabilities.budget_tokens
     if settings.budget_tokens is None and suits is not None and suits < channel.budget_tokens:
@@ -78,7 +77,7 @@ def to_request(
         utterance=last.text,
         modality=Modality.voice if turn.is_voice else Modality.text,
         budget_tokens=_without_preset_tokens(channel_config.budget_tokens, preset),
-        deadline_s=channel_config.deadline_s,
+        deadline_s=channel_config.deadline_for(is_voice=turn.is_voice),
         pending_turns=tuple(PendingTurn(said.author, said.text, said.history_id) for said in turn.said),
         mode=channel_config.mode,
         history_turns=channel_config.history_turns,

@@ -9,12 +9,12 @@ from contextlib import AbstractContextManager, nullcontext
 from familiar_connect.chat.types import Turn
 from familiar_connect.config import ChannelConfig
 from familiar_connect.context.generate import capabilities_of
-from familiar_connect.context.pipeline import ContextPipeline
+from familiar_connect.context.pipeline import ContextPipeline, PipelineReply
 from familiar_connect.context.protocols import PostProcessor
 from familiar_connect.context.types import ContextRequest
 from familiar_connect.conversation.owner import OwnerContact
 from familiar_connect.conversation.types import Exchange
-from familiar_connect.errors import ConfigError, DeliveryError, FamiliarError, TurnDeadlineError
+from familiar_connect.errors import ConfigError, DeliveryError, FamiliarError, ModelError
 from familiar_connect.observe.trace import TraceBuilder
 from familiar_connect.reply.deliver import TextDeliveryTracker
 from familiar_connect.reply.delivery_task import DeliveryTasks
@@ -128,10 +128,12 @@ class ReplyRunner:
                     await self._deliver(live, reach, channel, tracker, seen.trace)
                 finally:
                     seen.keep(live.reply)
+            _refuse_empty(live.reply, may_be_silent=free)
             return
         async with thinking():
             reply = await pipeline.run(request, trace=seen.trace)
         seen.keep(reply)
+        _refuse_empty(reply, may_be_silent=free)
         await self._deliver(reply.text, reach, channel, tracker, seen.trace, insists=insists)
 
     async def _deliver(
@@ -172,9 +174,7 @@ class ReplyRunner:
         """Say why there is no reply: in the program's own words, or, for what it did not foresee, by name only."""
         logger.warning("main reply failed", extra={"error": type(error).__name__})
         logger.debug("why the main reply failed", exc_info=error)
-        if isinstance(error, TurnDeadlineError):
-            words = f"{error}. Ask again, or raise the channel's deadline_s."
-        elif isinstance(error, FamiliarError):
+        if isinstance(error, FamiliarError):
             words = str(error)
         elif is_out_of_memory(error):
             words = reply_memory_sentence()
@@ -186,6 +186,23 @@ class ReplyRunner:
 def text_sent(tracker: TextDeliveryTracker, place: Place) -> str:
     """What really went out: streamed pieces as one text, sent pieces as paragraphs."""
     return ("" if place.streams else "\n\n").join(tracker.sent_chunks).strip()
+
+
+def _refuse_empty(reply: PipelineReply, *, may_be_silent: bool) -> None:
+    """Say so where a model that was to speak wrote nothing at all."""
+    done = reply.completion
+    if may_be_silent or reply.used_tools or done is None or done.text.strip():
+        return
+    if done.finish_reason == "length":
+        raise ModelError(
+            f"{done.model!r} wrote as much as it may and no word of it was a reply; it seems to think first: "
+            "raise `max_output_tokens` under [llm]."
+        )
+    if done.finish_reason == "content_filter":
+        raise ModelError(f"The filter of {done.model!r} kept the reply back: say it in other words.")
+    raise ModelError(
+        f"{done.model!r} answered with nothing: ask again, or choose another model with `familiar connect`."
+    )
 
 
 def may_rewrite(processor: PostProcessor) -> bool:

@@ -99,10 +99,10 @@ class AssemblyInputs:
 
 def build_familiar(bundle: type[Bundle], root: Path, config: CharacterConfig, inputs: AssemblyInputs) -> Bundle:
     """The familiar in *root* as a *bundle*; folders and databases that lack are made."""
-    clock, spending = inputs.clock, build_spending_meter(root, config, inputs.clock)
-    models = ModelSlots(inputs.llm_clients, spending)
+    clock, labels, owner = inputs.clock, ChannelLabels(), OwnerContact()
+    spending = build_spending_meter(root, config, clock)
+    models = ModelSlots(inputs.llm_clients, spending, tell=owner.tell)
     stores = build_stores(root, config, clock)
-    labels, owner = ChannelLabels(), OwnerContact()
     writer = build_memory_writer(root.name, stores, config, models, clock, labels.format_channel_context)
     scheduler = build_memory_scheduler(root.name, stores, config, writer, clock)
     index = LazyMemoryIndex(partial(build_memory_index, root.name, stores, config, clock))

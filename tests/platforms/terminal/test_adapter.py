@@ -109,11 +109,11 @@ async def test_a_model_that_fails_is_told_and_makes_the_exit_code_1(tmp_path: Pa
 
 
 async def test_a_model_that_says_nothing_is_told(tmp_path: Path) -> None:
-    """Nobody waits at an empty line."""
+    """Nobody waits at an empty line; what happened is named, and what may help."""
     chat = Chat(tmp_path, "   ")
 
-    assert await chat.run("hi") == 0
-    assert "Ember said nothing" in chat.aside.getvalue()
+    assert await chat.run("hi") == 1
+    assert "No reply: 'scripted' answered with nothing: ask again" in chat.aside.getvalue()
 
 
 async def test_someone_with_full_privacy_is_told_that_they_were_not_heard(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from familiar_connect.history.stored_messages import StoredMessages
 from familiar_connect.identity import Author
 from familiar_connect.platforms.terminal.line_input import Interrupted, LineReader, without_echo
 from familiar_connect.platforms.terminal.place import CHANNEL_ID, TerminalPlace
-from familiar_connect.platforms.terminal.screen import Screen
+from familiar_connect.platforms.terminal.screen import THINKING, Screen
 from familiar_connect.slash.command import SlashContext
 from familiar_connect.slash.registry import COMMANDS, find_command, run_command
 from familiar_connect.support.aio import BackgroundTasks, cancel_and_wait
@@ -45,7 +45,7 @@ class TerminalPlatform:
         screen: Screen,
         reader: LineReader,
         clock: Clock | None = None,
-        busy_with: Callable[[], str] = lambda: "thinking…",
+        busy_with: Callable[[], str] = lambda: THINKING,
     ) -> None:
         self._familiar = familiar
         self._user = user
@@ -62,7 +62,7 @@ class TerminalPlatform:
     async def run(self) -> None:
         """Until the person leaves, the input ends or the program is told to stop."""
         try:
-            with self._signals():
+            with self._signals(), self._familiar.owner.connect(tell=self._tell_owner):
                 while not self._leaving.is_set():
                     line = await self._next_line()
                     if line is None:
@@ -71,6 +71,10 @@ class TerminalPlatform:
                         await self._take(line)
         finally:
             await self._background.wait_until_idle()
+
+    async def _tell_owner(self, sentence: str) -> None:
+        """Who sits here is the owner; a reply under way is not interrupted."""
+        self._place.note_aside(sentence)
 
     async def _next_line(self) -> str | None:
         reading = asyncio.create_task(self._reader.line(), name="read-line")

@@ -33,6 +33,7 @@ class TerminalPlace:
         self._recent = recent
         self._busy_with = busy_with
         self._speaking: WordWrap | None = None
+        self._asides: list[str] = []
         self.notices = 0
 
     @asynccontextmanager
@@ -52,13 +53,24 @@ class TerminalPlace:
         self.end()
         self._screen.note(text, colour="warn")
 
+    def note_aside(self, text: str) -> None:
+        """Something about the program: now, or behind the reply that is being said."""
+        self._asides.append(text)
+        if self._speaking is None:
+            self._show_asides()
+
+    def _show_asides(self) -> None:
+        asides, self._asides = self._asides, []
+        for text in asides:
+            self._screen.note(text)
+
     def end(self) -> bool:
         """Close the line of a reply, if there was one; says whether anything was said."""
         speaking, self._speaking = self._speaking, None
-        if speaking is None:
-            return False
-        self._screen.line(speaking.close())
-        return True
+        if speaking is not None:
+            self._screen.line(speaking.close())
+        self._show_asides()
+        return speaking is not None
 
     async def recent(self, limit: int) -> Sequence[InboundMessage]:
         return await self._recent.recent(limit)

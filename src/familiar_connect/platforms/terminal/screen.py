@@ -20,6 +20,11 @@ from familiar_connect.support.text import printable
 
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _FRAME_S = 0.1
+THINKING = "thinking…"
+"""What a familiar usually does before it speaks."""
+_LONG_S = 5
+"""From here on the spinner says how long it has been."""
+_NEWS_S = 0.5
 _COLOURS = {"name": "\x1b[1;36m", "you": "\x1b[1;32m", "dim": "\x1b[2m", "warn": "\x1b[33m"}
 _RESET = "\x1b[0m"
 _CLEAR_LINE = "\r\x1b[2K"
@@ -60,6 +65,9 @@ class Screen:
     def note(self, text: str, *, colour: str = "dim") -> None:
         """Something said about the conversation; kept out of a pipe."""
         self.clear_spinner()
+        self._write_note(text, colour)
+
+    def _write_note(self, text: str, colour: str = "dim") -> None:
         stream = self._aside if self.plain else self._out
         wrap = WordWrap(self.width)
         stream.write(self.paint(wrap.feed(printable(text)) + wrap.close(), colour) + "\n")
@@ -67,11 +75,9 @@ class Screen:
 
     @asynccontextmanager
     async def spinner(self, words: Callable[[], str]) -> AsyncIterator[None]:
-        """A sign of life until the first word is written."""
-        if not self.coloured:
-            yield
-            return
-        self._spinning = asyncio.get_running_loop().create_task(self._spin(words), name="spinner")
+        """A sign of life until the first word is written: a moving line, or where lines cannot move a note of news."""
+        show = self._spin if self.coloured else self._note_news
+        self._spinning = asyncio.get_running_loop().create_task(show(words), name="spinner")
         try:
             yield
         finally:
@@ -81,15 +87,29 @@ class Screen:
         frame = 0
         with contextlib.suppress(asyncio.CancelledError):
             while True:
-                self._out.write(f"{_CLEAR_LINE}{self.paint(f'{_FRAMES[frame % len(_FRAMES)]} {words()}', 'dim')}")
+                waited_s = int(frame * _FRAME_S)
+                seconds = f" {waited_s} s" if waited_s >= _LONG_S else ""
+                line = f"{_FRAMES[frame % len(_FRAMES)]} {words()}{seconds}"
+                self._out.write(f"{_CLEAR_LINE}{self.paint(line[: max(1, self.width() - 1)], 'dim')}")
                 self._out.flush()
                 frame += 1
                 await asyncio.sleep(_FRAME_S)
+
+    async def _note_news(self, words: Callable[[], str]) -> None:
+        """Each new state once; thinking is no news."""
+        shown = words()
+        with contextlib.suppress(asyncio.CancelledError):
+            while True:
+                await asyncio.sleep(_NEWS_S)
+                if (now := words()) not in (shown, THINKING):
+                    shown = now
+                    self._write_note(now)
 
     def clear_spinner(self) -> None:
         """Take the spinner away."""
         if self._spinning is not None:
             self._spinning.cancel()
             self._spinning = None
-            self._out.write(_CLEAR_LINE)
-            self._out.flush()
+            if self.coloured:
+                self._out.write(_CLEAR_LINE)
+                self._out.flush()
