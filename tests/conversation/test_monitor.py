@@ -144,7 +144,7 @@ async def test_what_comes_while_it_thinks_stays_after_a_no() -> None:
     """Only what was judged is let pass."""
     company = MonitoredChannel([NO, YES])
     company.judge.held = asyncio.Event()
-    looking = asyncio.create_task(company.say("Ember left.", is_mention=True))
+    looking = asyncio.create_task(company.say("Ember left."))
     await until(lambda: company.judge.asked)
     await company.say("and then?")
     company.judge.held.set()
@@ -152,6 +152,15 @@ async def test_what_comes_while_it_thinks_stays_after_a_no() -> None:
     await company.pass_quiet_time()
 
     assert company.decisions == [("silence", ["Ember left."], DIRECT), ("respond", ["and then?"], LULL)]
+
+
+async def test_a_mention_is_never_voted_away() -> None:
+    """Whoever mentions the familiar waits for it: no model is asked, however slow or unwilling."""
+    company = MonitoredChannel([NO])
+    await company.say("are you there?", is_mention=True)
+
+    assert company.decisions == [("respond", ["are you there?"], DIRECT)]
+    assert company.judge.asked == []
 
 
 async def test_what_comes_while_it_thinks_is_answered_with_a_yes() -> None:

@@ -42,13 +42,15 @@ class ModelServer:
     running: int = 0
     most_running: int = 0
     base_url: str = ""
+    port: int = 0
+    """Where it listens; 0: wherever there is room."""
     _server: asyncio.Server | None = None
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def __aenter__(self) -> ModelServer:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        port = self._server.sockets[0].getsockname()[1]
-        self.base_url = f"http://127.0.0.1:{port}/v1"
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port)
+        self.port = self._server.sockets[0].getsockname()[1]
+        self.base_url = f"http://127.0.0.1:{self.port}/v1"
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -164,6 +166,16 @@ async def reset_connection(server: ModelServer, writer: asyncio.StreamWriter) ->
     """Reset the connection."""
     writer.transport.abort()
     raise ConnectionResetError
+
+
+def answer_late(seconds: float, answer: Answer) -> Answer:
+    """*answer*, after so many seconds of the loop's time."""
+
+    async def wait_first(server: ModelServer, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(seconds)
+        await answer(server, writer)
+
+    return wait_first
 
 
 def answer_after(opened: asyncio.Event, answer: Answer) -> Answer:
