@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from aiohttp import web
@@ -28,6 +28,7 @@ from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.subscriptions import SubscriptionKind, SubscriptionRegistry
 from familiar_connect.testing.discord_server.server import DiscordServer
 
+_TOP = Path(__file__).resolve().parent.parent
 REPLY = "I am here, I only needed a while."
 SLACK_S = 120.0
 """How much longer than its first token a door may take before it is given up: side calls, start, typing."""
@@ -99,7 +100,6 @@ def make_home(home: Path, base_url: str) -> Path:
 
 async def ask_in_terminal(home: Path, within_s: float) -> tuple[float, str, str]:
     """One line into `familiar chat`: seconds, what was answered, and what was said beside it."""
-    top = Path(__file__).resolve().parent.parent
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("FAMILIAR_", "OPENROUTER_"))}
     began = time.monotonic()
     process = await asyncio.create_subprocess_exec(
@@ -108,9 +108,11 @@ async def ask_in_terminal(home: Path, within_s: float) -> tuple[float, str, str]
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         cwd=home,
-        env={**kept, "FAMILIAR_HOME": str(home), "PYTHONPATH": str(top / "src")},
+        env={**kept, "FAMILIAR_HOME": str(home), "PYTHONPATH": str(_TOP / "src")},
     )
-    assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
     try:
         process.stdin.write(b"Are you there?\n")
         await process.stdin.drain()
@@ -139,10 +141,8 @@ async def ask_on_discord(home: Path, root: Path, within_s: float) -> tuple[float
             await server.until(lambda: bool(server.api.commands), within_s=60)
             began = time.monotonic()
             await server.post(room, ada, f"<@{server.world.bot.id}> are you there?")
-            try:
+            with suppress(TimeoutError):
                 await server.until(lambda: server.replies_in(room), within_s=within_s)
-            except TimeoutError:
-                pass
             took = time.monotonic() - began
             said, typed = " ".join(server.replies_in(room)), len(server.facts_of("typing"))
             await program.leave()

@@ -45,7 +45,7 @@ def sentences() -> Iterator[tuple[str, str]]:
         for node in ast.walk(tree):
             where = f"{path.name}:{getattr(node, 'lineno', 0)}"
             if isinstance(node, ast.JoinedStr):
-                yield where, "".join(p.value if isinstance(p, ast.Constant) else "*" for p in node.values)
+                yield where, "".join(str(p.value) if isinstance(p, ast.Constant) else "*" for p in node.values)
             elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in notes | inner:
                 yield where, node.value
 

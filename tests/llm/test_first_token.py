@@ -170,9 +170,12 @@ async def test_waiting_behind_another_reply_is_not_silence(loop: SimulatedLoop) 
 
         return take_turn
 
-    async with ModelServer([in_turn(answer_late(90, stream_answer("mine")))]) as server:
-        async with client_of(server.base_url) as one, client_of(server.base_url) as other:
-            assert await asyncio.gather(say(one), say(other)) == ["mine", "mine"]
+    async with (
+        ModelServer([in_turn(answer_late(90, stream_answer("mine")))]) as server,
+        client_of(server.base_url) as one,
+        client_of(server.base_url) as other,
+    ):
+        assert set(await asyncio.gather(say(one), say(other))) == {"mine"}
     assert loop.time() >= 180
 
 
@@ -181,14 +184,17 @@ async def test_a_side_call_gives_its_place_to_a_reply_and_is_made_again(loop: Si
     """It is broken off when the reply comes, waits until that is written, and then gets its answer."""
     slow = answer_late(30, whole_answer("side"))
     script = [slow, answer_late(10, stream_answer("reply")), slow]
-    async with ModelServer(script) as server:
-        async with client_of(server.base_url, is_main=False) as side, client_of(server.base_url) as main:
-            asking = asyncio.create_task(side.chat(ASKED))
-            await asyncio.sleep(5)
-            assert await say(main) == "reply"
-            assert (loop.time() < 16, server.most_running) == (True, 1)
-            assert (await asking).content == "side"
-            assert [request.payload.get("stream", False) for request in server.requests] == [False, True, False]
+    async with (
+        ModelServer(script) as server,
+        client_of(server.base_url, is_main=False) as side,
+        client_of(server.base_url) as main,
+    ):
+        asking = asyncio.create_task(side.chat(ASKED))
+        await asyncio.sleep(5)
+        assert await say(main) == "reply"
+        assert (loop.time() < 16, server.most_running) == (True, 1)
+        assert (await asking).content == "side"
+        assert [request.payload.get("stream", False) for request in server.requests] == [False, True, False]
     assert 44 <= loop.time() < 50
 
 
