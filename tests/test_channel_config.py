@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from familiar_connect.channel_config import ChannelConfigStore
 from familiar_connect.config import ChannelMode, CharacterConfig, ConfigError, channel_config_for_mode
-from familiar_connect.config.types import PlaceSettings
+from familiar_connect.config.types import PlaceSettings, TurnDeadlines
 
 
 def store(root: Path, **character: object) -> ChannelConfigStore:
@@ -190,3 +190,19 @@ def test_a_channel_chooses_its_preset_or_none(tmp_path: Path) -> None:
     assert store(tmp_path).get(7).preset == "Default"
     assert channels.set_preset(7, None).preset == ""
     assert store(tmp_path).get_backdrop(7) == "a tavern"
+
+
+def test_a_channel_and_a_familiar_may_set_the_deadline(tmp_path: Path) -> None:
+    """The nearer file goes first, then what is said of one modality, then the mode."""
+    character = CharacterConfig(deadlines=TurnDeadlines(all_s=40.0, voice_s=6.0))
+    (tmp_path / "2.toml").write_text('mode = "full_rp"\ndeadline_s = 50\n', encoding="utf-8")
+    (tmp_path / "3.toml").write_text('mode = "full_rp"\n[voice]\ndeadline_s = 5\n', encoding="utf-8")
+    channels = ChannelConfigStore(root=tmp_path, character=character)
+
+    def deadlines(channel_id: int) -> tuple[float, float]:
+        channel = channels.get(channel_id)
+        return channel.deadline_for(is_voice=False), channel.deadline_for(is_voice=True)
+
+    assert [deadlines(number) for number in (1, 2, 3)] == [(40.0, 6.0), (50.0, 50.0), (40.0, 5.0)]
+    unset = ChannelConfigStore(root=tmp_path, character=CharacterConfig()).get(1)
+    assert unset.deadline_for(is_voice=False) == unset.deadline_s == 24.0

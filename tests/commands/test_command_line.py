@@ -130,6 +130,32 @@ def test_config_show_tells_where_each_setting_comes_from(
     assert "(default)" not in changed
 
 
+def test_config_show_tells_the_limits_of_time_in_force(
+    monkeypatch: pytest.MonkeyPatch, capsys: Shown, tmp_path: Path
+) -> None:
+    """What a slot or a channel leaves open is shown as what it comes to, with where that comes from."""
+    root = make_home(tmp_path)
+    settings_file, home = root / "character.toml", ["--home", str(tmp_path)]
+    write_default_model(settings_file, model="m", base_url="http://127.0.0.1:8080/v1")
+    text = settings_file.read_text(encoding="utf-8")
+    settings_file.write_text(text.replace("[voice]\n", "[voice]\ndeadline_s = 6\n", 1), encoding="utf-8")
+    (root / "channels").mkdir()
+    (root / "channels" / "5.toml").write_text('mode = "full_rp"\n[text]\ndeadline_s = 45\n', encoding="utf-8")
+
+    def shown(*words: str) -> dict[str, tuple[object, str]]:
+        assert call(monkeypatch, *home, "config", "show", "--json", *words) == 0
+        return {each["key"]: (each["value"], each["source"]) for each in json.loads(capsys.readouterr().out)}
+
+    familiar, channel, untouched = shown(), shown("--channel", "5"), shown("--channel", "1")
+    assert familiar["llm.main_prose.first_token_s"] == (120.0, "default")
+    assert familiar["llm.main_prose.reply_timeout_s"] == (600.0, "default")
+    assert (familiar["deadline_s"], familiar["voice.deadline_s"]) == ((24.0, "default"), (6.0, "familiar"))
+    assert (channel["text.deadline_s"], channel["deadline_s"]) == ((45.0, "channel"), (30.0, "mode"))
+    assert (channel["voice.deadline_s"], channel["mode"]) == ((6.0, "familiar"), ("full_rp", "channel"))
+    assert (untouched["text.deadline_s"], untouched["mode"][1]) == ((24.0, "mode"), "default")
+    assert set(shown("--channel", "5", "--changed")) == {"mode", "text.deadline_s", "voice.deadline_s"}
+
+
 def test_config_check_reads_every_settings_file(monkeypatch: pytest.MonkeyPatch, capsys: Shown, tmp_path: Path) -> None:
     """One sentence for each that is wrong, exit code 1."""
     root = make_home(tmp_path)

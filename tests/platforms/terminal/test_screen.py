@@ -16,6 +16,7 @@ from familiar_connect.platforms.terminal.line_input import MAX_HISTORY_BYTES, Pi
 from familiar_connect.platforms.terminal.place import TerminalPlace
 from familiar_connect.platforms.terminal.screen import Screen
 from familiar_connect.reply.protocols import Place
+from familiar_connect.support.simulated_time import SimulatedLoop, run_simulated
 from familiar_connect.support.text import printable
 from tests.fakes.scripted_familiar import ANA
 
@@ -126,3 +127,38 @@ def test_where_typed_lines_cannot_be_kept_the_chat_goes_on(tmp_path: Path) -> No
     (tmp_path / "cache").write_text("", encoding="utf-8")
 
     assert prepare_history_file(tmp_path / "cache" / "chat-lines") is False
+
+
+def test_where_lines_cannot_move_news_is_noted_once() -> None:
+    """What the reply waits for goes beside the conversation; that it is thought about is no news."""
+
+    async def story(loop: SimulatedLoop) -> None:
+        states = {"now": "thinking…"}
+        screen = Screen(out, aside, plain=True)
+        async with screen.spinner(lambda: states["now"]):
+            await asyncio.sleep(3)
+            states["now"] = "waiting for the server…"
+            await asyncio.sleep(10)
+            states["now"] = "thinking…"
+            await asyncio.sleep(3)
+
+    out, aside = io.StringIO(), io.StringIO()
+    run_simulated(story)
+
+    assert (out.getvalue(), aside.getvalue()) == ("", "waiting for the server…\n")
+
+
+def test_a_long_wait_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From some seconds on the moving line says how long it has been."""
+
+    async def story(loop: SimulatedLoop) -> None:
+        async with Screen(out, io.StringIO(), plain=False).spinner(lambda: "thinking…"):
+            await asyncio.sleep(12)
+
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    out = Terminal()
+    run_simulated(story)
+
+    assert "thinking… 11 s" in out.getvalue()
+    assert "thinking… 4 s" not in out.getvalue()
