@@ -99,12 +99,15 @@ def test_a_dead_endpoint_is_one_sentence_and_the_message_is_kept(tmp_path: Path)
     toml = root / "character.toml"
     text = toml.read_text(encoding="utf-8")
     toml.write_text(
-        text.replace("[llm.default]", '[llm.default]\nmodel = "m"\nbase_url = "http://127.0.0.1:9/v1"'),
+        text.replace(
+            "[llm.default]", '[llm.default]\nmodel = "m"\nbase_url = "http://127.0.0.1:9/v1"\nfirst_token_s = 6'
+        ),
         encoding="utf-8",
     )
     done = run_program(tmp_path, "chat", "--plain", said="hi\n", timeout_s=90)
 
     assert done.returncode == 1
+    assert "waiting for 127.0.0.1:9: nobody listens there yet" in done.stderr
     assert "127.0.0.1:9" in one_sentence(done)
     assert stored(root) == [("user", "hi")]
 

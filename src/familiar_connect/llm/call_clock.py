@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from familiar_connect.errors import ModelTimeoutError
 from familiar_connect.llm.request_limit import Reservation, request_semaphore
 
+REFUSED_SHARE = 1 / 3
+"""The part of the time to the first token that is spent on a server where nobody listens yet."""
 LOOK_EVERY_S = 1.0
 """How often it is looked whether the server still works on an earlier reply."""
 
@@ -68,12 +70,16 @@ class CallClock:
         """So long is waited for a server that comes up."""
         self.waited_s += seconds
 
-    def may_wait_for_server(self, pause_s: float) -> bool:
-        """Whether the time to the first token has room for another pause of *pause_s*."""
+    def may_wait_for_server(self, pause_s: float, *, is_listening: bool) -> bool:
+        """Whether the time to the first token has room for another pause of *pause_s*.
+
+        Where nobody listens, more often than not nobody will: only a part of the time is spent on that.
+        """
         if self.has_begun or self._first_token_s is None:
             return False
         spent = max(self._now() - self._began, self.waited_s)
-        return spent + pause_s < min(self._first_token_s, self._reply_timeout_s)
+        limit_s = self._first_token_s if is_listening else self._first_token_s * REFUSED_SHARE
+        return spent + pause_s < min(limit_s, self._reply_timeout_s)
 
     @asynccontextmanager
     async def limit_reply(self) -> AsyncIterator[None]:

@@ -281,7 +281,9 @@ class LLMClient:
     async def _wait_for_server(self, error: ModelError, clock: CallClock) -> bool:
         """Wait a moment for a server that comes up, and show it; False where that is not what *error* tells."""
         pause_s = min(LONGEST_PAUSE_S, FIRST_PAUSE_S + clock.waited_s)
-        if error.waiting_for is None or not self.retry.waits_for_server or not clock.may_wait_for_server(pause_s):
+        if error.waiting_for is None or not self.retry.waits_for_server:
+            return False
+        if not clock.may_wait_for_server(pause_s, is_listening=error.status is not None):
             return False
         if self.waiting_for != error.waiting_for:
             logger.info("Waiting for the model's server", extra={"model": self.model, "status": error.status})
