@@ -153,7 +153,7 @@ async def test_a_server_that_comes_up_is_waited_for(loop: SimulatedLoop) -> None
 async def test_a_server_that_never_listens_is_given_up_sooner(loop: SimulatedLoop) -> None:
     """After a third of the time: it is probably not going to be started."""
     async with client_of("http://127.0.0.1:9/v1") as it:
-        with pytest.raises(ModelSetupError, match="Nobody listens at .* is the server running"):
+        with pytest.raises(ModelSetupError, match=r"Nobody listens at .* is the server running"):
             await say(it)
     assert 35 <= loop.time() <= 40
 
