@@ -25,7 +25,7 @@ from familiar_connect.config.llm import (
     default_first_token_s,
 )
 from familiar_connect.config.llm import OPENROUTER_BASE_URL as OPENROUTER_BASE_URL
-from familiar_connect.errors import ModelError, ModelSetupError, NoChoicesError
+from familiar_connect.errors import ModelError, ModelSetupError
 from familiar_connect.llm import sse
 from familiar_connect.llm.call_clock import CallClock
 from familiar_connect.llm.call_clock import CallLimits as CallLimits
@@ -33,11 +33,11 @@ from familiar_connect.llm.completion_reports import report_completion
 from familiar_connect.llm.connection import Connections
 from familiar_connect.llm.endpoint_window import WindowLookup, ask_window
 from familiar_connect.llm.protocols import CompletionStream
+from familiar_connect.llm.read_answer import WordReader, read_whole_answer
 from familiar_connect.llm.reasoning_filter import (
     ReasoningFilter,
     may_lose_channel_marks,
     may_start_in_thought,
-    without_reasoning,
 )
 from familiar_connect.llm.request_limit import GaveWayError, Reservation, request_semaphore
 from familiar_connect.llm.retry import (
@@ -52,7 +52,6 @@ from familiar_connect.llm.streams import PieceStream, stream_from_chat
 from familiar_connect.llm.tool_calls import ToolCallReader
 from familiar_connect.llm.types import Capabilities, Completion, Message, ToolSpec
 from familiar_connect.support.aio import off_loop
-from familiar_connect.support.text import without_surrogates
 from familiar_connect.support.web_origin import is_own_network, is_same_origin, may_carry_key, origin_of
 
 if TYPE_CHECKING:
@@ -355,12 +354,12 @@ class LLMClient:
         async with self._post(endpoint, messages, payload, clock) as response:
             if response.headers.get("content-type", "").startswith("application/json"):
                 # An endpoint that cannot stream answers whole.
-                text = _read_whole(completion, endpoint, await self._body(response), messages)
+                text = read_whole_answer(completion, endpoint, await self._body(response), messages)
                 if text:
                     yield text
                 return
             events, calls = sse.EventReader(endpoint.safe_url), ToolCallReader()
-            words = _WordReader(
+            words = WordReader(
                 ReasoningFilter(starts_inside=self._starts_in_thought, bare_channels=may_lose_channel_marks(self.model))
             )
             async with aclosing(self._events(response, events, clock, endpoint)) as incoming:
@@ -408,7 +407,7 @@ class LLMClient:
         endpoint = await self._endpoint()
         async with self._post(endpoint, messages, payload, clock) as response:
             body = await self._body(response)
-        completion.text = _read_whole(completion, endpoint, body, messages)
+        completion.text = read_whole_answer(completion, endpoint, body, messages)
 
     async def _body(self, response: httpx2.Response, limit: int = sse.MAX_BODY_BYTES) -> bytes:
         """The body of *response*, cut at *limit*; nothing later than the time allowed."""
@@ -476,40 +475,3 @@ class LLMClient:
 def _encoded(payload: dict[str, object]) -> bytes:
     """Half a character, as a terminal may hand over, must not keep the rest from being sent."""
     return json.dumps(payload, ensure_ascii=False).encode("utf-8", "replace")
-
-
-class _WordReader:
-    """The words of a stream: halves of characters joined, thoughts left out."""
-
-    def __init__(self, reasoning: ReasoningFilter) -> None:
-        self._halves = sse.SurrogateJoiner()
-        self._reasoning = reasoning
-
-    @property
-    def has_stray_end(self) -> bool:
-        return self._reasoning.has_stray_end
-
-    def feed(self, delta: sse.Delta) -> str:
-        held = self._reasoning.stop_holding() if delta.has_reasoning else ""
-        return held + self._reasoning.feed(self._halves.feed(delta.text))
-
-    def close(self) -> str:
-        return self._reasoning.feed(self._halves.close()) + self._reasoning.close()
-
-
-def _read_whole(completion: Completion, endpoint: Endpoint, body: bytes, messages: Sequence[Message]) -> str:
-    """The text of an unstreamed answer; its facts go into *completion*."""
-    answer = sse.parse_json_object(body)
-    if answer is None:
-        raise ModelError(no_completion(endpoint, body))
-    choice = sse.first_choice(answer)
-    if choice is None:
-        if answer.get("error"):
-            raise error_of_object(endpoint, answer["error"], messages)
-        raise NoChoicesError(f"{endpoint.safe_url} answered with no choices for {completion.model!r}.")
-    sse.copy_metadata(completion, answer)
-    completion.finish_reason = sse.short_text(choice.get("finish_reason"), sse.MAX_REASON_CHARS)
-    calls = ToolCallReader()
-    calls.feed(choice.get("message"))
-    completion.tool_calls = calls.calls
-    return without_reasoning(without_surrogates(sse.text_of(choice.get("message"))))[: sse.MAX_REPLY_CHARS]
