@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from familiar_connect.config.types import PlaceSettings
 from familiar_connect.context.types import ContextRequest, Modality
 from familiar_connect.identity import Author
 from familiar_connect.llm.types import Message
@@ -34,7 +35,7 @@ def a_memory(root: Path, files: Mapping[str, str] | None = None, *, aliases: Any
     return store
 
 
-def a_question(utterance: str = "hello", **changes: Any) -> ContextRequest:
+def a_question(utterance: str = "Which lantern hangs there?", **changes: Any) -> ContextRequest:
     """Ada says something in channel 7, with time enough, but for *changes*."""
     facts: dict[str, Any] = {
         "familiar_id": "wren",
@@ -47,6 +48,11 @@ def a_question(utterance: str = "hello", **changes: Any) -> ContextRequest:
         "deadline_s": 24.0,
     }
     return ContextRequest(**facts | changes)
+
+
+def a_filtered_question(utterance: str = "Which lantern hangs there?", **changes: Any) -> ContextRequest:
+    """The same where the owner has a side model pick from what was found, whether it fits or not."""
+    return a_question(utterance, **{"settings": PlaceSettings(content_filter="always")} | changes)
 
 
 def a_chunk(text: str = "The lantern was lit at dusk.", **changes: Any) -> RetrievedChunk:

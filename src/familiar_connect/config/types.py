@@ -21,6 +21,7 @@ class ChannelMode(Enum):
 DEFAULT_CHANNEL_MODE = ChannelMode.text_conversation_rp
 
 CHANNEL_PROMPT_MODES = ("append", "replace")
+FILTER_WHEN_FULL, FILTER_ALWAYS, FILTER_NEVER = CONTENT_FILTERS = ("when_full", "always", "never")
 DEFAULT_NOTE_DEPTH = 4
 
 
@@ -97,6 +98,12 @@ class PlaceSettings:
     )
     short_term_memory_enabled: bool = setting(
         True, FLAG, "Whether the last lines of a conversation are kept for a day, and told in other channels."
+    )
+    content_filter: str = setting(
+        FILTER_WHEN_FULL,
+        choice_rule(*CONTENT_FILTERS),
+        "When the `memory_search` model picks among what memory search found: `when_full` (only if not all of it fits"
+        " into the prompt), `always` or `never`. What is not filtered goes in as it was found.",
     )
     private_channels_bypass: bool = setting(
         False, FLAG, "Whether this place hears what is said in hidden channels of its server."

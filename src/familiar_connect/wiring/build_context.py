@@ -115,6 +115,7 @@ def build_providers(
             retriever=index,
             scope=SearchScope(
                 recent_turns=config.history_window_size,
+                window_step=config.history_window_size if stable_first else 0,
                 exclude_folders=(DOCUMENTS, f"{SERVERS}/"),
                 audiences=stores.audiences,
                 privacy=stores.privacy,

@@ -29,7 +29,11 @@ ESCALATE = "ESCALATE: need the date; GREP: lantern"
 
 
 async def ask(model: ScriptedModel, store: MemoryStore, **changes: Any) -> list[Contribution]:
-    facts: dict[str, Any] = {"request": a_question("when was the lantern lit?"), "retrieved": [], "deterministic": []}
+    facts: dict[str, Any] = {
+        "request": a_question("when was the lantern lit?"),
+        "retrieved": [a_chunk()],
+        "deterministic": [],
+    }
     return await run(llm_client=model, store=store, **facts | changes)
 
 
@@ -55,6 +59,59 @@ async def test_a_blank_answer_is_nothing(reply: str, tmp_path: Path) -> None:
 
     assert await ask(model, a_memory(tmp_path), retrieved=[a_chunk()]) == []
     assert len(model.calls) == 1
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "ANSWER: Nothing relevant.",
+        "ANSWER: There is no relevant information in the snippets.",
+        "ANSWER: None of the snippets mention a lantern.",
+        "ANSWER: The snippets do not contain anything about that.",
+        "ANSWER: I couldn't find anything. No facts matter for this message.",
+        "ANSWER: (nothing matters here)",
+        "ANSWER: N/A",
+        "Not relevant.",
+        "ANSWER: **None**",
+        "ANSWER: The snippets are unrelated to the message.",
+        "ANSWER: No relevant memories were found.",
+    ],
+)
+async def test_nothing_relevant_in_any_wording_is_nothing(reply: str, tmp_path: Path) -> None:
+    """A sentence about having nothing to say is no memory."""
+    assert await ask(ScriptedModel([reply]), a_memory(tmp_path)) == []
+
+
+@pytest.mark.parametrize(
+    "answer", ["Ada has no siblings.", "Bo does not eat meat.", "Nobody lit the lantern.", "Cy never found his keys."]
+)
+async def test_a_fact_that_denies_something_is_a_fact(answer: str, tmp_path: Path) -> None:
+    """It says something about somebody."""
+    assert [c.text for c in await ask(ScriptedModel([f"ANSWER: {answer}"]), a_memory(tmp_path))] == [answer]
+
+
+@pytest.mark.parametrize("answer", ["When was the lantern lit?", "Ada: when was the lantern lit?"])
+async def test_the_message_itself_is_no_answer(answer: str, tmp_path: Path) -> None:
+    """A model that repeats what it was asked has found nothing."""
+    assert await ask(ScriptedModel([f"ANSWER: {answer}"]), a_memory(tmp_path)) == []
+
+
+async def test_without_a_snippet_no_answer_is_accepted(tmp_path: Path) -> None:
+    """There was nothing to answer from, neither found nor searched for: it is made up."""
+    store = a_memory(tmp_path)
+
+    assert await ask(ScriptedModel(["ANSWER: At dusk."]), store, retrieved=[]) == []
+    assert await ask(ScriptedModel([ESCALATE, "ANSWER: At dusk."]), store, retrieved=[]) == []
+
+
+async def test_it_is_asked_for_the_third_person_and_names(tmp_path: Path) -> None:
+    """An "I" in a recalled memory would be anybody's."""
+    model = ScriptedModel(["ANSWER:"])
+
+    await ask(model, a_memory(tmp_path))
+
+    assert "third person" in asked(model)
+    assert "by name" in asked(model)
 
 
 async def test_the_prompt_holds_the_message_the_speaker_and_every_snippet(tmp_path: Path) -> None:

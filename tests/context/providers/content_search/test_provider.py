@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from familiar_connect.config.types import ChannelMode
+from familiar_connect.config.types import ChannelMode, PlaceSettings
 from familiar_connect.context.protocols import ContextProvider
 from familiar_connect.context.providers.content_search import provider as provider_module
 from familiar_connect.context.providers.content_search.provider import (
@@ -24,7 +24,7 @@ from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import EVERYTHING_ALLOWED, FixedPrivacy, PrivacyLevel
 from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.llm.types import Capabilities
-from tests.fakes.retrieval import ADA, BO, CY, FixedRetriever, a_chunk, a_memory, a_question
+from tests.fakes.retrieval import ADA, BO, CY, FixedRetriever, a_chunk, a_filtered_question, a_memory, a_question
 
 PEOPLE = "content_search.people"
 FOUND = "content_search.rag"
@@ -63,13 +63,17 @@ def test_it_is_a_provider_with_the_promised_defaults(tmp_path: Path) -> None:
         "recent_author_limit": 5,
         "scope": None,
     }
-    assert SearchScope() == SearchScope(recent_turns=20, exclude_folders=(), audiences=None, privacy=EVERYTHING_ALLOWED)
+    assert SearchScope() == SearchScope(
+        recent_turns=20, window_step=0, exclude_folders=(), audiences=None, privacy=EVERYTHING_ALLOWED
+    )
 
 
 async def test_people_first_then_at_most_one_from_the_filter(tmp_path: Path) -> None:
     """The order of the result."""
     provider = a_provider(tmp_path, "ANSWER: At dusk.")
-    request = a_question("when?", pending_turns=(PendingTurn(BO, "so"), PendingTurn(ADA, "when?")))
+    request = a_filtered_question(
+        "when was it lit?", pending_turns=(PendingTurn(BO, "so"), PendingTurn(ADA, "when was it lit?"))
+    )
 
     found = await provider.contribute(request)
 
@@ -84,9 +88,11 @@ async def test_the_retriever_is_asked_without_what_tier_1_has(tmp_path: Path) ->
     """By keyword, with the paths already loaded left out."""
     retriever = FixedRetriever()
 
-    await a_provider(tmp_path, "ANSWER:", retriever=retriever, top_k=3).contribute(a_question("when?"))
+    await a_provider(tmp_path, "ANSWER:", retriever=retriever, top_k=3).contribute(
+        a_filtered_question("when was it lit?")
+    )
 
-    assert retriever.asked == [("when?", 3, {"people/discord-1.md"})]
+    assert retriever.asked == [("when was it lit?", 3, {"people/discord-1.md"})]
 
 
 async def test_the_filter_is_skipped_when_memory_holds_nothing_more(tmp_path: Path) -> None:
@@ -94,27 +100,82 @@ async def test_the_filter_is_skipped_when_memory_holds_nothing_more(tmp_path: Pa
     files = {"people/discord-1.md": "Ada keeps bees.", "people/_aliases.json": "{}", "self/name.md": "Wren"}
     model = ScriptedModel()
 
-    found = await a_provider(tmp_path, files=files, llm_client=model, retriever=None).contribute(a_question())
+    found = await a_provider(tmp_path, files=files, llm_client=model, retriever=None).contribute(a_filtered_question())
 
     assert ([c.source for c in found], model.calls) == ([PEOPLE], [])
 
 
 @pytest.mark.parametrize("path", ["notes.md", "topics/bees.md", "people/discord-2.md", "lore/imported/x.md"])
-async def test_the_filter_is_called_once_when_memory_holds_more(path: str, tmp_path: Path) -> None:
+async def test_a_filter_that_always_picks_is_called_once_when_memory_holds_more(path: str, tmp_path: Path) -> None:
     """Even if nothing was retrieved: it may search by itself."""
     files = {"people/discord-1.md": "Ada keeps bees.", path: "something"}
     model = ScriptedModel(["ANSWER:"])
 
-    await a_provider(tmp_path, files=files, llm_client=model, retriever=None).contribute(a_question())
+    await a_provider(tmp_path, files=files, llm_client=model, retriever=None).contribute(a_filtered_question())
 
     assert len(model.calls) == 1
+
+
+async def test_what_was_found_goes_in_as_it_is_and_no_model_is_asked(tmp_path: Path) -> None:
+    """The default: a call less, and nothing of it lost."""
+    model = ScriptedModel()
+
+    found = await a_provider(tmp_path, llm_client=model).contribute(a_question("when was it lit?"))
+
+    assert [c.source for c in found] == [PEOPLE, FOUND]
+    assert "The lantern was lit at dusk." in found[-1].text
+    assert model.calls == []
+
+
+async def test_the_filter_picks_where_not_everything_fits(tmp_path: Path) -> None:
+    """More than the layer holds: then a choice is better than a cut."""
+    model = ScriptedModel(["ANSWER: At dusk."])
+    retriever = FixedRetriever(*(a_chunk(f"Lantern {n}. " + "It shone. " * 150) for n in range(30)))
+    provider = a_provider(tmp_path, llm_client=model, retriever=retriever, top_k=30)
+
+    found = await provider.contribute(a_question("when was it lit?", budget_tokens=0))
+
+    assert (found[-1].text, len(model.calls)) == ("At dusk.", 1)
+
+
+async def test_the_filter_can_be_switched_off(tmp_path: Path) -> None:
+    """Then what fits of the best goes in."""
+    model = ScriptedModel()
+    retriever = FixedRetriever(*(a_chunk(f"Lantern {n}. " + "It shone. " * 150) for n in range(30)))
+    provider = a_provider(tmp_path, llm_client=model, retriever=retriever, top_k=30)
+
+    found = await provider.contribute(a_question(settings=PlaceSettings(content_filter="never")))
+
+    assert (found[-1].source, model.calls) == (FOUND, [])
+
+
+@pytest.mark.parametrize("line", ["hi", "lol ok", "Good morning!", "haha true", "thanks!!", "how are you?", "hm"])
+async def test_small_talk_recalls_nothing(line: str, tmp_path: Path) -> None:
+    """Whatever a retriever finds near it."""
+    found = await a_provider(tmp_path).contribute(a_question(line))
+
+    assert [c.source for c in found] == [PEOPLE]
+
+
+async def test_what_the_notes_on_a_person_say_is_not_recalled_again(tmp_path: Path) -> None:
+    """Nor one sentence twice, as it was said and as it was written down, nor the message itself."""
+    retriever = FixedRetriever(
+        a_chunk("Ada keeps bees."),
+        a_chunk("The hive stands in the yard."),
+        a_chunk("the hive stands in the yard"),
+        a_chunk("Where do the bees live?"),
+    )
+
+    found = await a_provider(tmp_path, retriever=retriever).contribute(a_question("Where do the bees live?"))
+
+    assert found[-1].text == "[topics/lantern.md: Lantern > Lighting]\nThe hive stands in the yard."
 
 
 async def test_a_side_model_that_cannot_judge_is_not_asked(tmp_path: Path) -> None:
     """The best-ranked snippets go in directly."""
     model = ScriptedModel(capabilities=NO_SIDE_TASKS)
 
-    found = await a_provider(tmp_path, llm_client=model).contribute(a_question())
+    found = await a_provider(tmp_path, llm_client=model).contribute(a_filtered_question())
 
     assert [c.source for c in found] == [PEOPLE, FOUND]
     assert "The lantern was lit at dusk." in found[-1].text
@@ -123,14 +184,14 @@ async def test_a_side_model_that_cannot_judge_is_not_asked(tmp_path: Path) -> No
 
 async def test_without_a_side_model_snippets_go_in_directly(tmp_path: Path) -> None:
     """None at all is as good as one that cannot judge."""
-    found = await a_provider(tmp_path, llm_client=None).contribute(a_question())
+    found = await a_provider(tmp_path, llm_client=None).contribute(a_filtered_question())
 
     assert [c.source for c in found] == [PEOPLE, FOUND]
 
 
 async def test_a_failing_filter_leaves_the_snippets(tmp_path: Path) -> None:
     """What was found is not lost with the model."""
-    found = await a_provider(tmp_path, ModelError("offline")).contribute(a_question())
+    found = await a_provider(tmp_path, ModelError("offline")).contribute(a_filtered_question())
 
     assert [c.source for c in found] == [PEOPLE, FOUND]
     assert "The lantern was lit at dusk." in found[-1].text
@@ -140,7 +201,7 @@ async def test_on_a_very_tight_deadline_no_model_is_asked(tmp_path: Path) -> Non
     """There would be no time to answer."""
     model = ScriptedModel()
 
-    found = await a_provider(tmp_path, llm_client=model).contribute(a_question(deadline_s=0.5))
+    found = await a_provider(tmp_path, llm_client=model).contribute(a_filtered_question(deadline_s=0.5))
 
     assert (model.calls, [c.source for c in found]) == ([], [PEOPLE, FOUND])
 
@@ -149,7 +210,7 @@ async def test_direct_snippets_are_at_most_top_k(tmp_path: Path) -> None:
     """Even from a retriever that gives more than it was asked for."""
     retriever = FixedRetriever(*(a_chunk(f"Fact {n}.") for n in range(20)))
 
-    found = await a_provider(tmp_path, llm_client=None, retriever=retriever, top_k=3).contribute(a_question())
+    found = await a_provider(tmp_path, llm_client=None, retriever=retriever, top_k=3).contribute(a_filtered_question())
 
     assert found[-1].text.count("Fact") == 3
 
@@ -166,7 +227,7 @@ async def test_on_voice_and_in_imitate_voice_there_is_the_floor_alone(changes: d
     """No side model and no search stand between a word and its answer."""
     model, retriever = ScriptedModel(), FixedRetriever(a_chunk())
 
-    found = await a_provider(tmp_path, llm_client=model, retriever=retriever).contribute(a_question(**changes))
+    found = await a_provider(tmp_path, llm_client=model, retriever=retriever).contribute(a_filtered_question(**changes))
 
     assert ([c.source for c in found], model.calls, retriever.asked) == ([PEOPLE], [], [])
 
@@ -175,7 +236,7 @@ async def test_in_imitate_voice_files_are_cut_small(tmp_path: Path) -> None:
     """150 tokens each."""
     provider = a_provider(tmp_path, files={"people/discord-1.md": "word " * 2000})
 
-    [found] = await provider.contribute(a_question(mode=ChannelMode.imitate_voice, budget_tokens=2000))
+    [found] = await provider.contribute(a_filtered_question(mode=ChannelMode.imitate_voice, budget_tokens=2000))
 
     assert 100 < found.estimated_tokens <= 150
 
@@ -184,7 +245,7 @@ async def test_for_a_small_model_the_speakers_file_fits_its_layer(tmp_path: Path
     """Tier 1 shortens it, so that nothing else has to."""
     provider = a_provider(tmp_path, files={"people/discord-1.md": "word " * 2000}, llm_client=None)
 
-    found = await provider.contribute(a_question(mode=ChannelMode.text_conversation_rp, budget_tokens=1500))
+    found = await provider.contribute(a_filtered_question(mode=ChannelMode.text_conversation_rp, budget_tokens=1500))
 
     assert sum(c.estimated_tokens for c in found) <= 210
 
@@ -195,7 +256,7 @@ async def test_recent_company_comes_from_the_channels_history(tmp_path: Path) ->
     for who, channel in ((BO, 7), (CY, 8)):
         history.append_turn(familiar_id="wren", channel_id=channel, role="user", author=who, content="hi")
 
-    found = await a_provider(tmp_path, "ANSWER:", history_store=history).contribute(a_question())
+    found = await a_provider(tmp_path, "ANSWER:", history_store=history).contribute(a_filtered_question())
     history.close()
 
     assert [c.key for c in found] == ["discord-1", "discord-2"]
@@ -209,7 +270,7 @@ async def test_how_many_of_the_company_can_be_set(tmp_path: Path) -> None:
     keys = {}
     for limit in (0, 1):
         provider = a_provider(tmp_path / str(limit), "ANSWER:", history_store=history, recent_author_limit=limit)
-        keys[limit] = [c.key for c in await provider.contribute(a_question())]
+        keys[limit] = [c.key for c in await provider.contribute(a_filtered_question())]
     history.close()
 
     assert keys == {0: ["discord-1"], 1: ["discord-1", "discord-3"]}
@@ -217,7 +278,7 @@ async def test_how_many_of_the_company_can_be_set(tmp_path: Path) -> None:
 
 async def test_caps_reach_the_floor(tmp_path: Path) -> None:
     """Tokens for each file and for all of them."""
-    request = a_question(pending_turns=(PendingTurn(BO, "x"),))
+    request = a_filtered_question(pending_turns=(PendingTurn(BO, "x"),))
     provider = a_provider(
         tmp_path,
         "ANSWER:",
@@ -241,8 +302,8 @@ async def test_the_index_is_built_in_the_background_once(tmp_path: Path) -> None
 
     provider = a_provider(tmp_path, "ANSWER:", "ANSWER:", index_build=build)
 
-    await provider.contribute(a_question())
-    await provider.contribute(a_question())
+    await provider.contribute(a_filtered_question())
+    await provider.contribute(a_filtered_question())
     go.set()
     await provider.aclose()
 
@@ -259,7 +320,7 @@ async def test_a_failing_index_build_is_logged_and_nothing_else(
         failed.set()
         raise RuntimeError("no disk")
 
-    found = await a_provider(tmp_path, "ANSWER: yes", index_build=build).contribute(a_question())
+    found = await a_provider(tmp_path, "ANSWER: yes", index_build=build).contribute(a_filtered_question())
     await failed.wait()
     await asyncio.sleep(0)
 
@@ -270,7 +331,7 @@ async def test_a_failing_index_build_is_logged_and_nothing_else(
 @pytest.mark.parametrize(("turn_s", "granted"), [(30.0, 15.0), (24.0, 14.4), (9.0, 5.4), (0.0, 15.0), (-1.0, 15.0)])
 def test_the_time_is_the_smaller_of_its_own_and_assemblys(turn_s: float, granted: float) -> None:
     """Assembly has three fifths of a turn."""
-    assert time_granted_s(a_question(deadline_s=turn_s), 15.0) == pytest.approx(granted)
+    assert time_granted_s(a_filtered_question(deadline_s=turn_s), 15.0) == pytest.approx(granted)
 
 
 async def test_cancelling_the_turn_cancels_what_it_started(tmp_path: Path) -> None:
@@ -286,7 +347,7 @@ async def test_cancelling_the_turn_cancels_what_it_started(tmp_path: Path) -> No
                 cancelled.set()
             return []
 
-    turn = asyncio.create_task(a_provider(tmp_path, retriever=Slow()).contribute(a_question()))
+    turn = asyncio.create_task(a_provider(tmp_path, retriever=Slow()).contribute(a_filtered_question()))
     await asked.wait()
     turn.cancel()
 
@@ -299,7 +360,7 @@ async def test_nothing_that_was_said_stands_in_the_log(tmp_path: Path, caplog: p
     """Neither the message nor the notes, above DEBUG."""
     caplog.set_level(logging.INFO)
 
-    await a_provider(tmp_path, ModelError("I heard: my secret")).contribute(a_question("my secret"))
+    await a_provider(tmp_path, ModelError("I heard: my secret")).contribute(a_filtered_question("my secret lantern"))
 
     assert caplog.records
     assert not any("secret" in str(vars(record)) or "bees" in str(vars(record)) for record in caplog.records)
@@ -309,7 +370,7 @@ def test_one_provider_serves_successive_loops(tmp_path: Path) -> None:
     """Built outside any loop, used from several."""
     provider = a_provider(tmp_path, "ANSWER: one", "ANSWER: two")
 
-    texts = [asyncio.run(provider.contribute(a_question()))[-1].text for _ in range(2)]
+    texts = [asyncio.run(provider.contribute(a_filtered_question()))[-1].text for _ in range(2)]
 
     assert texts == ["one", "two"]
 
@@ -328,7 +389,7 @@ async def test_notes_on_those_who_want_none_shown_are_in_no_tier(tmp_path: Path)
         scope=SearchScope(privacy=FixedPrivacy({"discord:1": PrivacyLevel.PARTIAL, "discord:3": PrivacyLevel.FULL})),
     )
     given = await provider.contribute(
-        a_question("What of Cy and Bo?", pending_turns=(PendingTurn(ADA, "x"), PendingTurn(BO, "y")))
+        a_filtered_question("What of Cy and Bo?", pending_turns=(PendingTurn(ADA, "x"), PendingTurn(BO, "y")))
     )
     history.close()
     asked = "".join(message.content for call in model.calls for message in call)
@@ -346,7 +407,7 @@ async def test_without_a_deadline_every_tier_has_the_time_it_needs(
     monkeypatch.setattr(provider_module, "FLOOR_DEADLINE_S", 0.0)
     monkeypatch.setattr(provider_module, "RETRIEVAL_DEADLINE_S", 0.0)
     provider = a_provider(tmp_path, llm_client=None)
-    patient = await provider.contribute(a_question(deadline_s=NO_DEADLINE))
+    patient = await provider.contribute(a_filtered_question(deadline_s=NO_DEADLINE))
     await provider.aclose()
 
     assert [piece.source for piece in patient] == [PEOPLE, FOUND]

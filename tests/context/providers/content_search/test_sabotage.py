@@ -28,8 +28,8 @@ from tests.fakes.retrieval import (
     StuckThread,
     UncancellableWork,
     a_chunk,
+    a_filtered_question,
     a_memory,
-    a_question,
     answering,
     hang,
     raising,
@@ -79,7 +79,7 @@ async def test_the_speakers_file_lands_whatever_the_others_do(
         else None,
         index_build=raising(OSError()),
     )
-    request = a_question(deadline_s=TURN_S, pending_turns=(PendingTurn(BO, "so"),))
+    request = a_filtered_question(deadline_s=TURN_S, pending_turns=(PendingTurn(BO, "so"),))
 
     [outcome] = await gather([provider], request, time_left_s=TURN_S * 0.6)
     for stuck in (searching, judging):
@@ -100,7 +100,7 @@ async def test_rubbish_from_a_retriever_costs_the_later_tiers_only(rubbish: Any,
 
     provider = ContentSearchProvider(store=a_memory(tmp_path), llm_client=None, retriever=CallbackRetriever(find))
 
-    found = await provider.contribute(a_question())
+    found = await provider.contribute(a_filtered_question())
 
     assert [c.key for c in found] == ["discord-1"]
 
@@ -113,7 +113,7 @@ async def test_the_floor_needs_none_of_the_shared_threads(tmp_path: Path) -> Non
     await asyncio.sleep(0)
     provider = ContentSearchProvider(store=a_memory(tmp_path), llm_client=None)
 
-    found = await provider.contribute(a_question(deadline_s=TURN_S))
+    found = await provider.contribute(a_filtered_question(deadline_s=TURN_S))
     free.set()
     await asyncio.gather(*blocked)
 
@@ -132,7 +132,7 @@ async def test_a_history_that_does_not_answer_costs_the_company_only(tmp_path: P
     history = Locked(tmp_path / "history.db")
     provider = ContentSearchProvider(store=a_memory(tmp_path / "m"), llm_client=None, history_store=history)
 
-    found = await provider.contribute(a_question(deadline_s=TURN_S))
+    found = await provider.contribute(a_filtered_question(deadline_s=TURN_S))
     free.set()
     history.close()
 
@@ -155,7 +155,7 @@ async def test_a_file_that_does_not_come_costs_those_after_it(tmp_path: Path) ->
 
     hanging: Any = Hanging()
     provider = ContentSearchProvider(store=hanging, llm_client=None)
-    request = a_question(deadline_s=TURN_S, pending_turns=(PendingTurn(BO, "so"),))
+    request = a_filtered_question(deadline_s=TURN_S, pending_turns=(PendingTurn(BO, "so"),))
 
     found = await provider.contribute(request)
     free.set()

@@ -21,7 +21,7 @@ from familiar_connect.memory.index.retriever import MemoryRetriever
 from familiar_connect.memory.index.turns import TURNS_FILE, TurnIndex
 from familiar_connect.memory.part_audiences import PartAudiences
 from familiar_connect.memory.store import MemoryStore
-from tests.fakes.retrieval import ADA, BO, a_memory, a_question
+from tests.fakes.retrieval import ADA, BO, a_filtered_question, a_memory, a_question
 
 START = datetime(2025, 3, 1, 12, 0, tzinfo=UTC)
 FILES = {
@@ -131,7 +131,7 @@ async def test_the_filter_is_shown_what_was_said_and_what_was_written(home: Home
     home.index()
     model = ScriptedModel(["ANSWER: Bo painted it."])
 
-    found = await home.provider(model).contribute(a_question("who painted the green boat?"))
+    found = await home.provider(model).contribute(a_filtered_question("who painted the green boat?"))
 
     assert found[-1].text == "Bo painted it."
     assert "Bo: I painted the boat green" in model.calls[0][0].content

@@ -1,9 +1,11 @@
 """ContentSearchProvider: the three tiers of finding what memory holds for a message.
 
 Tier 1, the people floor, needs no model and no index and lands in every turn: it has a deadline and
-threads of its own. Tiers 2 and 3 (retrieval, filter) share what time is left and end before the
-provider must; whatever they do (hang, fail, ignore being cancelled), the floor is returned. On voice and
-in `imitate_voice` there is the floor alone.
+threads of its own. Tier 2, retrieval, finds what bears on the message: nothing for small talk, nothing that the
+prompt shows anyway, each piece once; it goes in as it was found. Tier 3, a side model that picks, is asked only where
+not all of that fits, or where the owner wants it. Tiers 2 and 3 share what time is left and end before the provider
+must; whatever they do (hang, fail, ignore being cancelled), the floor is returned. On voice and in `imitate_voice`
+there is the floor alone.
 """
 
 from __future__ import annotations
@@ -13,37 +15,42 @@ import inspect
 import logging
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any, TypeVar
 
-from familiar_connect.chat.window import grow_window
-from familiar_connect.config.types import ChannelMode
+from familiar_connect.chat.window import grow_window, window_start
+from familiar_connect.config.types import FILTER_NEVER, FILTER_WHEN_FULL, ChannelMode
 from familiar_connect.context.generate import capabilities_of
 from familiar_connect.context.pipeline import ASSEMBLY_SHARE
 from familiar_connect.context.providers.content_search import filter as filter_tier
 from familiar_connect.context.providers.content_search import people_lookup
 from familiar_connect.context.providers.content_search.people_lookup import DEFAULT_MAX_TOKENS_PER_FILE, LookupResult
 from familiar_connect.context.providers.content_search.unfiltered import (
+    TOKENS_PER_LINE,
     Hit,
     as_chunks,
     best_hits_contribution,
     content_budget,
     has_small_budget,
+    hits_fit,
+    layer_budget,
     with_lore_macros,
 )
-from familiar_connect.context.types import NO_DEADLINE, ContextRequest, Contribution, Modality
+from familiar_connect.context.types import NO_DEADLINE, ContextRequest, Contribution, Layer, Modality
 from familiar_connect.errors import MemoryStoreError
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import EVERYTHING_ALLOWED, Author, Privacy
 from familiar_connect.llm.protocols import SideModel
-from familiar_connect.memory.index.protocols import Retriever
+from familiar_connect.memory.index.protocols import Recollection, Retriever
+from familiar_connect.memory.index.relevance import only_relevant, without_known
 from familiar_connect.memory.part_audiences import PartAudiences
 from familiar_connect.memory.people import people_path, people_path_prefixes
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.visibility import recall_scope
 from familiar_connect.memory.visible_memory import VisibleMemory, only_visible
 from familiar_connect.support.aio import BackgroundTasks, LateTasks, off_loop
+from familiar_connect.support.tokens import estimate_tokens
 
 logger = logging.getLogger(__name__)
 
@@ -53,6 +60,8 @@ DEFAULT_DEADLINE_S = 15.0
 DEFAULT_TOP_K = 8
 DEFAULT_RECENT_AUTHORS = 5
 DEFAULT_RECENT_TURNS = 20
+MAX_TOLD = 48
+"""Pieces that go into one prompt at most."""
 RECALLED_PER_CHUNK = 20
 """What a recalling retriever finds is a sentence or a turn, so small that so many of them make a chunk."""
 CHARACTER_FOLDER = "self/"
@@ -72,7 +81,9 @@ class SearchScope:
     """What of memory is searched for a message."""
 
     recent_turns: int = DEFAULT_RECENT_TURNS
-    """Turns of the channel that the prompt shows anyway."""
+    """Turns of the channel that the prompt shows anyway, where there is room for them."""
+    window_step: int = 0
+    """Turns that the start of those moves by; 0: there are always exactly as many."""
     exclude_folders: tuple[str, ...] = ()
     """Folders, each with its slash, that have blocks of their own."""
     audiences: PartAudiences | None = None
@@ -110,6 +121,7 @@ class ContentSearchProvider:
         self._max_tokens_per_file = max_tokens_per_file
         self._recent_author_limit = recent_author_limit
         self._recent_turns = scope.recent_turns
+        self._window_step = scope.window_step
         self._exclude_folders = scope.exclude_folders
         self._audiences = scope.audiences or PartAudiences(store)
         self._privacy = scope.privacy
@@ -192,7 +204,8 @@ class ContentSearchProvider:
         searching = work(self._retriever, request, memory, set(people.rel_paths))
         hits = await self._in_time(searching, seconds, "retrieval") or []
         elsewhere = (CHARACTER_FOLDER, *self._not_searched())
-        return [with_lore_macros(hit, request) for hit in hits if not (hit.rel_path or "").startswith(elsewhere)]
+        hits = [with_lore_macros(hit, request) for hit in hits if not (hit.rel_path or "").startswith(elsewhere)]
+        return await off_loop(_worth_telling, request, hits, [piece.text for piece in people.contributions])
 
     def _not_searched(self) -> tuple[str, ...]:
         """How the paths begin that have blocks of their own, or are about people who want no notes shown."""
@@ -221,23 +234,37 @@ class ContentSearchProvider:
         return list(await retriever.recall(request.utterance, limit=self._top_k * RECALLED_PER_CHUNK, scope=scope))
 
     def _first_shown_turn(self, request: ContextRequest) -> int | None:
-        """Id of the oldest turn that the prompt shows of this channel: it and what follows need not be recalled."""
+        """Id of the oldest turn that the prompt shows of this channel: it and what follows need not be recalled.
+
+        What the window holds but its layer has no room for is not shown, so it may be recalled.
+        """
         if self._history is None:
             return request.before_id
+        familiar_id, channel_id, before = request.familiar_id, request.channel_id, request.before_id
+        stored = self._history.count_before(familiar_id=familiar_id, channel_id=channel_id, before_id=before)
+        size, step = grow_window(request.history_turns, self._recent_turns, self._window_step)
+        first = window_start(stored, size, step)
         shown = self._history.recent(
-            familiar_id=request.familiar_id,
-            channel_id=request.channel_id,
-            limit=grow_window(request.history_turns, self._recent_turns, self._recent_turns)[0],
-            before_id=request.before_id,
+            familiar_id=familiar_id, channel_id=channel_id, limit=stored - first, before_id=before
         )
-        return shown[0].id if shown else request.before_id
+        if size > self._recent_turns:  # as many as the layer has room for
+            return shown[0].id if shown else before
+        room = layer_budget(request, Layer.recent_history)
+        oldest = before
+        for turn in reversed(shown):
+            room -= estimate_tokens(turn.content) + TOKENS_PER_LINE
+            if room < 0:
+                break
+            oldest = turn.id
+        return oldest
 
     async def _choose(
         self, request: ContextRequest, memory: VisibleMemory, people: LookupResult, hits: list[Hit], seconds: float
     ) -> list[Contribution]:
-        """What the side model makes of *hits*; without one that can, or in time, the best of them as they are."""
-        chosen: list[Contribution] | None = None
-        if self.llm_client is not None and self._can_filter(self.llm_client, seconds):
+        """*hits* as they are; what the side model makes of them where it is to pick, can, and does so in time."""
+        spent = sum(piece.estimated_tokens for piece in people.contributions)
+        room = content_budget(request) - spent
+        if self.llm_client is not None and self._is_to_filter(request, self.llm_client, hits, room, seconds):
             if not hits and not await self._holds_more(memory, people, seconds / 4):
                 return []
             but = {"exclude_folders": without} if (without := self._not_searched()) else {}
@@ -250,10 +277,17 @@ class ContentSearchProvider:
                 **but,
             )
             chosen = await self._in_time(work, seconds, "filter")
-        if chosen is not None:
-            return chosen
-        spent = sum(piece.estimated_tokens for piece in people.contributions)
-        return best_hits_contribution(hits, max_tokens=content_budget(request) - spent)
+            if chosen is not None:
+                return chosen
+        return best_hits_contribution(hits, max_tokens=room)
+
+    def _is_to_filter(
+        self, request: ContextRequest, model: SideModel, hits: Sequence[Hit], room: int, seconds: float
+    ) -> bool:
+        wanted = request.settings.content_filter
+        if wanted == FILTER_NEVER or (wanted == FILTER_WHEN_FULL and hits_fit(hits, room)):
+            return False
+        return self._can_filter(model, seconds)
 
     def _can_filter(self, model: SideModel, seconds: float) -> bool:
         return seconds >= LEAST_FILTER_S and capabilities_of(model).side_tasks
@@ -312,6 +346,21 @@ def tier_limit_s(limit: float, left: float) -> float:
 def time_usable_s(granted: float) -> float:
     """How much of the *granted* time the tiers may use."""
     return min(granted * 0.9, max(granted - SPARE_S, granted / 2))
+
+
+def _worth_telling(request: ContextRequest, hits: list[Hit], known: Sequence[str]) -> list[Hit]:
+    """Those of *hits* that bear on the message, each once, without what *known* texts or the message itself say."""
+    said = [turn.text for turn in request.turns_to_answer]
+    told = without_known(only_relevant(request.utterance, hits), [*known, *said])[:MAX_TOLD]
+    return [_in_zone(hit, request) for hit in told]
+
+
+def _in_zone(hit: Hit, request: ContextRequest) -> Hit:
+    """*hit* with its moment in the zone that the conversation's clock shows."""
+    zone = request.now.tzinfo if request.now is not None else None
+    if zone is None or not isinstance(hit, Recollection) or hit.when is None:
+        return hit
+    return replace(hit, when=hit.when.astimezone(zone))
 
 
 def _recalls(retriever: Retriever) -> bool:

@@ -1,7 +1,7 @@
 """Memory without a filter: the best-ranked pieces go in as they are, within what room there is.
 
-For side models that cannot judge, for a filter that fails or is late. Every piece says when or where it
-comes from; all of it is recalled material, shown in a fence.
+This is the usual way; a filter is asked only where not all of it fits. Every piece says when or where it comes from and
+stands there once; all of it is recalled material, shown in a fence.
 """
 
 from __future__ import annotations
@@ -26,9 +26,11 @@ from familiar_connect.support.text import truncate
 from familiar_connect.support.tokens import estimate_tokens
 
 LORE_FOLDER = "lore/"
-MAX_DIRECT_TOKENS = 1_500
+MAX_DIRECT_TOKENS = 1_200
 LEAST_TOKENS = 24
 """Less room than this holds nothing worth reading."""
+TOKENS_PER_LINE = 8
+"""What the speaker's name, or the line that says when or where, adds to a piece."""
 MOST_PER_CHUNK = 3
 """Of small pieces the filter gets at most so many times as of large ones."""
 
@@ -85,12 +87,22 @@ def as_chunks(hits: Iterable[Hit], *, top_k: int) -> list[RetrievedChunk]:
     return chunks
 
 
+def hits_fit(hits: Iterable[Hit], max_tokens: int) -> bool:
+    """Whether all of *hits* can go in as they are."""
+    return sum(estimate_tokens(hit.text) + TOKENS_PER_LINE for hit in _distinct(hits)) <= max_tokens
+
+
 def content_budget(request: ContextRequest) -> int:
     """Tokens that the content layer has in this request's mode; less where a small model answers."""
+    return layer_budget(request, Layer.content)
+
+
+def layer_budget(request: ContextRequest, layer: Layer) -> int:
+    """Tokens that *layer* has in this request's mode; less where a small model answers."""
     channel = channel_config_for_mode(request.mode or ChannelMode.text_conversation_rp)
-    room = channel.budget_by_layer.get(Layer.content, 0)
+    room = channel.budget_by_layer.get(layer, 0)
     if has_small_budget(request):
-        room = min(room, int(request.budget_tokens * SMALL_MODEL_SHARES[Layer.content]))
+        room = min(room, int(request.budget_tokens * SMALL_MODEL_SHARES[layer]))
     return room
 
 

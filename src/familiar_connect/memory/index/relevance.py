@@ -1,0 +1,98 @@
+"""Which of what was found bears on a message at all: a floor, so that small talk recalls nothing.
+
+A search always finds something; the ranking says what is nearest, not whether it is near. Here the message must ask
+or tell something, one hit must clearly belong to it, and each of the others must have a reason of its own.
+The numbers were measured with the embedder that comes along, on dialogues with known answers and on chat lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
+
+from familiar_connect.memory.index.protocols import Recollection, RetrievedChunk
+from familiar_connect.memory.index.query import content_words, plain_words
+
+CLEAR_COSINE = 0.4
+"""So near in meaning, a hit belongs to the message though they share no word."""
+CLEAR_COSINE_WITH_WORDS = 0.2
+CLEAR_COSINE_NEARBY = 0.3
+"""The same where a word is shared next to it, or the message names its speaker or its time."""
+LEAST_COSINE_ALONE = 0.25
+LEAST_COSINE_NEARBY = 0.1
+LEAST_SHARE = 0.5
+"""Of the best hit's score; what has less is there by chance."""
+MEANING_WEIGHT = 5.0
+"""What `ranking.SignalWeights` multiplies a cosine with."""
+
+_SMALL_TALK = """
+hi hello hey hiya howdy yo morning evening night afternoon good bye goodbye later see ya cya thanks thank thx ty please
+welcome lol lmao rofl haha hahaha hehe heh hah xd ok okay k kk cool nice great awesome amazing sure yep yup yeah yes
+nope nah no right true indeed exactly guess think know really wow whoa oh ah hmm hm mm mhm uh um huh well fine brb gtg
+afk alright way maybe perhaps lovely sounds tell say said like want anything something nothing thing things day today
+tonight got get go going come feel feels feeling love much lot bit again talk joke up keep mind course more bored tired
+"""
+SMALL_TALK = frozenset(_SMALL_TALK.split())
+"""Words that fill a conversation and say nothing to search for."""
+
+H = TypeVar("H", Recollection, RetrievedChunk, Recollection | RetrievedChunk)
+
+
+def topic_words(text: str) -> set[str]:
+    """The words of *text* that say what it is about, lower-cased."""
+    return {word for word in content_words(text) if word not in SMALL_TALK}
+
+
+def only_relevant(utterance: str, hits: Sequence[H]) -> list[H]:
+    """Those of *hits*, in their order, that bear on *utterance*; never the utterance itself, said before."""
+    about, same = bool(topic_words(utterance)), plain_words(utterance)
+    told = [
+        hit for hit in hits if (about or _is_asked_for(hit)) and plain_words(hit.text) != same and topic_words(hit.text)
+    ]
+    if not any(_is_clear(hit) for hit in told):
+        return []
+    least = max(hit.score for hit in told) * LEAST_SHARE
+    return [hit for hit in told if _has_reason(hit) and hit.score >= least]
+
+
+def _signals(hit: Recollection | RetrievedChunk) -> dict[str, float]:
+    return hit.explained.signals if isinstance(hit, Recollection) else {}
+
+
+def _is_asked_for(hit: Recollection | RetrievedChunk) -> bool:
+    """Whether the message names who said it or when."""
+    signals = _signals(hit)
+    return signals.get("who", 0.0) > 0 or signals.get("when", 0.0) > 0
+
+
+def _is_clear(hit: Recollection | RetrievedChunk) -> bool:
+    return _passes(hit, CLEAR_COSINE, CLEAR_COSINE_WITH_WORDS, CLEAR_COSINE_NEARBY)
+
+
+def _has_reason(hit: Recollection | RetrievedChunk) -> bool:
+    return _passes(hit, LEAST_COSINE_ALONE, -1.0, LEAST_COSINE_NEARBY)
+
+
+def _passes(hit: Recollection | RetrievedChunk, alone: float, with_words: float, nearby: float) -> bool:
+    """Whether its meaning is near enough for the words it shares; a plain chunk says only that somebody chose it."""
+    signals = _signals(hit)
+    if not signals:
+        return True
+    cosine = signals.get("meaning", 0.0) / MEANING_WEIGHT
+    if signals.get("words", 0.0) > 0 and cosine >= with_words:
+        return True
+    is_near = signals.get("words around", 0.0) > 0 or _is_asked_for(hit)
+    return cosine >= alone or (is_near and cosine >= nearby)
+
+
+def without_known(hits: Iterable[H], known: Iterable[str]) -> list[H]:
+    """*hits* whose words do not all stand, in their order, in one of the *known* texts, nor in a hit before them."""
+    shown = [f" {' '.join(plain_words(line))} " for whole in known for line in (whole, *whole.splitlines())]
+    found: list[H] = []
+    for hit in hits:
+        words = f" {' '.join(plain_words(hit.text))} "
+        if not words.strip() or any(words in line for line in shown):
+            continue
+        shown.append(words)
+        found.append(hit)
+    return found
