@@ -94,7 +94,7 @@ def test_parts_are_registered_by_id_in_order(tmp_path: Path) -> None:
 
     assert list(familiar.providers)[:2] == ["character", "history"]
     assert list(familiar.pre_processors) == ["stepped_thinking"]
-    assert list(familiar.post_processors) == ["recast"]
+    assert list(familiar.post_processors) == ["recast", "spoken_text"]
     for parts in (familiar.providers, familiar.pre_processors, familiar.post_processors):
         assert all(part.id == key for key, part in parts.items())
     close(familiar)
@@ -117,12 +117,12 @@ def test_a_pipeline_has_what_the_mode_enables(tmp_path: Path, mode: ChannelMode)
     close(familiar)
 
 
-def test_on_voice_no_processor_stands_in_the_way(tmp_path: Path) -> None:
+def test_on_voice_no_model_stands_in_the_way(tmp_path: Path) -> None:
     """Whatever the mode."""
     familiar = load(tmp_path / "wren")
     pipeline = familiar.build_pipeline(channel_config_for_mode(ChannelMode.full_rp), modality=Modality.voice)
 
-    assert (pipeline.pre_processors, pipeline.post_processors) == ((), ())
+    assert (pipeline.pre_processors, [p.id for p in pipeline.post_processors]) == ((), ["spoken_text"])
     close(familiar)
 
 

@@ -76,13 +76,14 @@ class ChannelConfigStore:
             "place": self._character.place,
             "budgets": self._character.budgets,
             "deadlines": self._character.deadlines,
+            "steps": self._character.steps,
         }
 
     def _path(self, channel_id: int) -> Path:
         return channel_file(self._root, channel_id)
 
     def _untouched(self, channel_id: int) -> ChannelConfig:
-        base = channel_config_for_mode(self._character.default_mode)
+        base = channel_config_for_mode(self._character.default_mode).with_step_changes(self._character.steps)
         typing = merge_typing_settings(base.typing_simulation, self._overrides, file=self._path(channel_id))
         return replace(
             base,

@@ -157,12 +157,12 @@ def test_a_failure_says_that_nothing_was_written(tmp_path: Path) -> None:
 
 
 def test_it_says_what_else_the_model_will_be_asked_for(tmp_path: Path) -> None:
-    """Whoever pays by the call knows of the thinking before a reply."""
+    """Whoever pays by the call knows what a message costs."""
     make_home(tmp_path)
     with model_endpoint(whole_answer("Hi")) as server:
         done = run_program(tmp_path, "connect", "--url", server.base_url, "--model", "m")
 
-    assert "In full_rp and text_conversation_rp each message also makes a short thinking call" in done.stdout
+    assert "A message costs one call" in done.stdout
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are Unix's")

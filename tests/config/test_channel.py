@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from familiar_connect.channel_config import ChannelConfigStore
 from familiar_connect.config import (
     ChannelConfig,
     ChannelMode,
@@ -14,8 +15,9 @@ from familiar_connect.config import (
     TypingSimulationConfig,
     channel_config_for_mode,
     load_channel_config,
+    load_character_config,
 )
-from familiar_connect.config.types import PlaceSettings
+from familiar_connect.config.types import PROVIDER_STEPS, PlaceSettings
 from familiar_connect.context.types import Layer
 
 PROVIDERS = frozenset({"character", "history", "content_search", "mode_instructions"})
@@ -38,8 +40,8 @@ def loaded(folder: Path, text: str, **overrides: object) -> ChannelConfig:
             8000,
             30,
             [400, 2000, 2000, 1000, 2000, 400, 400, 600, 600],
-            frozenset({"stepped_thinking"}),
-            frozenset({"recast"}),
+            frozenset(),
+            frozenset(),
             False,
         ),
         (
@@ -47,7 +49,7 @@ def loaded(folder: Path, text: str, **overrides: object) -> ChannelConfig:
             6000,
             24,
             [400, 1200, 2000, 600, 2200, 300, 400, 500, 400],
-            frozenset({"stepped_thinking"}),
+            frozenset(),
             frozenset(),
             True,
         ),
@@ -57,7 +59,7 @@ def loaded(folder: Path, text: str, **overrides: object) -> ChannelConfig:
             9,
             [300, 700, 300, 200, 900, 150, 100, 150, None],
             frozenset(),
-            frozenset({"recast"}),
+            frozenset({"spoken_text"}),
             False,
         ),
     ],
@@ -181,3 +183,44 @@ def test_a_prompt_is_appended_or_replaces(tmp_path: Path) -> None:
     """Nothing else is meant."""
     with pytest.raises(ConfigError, match="channel_prompt_mode must be one of append, replace, not 'prepend'"):
         loaded(tmp_path, 'mode = "full_rp"\nchannel_prompt_mode = "prepend"\n')
+
+
+def test_steps_are_added_and_left_out_by_familiar_and_channel(tmp_path: Path) -> None:
+    """The mode's set, changed by the familiar's file, then by the channel's; text and voice apart."""
+    (tmp_path / "character.toml").write_text(
+        'pre_processors = ["+stepped_thinking"]\npost_processors = ["+recast"]\n'
+        '[providers]\nenabled = ["-documents"]\n[voice]\npost_processors = ["+recast", "-spoken_text"]\n',
+        encoding="utf-8",
+    )
+    sidecar = 'mode = "full_rp"\npre_processors = ["-stepped_thinking"]\n[providers]\nenabled = ["+documents"]\n'
+    (tmp_path / "8.toml").write_text(sidecar + '[voice]\nproviders = ["-assets"]\n', encoding="utf-8")
+    store = ChannelConfigStore(root=tmp_path, character=load_character_config(tmp_path / "character.toml"))
+    plain, own = store.get(7), store.get(8)
+
+    assert (plain.preprocessors_enabled, plain.postprocessors_enabled) == (
+        frozenset({"stepped_thinking"}),
+        frozenset({"recast"}),
+    )
+    assert "documents" not in plain.providers_enabled
+    assert "documents" not in plain.on_voice.providers
+    assert (plain.on_voice.pre_processors, plain.on_voice.post_processors) == (frozenset(), frozenset({"recast"}))
+    assert (own.preprocessors_enabled, own.postprocessors_enabled) == (frozenset(), frozenset({"recast"}))
+    assert {"documents", "assets"} <= own.providers_enabled
+    assert "assets" not in own.on_voice.providers
+
+
+@pytest.mark.parametrize("value", ['["stepped_thinking"]', '["+steped_thinking"]', '"+stepped_thinking"', "[1]"])
+def test_a_step_nobody_knows_is_refused(tmp_path: Path, value: str) -> None:
+    """The sentence names those there are."""
+    path = tmp_path / "character.toml"
+    path.write_text(f"pre_processors = {value}\n", encoding="utf-8")
+
+    with pytest.raises(ConfigError, match=r"pre_processors must be a list of names .* of stepped_thinking"):
+        load_character_config(path)
+
+
+def test_every_step_of_a_mode_is_one_that_settings_know() -> None:
+    """And the other way round: each can be switched."""
+    modes = [channel_config_for_mode(mode) for mode in ChannelMode]
+
+    assert set().union(*(mode.providers_enabled for mode in modes)) == set(PROVIDER_STEPS)

@@ -169,7 +169,7 @@ async def test_a_polisher_without_a_strong_model_does_not_hold_up_the_stream(tmp
     """In a mode with recast, an embedded familiar streams all the same."""
     async with scripted_familiar(tmp_path, ["one two three"], streams=True) as house:
         sidecar = house.familiar.root / "channels" / "8.toml"
-        sidecar.write_text('mode = "full_rp"\n', encoding="utf-8")
+        sidecar.write_text('mode = "full_rp"\npost_processors = ["+recast"]\n', encoding="utf-8")
         await house.familiar.reply_path.runner.respond(an_exchange(channel_id=8), house.place)
 
     assert len(house.place.sent) > 1
@@ -196,7 +196,7 @@ async def test_a_polished_reply_reaches_a_streaming_place_whole(tmp_path: Path) 
 
 async def respond_with_recast(house: ScriptedFamiliar) -> None:
     sidecar = house.familiar.root / "channels" / "8.toml"
-    sidecar.write_text('mode = "full_rp"\n', encoding="utf-8")
+    sidecar.write_text('mode = "full_rp"\npost_processors = ["+recast"]\n', encoding="utf-8")
     house.familiar.llm_clients["post_process_style"] = ScriptedModel(["polished words"])
     await house.familiar.reply_path.runner.respond(an_exchange(channel_id=8), house.place)
 

@@ -102,7 +102,7 @@ def connect(
     base_url = None if to == "openrouter" else target.address
     write_default_model(path, model=target.model, base_url=base_url, api_key_env=target.key_env)
     say(f"{path}: every slot that names no model of its own now uses {target.model}.")
-    say(_side_calls())
+    say("A message costs one call; summaries and memories are made between replies.")
     say(f"Talk:  familiar chat --familiar {root.name}")
     return 0
 
@@ -194,17 +194,6 @@ def _new_key(target: ConnectTarget, home: Path, *, test: bool) -> str | None:
 
 def _ask_key(target: ConnectTarget, home: Path) -> str:
     return _ask(f"Key for {target.address} (kept in {HomeFolder(home).secrets_file})", _key, hide_input=True)
-
-
-def _side_calls() -> str:
-    """What a model is asked for beside replies, in one line."""
-    from familiar_connect.config.modes import channel_config_for_mode
-    from familiar_connect.config.types import ChannelMode
-
-    modes = [m.value for m in ChannelMode if "stepped_thinking" in channel_config_for_mode(m).preprocessors_enabled]
-    return (
-        f"In {' and '.join(modes)} each message also makes a short thinking call before the reply: two calls, not one."
-    )
 
 
 async def _test(target: ConnectTarget, key: str | None) -> None:

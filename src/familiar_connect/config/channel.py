@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from familiar_connect.config.budgets import TurnBudgets
@@ -18,7 +18,14 @@ from familiar_connect.config.rules import (
     number_rule,
 )
 from familiar_connect.config.settings import fill_fields, keys_of, section, setting
-from familiar_connect.config.types import DEFAULT_CHANNEL_MODE, ChannelMode, PlaceSettings, TurnDeadlines
+from familiar_connect.config.types import (
+    DEFAULT_CHANNEL_MODE,
+    ChannelMode,
+    EnabledSteps,
+    PlaceSettings,
+    StepSettings,
+    TurnDeadlines,
+)
 from familiar_connect.context.types import Layer
 from familiar_connect.errors import ConfigError
 
@@ -82,7 +89,10 @@ class ChannelConfig:
     deadlines: TurnDeadlines = section(TurnDeadlines)
     typing_simulation: TypingSimulationConfig = section(TypingSimulationConfig, "typing_simulation")
 
-    # Given by the mode alone (config.modes); no file sets them.
+    steps: StepSettings = section(StepSettings)
+    """What the channel's own file changes; the sets below are after all changes."""
+
+    # Given by the mode (config.modes).
     budget_tokens: int = 0
     """The mode's, for a model whose window is unknown or small; `budget_for_window` has what it comes to."""
     budget_cap: int = 0
@@ -97,6 +107,27 @@ class ChannelConfig:
     providers_enabled: frozenset[str] = frozenset()
     preprocessors_enabled: frozenset[str] = frozenset()
     postprocessors_enabled: frozenset[str] = frozenset()
+    on_voice: EnabledSteps = EnabledSteps()
+    """The same three sets where the conversation is spoken."""
+
+    @property
+    def in_text(self) -> EnabledSteps:
+        return EnabledSteps(
+            providers=self.providers_enabled,
+            pre_processors=self.preprocessors_enabled,
+            post_processors=self.postprocessors_enabled,
+        )
+
+    def with_step_changes(self, changes: StepSettings) -> ChannelConfig:
+        """The same channel with its steps after *changes*."""
+        text = changes.change_text(self.in_text)
+        return replace(
+            self,
+            providers_enabled=text.providers,
+            preprocessors_enabled=text.pre_processors,
+            postprocessors_enabled=text.post_processors,
+            on_voice=changes.change_voice(self.on_voice),
+        )
 
     def deadline_for(self, *, is_voice: bool) -> float:
         """The deadline of a turn here, written or spoken."""

@@ -33,6 +33,7 @@ from familiar_connect.config.types import (
     InterruptTolerance,
     PlaceSettings,
     PromptOrder,
+    StepSettings,
     TurnDeadlines,
 )
 from familiar_connect.config.voice import TTSConfig
@@ -144,6 +145,7 @@ class CharacterConfig:
         "With a SillyTavern preset: our memory in its order, or exactly what SillyTavern would send.",
     )
     place: PlaceSettings = section(PlaceSettings)
+    steps: StepSettings = section(StepSettings)
     private_channel_ids: list[int] = setting(
         [],
         Rule("a list of channel ids", _channel_ids),

@@ -34,7 +34,7 @@ from familiar_connect.config.llm import (
 from familiar_connect.config.modes import channel_config_for_mode
 from familiar_connect.config.settings import Key, KeyPath, field_value, fill_fields, keys_of
 from familiar_connect.config.toml import check_document, parse_toml, read_text, read_toml, write_text
-from familiar_connect.config.types import ChannelMode, PlaceSettings, TurnDeadlines
+from familiar_connect.config.types import ChannelMode, PlaceSettings, StepSettings, TurnDeadlines
 from familiar_connect.config.voice import OLDER_TTS_SPELLINGS
 from familiar_connect.errors import ConfigError
 
@@ -160,6 +160,7 @@ def load_channel_config(
     place: PlaceSettings | None = None,
     budgets: TurnBudgets | None = None,
     deadlines: TurnDeadlines | None = None,
+    steps: StepSettings | None = None,
 ) -> ChannelConfig | None:
     """The channel's settings in *path*, over the familiar's own; None when there are none."""
     document = read_toml(Path(path))
@@ -172,6 +173,7 @@ def load_channel_config(
         place=place,
         budgets=budgets,
         deadlines=deadlines,
+        steps=steps,
     )
 
 
@@ -183,6 +185,7 @@ def channel_config_from(
     place: PlaceSettings | None = None,
     budgets: TurnBudgets | None = None,
     deadlines: TurnDeadlines | None = None,
+    steps: StepSettings | None = None,
     strict: bool = True,
 ) -> ChannelConfig:
     """The channel's settings in *document*; keys nobody knows are an error only when *strict*."""
@@ -190,7 +193,7 @@ def channel_config_from(
     mode = values.get(("mode",))
     if not isinstance(mode, ChannelMode):
         raise ConfigError(f"{file}: mode is missing; add one of {', '.join(mode.value for mode in ChannelMode)}")
-    base = channel_config_for_mode(mode)
+    base = channel_config_for_mode(mode).with_step_changes(steps or StepSettings())
     familiars = replace(
         base,
         place=place or PlaceSettings(),
@@ -200,7 +203,7 @@ def channel_config_from(
     config = replace(config, budgets=config.budgets.over(budgets or TurnBudgets()))
     config = replace(config, deadlines=config.deadlines.over(deadlines or TurnDeadlines()))
     check_typing_delays(config.typing_simulation, file)
-    return config
+    return config.with_step_changes(config.steps)
 
 
 def write_default_model(path: Path, *, model: str, base_url: str | None = None, api_key_env: str | None = None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -129,6 +130,120 @@ class PlaceSettings:
     def replaces_rules(self) -> bool:
         """Whether the channel's prompt stands instead of the character's own rules."""
         return self.channel_prompt_mode == "replace" and bool((self.channel_prompt or "").strip())
+
+
+PROVIDER_STEPS = (
+    "character",
+    "history",
+    "short_term_memory",
+    "documents",
+    "conditioning",
+    "content_search",
+    "channel_notes",
+    "server_info",
+    "server_memories",
+    "assets",
+    "participants",
+    "sample_dialogues",
+    "mode_instructions",
+)
+PRE_PROCESSOR_STEPS = ("stepped_thinking",)
+POST_PROCESSOR_STEPS = ("recast", "spoken_text")
+
+
+def _step_changes(known: Sequence[str]) -> Rule[tuple[str, ...]]:
+    def read(value: object) -> tuple[str, ...]:
+        if not isinstance(value, list):
+            raise InvalidValue
+        changes = tuple(str(item).strip() for item in value if isinstance(item, str))
+        if len(changes) != len(value) or any(c[:1] not in ("+", "-") or c[1:] not in known for c in changes):
+            raise InvalidValue
+        return changes
+
+    return Rule(f'a list of names with "+" or "-" before them, of {", ".join(known)}', read)
+
+
+_PROVIDER_CHANGES = _step_changes(PROVIDER_STEPS)
+_PRE_CHANGES, _POST_CHANGES = _step_changes(PRE_PROCESSOR_STEPS), _step_changes(POST_PROCESSOR_STEPS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnabledSteps:
+    """Who contributes to a prompt, and what runs before and after the reply: ids."""
+
+    providers: frozenset[str] = frozenset()
+    pre_processors: frozenset[str] = frozenset()
+    post_processors: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepSettings:
+    """What a file adds to, and takes from, the steps that a mode has; the familiar's first, then the channel's."""
+
+    providers: tuple[str, ...] = setting(
+        (),
+        _PROVIDER_CHANGES,
+        "Parts of the prompt to add (`+`) or leave out (`-`), in text and on voice.",
+        key="providers.enabled",
+        example='["-documents"]',
+    )
+    pre_processors: tuple[str, ...] = setting(
+        (),
+        _PRE_CHANGES,
+        "What runs before a reply in text. `+stepped_thinking` has the `reasoning_context` model think first, in at"
+        " most 120 tokens: one call more for every message.",
+        example='["+stepped_thinking"]',
+    )
+    post_processors: tuple[str, ...] = setting(
+        (),
+        _POST_CHANGES,
+        "What runs over a reply in text. `recast` has the `post_process_style` model rewrite it, one call more;"
+        " `spoken_text` takes out by rule what cannot be spoken.",
+        example='["+recast"]',
+    )
+    voice_providers: tuple[str, ...] = setting(
+        (),
+        _PROVIDER_CHANGES,
+        "Parts of the prompt to add or leave out on voice alone.",
+        key="voice.providers",
+        example='["-documents"]',
+    )
+    voice_pre_processors: tuple[str, ...] = setting(
+        (),
+        _PRE_CHANGES,
+        "What runs before a reply on voice; nothing unless you say so.",
+        key="voice.pre_processors",
+        example='["+stepped_thinking"]',
+    )
+    voice_post_processors: tuple[str, ...] = setting(
+        (),
+        _POST_CHANGES,
+        "What runs over a reply on voice; `spoken_text` unless you say otherwise.",
+        key="voice.post_processors",
+        example='["+recast"]',
+    )
+
+    def change_text(self, steps: EnabledSteps) -> EnabledSteps:
+        """*steps* of text after this file's changes."""
+        return EnabledSteps(
+            providers=_changed(steps.providers, self.providers),
+            pre_processors=_changed(steps.pre_processors, self.pre_processors),
+            post_processors=_changed(steps.post_processors, self.post_processors),
+        )
+
+    def change_voice(self, steps: EnabledSteps) -> EnabledSteps:
+        """*steps* of voice after this file's changes."""
+        return EnabledSteps(
+            providers=_changed(_changed(steps.providers, self.providers), self.voice_providers),
+            pre_processors=_changed(steps.pre_processors, self.voice_pre_processors),
+            post_processors=_changed(steps.post_processors, self.voice_post_processors),
+        )
+
+
+def _changed(ids: frozenset[str], changes: Sequence[str]) -> frozenset[str]:
+    for change in changes:
+        ids = ids | {change[1:]} if change.startswith("+") else ids - {change[1:]}
+    return ids
 
 
 class PromptOrder(Enum):

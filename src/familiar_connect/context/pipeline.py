@@ -1,10 +1,11 @@
 """ContextPipeline: the one path from a request to a reply, for text and voice.
 
 Providers and the pre-processor chain run at the same time; what they bring is budgeted, rendered,
-arranged and closed by the tail; a model writes; post-processors run over the whole text. The
-request's deadline is real: assembly gets at most its share, a provider can never use up more, and
-post-processors have the rest. A model whose client keeps its own time has that beside the deadline;
-of any other model the first piece is awaited until the deadline.
+arranged and closed by the tail; where thinking is on, the finished prompt is thought over; a model
+writes; post-processors run over the whole text. The request's deadline is real: assembly, thinking
+included, gets at most its share, a provider can never use up more, and post-processors have the rest.
+A model whose client keeps its own time has that beside the deadline; of any other model the first
+piece is awaited until the deadline.
 """
 
 from __future__ import annotations
@@ -40,16 +41,19 @@ from familiar_connect.context.protocols import (
     PostProcessor,
     PreProcessor,
     PreProcessorError,
+    PromptThinker,
     ToolSet,
 )
 from familiar_connect.context.render import RenderOptions, native_prompt
 from familiar_connect.context.types import (
     NO_DEADLINE,
     ContextRequest,
+    Contribution,
     Layer,
     PipelineOutput,
     Prompt,
     ProviderOutcome,
+    WithheldNote,
 )
 from familiar_connect.errors import ModelTimeoutError, TurnDeadlineError
 from familiar_connect.llm.protocols import ChatModel
@@ -80,6 +84,16 @@ class GenerationResources:
     media: MediaCache | None = None
     """Where pictures and films are fetched; None: models are given their addresses."""
     tools: ToolsFor | None = None
+
+
+@dataclass(frozen=True)
+class _Gathered:
+    """What providers and the chain brought, before the budget."""
+
+    request: ContextRequest
+    found: list[Contribution]
+    outcomes: list[ProviderOutcome]
+    withheld: list[WithheldNote]
 
 
 @dataclass
@@ -143,6 +157,8 @@ class ContextPipeline:
         self.providers = tuple(providers)
         self.pre_processors = tuple(pre_processors)
         self.post_processors = tuple(post_processors)
+        self._thinkers = tuple(p for p in self.pre_processors if isinstance(p, PromptThinker))
+        self._chain = tuple(p for p in self.pre_processors if not isinstance(p, PromptThinker))
         self._model_name: str | None = getattr(model, "model", None)
         self._budgeter = budgeter or Budgeter(self._model_name)
         self._model = model
@@ -161,6 +177,9 @@ class ContextPipeline:
     async def _assemble(
         self, request: ContextRequest, budget_by_layer: Mapping[Layer, int], limit_s: float | None
     ) -> PipelineOutput:
+        return self._pack(await self._gather(request, limit_s), budget_by_layer)
+
+    async def _gather(self, request: ContextRequest, limit_s: float | None) -> _Gathered:
         as_there = is_sillytavern_exact(request)
         providers = [p for p in self.providers if p.id in PLAIN_PROVIDERS] if as_there else self.providers
         try:
@@ -174,11 +193,15 @@ class ContextPipeline:
         if request.card is not None:
             found = await off_loop(expand_authored, found, request)
         found, withheld = withhold(found, request)
-        directives = collect_directives(found, request)
         if not is_vocabulary_ready(self._model_name):
             await off_loop(load_vocabulary, self._model_name)
+        return _Gathered(request, found, outcomes, withheld)
+
+    def _pack(self, gathered: _Gathered, budget_by_layer: Mapping[Layer, int]) -> PipelineOutput:
+        request, found = gathered.request, gathered.found
+        directives = collect_directives(found, request)
         budget = self._budgeter.fill(found, budget_by_layer)
-        output = PipelineOutput(request, budget, outcomes, directives, withheld)
+        output = PipelineOutput(request, budget, gathered.outcomes, directives, gathered.withheld)
         return fit_to_request(output, self._model_name)
 
     async def _run_chain(self, request: ContextRequest, limit_s: float | None, *, skip: bool) -> ContextRequest:
@@ -189,7 +212,7 @@ class ContextPipeline:
         limit = asyncio.timeout(None if time_left_s == NO_DEADLINE else time_left_s)
         try:
             async with limit:
-                for processor in self.pre_processors:
+                for processor in self._chain:
                     try:
                         request = await processor.process(request)
                     except PreProcessorError as error:
@@ -264,24 +287,52 @@ class ContextPipeline:
         return replace(request, offered=turn_capabilities(tools, capabilities_of(self._model))), tools
 
     async def _prepare(self, request: ContextRequest, trace: TraceBuilder) -> tuple[PipelineOutput, Generation]:
+        started = _loop_time()
         request, tools = self._offering(request)
         limit = _limit(request.deadline_s)
+        share = limit * ASSEMBLY_SHARE if limit is not None else None
         async with trace.span("assemble") as told:
-            output = await self._assemble(
-                request, self._budget_by_layer, limit * ASSEMBLY_SHARE if limit is not None else None
-            )
+            gathered = await self._gather(request, share)
+            output = self._pack(gathered, self._budget_by_layer)
             trace.add_provider_outcomes(told, output.outcomes)
             told["withheld"] = [withheld_facts(note) for note in output.withheld]
         async with trace.span("render") as told:
             prompt = place_tail(await self._arrange_off_loop(output))
             told["dropped"] = [note_facts(note) for note in prompt.dropped]
+        if self._thinkers and not is_sillytavern_exact(request):
+            async with trace.span("think"):
+                left = None if share is None else share - (_loop_time() - started)
+                thought = await self._think(gathered, self._generation(prompt, output, tools), left)
+            if thought is not gathered:
+                output = self._pack(thought, self._budget_by_layer)
+                prompt = place_tail(await self._arrange_off_loop(output))
+        return output, self._generation(prompt, output, tools)
+
+    def _generation(self, prompt: Prompt, output: PipelineOutput, tools: ToolSet | None) -> Generation:
+        request = output.request
         free = request.turn is not None and request.turn.flags.may_stay_silent
         tidy = (SilenceAwareOutputFilter if free else OutputFilter)(
             [own_name(request) or self._persona], speakers_of(prompt, request)
         )
-        turn = output.request.turn
         models = models_to_try(self._model)
-        return output, generate(prompt, models, tidy=tidy, media=self._resources.media, tools=tools, turn=turn)
+        return generate(prompt, models, tidy=tidy, media=self._resources.media, tools=tools, turn=request.turn)
+
+    async def _think(self, gathered: _Gathered, draft: Generation, left_s: float | None) -> _Gathered:
+        """*gathered* with what the thinkers note on the finished prompt; what is late is not waited for."""
+        request = gathered.request
+        own, speakers = own_name(request) or self._persona, speakers_of(draft.prompt, request)
+        await draft.prepare()
+        for thinker in self._thinkers:
+            try:
+                async with asyncio.timeout(left_s):
+                    note = await thinker.think(draft.messages, request, own_name=own, speakers=speakers)
+            except TimeoutError:
+                logger.warning("%s cut short by the deadline", thinker.id, extra={"limit_s": left_s})
+                break
+            if note is not None:
+                request = replace(request, preprocessor_contributions=(*request.preprocessor_contributions, note))
+                gathered = replace(gathered, request=request, found=[note, *gathered.found])
+        return gathered
 
     def _model_limit(self, request: ContextRequest, started: float) -> float | None:
         """How long the model is awaited here; None: its client keeps the time, or nobody does."""

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from familiar_connect.context.types import ContextRequest, Contribution, Prompt
 from familiar_connect.errors import PreProcessorError
-from familiar_connect.llm.types import ToolCall, ToolSpec
+from familiar_connect.llm.types import Message, ToolCall, ToolSpec
 
-__all__ = ["Arranger", "ContextProvider", "PostProcessor", "PreProcessor", "PreProcessorError", "ToolSet"]
+__all__ = [
+    "Arranger",
+    "ContextProvider",
+    "PostProcessor",
+    "PreProcessor",
+    "PreProcessorError",
+    "PromptThinker",
+    "ToolSet",
+]
 
 
 @runtime_checkable
@@ -29,6 +37,16 @@ class PreProcessor(Protocol):
     id: str
 
     async def process(self, request: ContextRequest) -> ContextRequest: ...
+
+
+@runtime_checkable
+class PromptThinker(PreProcessor, Protocol):
+    """A pre-processor that thinks over the finished prompt instead of running beside the providers."""
+
+    async def think(
+        self, messages: Sequence[Message], request: ContextRequest, *, own_name: str, speakers: Collection[str]
+    ) -> Contribution | None:
+        """A note to add before the reply to *messages*, or None."""
 
 
 @runtime_checkable

@@ -15,8 +15,9 @@ from dataclasses import replace
 from familiar_connect.config.llm import MAIN_SLOT
 from familiar_connect.errors import ModelSetupError, ModelTimeoutError
 from familiar_connect.llm.metering import MeteredModel
-from familiar_connect.llm.protocols import CallMeter, ChatModel
-from familiar_connect.llm.types import Capabilities, Message
+from familiar_connect.llm.protocols import CallMeter, ChatModel, CompletionStream
+from familiar_connect.llm.streams import open_stream
+from familiar_connect.llm.types import Capabilities, Message, ToolSpec
 from familiar_connect.support.aio import BackgroundTasks
 
 TIMEOUTS_BEFORE_OFF = 2
@@ -117,6 +118,17 @@ class SlotModel:
 
     def stream(self, messages: Sequence[Message]) -> AsyncIterator[str]:
         return self._client().stream(messages)
+
+    def start(
+        self,
+        messages: Sequence[Message],
+        *,
+        stop: Sequence[str] = (),
+        max_tokens: int | None = None,
+        tools: Sequence[ToolSpec] = (),
+        may_call: bool = True,
+    ) -> CompletionStream:
+        return open_stream(self._client(), messages, stop=stop, max_tokens=max_tokens, tools=tools, may_call=may_call)
 
     def _client(self) -> ChatModel:
         client = self._slots.get(self._slot)

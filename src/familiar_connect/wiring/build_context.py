@@ -17,6 +17,7 @@ from familiar_connect.context.generate import capabilities_of
 from familiar_connect.context.generation.media_cache import MediaCache
 from familiar_connect.context.pipeline import ContextPipeline, GenerationResources, ToolsFor
 from familiar_connect.context.processors.recast import RecastPostProcessor
+from familiar_connect.context.processors.spoken_text import SpokenTextPostProcessor
 from familiar_connect.context.processors.stepped_thinking import SteppedThinkingPreProcessor
 from familiar_connect.context.protocols import ContextProvider, PostProcessor, PreProcessor
 from familiar_connect.context.providers.channel_notes import ChannelNotesProvider
@@ -136,7 +137,8 @@ def build_pre_processors(stores: Stores, models: ModelSlots) -> dict[str, PrePro
 
 def build_post_processors(models: ModelSlots) -> dict[str, PostProcessor]:
     recast = RecastPostProcessor(llm_client=models.model("post_process_style"))
-    return {recast.id: recast}
+    spoken = SpokenTextPostProcessor()
+    return {recast.id: recast, spoken.id: spoken}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,9 +160,10 @@ class PipelineFactory:
     def build(
         self, channel: ChannelConfig, *, modality: Modality = Modality.text, place: Place | None = None
     ) -> ContextPipeline:
-        """The parts that *channel*'s mode asks for; on voice no side model stands in the way."""
-        wanted = [provider for id_, provider in self.providers.items() if id_ in channel.providers_enabled]
-        if ModeInstructionProvider.id in channel.providers_enabled:
+        """The parts that *channel* asks for; on voice those it has there."""
+        steps = channel.on_voice if modality is Modality.voice else channel.in_text
+        wanted = [provider for id_, provider in self.providers.items() if id_ in steps.providers]
+        if ModeInstructionProvider.id in steps.providers:
             wanted.append(
                 ModeInstructionProvider(
                     modes_root=self.modes_root,
@@ -169,11 +172,10 @@ class PipelineFactory:
                     defaults_modes_root=self.defaults_modes_root,
                 )
             )
-        spoken = modality is Modality.voice
         return ContextPipeline(
             wanted,
-            [p for id_, p in self.pre_processors.items() if id_ in channel.preprocessors_enabled and not spoken],
-            [p for id_, p in self.post_processors.items() if id_ in channel.postprocessors_enabled and not spoken],
+            [p for id_, p in self.pre_processors.items() if id_ in steps.pre_processors],
+            [p for id_, p in self.post_processors.items() if id_ in steps.post_processors],
             model=self.models.get("main_prose"),
             budget_by_layer=channel.budget_by_layer,
             options=self.options,

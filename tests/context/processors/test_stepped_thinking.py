@@ -165,3 +165,63 @@ async def test_a_speaker_nobody_knows_is_called_so() -> None:
 
     assert "unknown" in asked(model)
     assert "psst" in asked(model)
+
+
+PROMPT = [Message("system", "You are Wren."), Message("user", "Ada: where is it?", name="Ada")]
+
+
+async def thought_on(answer: str, messages: list[Message] | None = None) -> tuple[str | None, ScriptedModel]:
+    model = ScriptedModel([answer])
+    note = await SteppedThinkingPreProcessor(llm_client=model).think(
+        messages or PROMPT, a_request(), own_name="Wren", speakers={"Ada", "Bo"}
+    )
+    return note.text if note is not None else None, model
+
+
+async def test_the_finished_prompt_is_thought_over_with_one_last_line() -> None:
+    """The same messages as for the reply, so that a server reads them once; a hundred and twenty tokens at most."""
+    told, model = await thought_on("Ada looks for the book; the shelf was named above.")
+    (call,) = model.calls
+
+    assert told is not None
+    assert "Ada looks for the book" in told
+    assert (call[0], call[1].name) == (PROMPT[0], "Ada")
+    assert call[1].content.startswith("Ada: where is it?\n\n[Before you reply")
+    assert model.limits == [((), 120)]
+
+
+async def test_the_reply_s_given_beginning_is_not_thought_on() -> None:
+    """A prefill is the reply's own."""
+    _, model = await thought_on("Fine.", [*PROMPT, Message("assistant", "Well,")])
+
+    assert [message.role for message in model.calls[0]] == ["system", "user"]
+
+
+async def test_after_a_last_word_of_the_system_the_line_is_a_message_of_its_own() -> None:
+    """Nothing of the prompt changes."""
+    messages = [*PROMPT, Message("system", "Stay short.")]
+    _, model = await thought_on("Fine.", messages)
+
+    assert model.calls[0][:-1] == messages
+
+
+@pytest.mark.parametrize(
+    "thought",
+    [
+        "Wren: It is on the shelf.",
+        "I think so.\nAda: and then?",
+        "**Bo:** hello",
+        '"It is on the shelf," she says.',
+        "“On the shelf.”",
+        "*smiles* On the shelf!",
+        "[Wren]: on the shelf",
+    ],
+)
+async def test_a_thought_that_speaks_for_somebody_or_is_the_reply_is_dropped(thought: str) -> None:
+    """It would be said twice, or by the wrong one."""
+    assert (await thought_on(thought))[0] is None
+
+
+async def test_a_thought_that_mentions_somebody_is_one() -> None:
+    """A name is no line of theirs."""
+    assert (await thought_on("Ada wants the book: tell her where."))[0] is not None

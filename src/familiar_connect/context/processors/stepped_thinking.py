@@ -1,12 +1,17 @@
-"""SteppedThinkingPreProcessor: a side model thinks first, and its thoughts go in as a hidden note.
+"""SteppedThinkingPreProcessor: a model thinks first, and its thoughts go in as a hidden note. Off unless asked for.
 
-It runs beside the providers and never raises for a model's failure: then the request goes on as it was.
+In a pipeline it thinks over the finished prompt with one last line, so that it knows all that the reply will know and
+a server that keeps the prompt reads it once. A thought that speaks for somebody, or is the reply itself, is dropped.
+`process` alone, outside a pipeline, makes a prompt of its own. Neither raises for a model's failure: then the request
+goes on as it was.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import re
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from familiar_connect.context.generate import capabilities_of
@@ -15,10 +20,11 @@ from familiar_connect.history.privacy_filter import without_private_turns
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.turn_visibility import only_since_opened
 from familiar_connect.identity import EVERYTHING_ALLOWED, Privacy, format_turn_for_transcript
-from familiar_connect.llm.protocols import SideModel
+from familiar_connect.llm.protocols import ChatModel, SideModel
+from familiar_connect.llm.streams import open_stream
 from familiar_connect.llm.types import Message
 from familiar_connect.support.aio import off_loop
-from familiar_connect.support.text import shorten_middle
+from familiar_connect.support.text import shorten_middle, truncate
 from familiar_connect.support.tokens import estimate_tokens
 
 logger = logging.getLogger(__name__)
@@ -28,6 +34,13 @@ DEFAULT_PROCESSOR_TIMEOUT_S = 9.0
 DEFAULT_HISTORY_WINDOW = 20
 SOURCE = "stepped_thinking"
 MAX_MESSAGE_CHARS = 4_000
+MAX_THOUGHT_TOKENS = 120
+LAST_LINE = (
+    "[Before you reply, note for yourself in at most three short sentences: what is being asked or felt, which facts "
+    "from above matter, and what a good reply does. Notes only: do not write the reply, and speak for nobody.]"
+)
+"""What the finished prompt ends with when it is thought over."""
+_OPENS_SPEECH = ('"', "“", "„", "«", "‘", "*")
 
 
 class SteppedThinkingPreProcessor:
@@ -63,18 +76,34 @@ class SteppedThinkingPreProcessor:
         thought = (getattr(reply, "content", None) or "").strip()
         if not thought:
             return request
-        text = f"[Hidden note to yourself, never mention it: {thought}]"
-        note = Contribution(
-            Layer.depth_inject,
-            STEPPED_THINKING_PRIORITY,
-            text,
-            estimate_tokens(text),
-            SOURCE,
-            tag=ItemTag.THINKING,
-            volatile=True,
-            audiences=request.own_audience,
-        )
+        note = _note(thought, request)
         return replace(request, preprocessor_contributions=(*request.preprocessor_contributions, note))
+
+    async def think(
+        self, messages: Sequence[Message], request: ContextRequest, *, own_name: str, speakers: Collection[str]
+    ) -> Contribution | None:
+        """The thought on the finished prompt *messages*, as a note; None without one that is fit to use."""
+        if not capabilities_of(self.llm_client).side_tasks:
+            return None
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                thought = await self._ask(with_last_line(messages))
+        except Exception as error:  # isolation: a thought is never worth a reply
+            logger.warning("stepped thinking failed", extra={"error": type(error).__name__})
+            return None
+        if not thought or is_speech(thought, own_name, speakers):
+            return None
+        return _note(truncate(thought, MAX_THOUGHT_TOKENS), request)
+
+    async def _ask(self, messages: list[Message]) -> str:
+        if not isinstance(self.llm_client, ChatModel):
+            reply = await self.llm_client.chat(messages)
+            return (getattr(reply, "content", None) or "").strip()
+        stream = open_stream(self.llm_client, messages, max_tokens=MAX_THOUGHT_TOKENS)
+        try:
+            return "".join([piece async for piece in stream]).strip()
+        finally:
+            await stream.aclose()
 
     async def _earlier(self, request: ContextRequest) -> list[str]:
         if self._history is None:
@@ -91,6 +120,43 @@ class SteppedThinkingPreProcessor:
             format_turn_for_transcript(t.role, t.author, shorten_middle(t.content, MAX_MESSAGE_CHARS))
             for t in without_private_turns(shown, self._privacy)
         ]
+
+
+def _note(thought: str, request: ContextRequest) -> Contribution:
+    text = f"[Hidden note to yourself, never mention it: {thought}]"
+    return Contribution(
+        Layer.depth_inject,
+        STEPPED_THINKING_PRIORITY,
+        text,
+        estimate_tokens(text),
+        SOURCE,
+        tag=ItemTag.THINKING,
+        volatile=True,
+        audiences=request.own_audience,
+    )
+
+
+def with_last_line(messages: Sequence[Message]) -> list[Message]:
+    """*messages* up to the reply's own beginning, and the one line that asks for a thought.
+
+    The line follows the words of a last user message in it, so that roles alternate as before.
+    """
+    kept = list(messages)
+    while kept and kept[-1].role == "assistant":
+        kept.pop()
+    if kept and kept[-1].role == "user" and isinstance(kept[-1].content, str):
+        return [*kept[:-1], replace(kept[-1], content=f"{kept[-1].content}\n\n{LAST_LINE}")]
+    return [*kept, Message(role="user", content=LAST_LINE)]
+
+
+def is_speech(thought: str, own_name: str, speakers: Collection[str]) -> bool:
+    """Whether *thought* is no thought: a line of somebody's, or the reply itself."""
+    if thought.lstrip().startswith(_OPENS_SPEECH):
+        return True
+    names = [re.escape(name) for name in (own_name, *speakers) if name.strip()]
+    return bool(names) and bool(
+        re.search(rf"^[\s*_>\[(]*(?:{'|'.join(names)})[\s*_\])]*[:：]", thought, re.IGNORECASE | re.MULTILINE)
+    )
 
 
 def _exchange_start(request: ContextRequest) -> int | None:

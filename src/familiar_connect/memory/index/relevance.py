@@ -35,7 +35,7 @@ tonight got get go going come feel feels feeling love much lot bit again talk jo
 SMALL_TALK = frozenset(_SMALL_TALK.split())
 """Words that fill a conversation and say nothing to search for."""
 
-H = TypeVar("H", Recollection, RetrievedChunk, Recollection | RetrievedChunk)
+H = TypeVar("H", bound=Recollection | RetrievedChunk)
 
 
 def topic_words(text: str) -> set[str]:
