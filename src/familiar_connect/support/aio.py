@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Hashable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Hashable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
@@ -161,6 +161,32 @@ class SingleFlight:
 
 POLL_S = 1.0
 """How often it is looked whether somebody waits by now."""
+
+
+class IdleGate:
+    """Lets work in the background wait until nobody is busy. Bound to no loop before it is used."""
+
+    def __init__(self) -> None:
+        self._busy = 0
+        self._idle: asyncio.Event | None = None
+
+    @contextmanager
+    def busy(self) -> Iterator[None]:
+        """While this is open, `wait` does not return."""
+        self._busy += 1
+        self._idle = self._idle or asyncio.Event()
+        try:
+            yield
+        finally:
+            self._busy -= 1
+            if not self._busy:
+                self._idle.set()
+                self._idle = None
+
+    async def wait(self) -> None:
+        """Return once nobody is busy."""
+        while self._idle is not None:
+            await self._idle.wait()
 
 
 async def wait_unless_needed(work: Awaitable[object], somebody_waits: Callable[[], bool], *, give_up_s: float) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -29,6 +31,7 @@ from familiar_connect.memory.writer import MemoryWriter
 from familiar_connect.observe.spending import SpendingStore
 from familiar_connect.reply.protocols import Place
 from familiar_connect.subscriptions import SubscriptionRegistry
+from familiar_connect.support.aio import IdleGate
 from familiar_connect.support.clock import Clock
 from familiar_connect.support.fetch.client import GuardedFetch
 from familiar_connect.tools.toolbox import Toolbox
@@ -107,8 +110,9 @@ def build_familiar(bundle: type[Bundle], root: Path, config: CharacterConfig, in
     scheduler = build_memory_scheduler(root.name, stores, config, writer, clock)
     index = LazyMemoryIndex(partial(build_memory_index, root.name, stores, config, clock))
     toolbox = build_toolbox(stores, config, index)
+    replies = IdleGate()
     pipelines = PipelineFactory(
-        providers=build_providers(stores, config, models, clock, index=index, toolbox=toolbox),
+        providers=build_providers(stores, config, models, clock, index=index, toolbox=toolbox, replies=replies),
         pre_processors=build_pre_processors(stores, models),
         post_processors=build_post_processors(models),
         modes_root=FamiliarFolder(root).modes,
@@ -122,6 +126,11 @@ def build_familiar(bundle: type[Bundle], root: Path, config: CharacterConfig, in
 
     def pipeline_for(channel: ChannelConfig, request: ContextRequest, place: Place) -> ContextPipeline:
         return pipelines.build(channel, modality=request.modality, place=place)
+
+    @contextmanager
+    def pause_background() -> Iterator[None]:
+        with replies.busy(), index.pause_while_replying():
+            yield
 
     return bundle(
         id=root.name,
@@ -150,7 +159,7 @@ def build_familiar(bundle: type[Bundle], root: Path, config: CharacterConfig, in
                 rng=inputs.rng,
                 pipeline_for=pipeline_for,
                 notify_turn=scheduler.notify_turn,
-                pause_background=index.pause_while_replying,
+                pause_background=pause_background,
             )
         ),
         labels=labels,

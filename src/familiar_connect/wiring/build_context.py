@@ -43,6 +43,7 @@ from familiar_connect.llm.model_slots import ModelSlots
 from familiar_connect.memory.visibility import SERVERS
 from familiar_connect.presets.arranger import PresetArranger
 from familiar_connect.reply.protocols import Place, SendsStickers
+from familiar_connect.support.aio import IdleGate
 from familiar_connect.support.clock import Clock
 from familiar_connect.tools.toolbox import Toolbox
 from familiar_connect.tools.types import SEND_STICKER, SHORT_TERM_NOTE
@@ -82,8 +83,12 @@ def build_providers(
     *,
     index: LazyMemoryIndex,
     toolbox: Toolbox,
+    replies: IdleGate,
 ) -> dict[str, ContextProvider]:
-    """The long-lived contributors, in registration order. `mode_instructions` is built per channel."""
+    """The long-lived contributors, in registration order. `mode_instructions` is built per channel.
+
+    While *replies* are being made no model is asked for a summary.
+    """
     stable_first = config.prompt_order is PromptOrder.stable_first
 
     def can_note(request: ContextRequest) -> bool:
@@ -102,6 +107,7 @@ def build_providers(
                 refresh_every_turns=config.history_refresh_every_turns,
                 max_turns_per_refresh=config.history_max_turns_per_refresh,
                 max_chars_per_refresh=config.history_max_chars_per_refresh,
+                wait_until_quiet=replies.wait,
             ),
             privacy=stores.privacy,
             elsewhere=CrossChannelNotes(stores.short_term, stores.history),

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.context.providers import history
 from familiar_connect.context.providers.history import HistoryProvider
+from familiar_connect.context.providers.history.paragraphs import MAX_PARAGRAPH_CHARS, MAX_SUMMARY_CHARS
 from familiar_connect.context.providers.history.provider import HistoryOptions
 from familiar_connect.context.types import Contribution, Layer
 from familiar_connect.errors import ModelError
@@ -21,6 +23,7 @@ from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import Author, FixedPrivacy, PrivacyLevel
 from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.llm.types import Capabilities, Message
+from familiar_connect.support.aio import IdleGate
 from familiar_connect.support.clock import ManualClock
 from familiar_connect.support.tokens import estimate_tokens
 from tests.fakes.context import ADA, BO, a_request
@@ -159,7 +162,7 @@ async def test_the_summary_is_there_next_turn(world: World) -> None:
     assert list(first) == ["history:recent"]
     assert [f"<{n}>" in asked(model) for n in (0, 14, 15)] == [True, True, False]
     assert "Summarise the following" in asked(model)
-    assert second["history:summary"].text == "The story so far."
+    assert second["history:summary"].text == "2026-03-01: The story so far."
     assert (second["history:summary"].layer, second["history:summary"].priority) == (Layer.history_summary, 60)
     assert len(model.calls) == 1
 
@@ -174,7 +177,7 @@ async def test_no_summary_is_wanted_while_everything_is_shown(world: World) -> N
     assert model.calls == []
 
 
-async def test_a_refresh_reads_the_summary_and_only_what_is_new(world: World) -> None:
+async def test_a_refresh_reads_only_what_is_new_and_adds_a_paragraph(world: World) -> None:
     """Oldest first; and only when enough has happened since."""
     world.fill(12)
     provider, model = world.provider("First.", "Second.", window_size=10, options=HistoryOptions(refresh_every_turns=5))
@@ -185,13 +188,13 @@ async def test_a_refresh_reads_the_summary_and_only_what_is_new(world: World) ->
     prompt = asked(model)
 
     assert len(model.calls) == 2
-    assert "First." in prompt
+    assert "First." not in prompt
     assert [f"<{n}>" in prompt for n in (1, 2, 6, 7)] == [False, True, True, False]
-    assert (await told(provider))["history:summary"].text == "Second."
+    assert (await told(provider))["history:summary"].text == "2026-03-01: First.\n\n2026-03-01: Second."
 
 
 async def test_a_long_backlog_is_worked_off_in_bounded_steps(world: World) -> None:
-    """Each moves the watermark, and each starts from the summary before."""
+    """Each moves the watermark and adds its paragraph."""
     world.fill(30)
     provider, model = world.provider(
         "one", "two", "three", window_size=10, options=HistoryOptions(max_turns_per_refresh=8)
@@ -205,9 +208,9 @@ async def test_a_long_backlog_is_worked_off_in_bounded_steps(world: World) -> No
         [False, False, True, True, False, False],
         [False, False, False, False, True, True],
     ]
-    assert "two" in asked(model, 2)
     assert entry is not None
-    assert (entry.summary_text, entry.last_summarised_id) == ("three", 20)
+    assert entry.summary_text.split("\n\n") == ["2026-03-01: one", "2026-03-01: two", "2026-03-01: three"]
+    assert entry.last_summarised_id == 20
 
 
 async def test_a_prompt_is_bounded_in_characters_too(world: World) -> None:
@@ -228,7 +231,62 @@ async def test_the_summary_is_the_familiars_in_every_channel(world: World) -> No
     await told(provider)
     await provider.refresher.background.wait_until_idle()
 
-    assert (await told(provider, channel_id=99))["history:summary"].text == "All of it."
+    assert (await told(provider, channel_id=99))["history:summary"].text == "2026-03-01: All of it."
+
+
+async def test_no_model_is_asked_while_a_reply_is_made(world: World) -> None:
+    """A summary waits until the reply is out: it never takes the model from it."""
+    world.fill(25)
+    gate = IdleGate()
+    provider, model = world.provider("Later.", window_size=10, options=HistoryOptions(wait_until_quiet=gate.wait))
+    with gate.busy():
+        await told(provider)
+        for _ in range(200):
+            await asyncio.sleep(0)
+        during = len(model.calls)
+    await provider.refresher.background.wait_until_idle()
+
+    assert (during, len(model.calls)) == (0, 1)
+
+
+async def test_what_stands_in_a_summary_stays_there_while_it_grows(world: World) -> None:
+    """The prompt's start is the same from one refresh to the next; rarely are older paragraphs condensed."""
+    world.fill(12)
+    answers = [f"Paragraph {n}. " + "They talked at length. " * 15 for n in range(40)]
+    provider, model = world.provider(*answers, window_size=10, options=HistoryOptions(refresh_every_turns=2))
+    texts: list[str] = []
+    for first in range(12, 80, 2):
+        world.fill(2, first=first)
+        await told(provider)
+        await provider.refresher.background.wait_until_idle()
+        texts.append((await told(provider))["history:summary"].text)
+    condensed = [call for call in model.calls if "Condense the notes" in call[0].content]
+
+    assert all(len(text) <= MAX_SUMMARY_CHARS for text in texts)
+    grew = sum(later.startswith(earlier) for earlier, later in pairwise(texts))
+    assert grew >= len(texts) - 1 - len(condensed)
+    assert 0 < len(condensed) <= len(texts) // 3
+
+
+async def test_an_endless_answer_is_cut_before_it_is_kept(world: World) -> None:
+    """Whatever a model returns."""
+    world.fill(25)
+    provider, _ = world.provider("word " * 5_000, window_size=10)
+    await told(provider)
+    await provider.refresher.background.wait_until_idle()
+    entry = world.store.get_summary(familiar_id="wren")
+
+    assert entry is not None
+    assert len(entry.summary_text) <= MAX_PARAGRAPH_CHARS + 20
+
+
+async def test_an_older_summary_without_bounds_is_sent_within_them(world: World) -> None:
+    """One kept by an earlier version."""
+    world.fill(3)
+    world.store.put_summary(familiar_id="wren", last_summarised_id=1, summary_text="old " * 5_000)
+    provider, _ = world.provider(window_size=10)
+
+    assert len((await told(provider))["history:summary"].text) <= MAX_SUMMARY_CHARS
 
 
 async def test_one_flight_at_a_time(world: World) -> None:
@@ -286,7 +344,7 @@ async def test_a_small_model_is_not_asked(world: World) -> None:
     await told(provider)
     await provider.refresher.background.wait_until_idle()
 
-    assert (await told(provider))["history:summary"].text == "Ada said: My name is Ada and I love tea."
+    assert (await told(provider))["history:summary"].text == "2026-03-01: Ada said: My name is Ada and I love tea."
     assert model.calls == []
 
 
@@ -434,14 +492,14 @@ async def test_what_was_summarised_before_someone_became_private_is_gone_at_once
     provider, model = world.provider("Ada's secret", "Bo was plain", window_size=4, privacy=FixedPrivacy(levels))
     await told(provider)
     await provider.refresher.background.wait_until_idle()
-    assert (await told(provider))["history:summary"].text == "Ada's secret"
+    assert (await told(provider))["history:summary"].text == "2026-03-01: Ada's secret"
     levels[ADA.canonical_key] = PrivacyLevel.FULL
     after = await told(provider)
     await provider.refresher.background.wait_until_idle()
 
     assert "history:summary" not in after
     assert "secret" not in asked(model)
-    assert (await told(provider))["history:summary"].text == "Bo was plain"
+    assert (await told(provider))["history:summary"].text == "2026-03-01: Bo was plain"
 
 
 async def test_a_summary_under_way_when_someone_becomes_private_is_thrown_away(world: World) -> None:

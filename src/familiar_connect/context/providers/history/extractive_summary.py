@@ -29,8 +29,8 @@ _FILLER = re.compile(
 )
 
 
-def extract_summary(previous: str, turns: Sequence[HistoryTurn]) -> str:
-    """The lines of *previous* and the most telling sentences of *turns*, oldest first, at most a dozen."""
+def extract_summary(previous: str, turns: Sequence[HistoryTurn], *, max_lines: int = MAX_LINES) -> str:
+    """The lines of *previous* and the most telling sentences of *turns*, oldest first, at most *max_lines*."""
     lines = [(_weight(line), line) for line in previous.splitlines() if line.strip()]
     known = {line for _, line in lines}
     for turn in turns:
@@ -42,7 +42,7 @@ def extract_summary(previous: str, turns: Sequence[HistoryTurn]) -> str:
             if weight > 0 and line not in known:
                 known.add(line)
                 lines.append((weight, line))
-    best = sorted(range(len(lines)), key=lambda i: (-lines[i][0], -i))[:MAX_LINES]
+    best = sorted(range(len(lines)), key=lambda i: (-lines[i][0], -i))[:max_lines]
     return "\n".join(lines[i][1] for i in sorted(best))
 
 

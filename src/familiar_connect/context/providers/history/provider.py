@@ -1,13 +1,13 @@
 """HistoryProvider: recent turns of the channel, the rolling summary of everything older, news from elsewhere.
 
 It never waits for a model: what is cached is given now, what is stale is refreshed in the
-background and is there next turn.
+background, once the reply is out, and is there next turn.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 
@@ -17,6 +17,7 @@ from familiar_connect.chat.window import grow_window, window_start
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.context.providers.history.cross_channel import CrossChannelNotes
 from familiar_connect.context.providers.history.dialogue import SOURCE, dialogue_items, is_within_gap
+from familiar_connect.context.providers.history.paragraphs import sendable
 from familiar_connect.context.providers.history.private_people import SummaryPrivacy
 from familiar_connect.context.providers.history.refresh import SummaryRefresher
 from familiar_connect.context.providers.history.turn_items import role_of, turn_items
@@ -85,6 +86,8 @@ class HistoryOptions:
     refresh_every_turns: int = 10
     max_turns_per_refresh: int = 200
     max_chars_per_refresh: int = 24_000
+    wait_until_quiet: Callable[[], Awaitable[None]] | None = None
+    """Returns once no reply is being made: only then is a model asked for a summary."""
 
 
 class HistoryProvider:
@@ -125,6 +128,8 @@ class HistoryProvider:
             max_turns=options.max_turns_per_refresh,
             max_chars=options.max_chars_per_refresh,
             private=self._private,
+            zone=options.display_zone,
+            wait_until_quiet=options.wait_until_quiet,
         )
 
     async def contribute(self, request: ContextRequest) -> list[Contribution]:
@@ -336,7 +341,7 @@ def _summaries(facts: _Facts) -> list[Contribution]:
             audiences=None if state.audience is None else frozenset({state.audience}),
         )
         for state in facts.summaries
-        if state.entry is not None and (text := state.entry.summary_text)
+        if state.entry is not None and (text := sendable(state.entry.summary_text))
     ]
 
 
