@@ -51,11 +51,11 @@ async def test_a_no_to_a_direct_address_is_told_and_forgets_the_talk() -> None:
     company = MonitoredChannel([NO, YES])
     await company.say("I told Ember yesterday.")
     await company.pass_quiet_time()
-    await company.say("Ember?")
+    await company.say("Our Ember?")
 
     assert company.decisions == [
         ("silence", ["I told Ember yesterday."], DIRECT),
-        ("respond", ["Ember?"], DIRECT),
+        ("respond", ["Our Ember?"], DIRECT),
     ]
     assert len(company.judge.asked) == 2
 
@@ -140,18 +140,38 @@ async def test_a_lull_that_is_let_pass_keeps_the_count() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "is_mention"),
+    [
+        ("Ember, warm us!", False),
+        ("ember?", False),
+        ("Hey Ember, are you there", False),
+        ("good morning, Ember!", False),
+        ("**Ember** look", False),
+        ("warm us", True),
+    ],
+)
+async def test_whoever_calls_it_by_name_is_answered_without_asking_anybody(text: str, is_mention: bool) -> None:
+    """A name that opens a message, or a mention, is never voted away."""
+    company = MonitoredChannel([NO])
+    await company.say(text, is_mention=is_mention)
+
+    assert company.decisions == [("respond", [text], DIRECT)]
+    assert company.judge.asked == []
+
+
 async def test_what_comes_while_it_thinks_stays_after_a_no() -> None:
     """Only what was judged is let pass."""
     company = MonitoredChannel([NO, YES])
     company.judge.held = asyncio.Event()
-    looking = asyncio.create_task(company.say("Ember left."))
+    looking = asyncio.create_task(company.say("Our Ember left."))
     await until(lambda: company.judge.asked)
     await company.say("and then?")
     company.judge.held.set()
     await looking
     await company.pass_quiet_time()
 
-    assert company.decisions == [("silence", ["Ember left."], DIRECT), ("respond", ["and then?"], LULL)]
+    assert company.decisions == [("silence", ["Our Ember left."], DIRECT), ("respond", ["and then?"], LULL)]
 
 
 async def test_a_mention_is_never_voted_away() -> None:
@@ -167,14 +187,14 @@ async def test_what_comes_while_it_thinks_is_answered_with_a_yes() -> None:
     """Once, and in one piece."""
     company = MonitoredChannel([YES])
     company.judge.held = asyncio.Event()
-    first = asyncio.create_task(company.say("Ember!"))
+    first = asyncio.create_task(company.say("Our Ember!"))
     await until(lambda: company.judge.asked)
-    others = [asyncio.create_task(company.say(f"Ember {number}")) for number in range(5)]
+    others = [asyncio.create_task(company.say(f"Our Ember {number}")) for number in range(5)]
     await asyncio.sleep(0)
     company.judge.held.set()
     await asyncio.gather(first, *others)
 
-    assert company.decisions == [("respond", ["Ember!", *(f"Ember {number}" for number in range(5))], DIRECT)]
+    assert company.decisions == [("respond", ["Our Ember!", *(f"Our Ember {number}" for number in range(5))], DIRECT)]
     assert len(company.judge.asked) == 1
 
 
@@ -182,9 +202,9 @@ async def test_looks_of_one_channel_come_one_after_another_those_of_two_do_not_w
     """A slow judge in one channel keeps no other waiting."""
     company = MonitoredChannel([NO])
     company.judge.held = asyncio.Event()
-    here = [asyncio.create_task(company.say("Ember")) for _ in range(3)]
+    here = [asyncio.create_task(company.say("Our Ember")) for _ in range(3)]
     await until(lambda: company.judge.under_way == 1)
-    there = asyncio.create_task(company.say("Ember", channel_id=CHANNEL + 1))
+    there = asyncio.create_task(company.say("Our Ember", channel_id=CHANNEL + 1))
     await until(lambda: company.judge.under_way == 2)
     company.judge.held.set()
     await asyncio.gather(*here, there)
@@ -200,7 +220,7 @@ async def test_a_cleared_channel_waits_for_nothing_and_a_verdict_on_it_is_void()
     company.monitor.clear_channel(CHANNEL)
     assert company.timers.waiting == []
     company.judge.held = asyncio.Event()
-    looking = asyncio.create_task(company.say("Ember!"))
+    looking = asyncio.create_task(company.say("Our Ember!"))
     await until(lambda: company.judge.asked)
     company.monitor.clear_channel(CHANNEL)
     company.judge.held.set()
@@ -214,11 +234,11 @@ async def test_an_error_counts_as_no_and_a_direct_address_gets_a_second_look(
 ) -> None:
     """It is logged as an error, not as a decision, and without what was said."""
     company = MonitoredChannel([ModelError("no xylophones"), YES])
-    await company.say("Ember, my xylophone?")
-    assert company.decisions == [("silence", ["Ember, my xylophone?"], DIRECT)]
+    await company.say("Our Ember, my xylophone?")
+    assert company.decisions == [("silence", ["Our Ember, my xylophone?"], DIRECT)]
     await company.pass_quiet_time()
 
-    assert company.decisions[1:] == [("respond", ["Ember, my xylophone?"], LULL)]
+    assert company.decisions[1:] == [("respond", ["Our Ember, my xylophone?"], LULL)]
     errors = [record for record in caplog.records if record.levelno == logging.ERROR]
     assert [record.message for record in errors] == ["whether to speak could not be decided"]
     assert "xylophone" not in str([record.__dict__ for record in errors])
@@ -227,7 +247,7 @@ async def test_an_error_counts_as_no_and_a_direct_address_gets_a_second_look(
 async def test_a_second_look_that_fails_too_is_the_last() -> None:
     """A judge that is ill is not asked for ever."""
     company = MonitoredChannel([ModelError("ill")])
-    await company.say("Ember?")
+    await company.say("Our Ember?")
     await company.pass_quiet_time()
     await company.pass_quiet_time()
 
@@ -242,28 +262,28 @@ async def test_the_judge_sees_who_it_is_the_last_five_turns_and_what_is_new() ->
             familiar_id="ember", channel_id=CHANNEL, role="user", content=f"old {number}", author=BEN
         )
     row = company.history.append_turn(
-        familiar_id="ember", channel_id=CHANNEL, role="user", content="Ember, look", author=ANA
+        familiar_id="ember", channel_id=CHANNEL, role="user", content="Our Ember, look", author=ANA
     )
-    await company.say("Ember, look", history_id=row.id)
+    await company.say("Our Ember, look", history_id=row.id)
     system, user = company.judge.asked[0]
 
     assert (system.role, user.role) == ("system", "user")
     assert all(words in system.content for words in ("YES or NO", "Ember", "A small fire spirit.", "speaks rarely"))
     assert "Recent conversation:" in user.content
     assert [f"old {number}" in user.content for number in range(8)] == [False] * 3 + [True] * 5
-    assert user.content.count("Ember, look") == 1
-    assert "Ana: Ember, look" in user.content
+    assert user.content.count("Our Ember, look") == 1
+    assert "Ana: Our Ember, look" in user.content
 
 
 async def test_without_row_numbers_stored_messages_are_not_shown_twice_either() -> None:
     """They are known by who said what, last."""
     company = MonitoredChannel([YES])
-    for text in ("old", "Ember, look"):
+    for text in ("old", "Our Ember, look"):
         company.history.append_turn(familiar_id="ember", channel_id=CHANNEL, role="user", content=text, author=ANA)
-    await company.say("Ember, look")
+    await company.say("Our Ember, look")
 
     shown = company.judge.asked[0][1].content
-    assert shown.count("Ember, look") == 1
+    assert shown.count("Our Ember, look") == 1
     assert "user (Ana): old" in shown
 
 

@@ -32,14 +32,25 @@ def a_situation(
         ("They ask me.\n\nI say yes!", True, "They ask me."),
         ("why\nYes.,", True, "why"),
         ("YES\nNO", False, "YES"),
-        ("YES, I think so", False, ""),
+        ("YES, I think so", True, ""),
         ("yessir", False, ""),
-        ("**YES**", False, ""),
+        ("**YES**", True, ""),
+        ('"Yes."', True, ""),
+        ("Yes - because he said no", True, ""),
+        ("no.", False, ""),
+        ("No, I will keep quiet", False, ""),
+        ("No doubt about it: YES", True, ""),
+        ("Verdict: **YES**", True, ""),
+        ("They talk about me.\n**Verdict:** yes", True, "They talk about me."),
+        ("They ask.\nYES\n\nBecause I care.", True, "They ask."),
+        ("> `NO`", False, ""),
+        ("Maybe", False, ""),
+        ("I say nothing\n---\nYES!\n***", True, "I say nothing"),
         ("", False, ""),
         ("  \n ", False, ""),
     ],
 )
-def test_the_last_word_of_the_last_line_is_the_verdict(text: str, speak: bool, reason: str) -> None:
+def test_a_verdict_is_read_however_it_is_dressed_up(text: str, speak: bool, reason: str) -> None:
     """Of two lines or more the first is the reason."""
     verdict = parse_decision(text)
 

@@ -20,6 +20,7 @@ from familiar_connect.config.types import DecideWith, Interjection
 from familiar_connect.conversation.buffer import ChannelState, ChannelStates
 from familiar_connect.conversation.channels import ChannelLabels
 from familiar_connect.conversation.lull_timers import CallLater, LullTimers, call_later
+from familiar_connect.conversation.name_match import opens_with_any_name
 from familiar_connect.conversation.speak_decision import (
     RECENT_TURNS,
     Situation,
@@ -227,6 +228,8 @@ class ConversationMonitor:
             return SpeakDecision(speak=True, reason="they wait for an answer", left_to_reply=how is DecideWith.reply)
         if how is DecideWith.reply or (how is DecideWith.rules and trigger is ResponseTrigger.direct_address):
             return SpeakDecision(speak=True, left_to_reply=how is DecideWith.reply)
+        if trigger is ResponseTrigger.direct_address and self._is_surely_for_us(seen):
+            return SpeakDecision(speak=True, reason="called")
         situation = Situation(
             trigger=trigger,
             name=self.familiar_name,
@@ -240,6 +243,11 @@ class ConversationMonitor:
             if how is DecideWith.side_model
             else decide_by_rules(situation)
         )
+
+    def _is_surely_for_us(self, messages: Sequence[BufferedMessage]) -> bool:
+        """Whether one of *messages* is said to us beyond doubt: nobody is asked whether it is."""
+        names = (self.familiar_name, *self.aliases)
+        return any(message.is_for_us or opens_with_any_name(message.text, names) for message in messages)
 
     def decision_mode(self) -> DecideWith:
         """The way decisions are made now; a model too small for one way leaves the next."""
@@ -299,7 +307,7 @@ class ConversationMonitor:
 
     def may_stay_silent(self, messages: Sequence[BufferedMessage]) -> bool:
         """Whether the reply to *messages* may be none: decided as it is written, unless someone surely waits for it."""
-        return self.decision_mode() is DecideWith.reply and not any(message.is_for_us for message in messages)
+        return self.decision_mode() is DecideWith.reply and not self._is_surely_for_us(messages)
 
     async def on_reply_done(
         self, channel_id: int, messages: Sequence[BufferedMessage], trigger: ResponseTrigger, *, spoke: bool

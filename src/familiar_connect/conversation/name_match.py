@@ -17,9 +17,14 @@ from familiar_connect.support.names import fold_name
 MAX_SEARCHED_CHARS = 8_000
 """Twice the longest message a chat platform takes; a name further in is nobody's greeting."""
 MAX_NAME_CHARS = 200
+MAX_OPENING_CHARS = 400
 
 _NOT_SAID = re.compile(r"<a?:\w{1,64}:\d{1,25}>|https?://\S+")
 """An emoji or an address may hold a name without anybody being called by it."""
+_GREETING = re.compile(
+    r"\W*(?:hi|hey|hello|hiya|yo|ok|okay|oh|so|well|thanks|thank you|please|dear|good (?:morning|evening|night|day))\b",
+    re.IGNORECASE,
+)
 _WORD_CATEGORIES = ("L", "N", "M")
 
 
@@ -54,6 +59,33 @@ def contains_any_name(text: str, names: Iterable[str]) -> bool:
     searched = fold_name(_NOT_SAID.sub(" ", text[:MAX_SEARCHED_CHARS]))
     searched = searched[: 2 * MAX_SEARCHED_CHARS]  # one character may stand for many: "\ufdfa" becomes eighteen
     return any(_is_whole_word_in(searched, name) for name in map(fold_name, names) if 0 < len(name) <= MAX_NAME_CHARS)
+
+
+def opens_with_any_name(text: str, names: Iterable[str]) -> bool:
+    """Whether *text* begins with one of *names*, perhaps after a greeting: it is said to whoever bears it."""
+    searched = fold_name(_NOT_SAID.sub(" ", text[:MAX_OPENING_CHARS]))
+    starts = [at for at in (_skip_marks(searched, 0), _skip_greeting(searched)) if at is not None]
+    return any(
+        searched.startswith(name, at) and _ends_word(searched, at + len(name), name)
+        for name in map(fold_name, names)
+        if 0 < len(name) <= MAX_NAME_CHARS
+        for at in starts
+    )
+
+
+def _skip_marks(text: str, at: int) -> int:
+    while at < len(text) and not _is_word(text[at]):
+        at += 1
+    return at
+
+
+def _skip_greeting(text: str) -> int | None:
+    found = _GREETING.match(text)
+    return _skip_marks(text, found.end()) if found else None
+
+
+def _ends_word(text: str, end: int, name: str) -> bool:
+    return end >= len(text) or _is_word_break(name[-1], text[end], len(name), at_end=True)
 
 
 def _is_whole_word_in(text: str, name: str) -> bool:

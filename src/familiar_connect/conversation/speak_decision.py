@@ -1,13 +1,14 @@
 """Whether to speak now: asked of a side model, or settled by rule where the model is too small to be asked.
 
-What people said is shown to the model fenced, as material. Its answer is two lines, a reason and a
-verdict; anything but a clear YES is a no.
+What people said is shown to the model fenced, as material. It is asked for two lines, a reason and a
+verdict, and read leniently; without a YES it is a no.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -46,6 +47,10 @@ QUESTIONS = {
     ResponseTrigger.interjection: "Nobody addressed {name}. Is this a moment in which {name} joins in unasked?",
     ResponseTrigger.lull: "The conversation has paused. Does {name} say something now?",
 }
+
+_VERDICTS = {"YES": True, "YEAH": True, "YEP": True, "YUP": True, "NO": False, "NOPE": False, "NAH": False}
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_LABEL = re.compile(r"^\W*(?:verdict|answer|decision|second line|line 2)\W+", re.IGNORECASE)
 
 _QUESTION_MARKS = ("?", "？", "؟", "⁇", "‽")
 _CLOSERS = " \t\n\"'”’»)]*_~`!！."
@@ -90,11 +95,22 @@ async def ask_side_model(model: SideModel, situation: Situation) -> SpeakDecisio
 
 
 def parse_decision(text: str) -> SpeakDecision:
-    """Yes when the last word of the last line is YES; of two lines or more the first is the reason."""
-    lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
-    words = lines[-1].split() if lines else []
-    verdict = words[-1].upper().rstrip(".,!") if words else ""
-    return SpeakDecision(speak=verdict == "YES", reason=one_line(lines[0]) if len(lines) > 1 else "")
+    """The verdict that *text* holds, however it is dressed up; without one, no.
+
+    Marks and quotes do not count. The last line that holds a verdict decides; of several lines the first is the reason.
+    """
+    lines = [line.strip() for line in text.strip().splitlines() if _WORD.search(line)]
+    reason = one_line(lines[0]) if len(lines) > 1 else ""
+    found = next((verdict for line in reversed(lines) if (verdict := _line_verdict(line)) is not None), False)
+    return SpeakDecision(speak=found, reason=reason)
+
+
+def _line_verdict(line: str) -> bool | None:
+    """What the first or the last word of *line* says; where they differ, the one in capitals, else the first."""
+    words = _WORD.findall(_LABEL.sub("", line, count=1))
+    said = [word for word in (*words[:1], *words[-1:]) if word.upper() in _VERDICTS]
+    said = [word for word in said if word.isupper()] or said
+    return _VERDICTS[said[0].upper()] if said else None
 
 
 def decide_by_rules(situation: Situation) -> SpeakDecision:
