@@ -35,11 +35,18 @@ DISCORD_ORIGIN = "https://discord.com"
 
 
 def load_familiar(
-    root: Path, *, home: Path, defaults_path: Path | None = None, clock: Clock | None = None, wake: bool = True
+    root: Path,
+    *,
+    home: Path,
+    defaults_path: Path | None = None,
+    clock: Clock | None = None,
+    wake: bool = True,
+    zone: str | None = None,
 ) -> tuple[Familiar, EmbeddedServer | None]:
     """The familiar in *root* with a client for every slot.
 
-    The embedded model starts in the background; without *wake*, only when it is first asked.
+    The embedded model starts in the background; without *wake*, only when it is first asked. *zone* is the time zone
+    where no settings name one.
     """
     config = load_character_config(FamiliarFolder(root).settings_file, defaults_path=defaults_path)
     secrets, trust = Secrets(home), TrustedOrigins(home)
@@ -48,7 +55,9 @@ def load_familiar(
     clients = create_llm_clients(
         secrets.get("OPENROUTER_API_KEY"), config, secrets=secrets.get, trust=trust, embedded=embedded
     )
-    familiar = Familiar.load_from_disk(root, llm_clients=dict(clients), defaults_path=defaults_path, clock=clock)
+    familiar = Familiar.load_from_disk(
+        root, llm_clients=dict(clients), defaults_path=defaults_path, clock=clock, zone=zone
+    )
     if not config.llm["main_prose"].is_embedded:
         return familiar, None
     if wake:

@@ -45,12 +45,16 @@ class Familiar(FamiliarParts):
         transcriber: object = None,
         defaults_path: Path | None = None,
         clock: Clock | None = None,
+        zone: str | None = None,
     ) -> Familiar:
-        """Build the familiar that lives in *root*; folders and databases that lack are made."""
+        """Build the familiar that lives in *root*; folders and databases that lack are made.
+
+        *zone* is the time zone where no settings name one.
+        """
         folder = HomeFolder(FamiliarFolder(Path(root)).home.root.resolve()).familiar(Path(root).name)
         refuse_links(folder)
         profile = defaults_path or _default_profile(folder)
-        config = load_character_config(folder.settings_file, defaults_path=profile)
+        config = load_character_config(folder.settings_file, defaults_path=profile, zone=zone)
         return cls.from_config(
             folder.root,
             config,

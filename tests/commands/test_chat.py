@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from familiar_connect.commands.chat import _friendly, _typed_lines, _user
+from familiar_connect.commands.chat import _typed_lines, _user
 from familiar_connect.familiar import Familiar
 from familiar_connect.identity import PrivacyLevel
 from familiar_connect.llm.scripted import ScriptedModel
@@ -15,12 +15,13 @@ from tests.fakes.program import make_home, run_program
 from tests.fakes.scripted_familiar import model_slots
 
 
-@pytest.mark.parametrize(
-    ("login", "name"), [("sam", "Sam"), ("root", "Friend"), ("Ubuntu", "Friend"), (None, "Friend"), ("", "Friend")]
-)
-def test_an_account_that_is_nobodys_name_becomes_a_friend(login: str | None, name: str) -> None:
-    """Everyone else is called by it."""
-    assert _friendly(login) == name
+def test_whoever_gave_no_name_is_a_friend(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The account's name is no name to be called by, and no prompt shows it."""
+    monkeypatch.setattr("getpass.getuser", lambda: "j.smith42")
+    nameless = _user(None)
+
+    assert (nameless.label, nameless.all_known_names) == ("Friend", {"Friend"})
+    assert nameless.user_id == "j.smith42"
 
 
 def test_a_person_keeps_their_identity_under_another_name() -> None:

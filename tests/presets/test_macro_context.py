@@ -40,9 +40,14 @@ def read_text(*pieces: Contribution, request: ContextRequest | None = None) -> l
     return [piece.text for piece in expand_authored(pieces, request or a_request(card=CARD))]
 
 
-def test_stable_blocks_address_nobody_by_name() -> None:
-    """B3, B4: the user is `User` there, whoever speaks; both forms of the macros are read."""
-    assert read_text(written("{{char}}, {char} and {{user}}, {USER}")) == ["Wren, Wren and User, User"]
+def test_the_user_is_the_other_one_between_two_and_nobody_by_name_in_company() -> None:
+    """B3, B4: on a server the text stays the same whoever speaks; both forms of the macros are read."""
+    text, company = "{{char}}, {char} and {{user}}, {USER}", a_dialogue(by("Bo", "hi"), by("Ada", "hello"))
+    among = expand_authored([written(text), company], a_request(card=CARD, guild_id=None))
+
+    assert read_text(written(text), request=a_request(card=CARD, guild_id=None)) == ["Wren, Wren and Ada, Ada"]
+    assert read_text(written(text), request=a_request(card=CARD, guild_id=3)) == ["Wren, Wren and User, User"]
+    assert among[0].text == "Wren, Wren and User, User"
 
 
 def test_what_was_said_or_found_is_never_read() -> None:
@@ -109,15 +114,8 @@ def a_sample() -> Contribution:
     return written("…", tag=ItemTag.SAMPLE, items=(user, own))
 
 
-def test_samples_name_the_one_who_speaks() -> None:
-    """B3, B93: identity resolves with the real speaker."""
-    piece = expand_authored([a_sample()], a_request(card=CARD))[0]
-
-    assert [item.text for item in piece.items] == ["Ada: Open, Wren?", "Yes, Ada."]
-
-
-def test_in_company_samples_name_nobody() -> None:
-    """B3: so that the beginning of the prompt is the same whoever speaks."""
+def test_samples_name_nobody() -> None:
+    """No living person said them, and the beginning of the prompt is the same whoever speaks."""
     talk = a_dialogue(by("Bo", "hi"), by("Ada", "hello"))
     for author in (ADA, BO):
         piece = expand_authored([a_sample(), talk], a_request(card=CARD, author=author))[0]

@@ -17,12 +17,16 @@ from familiar_connect.commands.trust import ask_about_endpoints
 from familiar_connect.config.folders import HomeFolder
 from familiar_connect.config.home import list_familiars
 from familiar_connect.identity import Author
+from familiar_connect.support.clock import machine_zone
 from familiar_connect.support.text import printable
 
 if TYPE_CHECKING:
     from familiar_connect.familiar import Familiar
     from familiar_connect.llm.embedded.server import EmbeddedServer
     from familiar_connect.platforms.terminal.screen import Screen
+
+NAMELESS = "Friend"
+"""What someone is called who has given no name; an account's is none."""
 
 EPILOG = """\b
 Examples:
@@ -67,7 +71,7 @@ async def _chat(root: Path, home: Path, screen: Screen, user_name: str | None, g
     from familiar_connect.platforms.terminal.line_input import EditorReader, PipeReader
     from familiar_connect.platforms.terminal.welcome import describe_model, greet, warm_up
 
-    familiar, embedded = load_familiar(root, home=home, defaults_path=profile_of(home))
+    familiar, embedded = load_familiar(root, home=home, defaults_path=profile_of(home), zone=machine_zone())
     try:
         user = _user(user_name or familiar.config.user_name)
         screen.note(describe_model(familiar))
@@ -112,8 +116,8 @@ def _busy(familiar: Familiar, embedded: EmbeddedServer | None) -> str:
 
 
 def _user(name: str | None) -> Author:
-    login = _login()
-    return Author("terminal", login or "you", login, (name or "").strip() or _friendly(login))
+    """Whoever sits here: remembered by the account, which no prompt shows, and called by *name* or "Friend"."""
+    return Author("terminal", _login() or "you", None, (name or "").strip() or NAMELESS)
 
 
 def _login() -> str | None:
@@ -121,10 +125,3 @@ def _login() -> str | None:
         return getpass.getuser()
     except (KeyError, OSError, ImportError):
         return os.environ.get("USERNAME")
-
-
-def _friendly(login: str | None) -> str:
-    """A name to be called by; accounts that are nobody's name become "Friend"."""
-    if not login or login.lower() in {"root", "user", "admin", "administrator", "ubuntu", "debian", "pi", "runner"}:
-        return "Friend"
-    return login[:1].upper() + login[1:]

@@ -99,7 +99,7 @@ class CharacterConfig:
     display_tz: str = setting(
         "UTC",
         Rule("a time zone such as Europe/Berlin or UTC", _zone),
-        "Time zone of the dates the familiar sees and writes.",
+        "Time zone of the dates the familiar sees and writes. In a terminal this computer's, where nothing is set.",
     )
     aliases: list[str] = setting([], TEXTS, "Further names it answers to, besides the one in `memory/self/name.md`.")
     user_name: str | None = setting(None, TEXT_OR_NONE, "What you are called in the terminal.", example='"Robin"')

@@ -59,9 +59,15 @@ class _FileLayer:
     values: Mapping[KeyPath, object]
 
 
-def load_character_config(path: Path, *, defaults_path: Path | None = None) -> CharacterConfig:
-    """The settings in *path*, over those in *defaults_path*, over the defaults. A missing *path* means none."""
-    return _build(_layers(path, defaults_path))
+def load_character_config(path: Path, *, defaults_path: Path | None = None, zone: str | None = None) -> CharacterConfig:
+    """The settings in *path*, over those in *defaults_path*, over the defaults. A missing *path* means none.
+
+    *zone* stands where no file sets `display_tz`.
+    """
+    layers = _layers(path, defaults_path)
+    config = _build(layers)
+    is_set = any(("display_tz",) in layer.values for layer in layers)
+    return config if zone is None or is_set else replace(config, display_tz=zone)
 
 
 def explain_character_config(path: Path, *, defaults_path: Path | None = None) -> list[EffectiveSetting]:

@@ -147,7 +147,12 @@ def without_speaker_names(items: Sequence[ContextItem]) -> Sequence[ContextItem]
     speakers = {item.sender.name for item in items if is_dialogue(item) and item.sender is not None}
     if len(speakers) > 1:
         return items
-    return [_bare(item) for item in items if item.tag is not ItemTag.PREAMBLE]
+    return [_bare(item) for item in items if item.tag is not ItemTag.PREAMBLE and not _is_sample_note(item)]
+
+
+def _is_sample_note(item: ContextItem) -> bool:
+    """Whether *item* only says where sample dialogues begin or end."""
+    return item.tag is ItemTag.SAMPLE and item.words == ""
 
 
 def _bare(item: ContextItem) -> ContextItem:

@@ -146,8 +146,9 @@ def expand_authored(found: Sequence[Contribution], request: ContextRequest) -> l
         return list(found)
     chat = [item for c in found if c.layer is Layer.recent_history for item in c.items]
     lines = (*chat_lines(chat, char_of(request)), *_pending_lines(request))
-    ctx = build_macro_context(request, lines, user=ANYONE, rng=rng_for(request, "authored"), persona=request.persona)
-    in_samples = replace(ctx, user=_sample_partner(chat, request))
+    user = _partner(chat, request)
+    ctx = build_macro_context(request, lines, user=user, rng=rng_for(request, "authored"), persona=request.persona)
+    in_samples = replace(ctx, user=ANYONE)
     with_preset = request.preset is not None and request.preset.fidelity is PresetFidelity.with_memory
     done: dict[int, Contribution] = {}
     for contribution in in_prompt_order([c for c in found if _is_authored(c)]):
@@ -173,11 +174,11 @@ def _pending_lines(request: ContextRequest) -> tuple[ChatLine, ...]:
     )
 
 
-def _sample_partner(chat: Sequence[ContextItem], request: ContextRequest) -> str:
-    """Who speaks with the familiar in its samples: the speaker; in company nobody by name, so that samples stay."""
+def _partner(chat: Sequence[ContextItem], request: ContextRequest) -> str:
+    """Who `{{user}}` is: the other one, between two; in company nobody by name, so that the text stays."""
     present = {item.sender.name for item in chat if item.sender is not None and item.role == "user"}
     present |= {turn.author.label for turn in request.turns_to_answer if turn.author}
-    return present.pop() if len(present) == 1 else ANYONE
+    return seal_braces(present.pop()) if len(present) == 1 and request.guild_id is None else ANYONE
 
 
 def _read_text(contribution: Contribution, ctx: MacroContext, original: str | None) -> Contribution:
@@ -189,14 +190,14 @@ def _read_text(contribution: Contribution, ctx: MacroContext, original: str | No
 
 
 def _read_items(contribution: Contribution, ctx: MacroContext) -> Contribution:
-    """A dialogue of samples, with the speaker's name before what a user says there."""
+    """A dialogue of samples; what stands before the words of each stays."""
     items = []
     for item in contribution.items:
-        if item.words is None:  # said by nobody
+        if not item.words:  # said by nobody
             items.append(item)
             continue
         words = unseal_braces(expand_all_macros(item.words, ctx))
-        shown = f"{ctx.user}: {words}" if item.role == "user" else item.text.removesuffix(item.words) + words
+        shown = item.text.removesuffix(item.words) + words
         items.append(replace(item, parts=(TextPart(shown),), words=words))
     if all(new.parts == old.parts for new, old in zip(items, contribution.items, strict=True)):
         return contribution

@@ -1,10 +1,18 @@
-"""Clock: the time, given as an argument so that a run can be repeated exactly."""
+"""Clock: the time, given as an argument so that a run can be repeated exactly; and this computer's time zone."""
 
 from __future__ import annotations
 
+import os
 import time
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Protocol
+from zoneinfo import ZoneInfo
+
+LOCALTIME = Path("/etc/localtime")
+UTC_NAME = "UTC"
+_DATABASE = "zoneinfo/"
 
 
 class Clock(Protocol):
@@ -38,3 +46,35 @@ class ManualClock:
     def advance(self, seconds: float) -> None:
         self._now += timedelta(seconds=seconds)
         self._elapsed += seconds
+
+
+def machine_zone(
+    environ: Mapping[str, str] | None = None, *, localtime: Path = LOCALTIME, offset: timedelta | None = None
+) -> str:
+    """The zone's name: what `TZ` says, else what the system's link points at, else one with the *offset* of now."""
+    told = (os.environ if environ is None else environ).get("TZ", "").lstrip(":")
+    if told and (zone := _known(told.rpartition(_DATABASE)[2])):
+        return zone
+    try:
+        linked = os.path.realpath(localtime)
+    except OSError:
+        linked = ""
+    if _DATABASE in linked and (zone := _known(linked.rpartition(_DATABASE)[2])):
+        return zone
+    return _zone_with(datetime.now().astimezone().utcoffset() if offset is None else offset)
+
+
+def _known(name: str) -> str:
+    """*name*, where it is a zone's; else nothing."""
+    try:
+        ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        return ""
+    return name
+
+
+def _zone_with(offset: timedelta | None) -> str:
+    hours, rest = divmod(offset or timedelta(), timedelta(hours=1))
+    if rest or not hours:
+        return UTC_NAME
+    return _known(f"Etc/GMT{-hours:+d}") or UTC_NAME

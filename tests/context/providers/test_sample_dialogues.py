@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from familiar_connect.chat.types import Showing
+from familiar_connect.context.messages import without_speaker_names
 from familiar_connect.context.providers.character import CharacterProvider
-from familiar_connect.context.providers.sample_dialogues import NEW_SCENE, SampleDialoguesProvider
+from familiar_connect.context.providers.sample_dialogues import NEW_SCENE, SAMPLES, SampleDialoguesProvider
 from familiar_connect.context.types import ContextRequest, ItemTag, Layer
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.presets.macro_context import expand_authored
@@ -35,22 +36,25 @@ def named(*, own_names: bool) -> ContextRequest:
     return replace(request, turn=replace(request.turn, showing=Showing(own_names=own_names)))
 
 
-async def test_pairs_with_the_speakers_name(store: MemoryStore) -> None:
-    """B90, B93: user, then assistant; names are filled in wherever they stand."""
+BEGIN = f"[System: {SAMPLES}]"
+ENDED = ("user", f"[System: {NEW_SCENE}]")
+
+
+async def test_pairs_are_marked_as_samples_and_name_nobody_living(store: MemoryStore) -> None:
+    """B90: user, then assistant; nobody here said it."""
     assert await turns(store, "<START>\n{{user}}: I am {user}.\n{{char}}: {{char}} knows, {{user}}.") == [
-        ("user", "Ada: I am Ada."),
-        ("assistant", "Wren knows, Ada."),
+        ("user", f"{BEGIN}\nUser: I am User."),
+        ("assistant", "Wren knows, User."),
+        ENDED,
     ]
 
 
-async def test_a_name_brings_no_macro_along(store: MemoryStore) -> None:
-    """Samples are read for macros; what somebody calls themselves is not."""
-    odd = replace(ADA, display_name="{{newline}}")
+async def test_a_very_small_model_is_shown_the_pairs_without_notes(store: MemoryStore) -> None:
+    """It would take them for something said."""
+    store.write_file("self/mes_example.md", "{{user}}: hi\n{{char}}: hm")
+    [block] = await SampleDialoguesProvider(store).contribute(request_in_place(entry_by(ADA)))
 
-    assert await turns(store, "{{user}}: hi\n{{char}}: {{user}}.", request_in_place(entry_by(odd), author=odd)) == [
-        ("user", "((newline)): hi"),
-        ("assistant", "((newline))."),
-    ]
+    assert [item.text for item in without_speaker_names(block.items)] == ["hi", "hm"]
 
 
 async def test_the_macros_of_samples_are_read(store: MemoryStore) -> None:
@@ -59,7 +63,7 @@ async def test_the_macros_of_samples_are_read(store: MemoryStore) -> None:
     request = replace(named(own_names=True), card=CardFields(name="Wren"))
     [block] = expand_authored(await SampleDialoguesProvider(store).contribute(request), request)
 
-    assert [item.text for item in block.items][::3] == ["Ada: hi", f"[System: {NEW_SCENE}]"]
+    assert [item.text for item in block.items][::3] == [f"{BEGIN}\nUser: hi", f"[System: {NEW_SCENE}]"]
     assert all(item.text.startswith("Wren: ") for item in block.items[1:3])
     assert "reverse" not in block.items[1].text
 
@@ -73,20 +77,21 @@ async def test_in_company_nobody_is_named(store: MemoryStore) -> None:
         first
         == await turns(store, text, request_in_place(entry_by(BO), entry_by(ADA), author=BO))
         == [
-            ("user", "User: hi"),
+            ("user", f"{BEGIN}\nUser: hi"),
             ("assistant", "User?"),
+            ENDED,
         ]
+        == await turns(store, text, a_request())
     )
-    assert await turns(store, text, a_request()) == [("user", "Ada: hi"), ("assistant", "Ada?")]
 
 
 async def test_the_familiar_may_begin(store: MemoryStore) -> None:
-    """B91, B95: a sentinel is no turn; then, and after a pair that lacks a side, a new scene is announced."""
-    ended = ("user", f"[System: {NEW_SCENE}]")
+    """B91, B95: a sentinel is no turn."""
+    begins = [("user", BEGIN), ("assistant", "Hm.")]
 
-    assert await turns(store, "{{user}}: -\n{{char}}: Hm.") == [("assistant", "Hm."), ended]
-    assert await turns(store, "{{char}}: Hm.") == [("assistant", "Hm."), ended]
-    assert await turns(store, "{{char}}: Hm.\n{{user}}: Yes?") == [("assistant", "Hm."), ("user", "Ada: Yes?"), ended]
+    assert await turns(store, "{{user}}: -\n{{char}}: Hm.") == [*begins, ENDED]
+    assert await turns(store, "{{char}}: Hm.") == [*begins, ENDED]
+    assert await turns(store, "{{char}}: Hm.\n{{user}}: Yes?") == [*begins, ("user", "User: Yes?"), ENDED]
 
 
 async def test_own_names_where_they_are_shown(store: MemoryStore) -> None:

@@ -33,6 +33,7 @@ FIELDS: dict[str, tuple[ItemTag | None, int]] = {
 }
 """File stem → its tag and its rank among equals; other files stand between."""
 
+NAME_STEM = "name"
 NEVER_SHOWN = frozenset(
     {"creator_notes", "tags", "first_mes", "alternate_greetings", "character_version", "creator", "nickname"}
 )
@@ -54,6 +55,8 @@ class CharacterProvider:
         if unwanted is None:
             return []
         texts = [(stem, text) for stem, text in await off_loop(self._read) if stem not in unwanted]
+        if request.preset is None or request.preset.fidelity is not PresetFidelity.sillytavern:
+            texts = _with_name_in_a_sentence(texts)
         card = request.card or CardFields()
         return [_contribution(stem, text, card) for stem, text in texts]
 
@@ -83,6 +86,17 @@ class CharacterProvider:
             if text.strip():
                 found.append((stem, text))
         return found
+
+
+def _with_name_in_a_sentence(texts: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """*texts* without the bare name where another names the character, else with a sentence in its place."""
+    name = next((text.strip() for stem, text in texts if stem == NAME_STEM), "")
+    if not name:
+        return texts
+    others = [(stem, text) for stem, text in texts if stem != NAME_STEM]
+    if any(name in text or "{{char}}" in text for _, text in others):
+        return others
+    return [(stem, f"You are {name}." if stem == NAME_STEM else text) for stem, text in texts]
 
 
 def _contribution(stem: str, text: str, card: CardFields) -> Contribution:

@@ -1,7 +1,7 @@
 """SampleDialoguesProvider: the character's sample dialogues as pairs of turns, from `self/mes_example.md`.
 
-A user's side that holds nothing but `-` only lets the familiar begin. The speaker's name stands in them;
-in company nobody's, so that they stay the same whoever speaks.
+A user's side that holds nothing but `-` only lets the familiar begin. They are marked as samples, and no living
+person's name stands in them: nobody here said it, and they stay the same whoever speaks.
 """
 
 from __future__ import annotations
@@ -17,16 +17,15 @@ from familiar_connect.context.types import ContextItem, ContextRequest, Contribu
 from familiar_connect.llm.types import TextPart
 from familiar_connect.memory.store import MemoryStore, MemoryStoreError
 from familiar_connect.support.aio import off_loop
-from familiar_connect.support.system_notes import speaker_name, wrap_note
+from familiar_connect.support.system_notes import wrap_note
 from familiar_connect.support.tokens import estimate_tokens
 
 logger = logging.getLogger(__name__)
 
 DEADLINE_S = 0.25
 FILE = "self/mes_example.md"
+SAMPLES = "Samples of how you talk follow; nobody here said them."
 NEW_SCENE = "These were samples of how you talk. A new scene starts here."
-_BRACES = str.maketrans("{}", "()")
-"""A name goes into text whose macros are read later: none may come in with it."""
 _SENTINELS = ("-", "—", "(none)", "<none>")
 
 
@@ -68,17 +67,8 @@ class SampleDialoguesProvider:
             return ""
 
 
-def partner_of(request: ContextRequest) -> str:
-    """Whom the samples name: the one who speaks with the familiar; in company nobody."""
-    shown = request.turn.messages if request.turn is not None else ()
-    people = {each.author_name for each in shown if each.author_type == "user" and each.author_kind != "system"}
-    if not shown:
-        people = {speaker_name(each.author.label) for each in request.turns_to_answer if each.author is not None}
-    return people.pop().translate(_BRACES) if len(people) == 1 else ANYONE
-
-
 def _shown(request: ContextRequest, turns: Sequence[ContextItem]) -> list[ContextItem]:
-    user, persona = partner_of(request), persona_of(request)
+    user, persona = ANYONE, persona_of(request)
     own_names = request.turn is not None and request.turn.showing.own_names
     items: list[ContextItem] = []
     unpaired, role = False, "assistant"
@@ -95,9 +85,25 @@ def _shown(request: ContextRequest, turns: Sequence[ContextItem]) -> list[Contex
             shown = f"{persona}: {words}" if own_names and not _is_named(words, persona) else words
         items.append(replace(item, parts=(TextPart(shown),), words=words))
     unpaired |= role == "user"
-    if unpaired:
-        items.append(ContextItem.of("user", wrap_note(NEW_SCENE), tag=ItemTag.SAMPLE, source="sample_dialogues"))
-    return items
+    return _marked(items, unpaired=unpaired)
+
+
+def _marked(items: list[ContextItem], *, unpaired: bool) -> list[ContextItem]:
+    """*items* between a note that says what they are and one that says that they are over.
+
+    A model so small that notes confuse it is shown pairs without them (`words`).
+    """
+    first = items[0]
+    if first.role == "user":
+        items = [replace(first, parts=(TextPart(f"{wrap_note(SAMPLES)}\n{first.text}"),)), *items[1:]]
+    else:
+        items = [_note(SAMPLES, words=""), *items]
+    return [*items, _note(NEW_SCENE, words=None if unpaired else "")]
+
+
+def _note(text: str, *, words: str | None) -> ContextItem:
+    note = ContextItem.of("user", wrap_note(text), tag=ItemTag.SAMPLE, source="sample_dialogues")
+    return replace(note, words=words)
 
 
 def _is_named(words: str, persona: str) -> bool:

@@ -35,7 +35,7 @@ async def test_a_direct_message_has_no_description() -> None:
     """B30: the line speaks of a direct message with whoever it is."""
     scene = replace(ALONE, server_description="never shown")
 
-    assert await text_of(scene=scene, guild_id=None) == '# Setting\nWren is in a direct message with "User".'
+    assert await text_of(scene=scene, guild_id=None) == '# Setting\nWren is in a direct message with "Ada".'
 
 
 async def test_whoever_is_imitated_is_addressed() -> None:
@@ -51,9 +51,9 @@ async def test_there_is_always_exactly_one() -> None:
     texts = [(await the_block(request)).text.splitlines()[1] for request in requests]
 
     assert texts == [
-        'wren is in a direct message with "User".',
+        'wren is in a direct message with "Ada".',
         "wren is on a server.",
-        'wren is in a direct message with "User".',
+        'wren is in a direct message with "Ada".',
         "wren is in the channel #stream.",
     ]
 

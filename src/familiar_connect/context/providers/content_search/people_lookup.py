@@ -18,7 +18,7 @@ from familiar_connect.identity import Author
 from familiar_connect.memory.people import people_path, read_aliases
 from familiar_connect.memory.store import DEFAULT_MAX_RESULTS_PER_OP, MemoryStore
 from familiar_connect.memory.visible_memory import VisibleMemory
-from familiar_connect.support.markdown import document_title
+from familiar_connect.support.markdown import document_title, find_section, read_headings
 from familiar_connect.support.text import one_line, truncate, truncate_chars
 from familiar_connect.support.tokens import chars_within, estimate_tokens
 
@@ -30,6 +30,9 @@ MAX_PEOPLE = 64
 """Files looked for in one turn, whoever is in the room."""
 LEFT_OUT = "\n[… the rest of these notes is left out]"
 
+KEPT_FOR_THE_PROGRAM = ("Aliases", "Sessions", "Links")
+"""Sections of a people file that no model needs to read."""
+TERMINAL_FILES = "people/terminal-"
 _NAME_CHARS = 64
 
 
@@ -84,6 +87,9 @@ def lookup_with_paths(
     used = 0
     for person, notes in _notes_on(_people(visible.store, request, recent_authors), files, closed):
         found = _contribution(person, notes, max_tokens_per_file)
+        if not found.text:
+            result.rel_paths.append(notes.rel_path)
+            continue
         too_much = content_cap_tokens is not None and used + found.estimated_tokens > content_cap_tokens
         if too_much and not person.speaks:
             break
@@ -182,7 +188,7 @@ class _PeopleFiles:
 
 
 def _contribution(person: _Person, notes: _Notes, max_tokens: int) -> Contribution:
-    text = cut_near_line_end(notes.text, max_tokens)
+    text = cut_near_line_end(without_lists_of_links(notes.text), max_tokens)
     return Contribution(
         Layer.content,
         PEOPLE_LOOKUP_PRIORITY,
@@ -193,9 +199,31 @@ def _contribution(person: _Person, notes: _Notes, max_tokens: int) -> Contributi
         order=person.rank,
         key=person.slug,
         volatile=person.mentioned,
-        label=f"notes on {_shown_name(person, notes)} ({notes.rel_path})",
+        label=f"notes on {_shown_name(person, notes)}{_shown_path(notes)}",
         audiences=notes.audiences,
     )
+
+
+def without_lists_of_links(text: str) -> str:
+    """*text* without what a file keeps for the program: names to be found by, and links to other files.
+
+    Empty where nothing but headings would be left; as it is where it holds none of these.
+    """
+    lines = text.splitlines()
+    found = [span for title in KEPT_FOR_THE_PROGRAM if (span := find_section(lines, title, levels=(2,))) is not None]
+    if not found:
+        return text
+    for start, end in sorted(found, reverse=True):
+        del lines[start:end]
+    headings = {heading.line for heading in read_headings(lines)}
+    if not any(line.strip() for number, line in enumerate(lines) if number not in headings):
+        return ""
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _shown_path(notes: _Notes) -> str:
+    """Where the notes are kept; not of somebody in a terminal, whose file is named after an account."""
+    return "" if notes.rel_path.startswith(TERMINAL_FILES) else f" ({notes.rel_path})"
 
 
 def _shown_name(person: _Person, notes: _Notes) -> str:

@@ -23,7 +23,7 @@ BLANK_LINE = "\n\n"
 _DATED = re.compile(r"(\d{4}-\d\d-\d\d)(?: to (\d{4}-\d\d-\d\d))?: ?")
 
 
-def dated_paragraph(text: str, turns: Sequence[HistoryTurn], zone: tzinfo) -> str:
+def build_paragraph(text: str, turns: Sequence[HistoryTurn], zone: tzinfo) -> str:
     """*text* on *turns* as one paragraph that begins with their day or days; empty where there is nothing to say."""
     words = re.sub(r"\s*\n\s*", "\n", text.strip())
     if not words or not turns:

@@ -19,7 +19,7 @@ from familiar_connect.context.generate import capabilities_of
 from familiar_connect.context.providers.history.extractive_summary import extract_summary, latest_words
 from familiar_connect.context.providers.history.paragraphs import (
     append_paragraph,
-    dated_paragraph,
+    build_paragraph,
     join_condensed,
     split_for_condensing,
 )
@@ -124,7 +124,7 @@ class SummaryRefresher:
                 return None
         else:
             told = await off_loop(extract_summary, "", turns, max_lines=PARAGRAPH_LINES)
-        return await self._condensed(append_paragraph(previous, dated_paragraph(told, turns, self._zone)))
+        return await self._condensed(append_paragraph(previous, build_paragraph(told, turns, self._zone)))
 
     async def _condensed(self, summary: str) -> str:
         """*summary* within its bound: as it is, or with one paragraph in place of the older ones."""

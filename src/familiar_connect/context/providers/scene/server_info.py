@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from familiar_connect.chat.scene import Scene
-from familiar_connect.context.providers.scene.text import ANYONE, block_safe, channel_name, is_dm, persona_of, readable
+from familiar_connect.context.providers.scene.text import (
+    block_safe,
+    channel_name,
+    is_dm,
+    partner_of,
+    persona_of,
+    readable,
+)
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
 from familiar_connect.identity import EVERYTHING_ALLOWED, Privacy
 from familiar_connect.support.system_notes import quote_inline, speaker_name
@@ -45,7 +52,8 @@ def _where(request: ContextRequest, scene: Scene) -> str:
     imitated = request.turn.imitated if request.turn is not None else None
     who = f"You are {imitated.name}," if imitated is not None else f"{persona_of(request)} is"
     if is_dm(request):
-        return f"{who} in a direct message" + (f' with "{ANYONE}".' if imitated is None else ".")
+        partner = partner_of(request) if imitated is None else ""
+        return f"{who} in a direct message" + (f" with {quote_inline(partner)}." if partner else ".")
     if not scene.server_name:
         return f"{who} in the channel {channel_name(request)}." if scene.channel is not None else f"{who} on a server."
     return f"{who} in the server {quote_inline(_server(scene.server_name))}."

@@ -56,6 +56,15 @@ def persona_of(request: ContextRequest) -> str:
     return speaker_name(card or own or request.familiar_id, FAMILIAR)
 
 
+def partner_of(request: ContextRequest) -> str:
+    """The one who speaks with the familiar, where it is one; else nobody."""
+    shown = request.turn.messages if request.turn is not None else ()
+    people = {each.author_name for each in shown if each.author_type == "user" and each.author_kind != "system"}
+    if not shown:
+        people = {speaker_name(each.author.label) for each in request.turns_to_answer if each.author is not None}
+    return people.pop() if len(people) == 1 else ""
+
+
 def is_voice_channel(request: ContextRequest) -> bool:
     scene = request.scene
     kind = scene.channel.kind if scene is not None and scene.channel is not None else None
