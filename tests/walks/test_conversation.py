@@ -146,7 +146,7 @@ async def test_what_someone_said_before_full_privacy_reaches_no_model_any_more(t
 
     later = [*house.model.calls[main_before:], *side.calls[side_before:], *reopened.model.calls]
     assert len(house.model.calls[main_before:]) == 2
-    assert len(side.calls[side_before:]) >= 4
+    assert len(side.calls[side_before:]) >= 2
     assert [call for call in later if "PLUGH" in str(call)] == []
 
 
