@@ -282,7 +282,7 @@ async def test_caps_reach_the_floor(tmp_path: Path) -> None:
     provider = a_provider(
         tmp_path,
         "ANSWER:",
-        files={"people/discord-1.md": "word " * 99, "people/discord-2.md": "hi"},
+        files={"people/discord-1.md": "word " * 99, "people/discord-2.md": "hi " * 20},
         max_tokens_per_file=50,
         content_cap_tokens=50,
     )
