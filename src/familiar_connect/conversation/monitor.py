@@ -224,12 +224,10 @@ class ConversationMonitor:
         self, channel_id: int, seen: list[BufferedMessage], trigger: ResponseTrigger
     ) -> SpeakDecision:
         how = self.decision_mode()
-        if trigger is ResponseTrigger.direct_address and any(message.is_for_us for message in seen):
+        if trigger is ResponseTrigger.direct_address and self._is_surely_for_us(seen):
             return SpeakDecision(speak=True, reason="they wait for an answer", left_to_reply=how is DecideWith.reply)
         if how is DecideWith.reply or (how is DecideWith.rules and trigger is ResponseTrigger.direct_address):
             return SpeakDecision(speak=True, left_to_reply=how is DecideWith.reply)
-        if trigger is ResponseTrigger.direct_address and self._is_surely_for_us(seen):
-            return SpeakDecision(speak=True, reason="called")
         situation = Situation(
             trigger=trigger,
             name=self.familiar_name,
