@@ -150,10 +150,23 @@ def one_line(text: str) -> str:
 
 def sentences(text: str) -> list[str]:
     """*text* as its sentences, stripped; an unfinished rest counts as one."""
-    found: list[str] = []
+    return [text[start:end].strip() for start, end in _spans(text, 0, len(text))]
+
+
+def sentence_spans(text: str) -> list[tuple[int, int]]:
+    """Where each sentence of *text* begins and ends; a line's end ends one too."""
+    found: list[tuple[int, int]] = []
     start = 0
-    for match in _SENTENCE_END.finditer(text):
-        found.append(text[start : match.end()].strip())
+    for line in text.splitlines(keepends=True):
+        found += _spans(text, start, start + len(line))
+        start += len(line)
+    return found
+
+
+def _spans(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    for match in _SENTENCE_END.finditer(text, start, end):
+        found.append((start, match.end()))
         start = match.end()
-    found.append(text[start:].strip())
-    return [sentence for sentence in found if sentence]
+    found.append((start, end))
+    return [(first, last) for first, last in found if text[first:last].strip()]

@@ -1,7 +1,7 @@
-"""Extractive notes: memory for models too small to write it.
+"""Extractive notes: memory for models too small to write it, and the floor under what the others write.
 
 Nothing is invented. A session file says where and who, and quotes the most telling sentences; a people
-file quotes what the person said about themselves, with the date. Later passes add to the same lists;
+file quotes the facts the person told about themselves, with the date. Later passes add to the same lists;
 of a full list the least telling lines make room, the older first: `archiving` moves them.
 """
 
@@ -16,6 +16,8 @@ from familiar_connect.memory.versioning.provenance import part_hash
 from familiar_connect.memory.writing.attribution import telling_words
 from familiar_connect.memory.writing.batch import Batch, BatchParticipant
 from familiar_connect.memory.writing.markdown_sections import bullets_under, with_bullets
+from familiar_connect.memory.writing.self_statements import find_self_statements
+from familiar_connect.support.system_notes import without_fake_notes
 from familiar_connect.support.text import one_line, sentences, truncate_chars
 
 SAID_HEADING = "What was said"
@@ -62,14 +64,41 @@ class _Quote:
     weight: int
 
 
+@dataclass(frozen=True, kw_only=True)
+class SelfStatement:
+    """A fact that somebody told about themselves, in their words."""
+
+    turn_id: int
+    sentence: str
+
+
+def statements_of(batch: Batch, person: BatchParticipant) -> list[SelfStatement]:
+    """What *person* told about themselves in *batch*, each thing once."""
+    found: dict[str, SelfStatement] = {}
+    for turn in batch.turns:
+        if batch.participant(turn) is person:
+            for sentence in find_self_statements(without_fake_notes(turn.content)):
+                quote = quotable(sentence)
+                found.setdefault(quote.casefold().rstrip(".!"), SelfStatement(turn_id=turn.id, sentence=quote))
+    return list(found.values())
+
+
+def with_statements(
+    text: str, batch: Batch, person: BatchParticipant, told: Iterable[SelfStatement]
+) -> tuple[str, dict[str, tuple[int, ...]]]:
+    """A person's file with quotes of what they *told* in its list, and the turn behind each."""
+    day = batch.slot.day.isoformat()
+    lines = {f"{day}, {person.label} said: {each.sentence}": (each.turn_id,) for each in told}
+    return (_with_quotes(text, ABOUT_HEADING, lines) if lines else text), _sources(lines)
+
+
 def extract_files(batch: Batch, current: Callable[[str], str | None]) -> list[ExtractedFile]:
     """Session and people files for *batch*; *current* gives the text a file has now, None when there is none."""
     quotes = list(_quotes(batch))
     found = [_session(batch, quotes, current(batch.slot.rel_path))]
     for person in batch.roster:
-        about = [quote for quote in quotes if quote.person is person and _SELF.search(quote.sentence)]
         if person.may_note:
-            found.append(_person(batch, person, about, current(person.rel_path)))
+            found.append(_person(batch, person, current(person.rel_path)))
     return found
 
 
@@ -85,13 +114,10 @@ def _session(batch: Batch, quotes: Sequence[_Quote], before: str | None) -> Extr
     return ExtractedFile(rel_path=batch.slot.rel_path, text=text, sources=_sources(lines))
 
 
-def _person(batch: Batch, person: BatchParticipant, quotes: Sequence[_Quote], before: str | None) -> ExtractedFile:
-    day = batch.slot.day.isoformat()
-    lines = {f"{day}, {person.label} said: {quote.sentence}": (quote.turn.id,) for quote in quotes}
+def _person(batch: Batch, person: BatchParticipant, before: str | None) -> ExtractedFile:
     text = before if before and before.strip() else f"# {person.label}\n"
-    if lines:
-        text = _with_quotes(text, ABOUT_HEADING, lines)
-    return ExtractedFile(rel_path=person.rel_path, text=text, sources=_sources(lines))
+    text, sources = with_statements(text, batch, person, statements_of(batch, person))
+    return ExtractedFile(rel_path=person.rel_path, text=text, sources=sources)
 
 
 def _with_quotes(text: str, heading: str, lines: Iterable[str]) -> str:
@@ -142,9 +168,10 @@ def quotable(sentence: str) -> str:
 def weight_of(sentence: str) -> int:
     """How much a sentence tells about people and plans; 0: nothing worth keeping."""
     telling = len(telling_words(sentence))
-    if telling < 2 or sentence.rstrip().endswith(("?", "？")) or _FILLER.match(sentence.strip()):
+    states_fact = bool(find_self_statements(sentence))
+    if (telling < 2 and not states_fact) or sentence.rstrip().endswith(("?", "？")) or _FILLER.match(sentence.strip()):
         return 0
     weighty = len(_WEIGHTY.findall(sentence))
     personal = bool(_SELF.search(sentence))
     facts = bool(_NUMBER.search(sentence)) + bool(_NAME.search(sentence))
-    return 3 * weighty + 2 * personal + 2 * facts + min(telling, 8) // 4
+    return 3 * weighty + 2 * personal + 2 * facts + 2 * states_fact + min(telling, 8) // 4
