@@ -14,15 +14,15 @@ import click
 from familiar_connect.bootstrap.starter import STARTER_ID, STARTER_NAME, make_starter
 from familiar_connect.commands.common import familiar_from_env, familiar_option, home_of, open_root, profile_of
 from familiar_connect.commands.trust import ask_about_endpoints
-from familiar_connect.config.folders import HomeFolder
+from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.config.home import list_familiars
 from familiar_connect.identity import Author
 from familiar_connect.support.clock import machine_zone
-from familiar_connect.support.text import printable
 
 if TYPE_CHECKING:
     from familiar_connect.familiar import Familiar
     from familiar_connect.llm.embedded.server import EmbeddedServer
+    from familiar_connect.platforms.terminal.own_name import OwnName
     from familiar_connect.platforms.terminal.screen import Screen
 
 NAMELESS = "Friend"
@@ -40,7 +40,7 @@ Exit codes: 0 fine, 1 a message got no reply or something is set up wrong.
 
 @click.command(epilog=EPILOG)
 @familiar_option
-@click.option("--as", "user_name", metavar="NAME", help="What the familiar calls you.")
+@click.option("--as", "user_name", metavar="NAME", help="What the familiar calls you, whatever you say.")
 @click.option("--plain", is_flag=True, help="Replies only, no colours: for pipes and scripts.")
 @click.option(
     "--greeting", type=click.IntRange(min=0), metavar="N", help="Begin with the Nth greeting; 0 is the first."
@@ -67,7 +67,7 @@ def chat(ctx: click.Context, familiar_id: str | None, user_name: str | None, pla
 
 async def _chat(root: Path, home: Path, screen: Screen, user_name: str | None, greeting: int | None) -> int:
     from familiar_connect.bot import load_familiar
-    from familiar_connect.platforms.terminal.adapter import TerminalPlatform
+    from familiar_connect.platforms.terminal.adapter import TerminalPlatform, prompt_of
     from familiar_connect.platforms.terminal.line_input import EditorReader, PipeReader
     from familiar_connect.platforms.terminal.welcome import describe_model, greet, warm_up
 
@@ -80,12 +80,17 @@ async def _chat(root: Path, home: Path, screen: Screen, user_name: str | None, g
             reader = PipeReader(sys.stdin)
         else:
             screen.note("Type and press Enter. /help lists commands, Ctrl-C stops a reply, Ctrl-D leaves.")
-            reader = EditorReader(screen.paint(f"{printable(user.label)}: ", "you"), _typed_lines(familiar, user, home))
+            reader = EditorReader(prompt_of(screen, user), _typed_lines(familiar, user, home))
         await familiar.start()
         await greet(familiar, screen, user, greeting=greeting)
         warming = warm_up(familiar, user)
         platform = TerminalPlatform(
-            familiar, user=user, screen=screen, reader=reader, busy_with=lambda: _busy(familiar, embedded)
+            familiar,
+            user=user,
+            screen=screen,
+            reader=reader,
+            busy_with=lambda: _busy(familiar, embedded),
+            own_name=_own_name(root, familiar) if user_name is None else None,
         )
         try:
             await platform.run()
@@ -95,6 +100,12 @@ async def _chat(root: Path, home: Path, screen: Screen, user_name: str | None, g
         return platform.exit_code
     finally:
         await familiar.aclose()
+
+
+def _own_name(root: Path, familiar: Familiar) -> OwnName:
+    from familiar_connect.platforms.terminal.own_name import OwnName
+
+    return OwnName(FamiliarFolder(root).settings_file, is_known=bool(familiar.config.user_name))
 
 
 def _typed_lines(familiar: Familiar, user: Author, home: Path) -> Path | None:

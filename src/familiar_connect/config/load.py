@@ -235,6 +235,26 @@ def write_default_model(path: Path, *, model: str, base_url: str | None = None, 
     write_text(path, result)
 
 
+def write_user_name(path: Path, name: str) -> None:
+    """Set `user_name` in the owner's file; everything else in it stays."""
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
+    text = read_text(path) or ""
+    expected = {**parse_toml(text, path), "user_name": name}
+    try:
+        document = tomlkit.parse(text)
+        document["user_name"] = name
+        result = tomlkit.dumps(document)
+    except TOMLKitError as exc:
+        raise ConfigError(f"{path}: `user_name` could not be changed; write it there yourself") from exc
+    reread = parse_toml(result, path)
+    if reread != expected:
+        raise ConfigError(f"{path}: `user_name` could not be changed; write it there yourself")
+    check_document(reread, CHARACTER_KEYS, path, nouns=_NOUNS, ignored=OLDER_TTS_SPELLINGS)
+    write_text(path, result)
+
+
 def _set_default_model(tables: MutableMapping[str, Any], wanted: Mapping[str, str | None], new_table: Any) -> None:
     if "llm" not in tables:
         tables["llm"] = new_table(is_super_table=True)

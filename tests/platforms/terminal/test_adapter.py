@@ -32,12 +32,16 @@ class Person:
 
     def __init__(self, *lines: str | Interrupted | None) -> None:
         self._lines = deque(lines)
+        self.prompts: list[str] = []
 
     async def line(self) -> str | None:
         line = self._lines.popleft() if self._lines else None
         if isinstance(line, Interrupted):
             raise line
         return line
+
+    def set_prompt(self, prompt: str) -> None:
+        self.prompts.append(prompt)
 
     def close(self) -> None: ...
 

@@ -289,3 +289,58 @@ def test_an_endpoint_the_folder_names_is_asked_about_once(tmp_path: Path) -> Non
         session.enter("/quit")
         assert session.wait_end() == 0
     assert "Allow it" not in session.text
+
+
+def test_a_name_is_learned_and_known_in_the_next_run(tmp_path: Path) -> None:
+    """From the next message on the person stands under it: at the prompt, in the history and in the settings."""
+    with model_endpoint(stream_answer("Hello."), stream_answer("Hm."), stream_answer("Ha.")) as server:
+        make_home(tmp_path, server)
+        with TerminalSession(tmp_path, "chat") as session:
+            session.wait_for_text(GREETING)
+            session.enter("I love tea. I'm Robin, by the way")
+            session.wait_for_text("Ember: Hello.")
+            session.wait_for_text("Robin: ")
+            session.enter("what do I love?")
+            session.wait_for_text("Ember: Hm.")
+            session.enter("/quit")
+            session.wait_end()
+        with TerminalSession(tmp_path, "chat") as again:
+            again.wait_for_text("Robin: ")
+            again.enter("call me Rob from now on")
+            again.wait_for_text("Ember: Ha.")
+            again.wait_for_text("Rob: ")
+            again.enter("/quit")
+            assert again.wait_end() == 0
+    store = HistoryStore(tmp_path / "familiars" / "ember" / "history.db")
+    try:
+        turns = store.recent(familiar_id="ember", channel_id=1, limit=50)
+    finally:
+        store.close()
+
+    assert [turn.author.label for turn in turns if turn.author][1:] == ["Robin", "Robin"]
+    assert 'user_name = "Rob"' in (tmp_path / "familiars" / "ember" / "character.toml").read_text(encoding="utf-8")
+
+
+def test_a_name_alone_answers_the_question_for_it(tmp_path: Path) -> None:
+    """The first greeting asks; most people just say it."""
+    with model_endpoint(stream_answer("Hello.")) as server:
+        make_home(tmp_path, server)
+        with TerminalSession(tmp_path, "chat") as session:
+            session.wait_for_text(GREETING)
+            session.enter("robin")
+            session.wait_for_text("Ember: Hello.")
+            session.wait_for_text("Robin: ")
+            session.enter("/quit")
+            assert session.wait_end() == 0
+
+
+def test_a_name_given_on_the_command_line_stays(tmp_path: Path) -> None:
+    """Whatever is said."""
+    with chatting(tmp_path, stream_answer("Hello.")) as (session, _):
+        session.enter("call me Robin")
+        session.wait_for_text("Ember: Hello.")
+        session.wait_for_text(PROMPT, times=2)
+        session.enter("/quit")
+        session.wait_end()
+
+    assert "\nuser_name" not in (tmp_path / "familiars" / "ember" / "character.toml").read_text(encoding="utf-8")

@@ -11,6 +11,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from types import FrameType
 
 from familiar_connect.chat.types import InboundMessage
@@ -19,17 +20,23 @@ from familiar_connect.familiar import Familiar
 from familiar_connect.history.stored_messages import StoredMessages
 from familiar_connect.identity import Author
 from familiar_connect.platforms.terminal.line_input import Interrupted, LineReader, without_echo
+from familiar_connect.platforms.terminal.own_name import OwnName
 from familiar_connect.platforms.terminal.place import CHANNEL_ID, TerminalPlace
 from familiar_connect.platforms.terminal.screen import THINKING, Screen
 from familiar_connect.slash.command import SlashContext
 from familiar_connect.slash.registry import COMMANDS, find_command, run_command
-from familiar_connect.support.aio import BackgroundTasks, cancel_and_wait
+from familiar_connect.support.aio import BackgroundTasks, cancel_and_wait, off_loop
 from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.support.text import printable
 
 EXIT_OK, EXIT_FAILED = 0, 1
 LEAVING = "Ctrl-C again, Ctrl-D or /quit to leave."
 _LEAVE = {"/quit", "/exit", "/q"}
+
+
+def prompt_of(screen: Screen, user: Author) -> str:
+    """What stands before the lines that *user* types."""
+    return screen.paint(f"{printable(user.label)}: ", "you")
 
 
 class TerminalPlatform:
@@ -46,6 +53,7 @@ class TerminalPlatform:
         reader: LineReader,
         clock: Clock | None = None,
         busy_with: Callable[[], str] = lambda: THINKING,
+        own_name: OwnName | None = None,
     ) -> None:
         self._familiar = familiar
         self._user = user
@@ -54,6 +62,8 @@ class TerminalPlatform:
         self._clock = clock or SystemClock()
         stored = StoredMessages(familiar.history_store, familiar.id, CHANNEL_ID, platform=self.id)
         self._place = TerminalPlace(screen, familiar.name, user, stored, busy_with)
+        self._own_name = own_name
+        """Learns what the person is called; None where their name is fixed."""
         self._interrupts = 0
         self._leaving = asyncio.Event()
         self._background = BackgroundTasks("terminal")
@@ -115,18 +125,39 @@ class TerminalPlatform:
             channel_name="terminal",
         )
         before = self._place.notices
+        asked = await self._last_words()
         heard = await self._familiar.intake.receive(message, self._place)
         if heard is IntakeResult.answering:
             with without_echo(sys.stdin):
                 await self._familiar.reply_path.queue.wait_until_channel_idle(CHANNEL_ID)
         elif heard is IntakeResult.private:
             self._screen.note("Your privacy level is FULL, so that was not heard. `privacy.toml` says so.")
+        if self._own_name is not None and heard is not IntakeResult.private:
+            await self._learn_name(self._own_name, line, asked)
         if self._place.end():
             return
         if self._place.notices > before:
             self.exit_code = EXIT_FAILED
         elif heard is IntakeResult.answering and not self._interrupts:
             self._screen.note(f"({self._familiar.name} said nothing. Try other words.)")
+
+    async def _last_words(self) -> str:
+        """What the familiar said last, as long as the person's name is not known."""
+        if self._own_name is None or self._own_name.is_known:
+            return ""
+        turns = await off_loop(
+            self._familiar.history_store.recent, familiar_id=self._familiar.id, channel_id=CHANNEL_ID, limit=1
+        )
+        return turns[-1].content if turns and turns[-1].role == "assistant" else ""
+
+    async def _learn_name(self, own_name: OwnName, line: str, asked: str) -> None:
+        """Call the person from the next message on what they say they are called."""
+        name = await off_loop(own_name.learn, line, asked)
+        if name is None or name == self._user.display_name:
+            return
+        self._user = replace(self._user, display_name=name)
+        self._place.set_listener(self._user)
+        self._reader.set_prompt(prompt_of(self._screen, self._user))
 
     async def _slash(self, line: str) -> None:
         name, _, words = line[1:].partition(" ")

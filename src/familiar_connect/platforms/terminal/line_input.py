@@ -32,6 +32,9 @@ class LineReader(Protocol):
     async def line(self) -> str | None:
         """The next line, or None at the end. Raises Interrupted when Ctrl-C was typed."""
 
+    def set_prompt(self, prompt: str) -> None:
+        """What stands before the lines from now on, where anything does."""
+
     def close(self) -> None: ...
 
 
@@ -89,6 +92,9 @@ class PipeReader:
             if not text:
                 return
 
+    def set_prompt(self, prompt: str) -> None:
+        """A pipe shows none."""
+
     def close(self) -> None:
         self._ended = True
 
@@ -120,6 +126,13 @@ class EditorReader:
             history = FileHistory(str(self._history_file))
         self._session = PromptSession(ANSI(self._prompt), history=history)
         return self._session
+
+    def set_prompt(self, prompt: str) -> None:
+        self._prompt = prompt
+        if self._session is not None:
+            from prompt_toolkit.formatted_text import ANSI
+
+            self._session.message = ANSI(prompt)
 
     def close(self) -> None:
         self._session = None

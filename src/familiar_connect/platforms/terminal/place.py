@@ -36,6 +36,10 @@ class TerminalPlace:
         self._asides: list[str] = []
         self.notices = 0
 
+    def set_listener(self, listener: Author) -> None:
+        """The same person, under another name."""
+        self._listener = listener
+
     @asynccontextmanager
     async def thinking(self) -> AsyncIterator[None]:
         async with self._screen.spinner(self._busy_with):

@@ -1,0 +1,90 @@
+"""The name that somebody gives themselves in a message: "I'm Sam", "my name is Sam", "call me Sam"."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+MAX_NAME_CHARS = 40
+MAX_READ_CHARS = 2_000
+MAX_ANSWER_WORDS = 4
+
+_BEGINS = r"(?:^|[\n.!?,;:]\s*|\b(?:and|but|so|hey|hi|hello|hiya|btw|well|oh|ok|okay|actually|no|please|just|now) )"
+_ENDS = (
+    r"(?=\s*$|\s*[\n,.!;:()]|\s+-|\s+(?:and|but|btw|by the way|now|please|from|here|instead|not|these days|for short"
+    r"|though|nice|lol|haha|then|what|who|how|pleased|hi|hello|again)\b)"
+)
+_NAME = r"(?P<name>[^\W\d_][^\W\d_'’-]*(?:['’-][^\W\d_]{2,}){0,2}\.?(?: [A-Z][^\W\d_]+(?:['’-][^\W\d_]{2,})?){0,2})"
+_SAID = re.compile(
+    _BEGINS + r"(?:my (?:first |real |full )?name(?:['’]?s| is)|(?:the )?name(?:['’]s| is)"
+    r"|(?:please |just |you can |you may |everyone |everybody |people |friends |my friends |they )?call(?:s)? me"
+    r"|i go by|i(?:['’]?m| am) called) " + _NAME + _ENDS,
+    re.IGNORECASE,
+)
+_AM = re.compile(_BEGINS + r"(?:i(?:['’]?m| am)|this is) " + _NAME + _ENDS, re.IGNORECASE)
+_PLAYED = re.compile(
+    r"^\s*[>*_\"“(/]|\b(?:pretend|imagine|suppose|let['’]?s say|if|what if|once upon)\b|[\"“”]", re.IGNORECASE
+)
+_ASKED = re.compile(
+    r"\b(?:your name|(?:should|shall|may|do|can) i call you|who are you)\b[^.!?\n]{0,40}\?\W*$", re.IGNORECASE
+)
+_ANSWER = re.compile(r"^\s*(?:(?:it['’]?s|i['’]?m|i am|the name is|just) )?" + _NAME + r"[.!]*\s*$", re.IGNORECASE)
+_NO_NAMES = frozenset(
+    """
+    hi hello hey yes no yeah nope nah why thanks thank please guess idk lol haha bye stop quit help none me you
+    anonymous a an the not so just very too back here there home sorry sure fine good great ok okay well happy
+    sad tired bored hungry sick ill lost done ready busy late early afraid glad curious serious kidding joking
+    new old young alone right wrong it that this what who how maybe later crazy tomorrow today tonight when if
+    whatever stupid anytime nobody someone nothing something everything hard easy secret unknown on in at from
+    with my your his her their our going coming trying looking thinking working learning god human american
+    british english scottish irish welsh canadian australian german french italian spanish portuguese dutch
+    belgian swiss austrian swedish norwegian danish finnish icelandic polish czech slovak hungarian romanian
+    bulgarian greek turkish russian ukrainian serbian croatian chinese japanese korean indian pakistani thai
+    vietnamese indonesian filipino malaysian brazilian mexican argentinian chilean colombian peruvian cuban
+    egyptian nigerian ghanaian kenyan ethiopian moroccan israeli lebanese iranian iraqi arab african asian
+    european latina latino jewish christian muslim catholic protestant hindu buddhist sikh atheist vegan
+    vegetarian gay straight bi trans autistic male female single married divorced pregnant retired unemployed
+    aries taurus gemini cancer virgo libra scorpio sagittarius capricorn aquarius pisces
+    """.split()  # noqa: SIM905
+)
+
+
+@dataclass(frozen=True)
+class Introduction:
+    """A name, and whether it was given as one."""
+
+    name: str
+    is_plain: bool
+    """True for "my name is" and "call me"; "I'm Sam" may mean something else."""
+
+
+def asks_for_name(text: str) -> bool:
+    """Whether *text* ends by asking somebody what they are called."""
+    return bool(_ASKED.search(text[-MAX_READ_CHARS:]))
+
+
+def read_introduction(text: str, *, was_asked: bool = False) -> Introduction | None:
+    """The name in *text* by which its speaker goes; None where none is given. Who *was_asked* may say nothing else."""
+    text = text[:MAX_READ_CHARS]
+    if _PLAYED.search(text):
+        return None
+    answer = _ANSWER.match(text) if was_asked and len(text.split()) <= MAX_ANSWER_WORDS else None
+    if answer is not None and (name := _clean(answer["name"], plain=True)):
+        return Introduction(name, True)
+    for pattern, plain in ((_SAID, True), (_AM, False)):
+        for found in pattern.finditer(text):
+            name = _clean(found["name"], plain=plain)
+            if name and not text[found.end() :].lstrip().startswith("?"):
+                return Introduction(name, plain)
+    return None
+
+
+def _clean(name: str, *, plain: bool) -> str | None:
+    """*name* as one writes it; None for a word that is none."""
+    first, *others = name.rstrip(".").split()
+    if first.casefold() in _NO_NAMES or len(name) > MAX_NAME_CHARS or re.search(r"['’]s$", name):
+        return None
+    if not plain and not first[0].isupper():
+        return None
+    first = first[0].upper() + first[1:] if first.islower() else first
+    return " ".join([first, *(other for other in others if other[0].isupper())])

@@ -1,0 +1,41 @@
+"""OwnName: learns what the person at the terminal says they are called, and keeps it in the familiar's settings."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+from familiar_connect.chat.introductions import asks_for_name, read_introduction
+from familiar_connect.config.load import write_user_name
+from familiar_connect.errors import ConfigError
+
+logger = logging.getLogger(__name__)
+
+
+class OwnName:
+    """What a person is called, as far as they said."""
+
+    def __init__(self, settings_file: Path, *, is_known: bool) -> None:
+        self._settings_file = settings_file
+        self._is_known = is_known
+
+    @property
+    def is_known(self) -> bool:
+        return self._is_known
+
+    def learn(self, line: str, before: str = "") -> str | None:
+        """The name given in *line*, kept for the next time too; None where none is given.
+
+        *before* is what the familiar had said: an answer to the question for a name may be the name alone.
+
+        Who has a name keeps it until they say plainly that it is another: "I'm Batman" is not enough.
+        """
+        found = read_introduction(line, was_asked=not self._is_known and asks_for_name(before))
+        if found is None or (self._is_known and not found.is_plain):
+            return None
+        self._is_known = True
+        try:
+            write_user_name(self._settings_file, found.name)
+        except (ConfigError, OSError) as error:
+            logger.warning("a name is known for this run only", extra={"error": str(error)})
+        return found.name
