@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
+import secrets
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -16,11 +17,13 @@ from typing import TYPE_CHECKING, Any
 from familiar_connect.config.llm import EMBEDDED_MODEL
 from familiar_connect.errors import ModelError
 from familiar_connect.llm.call_clock import CallClock, CallLimits
+from familiar_connect.llm.embedded.repetition import last_replies, unlike
 from familiar_connect.llm.embedded.server import EmbeddedServer
 from familiar_connect.llm.openai_compatible import LLMClient
 from familiar_connect.llm.profiles import EMBEDDED
+from familiar_connect.llm.protocols import CompletionStream
 from familiar_connect.llm.retry import Endpoint, RetryPolicy
-from familiar_connect.llm.types import Capabilities, Completion, Message
+from familiar_connect.llm.types import Capabilities, Completion, Message, ToolSpec
 
 if TYPE_CHECKING:
     import httpx2
@@ -43,6 +46,11 @@ SAMPLING = {
 """Without penalties so small a model says one sentence over and over: one against words, one against whole runs
 of them. They also fall on the end of a turn, which stands in every prompt; the bias gives that back, or replies
 would run on to the limit."""
+
+RESAMPLING = {"repeat_penalty": 1.3, "repeat_last_n": 256, "presence_penalty": 0.6}
+"""On top of that, where a reply was the same as an earlier one."""
+HOTTER = 0.3
+"""How much warmer each further attempt is."""
 
 _MARK = re.compile(r"<\|(\w+)\|>")
 """Marks of turns in the model's own language. Said by people they would open a turn in another's name."""
@@ -84,13 +92,42 @@ class EmbeddedModel(LLMClient):
         )
         self.server = server
         self._released = False
+        self._attempt = 0
+        """Which attempt at a reply the next payload is for."""
         server.retain()
 
     def build_payload(self, messages: Sequence[Message]) -> dict[str, Any]:
         payload = super().build_payload(
             [replace(message, media=(), content=_without_marks(message.content)) for message in messages]
         )
-        return {**payload, **SAMPLING, **self.samplers, "cache_prompt": True}
+        payload |= {**SAMPLING, **self.samplers, "cache_prompt": True}
+        if self._attempt:
+            warmer = (self.temperature or 0.0) + HOTTER * self._attempt
+            payload |= {**RESAMPLING, "temperature": warmer, "seed": secrets.randbelow(2**31)}
+        return payload
+
+    def start(
+        self,
+        messages: Sequence[Message],
+        *,
+        stop: Sequence[str] = (),
+        max_tokens: int | None = None,
+        tools: Sequence[ToolSpec] = (),
+        may_call: bool = True,
+    ) -> CompletionStream:
+        """The answer in pieces; one of the last replies is not said again."""
+
+        def attempt(number: int) -> CompletionStream:
+            self._attempt = number
+            try:
+                return super(EmbeddedModel, self).start(
+                    messages, stop=stop, max_tokens=max_tokens, tools=tools, may_call=may_call
+                )
+            finally:
+                self._attempt = 0
+
+        replies = last_replies(messages)
+        return unlike(replies, attempt) if replies else attempt(0)
 
     async def learn_limits(self) -> None:
         """Nothing: what runs here is known."""
