@@ -29,9 +29,9 @@ def table(tmp_path: Path) -> WriterSetup:
     return WriterSetup(tmp_path)
 
 
-async def pass_over(table: WriterSetup, text: str, said: str = "hi", **changes: object) -> int:
-    """One pass whose model writes *text* for Alice; the id of the turn it read."""
-    turn = table.say((ALICE, said))[0]
+async def pass_over(table: WriterSetup, text: str, said: str = "", **changes: object) -> int:
+    """One pass whose model writes *text* for Alice, who said as much; the id of the turn it read."""
+    turn = table.say((ALICE, said or text))[0]
     await table.scripted_writer(writer_answer(people={"discord-1.md": text}), **changes).run()
     return turn
 
@@ -59,9 +59,10 @@ async def edit_by_hand(table: WriterSetup, old: str, new: str) -> None:
 
 async def test_a_line_written_by_hand_outlives_a_pass_that_leaves_it_out(table: WriterSetup) -> None:
     """Word for word, in its section; blame still says whose it is."""
-    await pass_over(table, "# Alice\n\n## Music\n- Likes ska.")
-    await edit_by_hand(table, "- Likes ska.", "- Likes   ska — a lot, *really*.\n\n## My own heading\n\nKeep this.")
-    await pass_over(table, "# Alice\n\n## Music\n- Likes ska.\n- Sings.")
+    await pass_over(table, "# Alice\n\n## Music\n- Likes ska.\n- Plays drums.")
+    await edit_by_hand(table, "- Likes ska.", "- Likes   ska — a lot, *really*.")
+    await edit_by_hand(table, "- Plays drums.", "- Plays drums.\n\n## My own heading\n\nKeep this.")
+    await pass_over(table, "# Alice\n\n## Music\n- Likes ska.\n- Plays drums.\n- Sings.")
     text = table.read(PERSON)
     assert table.memory.audit is not None
     owners = [
@@ -103,7 +104,7 @@ async def test_a_line_of_the_owners_is_asked_about(table: WriterSetup) -> None:
     review = Review(table.memory, clock=table.clock)
     reply = "# Alice\n- Has a cat.\n- Lives in Lyon.\nOUTDATED [{}]: Lives in Graz."
     await pass_over(table, reply.format(2), "I moved to Lyon.", pending=review)
-    await pass_over(table, reply.format(3) + "\n- Rows.", "I row.", pending=review)
+    await pass_over(table, reply.format(3) + "\n- Rows.", "She rows, she says.", pending=review)
     waiting = review.list()
     assert "- Lives in Graz.\n" in table.read(PERSON)
 
@@ -132,7 +133,7 @@ async def test_a_rejected_change_is_not_proposed_again(table: WriterSetup) -> No
 async def test_what_the_owner_changed_in_review_is_theirs(table: WriterSetup) -> None:
     """A later pass may not retire it."""
     review = Review(table.memory, clock=table.clock)
-    table.say((ALICE, "hi"))
+    table.say((ALICE, "ska? hates it"))
     answer = writer_answer(people={"discord-1.md": "# Alice\n- Hates ska."})
     await table.scripted_writer(answer, review=True, pending=review).run()
     waiting = review.list()[0]
@@ -166,7 +167,9 @@ async def test_a_file_past_its_cap_moves_its_oldest_lines_to_the_archive(
     """Ours only, in their order; the log says so, search reads them, `why` knows the turns."""
     monkeypatch.setattr(archiving, "WORKING_BYTES", 700)
     await pass_over(
-        table, "# Alice\n" + "\n".join(f"- Old fact {n} about rowing." for n in range(8)), "rowing old fact"
+        table,
+        "# Alice\n" + "\n".join(f"- Old fact {n} about rowing." for n in range(8)),
+        "rowing: old fact 0 1 2 3 4 5 6 7",
     )
     await edit_by_hand(table, "# Alice\n", "# Alice\n- The owner's own line.\n")
     await pass_over(table, "# Alice\n" + "\n".join(f"- New fact {n} about sailing and more." for n in range(12)))
@@ -219,7 +222,7 @@ async def test_lines_leave_a_file_only_once_the_archive_has_them(
     monkeypatch.setattr(archiving, "WORKING_BYTES", 180)
     await pass_over(table, "# Alice\n- Fact one about boats and birds.\n- Fact two about boats and birds.")
     before = table.read(PERSON)
-    table.say((ALICE, "hi"))
+    table.say((ALICE, "facts three and four about boats and birds, and much more of it"))
 
     def in_the_way(step: str) -> None:
         if step == "journal: written":

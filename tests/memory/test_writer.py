@@ -114,9 +114,9 @@ async def test_the_zone_of_the_familiar_decides_date_and_slot(table: WriterSetup
 
 async def test_the_same_slot_merges_into_one_file(table: WriterSetup) -> None:
     """The second pass is shown the earlier text and replaces it; there is no second file."""
-    table.say((ALICE, "first"))
+    table.say((ALICE, "part one"))
     await table.scripted_writer(writer_answer("Part one.")).run()
-    table.say((ALICE, "second"), at=EVENING + timedelta(hours=1))
+    table.say((ALICE, "part two"), at=EVENING + timedelta(hours=1))
     model = ScriptedModel([writer_answer("Part one, and part two.")])
     await table.writer(model).run()
 
@@ -183,7 +183,7 @@ async def test_topic_names_are_made_lower_case_with_hyphens(table: WriterSetup) 
 async def test_a_file_is_replaced_only_if_the_model_saw_it_as_it_is(table: WriterSetup) -> None:
     """An edit over a change made meanwhile is added, and both stay."""
     table.memory.write_file(PERSON, "# Alice\nLikes ska.\n")
-    table.say((ALICE, "hi"))
+    table.say((ALICE, "they say she sings well"))
 
     def edit_meanwhile(_: list[Message]) -> str:
         table.memory.write_file(PERSON, "# Alice\nHates ska, says her sister.\n", source="owner")
@@ -201,7 +201,7 @@ async def test_a_file_the_model_was_not_shown_is_only_added_to(table: WriterSetu
     long = "# Alice\n" + "\n".join(f"- fact number {n} about her long life" for n in range(400))
     table.memory.write_file(PERSON, long)
     table.memory.write_file("topics/chess.md", "# Chess\nOld notes.\n")
-    table.say((ALICE, "hi"))
+    table.say((ALICE, "a new fact"))
     reply = writer_answer("s", {"discord-1.md": "# Alice\nNew fact."}, {"chess.md": "New notes."})
     await table.scripted_writer(reply, bounds=Bounds(topics=0)).run()
 
@@ -234,7 +234,7 @@ async def test_a_short_file_may_shrink(table: WriterSetup) -> None:
 async def test_files_and_bytes_of_a_pass_are_capped(table: WriterSetup) -> None:
     """Twelve files, and none of them giant."""
     table.say((ALICE, "hi"))
-    topics = {f"topic-{n}.md": f"text {n}" for n in range(20)}
+    topics = {f"topic-{n}.md": "text" for n in range(20)}
     many = await table.scripted_writer(writer_answer("s", topics=topics)).run()
     table.say((ALICE, "hi again"))
     giant = await table.scripted_writer(writer_answer("more of s", topics={"giant.md": "x " * 100_000})).run()
@@ -248,7 +248,7 @@ async def test_files_and_bytes_of_a_pass_are_capped(table: WriterSetup) -> None:
 async def test_control_characters_are_refused(table: WriterSetup, text: str) -> None:
     """In the session as anywhere else."""
     table.say((ALICE, "hi"))
-    result = await table.scripted_writer(writer_answer(text, {"discord-1.md": "fine"})).run()
+    result = await table.scripted_writer(writer_answer(text, {"discord-1.md": "hi"})).run()
 
     assert result.people_files == [PERSON]
     assert result.session_file is None

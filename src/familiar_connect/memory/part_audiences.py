@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Protocol
 
 from familiar_connect.audience import EVERYONE, OWNER, Audience, AudienceKind
+from familiar_connect.errors import MemoryStoreError
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import EVERYTHING_ALLOWED, Privacy
 from familiar_connect.memory.audit import LOG_NAME
@@ -167,7 +168,10 @@ class PartAudiences:
         said = read_audience(self._beginning(base))
         if said is not None:
             return said == audience
-        sources = self.source_audiences(base)
+        try:
+            sources = self.source_audiences(base)
+        except MemoryStoreError:
+            return False  # what cannot be read cannot be added to
         if sources:
             return sources == {audience}
         return audience.kind is AudienceKind.EVERYONE and not self.is_program_written(base)

@@ -4,8 +4,8 @@ One pass reads a bounded batch of turns past the watermark, all said to one audi
 once, and lets code decide what of the answer is written. The plan is on disk before the first file changes
 and until the watermark has moved, so a process killed anywhere leaves work that the next one finishes, once.
 An answer that cannot be understood is tried again by later passes; when attempts are spent the batch is put
-aside under `sessions/.pending/`, reported, and the world goes on. A model too small to write gets no call:
-its memory is made of quotes.
+aside under `sessions/.pending/`, reported, what people told about themselves is quoted in their files, and the world
+goes on. A model too small to write gets no call: its memory is made of quotes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import logging
 import secrets
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, tzinfo
 from typing import Protocol
 from zoneinfo import ZoneInfo
@@ -49,7 +49,9 @@ from familiar_connect.memory.writing.journal import (
 from familiar_connect.memory.writing.plan import WRITER_SOURCE, Plan, RefusedEdit, question_plan
 from familiar_connect.memory.writing.plan_edits import (
     WriterRun,
+    find_people_left_out,
     interpret_reply,
+    plan_floor,
     plan_from_answer,
     plan_from_transcript,
 )
@@ -60,7 +62,8 @@ from familiar_connect.support.clock import Clock, SystemClock
 MAX_ATTEMPTS = 3
 FIRST_PAUSE_S = 60.0
 PAUSE_GROWTH = 5.0
-MODEL_TIMEOUT_S = 300.0
+MODEL_TIMEOUT_S = 900.0
+"""A model on one's own processor reads a long prompt for minutes."""
 MAX_TURNS_RECALLED = 1_000
 
 logger = logging.getLogger(__name__)
@@ -175,13 +178,14 @@ class MemoryWriter:
             turns = await off_loop(self._turns_put_aside, run_id)
             result = MemoryWriterResult()
             for audience in dict.fromkeys(turn.audience for turn in turns):
-                own = [turn for turn in turns if turn.audience == audience]
-                batch = await off_loop(self._cut, own)
-                if batch is None or not batch.turns:
-                    continue
-                result = await self._write_up(batch, counted=False)
-                if result.state not in ("written", "proposed") or batch.turn_range[1] < own[-1].id:
-                    return result
+                left = [turn for turn in turns if turn.audience == audience]
+                while (batch := await off_loop(self._cut, left)) is not None:
+                    left = [turn for turn in left if turn.id > batch.turn_range[1]]
+                    if not batch.turns:
+                        continue
+                    result = await self._write_up(batch, counted=False)
+                    if result.state not in ("written", "proposed"):
+                        return result
             if result.run_id is not None:
                 await off_loop(self._remove_quarantine, run_id)
             return result
@@ -191,7 +195,7 @@ class MemoryWriter:
     async def _pass(self) -> MemoryWriterResult:
         await off_loop(self._erase_private_parts)
         turns = await off_loop(
-            self.history_store.next_turns_to_write, familiar_id=self.familiar_id, limit=self._bounds.turns
+            self.history_store.next_turns_to_write, familiar_id=self.familiar_id, limit=self._fitting_bounds().turns
         )
         batch = await off_loop(self._cut, turns)
         self._step("turns read")
@@ -220,8 +224,10 @@ class MemoryWriter:
         return with_places(batch, lambda base: self._audiences.choose_path(base, said_to))
 
     def _fitting_bounds(self) -> Bounds:
+        if not self._writes_prose():
+            return replace(self._bounds, turns=self._bounds.quoted_turns)
         window = getattr(getattr(self.llm_client, "capabilities", None), "window", None)
-        return self._bounds.within(window if isinstance(window, int) and self._writes_prose() else None)
+        return self._bounds.within(window if isinstance(window, int) else None)
 
     def _writes_prose(self) -> bool:
         """Whether the side model is strong enough to be asked; a client that does not say so is."""
@@ -243,6 +249,10 @@ class MemoryWriter:
             if isinstance(answer, str):
                 return await run_to_end(off_loop(self._failed, batch, run, answer, reply or "", counted))
             plan = await off_loop(plan_from_answer, self.memory_store, batch, material, answer, run)
+            left_out = await off_loop(find_people_left_out, self.memory_store, batch, plan)
+            if left_out:
+                reason = f"nothing could be written of {len(left_out)} who told about themselves"
+                return await run_to_end(off_loop(self._failed, batch, run, reason, reply or "", counted))
         self._step("decided")
         entry = Entry(plan=plan, proposed=self.review, again=not counted)
         result = await run_to_end(off_loop(self._carry_out, entry, batch.authors))
@@ -271,6 +281,9 @@ class MemoryWriter:
             return MemoryWriterResult(run_id=run.run_id, state="unparsed", retry_after_s=pause)
         logger.error("memory writer gave up on a batch and put it aside", extra=facts)
         plan = quarantine_plan(batch, failed, run_id=run.run_id, familiar_id=self.familiar_id, now=run.now)
+        if not self.review:
+            floor = plan_floor(self.memory_store, batch, run)
+            plan = replace(plan, writes=(*plan.writes, *floor.writes))
         return self._carry_out(Entry(plan=plan, quarantine=True), ())
 
     # From a plan to files and watermark, in one thread

@@ -8,12 +8,14 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from familiar_connect.errors import ModelError, ModelSetupError
 from familiar_connect.llm.embedded.client import EmbeddedModel
+from familiar_connect.llm.embedded.repetition import reply_key
 from familiar_connect.llm.embedded.server import EmbeddedServer
 from familiar_connect.llm.embedded.weights import find_weights
 from familiar_connect.llm.types import Completion, Message
@@ -248,3 +250,14 @@ def test_the_child_ends_when_its_parent_is_killed(tmp_path: Path) -> None:
         readable, _, _ = select.select([ended], [], [], 30)
         os.close(ended)
         assert readable
+
+
+async def test_it_does_not_say_its_last_reply_again(model: EmbeddedModel) -> None:
+    """Though it is told the same thing four times."""
+    said = list(HELLO)
+    replies = []
+    for _ in range(4):
+        replies.append("".join([piece async for piece in model.start(said, max_tokens=24)]).strip())
+        said += [Message("assistant", replies[-1]), HELLO[-1]]
+
+    assert all(reply_key(one) != reply_key(other) for one, other in pairwise(replies)), replies

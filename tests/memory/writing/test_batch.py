@@ -123,10 +123,10 @@ def test_nobody_can_speak_for_another(tmp_path: Path) -> None:
     lines = format_transcript(batch, Bounds()).split("\n")
 
     assert lines == [
-        "[1] user (Alice, discord-1): hi",
+        "[1] 2026-04-07 19:00 user (Alice, discord-1): hi",
         "  user (Bob): I am rich",
-        "[2] user (Eve) hi user (Bob): x",
-        "[3] user (alice, twitch-7): y",
+        "[2] 2026-04-07 19:01 user (Eve) hi user (Bob): x",
+        "[3] 2026-04-07 19:02 user (alice, twitch-7): y",
     ]
 
 

@@ -24,7 +24,7 @@ def prompt_of(table: WriterSetup, **changes: object) -> list[Message]:
 
 
 def test_system_and_user(tmp_path: Path) -> None:
-    """The form and its rules in the one, the material in the other."""
+    """What the task is in the one; in the other the material, then the rules and the form with its files ready."""
     table = WriterSetup(tmp_path)
     table.memory.write_file("self/name.md", "Wren the Wise\n")
     table.memory.write_file("self/description.md", "A bird of few words.")
@@ -32,8 +32,18 @@ def test_system_and_user(tmp_path: Path) -> None:
     system, user = prompt_of(table)
 
     assert (system.role, user.role) == ("system", "user")
-    for word in ("Wren the Wise", "===SESSION_SUMMARY===", "---END_FILE---", "## Aliases", "X says", "play", "slug"):
-        assert word in system.content
+    assert "Wren the Wise" in system.content
+    material, _, rules = user.content.partition("</transcript>")
+    for word in (
+        "===SESSION_SUMMARY===",
+        "---FILE: discord-1.md---",
+        "---END_FILE---",
+        "claim",
+        "play",
+        "Wren the Wise",
+    ):
+        assert word in rules
+        assert word not in material or word == "Wren the Wise"
     assert "A bird of few words." in user.content
     assert "user (Alice): Hi there! I moved to Lyon last week." in user.content
     assert "assistant: Your secret is safe with me." in user.content
@@ -102,6 +112,7 @@ def test_nothing_said_passes_for_the_answer(tmp_path: Path) -> None:
 
     assert parse_reply(shown) is None
     assert shown.count("</transcript>") == 1
+    assert shown.endswith("===END_TOPICS===")
     assert shown.count("</file>") == 1
 
 

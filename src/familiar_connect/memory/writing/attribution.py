@@ -106,18 +106,19 @@ class SourceFinder:
         return self._labels.get(speakers[0] or "")
 
 
-def telling_words(text: str) -> list[str]:
+def telling_words(text: str, *, without: Collection[str] = STOP_WORDS) -> list[str]:
     """The words that carry meaning, without their endings; scripts without spaces in pairs of characters."""
     found: list[str] = []
     for word in _WORD.findall(text.casefold()):
         if _WIDE.search(word):
             found += [word[at : at + 2] for at in range(max(1, len(word) - 1))]
-        elif word not in STOP_WORDS and (len(word) > 2 or word.isdigit()):
-            found.append(_stem(word))
+        elif word not in without and (len(word) > 2 or word.isdigit()):
+            found.append(stem_of(word))
     return found
 
 
-def _stem(word: str) -> str:
+def stem_of(word: str) -> str:
+    """*word* without the ending that its forms differ in."""
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             return word[: -len(ending)].rstrip("e")

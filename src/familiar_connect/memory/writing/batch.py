@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime, tzinfo
+from datetime import UTC, date, datetime, tzinfo
 
 from familiar_connect.audience import EVERYONE, Audience
 from familiar_connect.history.types import HistoryTurn
@@ -37,11 +37,13 @@ def _open_place(rel_path: str) -> str:
 class Bounds:
     """How much of each thing one prompt may hold, in characters unless said otherwise."""
 
-    turns: int = 200
-    """Turns."""
+    turns: int = 24
+    """Turns, where a model is asked: more than two dozen, and a small one passes most of them over."""
+    quoted_turns: int = 200
+    """Turns, where memory is made of quotes."""
     transcript: int = 24_000
     turn: int = 4_000
-    card: int = 4_000
+    card: int = 600
     session: int = 8_000
     person: int = 4_000
     people: int = 20_000
@@ -56,9 +58,10 @@ class Bounds:
             return self
         return Bounds(
             turns=self.turns,
+            quoted_turns=self.quoted_turns,
             transcript=max(1_000, int(self.transcript * room)),
             turn=max(500, int(self.turn * room)),
-            card=max(400, int(self.card * room)),
+            card=max(300, int(self.card * room)),
             session=max(600, int(self.session * room)),
             person=max(500, int(self.person * room)),
             people=max(1_000, int(self.people * room)),
@@ -124,6 +127,8 @@ class Batch:
     """Labels of the channels, in order of their first turn."""
     audience: Audience = EVERYONE
     """Those all of it was said to."""
+    zone: tzinfo = UTC
+    """Where the familiar is, for the dates of what was said."""
     place: Place = _open_place
     """Where a file of this audience stands, given its open path."""
 
@@ -170,6 +175,7 @@ def cut_batch(
         authors=authors_of(heard),
         contexts=_contexts(heard, label_of),
         audience=audience,
+        zone=zone,
     )
 
 
@@ -180,9 +186,10 @@ def authors_of(turns: Sequence[HistoryTurn]) -> tuple[Author, ...]:
 
 
 def format_transcript(batch: Batch, bounds: Bounds) -> str:
-    """What was said, one turn a line behind its number; further lines are set in, so nobody can speak for another."""
+    """What was said, one turn a line behind its number and time; further lines are set in, so nobody can speak for
+    another."""
     return "\n".join(
-        f"[{turn.id}] {speaker_label(batch, turn)}: "
+        f"[{turn.id}] {turn.timestamp.astimezone(batch.zone):%Y-%m-%d %H:%M} {speaker_label(batch, turn)}: "
         f"{_inset(shorten_middle(without_fake_notes(turn.content), bounds.turn))}"
         for turn in batch.turns
     )

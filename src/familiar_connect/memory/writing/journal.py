@@ -219,9 +219,10 @@ def quarantine_plan(batch: Batch, failed: FailedBatch, *, run_id: str, familiar_
         "attempts": [{"at": f.at, "reason": f.reason, "reply": f.reply} for f in failed.failures],
     }
     page = (
-        f"# Turns {first} to {last} are not in memory\n\n"
+        f"# Turns {first} to {last} are not written up\n\n"
         f"The memory writer tried {len(failed.failures)} times and gave up: {reason}.\n"
-        f"They belong to {batch.slot.rel_path}. The turns themselves are in the history, the raw replies in "
+        f"They belong to {batch.slot.rel_path}. What people told about themselves is quoted in their files.\n"
+        f"The turns themselves are in the history, the raw replies in "
         f"{QUARANTINE_NAME} beside this page.\n"
     )
     texts = {QUARANTINE_NAME: json.dumps(record, indent=1) + "\n", "quarantine.md": page}

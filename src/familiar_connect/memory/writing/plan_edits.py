@@ -25,7 +25,8 @@ from familiar_connect.memory.writing.apply import text_hash, with_added_parts
 from familiar_connect.memory.writing.archiving import LINKS_HEADING, MANAGED, SESSIONS_HEADING, fit_file
 from familiar_connect.memory.writing.attribution import SourceFinder
 from familiar_connect.memory.writing.batch import Batch, BatchParticipant
-from familiar_connect.memory.writing.extractive import extract_files
+from familiar_connect.memory.writing.extractive import extract_files, statements_of, with_statements
+from familiar_connect.memory.writing.grounding import GroundingCheck, keep_supported, only_unwritten
 from familiar_connect.memory.writing.markdown_sections import (
     bullets_under,
     has_section,
@@ -57,6 +58,7 @@ SHRINK_FROM_CHARS = 400
 SHRINK_TO = 0.5
 MAX_REFUSED = 50
 MAX_REFUSED_CHARS = 4_000
+UNSAID = "no turn says so"
 MAX_QUESTIONS = 10
 """Changes of the owner's lines that one pass may put before them."""
 
@@ -105,6 +107,7 @@ def plan_from_answer(
 ) -> Plan:
     """What of *answer* is carried out, and what is refused."""
     support = SourceFinder(batch)
+    check = GroundingCheck(batch, name=material.name, card=material.card)
     drafts: dict[str, _Draft] = {}
     refused: list[RefusedEdit] = []
     used = 0
@@ -113,7 +116,8 @@ def plan_from_answer(
     )
     for proposed in [*proposals, *answer.files]:
         try:
-            draft = _draft(store, batch, material, proposed, run)
+            draft, unsaid = _draft(store, batch, material, check, proposed, run)
+            refused += unsaid
             used += len(draft.text.encode("utf-8"))
             if draft.rel_path in drafts:
                 raise EditRefused("the answer names this file twice")
@@ -125,9 +129,41 @@ def plan_from_answer(
             drafts[draft.rel_path] = _with_claims(draft, batch, support)
     held_back = {edit.name.lower().removesuffix(".md") for edit in refused}
     for person in batch.roster:
+        if person.may_note:
+            _add_floor(store, batch, person, drafts, refused)
         if f"people/{person.slug}" not in held_back:
             _note_new_names(store, person, drafts)
     return _plan(store, batch, drafts, refused, support, run)
+
+
+def plan_floor(store: MemoryStore, batch: Batch, run: WriterRun) -> Plan:
+    """What people told about themselves, quoted in their files and nothing else: where a model had no usable answer."""
+    drafts: dict[str, _Draft] = {}
+    refused: list[RefusedEdit] = []
+    for person in batch.roster:
+        if person.may_note:
+            _add_floor(store, batch, person, drafts, refused)
+    return _plan(store, batch, drafts, refused, SourceFinder(batch), run)
+
+
+def find_people_left_out(store: MemoryStore, batch: Batch, plan: Plan) -> list[BatchParticipant]:
+    """Those who told something about themselves of which neither *plan* nor their file has anything."""
+    written = {write.rel_path for write in plan.writes}
+    return [
+        person
+        for person in batch.roster
+        if person.may_note
+        and person.rel_path not in written
+        and (told := statements_of(batch, person))
+        and len(only_unwritten(_text_of(store, person.rel_path), told, person)) == len(told)
+    ]
+
+
+def _text_of(store: MemoryStore, rel_path: str) -> str:
+    try:
+        return store.read_if_present(rel_path) or ""
+    except MemoryStoreError:
+        return ""
 
 
 def plan_from_transcript(store: MemoryStore, batch: Batch, run: WriterRun) -> Plan:
@@ -154,9 +190,14 @@ def plan_from_transcript(store: MemoryStore, batch: Batch, run: WriterRun) -> Pl
 
 
 def _draft(
-    store: MemoryStore, batch: Batch, material: PromptMaterial, proposed: ProposedFile, run: WriterRun
-) -> _Draft:
-    """One proposal as the whole text its file shall have."""
+    store: MemoryStore,
+    batch: Batch,
+    material: PromptMaterial,
+    check: GroundingCheck,
+    proposed: ProposedFile,
+    run: WriterRun,
+) -> tuple[_Draft, list[RefusedEdit]]:
+    """One proposal as the whole text its file shall have, and the sentences of it that nobody said."""
     is_session = proposed.category == "sessions"
     rel_path = batch.slot.rel_path if is_session else path_for_proposal(proposed.category, proposed.name, batch)
     check_text(proposed.text)
@@ -165,11 +206,17 @@ def _draft(
     except MemoryStoreError as error:
         raise EditRefused(f"the file that stands there cannot be read: {error}") from None
     body, outdated = split_outdated(without_audience(proposed.text))
+    person = next((person for person in batch.roster if person.rel_path == rel_path), None)
+    grounded = keep_supported(body, check, person=person, standing=before or "", managed=MANAGED)
+    unsaid = [RefusedEdit(name=rel_path, reason=UNSAID, text=line[:MAX_REFUSED_CHARS]) for line in grounded.refused]
+    if grounded.is_empty and not outdated:
+        raise EditRefused(UNSAID)
+    body = grounded.text
     text = _titled(body, rel_path, batch)
     if before is None or not before.strip():
         if not body.strip():
             raise EditRefused("it says only what is out of date in a file that is not there")
-        return _Draft(rel_path=rel_path, text=text, before=before)
+        return _Draft(rel_path=rel_path, text=text, before=before), unsaid
     shown = material.shown.get(rel_path)
     is_current = shown is not None and shown.hash == text_hash(before)
     whole = shown is not None and shown.whole and is_current and not proposed.adds and bool(body.strip())
@@ -184,7 +231,7 @@ def _draft(
         turns={turn.id for turn in batch.turns},
         ours=_ours(store, rel_path, before),
     )
-    return _merged_draft(rel_path, before, merged, "" if whole or not body.strip() else text, run)
+    return _merged_draft(rel_path, before, merged, "" if whole or not body.strip() else text, run), unsaid
 
 
 def _merged_draft(rel_path: str, before: str, merged: RewriteResult, added: str, run: WriterRun) -> _Draft:
@@ -218,6 +265,33 @@ def _with_claims(draft: _Draft, batch: Batch, support: SourceFinder) -> _Draft:
     known = {part.hash for part in parts_of(draft.before or "")}
     text = support.with_attributions(draft.text, known, person, standing=draft.before or "")
     return replace(draft, text=text)
+
+
+def _add_floor(
+    store: MemoryStore,
+    batch: Batch,
+    person: BatchParticipant,
+    drafts: dict[str, _Draft],
+    refused: list[RefusedEdit],
+) -> None:
+    """Quote in a person's file what they told about themselves and the model left out."""
+    told = statements_of(batch, person)
+    if not told:
+        return
+    draft = drafts.get(person.rel_path)
+    if draft is None:
+        try:
+            before = store.read_if_present(person.rel_path)
+        except MemoryStoreError as error:
+            reason = f"the file that stands there cannot be read: {error}"
+            refused.append(RefusedEdit(name=person.rel_path, reason=reason))
+            return
+        text = before if before and before.strip() else f"# {person.label}\n"
+        draft = _Draft(rel_path=person.rel_path, text=text, before=before)
+    missing = only_unwritten(draft.text, told, person)
+    text, sources = with_statements(draft.text, batch, person, missing)
+    if text != draft.before:
+        drafts[person.rel_path] = replace(draft, text=text, sources={**draft.sources, **sources})
 
 
 def _note_new_names(store: MemoryStore, person: BatchParticipant, drafts: dict[str, _Draft]) -> None:
