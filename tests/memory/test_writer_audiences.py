@@ -36,7 +36,7 @@ def careless(table: WriterSetup) -> ScriptedModel:
     """A model that copies all it is shown into every file it may write."""
 
     def copy(messages: list[Message]) -> str:
-        shown = str(messages[-1].content).replace("\n", " ")
+        shown = str(messages[-1].content).partition("Now write the notes")[0].replace("\n", " ")
         return writer_answer(shown, {"discord-1.md": shown, "discord-2.md": shown}, {"tea.md": shown})
 
     return ScriptedModel([copy] * 20)

@@ -33,10 +33,10 @@ New conversation of 2026-03-01 morning:
 ## Context
 - #lounge
 
-user (Ada): The word is swordfish.
+[1] 2026-03-01 09:00 user (Ada): The word is swordfish.
   And it stays so.
-assistant: Mm.
-user (Bo): Good morning.
+[2] 2026-03-01 09:01 assistant: Mm.
+[3] 2026-03-01 09:02 user (Bo): Good morning.
 </transcript>"""
 
 

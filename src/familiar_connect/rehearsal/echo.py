@@ -17,8 +17,8 @@ _FILE = re.compile(
     r'<file category="(?P<folder>[^"]*)" name="(?P<name>[^"]*)"(?P<notes>[^>]*)>\n(?P<text>.*?)\n</file>', re.S
 )
 _TRANSCRIPT = re.compile(r"<transcript>\n(?P<text>.*)\n</transcript>", re.S)
-_NUMBER = re.compile(r"^\[\d+\] ", re.MULTILINE)
-"""Before each turn of the transcript."""
+_NUMBER = re.compile(r"^\[\d+\] (?:\d{4}-\d\d-\d\d \d\d:\d\d )?", re.MULTILINE)
+"""Before each turn of the transcript, with the time it was said."""
 _CONTEXT = re.compile(r"\A## Context\n(?:- .*\n)*\n")
 
 

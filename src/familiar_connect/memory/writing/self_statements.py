@@ -34,7 +34,7 @@ _FOREIGN = (
     re.compile(r"`[^`\n]{1,300}`"),
     re.compile(r"^[ \t]{0,8}>.*$", re.MULTILINE),
     re.compile(r"[♪♫][^\n]*"),
-    re.compile(r"\(\([^\n]{0,600}?\)\)"),
+    re.compile(r"\(\([^()\n]{0,600}\)\)"),
     re.compile(r"(?<![\w*])\*{1,2}[^*\s][^*\n]{0,600}\*{1,2}"),
     re.compile(r"(?<!\w)_[^_\n]{2,600}_(?!\w)"),
     re.compile(r"\b(?:https?://|www\.)\S+"),
