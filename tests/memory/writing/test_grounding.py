@@ -37,7 +37,7 @@ def batch_of(folder: Path, *said: SpokenLine) -> Batch:
     "line",
     [
         "Alice is a nurse.",
-        "She works as a nurse and lives in Lyon.",
+        "She is a nurse and moved to Lyon.",
         "Alice moved to Lyon last week.",
         "Alice does not have a car.",
         "Bob says that Alice hates ska.",
@@ -62,6 +62,7 @@ def test_what_was_said_is_supported(tmp_path: Path, line: str) -> None:
         "Alice loves silver buttons.",
         "Alice is an old raven who guards a tower of lost books.",
         "Alice has two cats.",
+        "Alice cares for many patients as a nurse in a hospital.",
     ],
 )
 def test_what_nobody_said_of_a_person_is_not(tmp_path: Path, line: str) -> None:

@@ -28,6 +28,8 @@ SHARE = 0.34
 """The same in a session or topic file, which may sum up."""
 SHORT_WORDS = 2
 """Words up to which a sentence of such a file says too little to be wrong, but for names and numbers."""
+TURN_SHARE = 0.6
+"""Part of all its words, but for names, that one turn must hold, in the file of a person."""
 MAX_PIECES = 3
 """Pieces that may stand together behind one sentence."""
 CARD_SHARE = 0.6
@@ -76,6 +78,7 @@ _DAYS_AND_MONTHS = frozenset(
 
 @dataclass(frozen=True)
 class _Evidence:
+    turn_id: int
     text: str
     words: frozenset[str]
     slug: str | None
@@ -111,7 +114,17 @@ class GroundingCheck:
         share = self._share(content, sentence, fitting)
         if share < (SHARE if person is None else PERSON_SHARE):
             return False
-        return person is None or not self._is_of_card(content, share)
+        if person is None:
+            return True
+        return self._share_of_turn(words, fitting) >= TURN_SHARE and not self._is_of_card(content, share)
+
+    def _share_of_turn(self, words: Collection[str], fitting: Sequence[_Evidence]) -> float:
+        """How much of *words*, names aside, the best single turn holds."""
+        wanted = set(words) - self._named or set(words)
+        said: dict[int, set[str]] = {}
+        for each in fitting:
+            said.setdefault(each.turn_id, set()).update(each.words)
+        return max((len(wanted & turn) / len(wanted) for turn in said.values()), default=0.0)
 
     def _has_said_names(self, sentence: str) -> bool:
         """Whether every name in *sentence* stands in what was said."""
@@ -183,7 +196,7 @@ def keep_supported(
             if unit.section != unit_key(ALIASES_HEADING) or unit.key in known or check.supports(unit.text, person):
                 kept.append(unit.text)
         else:
-            left, gone = _supported_part(unit.text, check, person)
+            left, gone = _supported_part(unit.text, check, person, standing)
             refused += gone
             if left:
                 told += 1
@@ -207,12 +220,14 @@ def only_unwritten(text: str, told: Iterable[SelfStatement], person: BatchPartic
     return [each for each in told if not is_written(each)]
 
 
-def _supported_part(text: str, check: GroundingCheck, person: BatchParticipant | None) -> tuple[str, list[str]]:
-    """Those sentences of a line or bullet that were said, and the others."""
+def _supported_part(
+    text: str, check: GroundingCheck, person: BatchParticipant | None, standing: str
+) -> tuple[str, list[str]]:
+    """Those sentences of a line or bullet that were said or are *standing* in the file, and the others."""
     marker = text[: len(text) - len(text.lstrip(" \t-*+"))] if bullet_of(text.partition("\n")[0]) is not None else ""
     body = text[len(marker) :]
     pieces = [body[start:end].strip() for start, end in sentence_spans(body)]
-    gone = [piece for piece in pieces if not check.supports(piece.strip("*_ "), person)]
+    gone = [piece for piece in pieces if piece not in standing and not check.supports(piece.strip("*_ "), person)]
     if not gone:
         return text, []
     left = " ".join(piece for piece in pieces if piece not in gone)
@@ -252,6 +267,7 @@ def _evidence_of(batch: Batch) -> list[_Evidence]:
                 if words and len(found) < MAX_EVIDENCE:
                     found.append(
                         _Evidence(
+                            turn_id=turn.id,
                             text=piece,
                             words=words,
                             slug=person.slug if person is not None else None,

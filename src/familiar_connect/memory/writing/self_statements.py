@@ -54,6 +54,12 @@ _PASTED_LINE = _any(
     r"\b(?:na[ -]na|la[ -]la|who?a+[ -]oh?|oh[ -]oh|ooh+|shalala|yeah yeah yeah)\b",
 )
 _LABELLED = re.compile(r"^\s*(?P<label>[^\n:,.!?]{1,40}):\s")
+_STATES = re.compile(r"\b(?:is|was|are|were)\b|\w's\b", _I)
+"""In a label that is a sentence of its own, not somebody's name."""
+_CONTINUES = re.compile(
+    r"^(?:his|her|its|their) names? (?:is|are|was)\b|^(?:he|she|it|they)(?:'s|'re| is| are| was| were)\b", _I
+)
+"""More about somebody of whom the sentence before told."""
 _OWN_LABEL = _any(
     r"^(?:a |one |some |quick |small |little |fun |my |about )*(?:correction|edit|update|facts?|p\.?s\.?|btw|note"
     r"|fyi|me"
@@ -120,7 +126,8 @@ _LEAD = re.compile(
     r"|mention)"
     r"|(?:already |just )?told (?:you|u))(?: that)?(?= (?:i|i'm|im|i've|my|we|our)\b)"
     r"|(?:today|tomorrow|yesterday|tonight|usually|sometimes|recently|lately|currently|these days|nowadays"
-    r"|originally)(?= (?:i|i'm|i've|my|we)\b)|(?:every|on|in|last|this|next|back|at|since|for|until|during|as|when"
+    r"|originally)(?= (?:i|i'm|i've|my|we)\b)|(?:every|on|in|last|this|next|back|at|since|for|until|during|as"
+    r"|whenever|when"
     r"|after|before|once|two|three|a few)\b[^,]{0,40}?"
     r"(?= (?:i|i'm|i've|my|we)\b))(?![\w'-]))+",
     _I,
@@ -182,7 +189,8 @@ _PLAIN = _any(
     # family and pets
     rf"^(?:me and )?(?:my|our) (?:[\w'-]+ ){{0,3}}?(?:{_RELATION}|{_PET})\b(?!:)[\w', -]* ?(?:'s|is|was|are|were"
     rf"|has|had|have|just|got"
-    r"|gets|lives?|lived|works?|worked|died|passed|turn(?:s|ed)|loves?|likes?|hates?|[a-z]{3,}(?:ed|es|s))\b",
+    r"|gets|taught|made|gave|left|went|came|grew|met|bought|sold|won|lost|fell|broke|wrote|runs|built"
+    r"|lives?|lived|works?|worked|died|passed|turn(?:s|ed)|loves?|likes?|hates?|[a-z]{3,}(?:ed|es|s))\b",
     rf"^(?:i|we)(?:'ve| have|'ve got| got| have got| had| adopted| own| keep| raise| lost| foster|'re having"
     rf"| are having| don'?t have| never had)"
     rf"(?: {_ADVERB})* (?:[\w'-]+ ){{0,5}}?(?:{_RELATION}|{_PET})\b",
@@ -222,6 +230,7 @@ _PLAIN = _any(
     r"|bought (?:a|my|an)|passed my|finished my|been (?:learning|playing|obsessed|living|working|married|vegan|a )"
     r"|had to put (?:my|our)|never been to|not a fan of|recovering from|expecting (?:a|our))\b(?! (?:it|that"
     r"|this)\b)",
+    r"^(?:can'?t|cannot) (?:eat|drink|do|have|stand|swim|drive) (?!it\b|that\b|this\b)\w",
     r"^gonna (?:visit|move|marry|study|start|travel|adopt|see my|meet my)\b",
 )
 _HERE = re.compile(
@@ -360,8 +369,13 @@ def find_self_statements(text: str) -> list[str]:
     text = text[:MAX_CHARS]
     masked = _masked(text.replace("\u2019", "'"))
     found = []
+    told = False
     for start, end in sentence_spans(masked)[:MAX_SENTENCES]:
+        sentence = masked[start:end].strip()
         cut = _statement_end(masked[start:end])
+        if not cut and told and _CONTINUES.search(sentence) and not sentence.endswith("?"):
+            cut = end - start
+        told = bool(cut)
         if cut:
             found.append(text[start : start + cut].strip(" \t,;:-—–"))
     return [sentence for sentence in found if sentence]
@@ -390,7 +404,7 @@ def _masked_line(line: str) -> str:
     if _PASTED_LINE.search(line):
         return _MASK * len(line)
     label = _LABELLED.match(line)
-    if label is not None and not _OWN_LABEL.search(label["label"].strip()):
+    if label is not None and not _OWN_LABEL.search(label["label"].strip()) and not _STATES.search(label["label"]):
         return _MASK * len(line)
     return line
 
