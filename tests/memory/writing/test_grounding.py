@@ -104,6 +104,15 @@ async def test_a_pass_leaves_out_what_nobody_said_and_quotes_what_the_model_left
     assert [(edit.name, edit.text) for edit in result.refused] == [(PERSON, "Alice loves silver buttons.")]
 
 
+async def test_asides_do_not_make_a_fact_another(tmp_path: Path) -> None:
+    """What the model wrote in plain words is not quoted again for a "btw"."""
+    table = WriterSetup(tmp_path)
+    table.say((ALICE, "I'm allergic to peanuts btw"))
+    await table.scripted_writer(writer_answer("", {"discord-1.md": "# Alice\n- Alice is allergic to peanuts."})).run()
+
+    assert table.read(PERSON).count("peanuts") == 1
+
+
 async def test_a_person_the_model_forgot_gets_their_own_words(tmp_path: Path) -> None:
     """A pass never ends with nothing for somebody who told something."""
     table = WriterSetup(tmp_path)

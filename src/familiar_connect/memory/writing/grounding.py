@@ -65,7 +65,7 @@ _FUNCTION_WORDS = frozenset(
     i'd i'll i'm i've if in into is isn't it it's its just me mine more my no not of off on one's or our ours
     out over really she she's so some such than that that's the their theirs them then there these they they're
     this those to too up us very was wasn't we we're we've were what when where which while who will with won't
-    would you you're your yours isn aren't never
+    would you you're your yours isn aren't never btw tbh lol haha actually anyway well yeah
     """.split()  # noqa: SIM905
 )
 _DAYS_AND_MONTHS = frozenset(
