@@ -18,6 +18,7 @@ from familiar_connect.config.trust import TrustedOrigins
 from familiar_connect.errors import ConfigError, SetupError
 from familiar_connect.familiar import Familiar
 from familiar_connect.llm.embedded.server import EmbeddedServer
+from familiar_connect.llm.embedded.servers import EmbeddedServers
 from familiar_connect.llm.slots import create_llm_clients, key_name
 from familiar_connect.platforms.protocols import Platform
 from familiar_connect.platforms.supervise import Sleep, Tell, run_all
@@ -51,15 +52,17 @@ def load_familiar(
     config = load_character_config(FamiliarFolder(root).settings_file, defaults_path=defaults_path)
     secrets, trust = Secrets(home), TrustedOrigins(home)
     trust.check(config.llm, file=FamiliarFolder(root).settings_file)
-    embedded = EmbeddedServer(cache_dir=HomeFolder(home).model_cache, cache_key=root.name)
+    servers = EmbeddedServers(home=home, cache_dir=HomeFolder(home).model_cache, cache_key=root.name)
     clients = create_llm_clients(
-        secrets.get("OPENROUTER_API_KEY"), config, secrets=secrets.get, trust=trust, embedded=embedded
+        secrets.get("OPENROUTER_API_KEY"), config, secrets=secrets.get, trust=trust, embedded=servers
     )
     familiar = Familiar.load_from_disk(
         root, llm_clients=dict(clients), defaults_path=defaults_path, clock=clock, zone=zone
     )
-    if not config.llm["main_prose"].is_embedded:
+    main = config.llm["main_prose"]
+    if not main.is_embedded:
         return familiar, None
+    embedded = servers.server_for(main.model)
     if wake:
         embedded.start_in_background()
     return familiar, embedded

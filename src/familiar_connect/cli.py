@@ -20,9 +20,13 @@ VERBS: CommandTable = {
     "adopt": ("share:adopt", "Bring in somebody else's familiar from a folder or ZIP; shows it first."),
     "pack": ("share:pack", "Write a familiar into one archive for somebody else."),
     "list": ("familiars:list_", "List the familiars of this home."),
-    "connect": ("connect_config:connect", "Point every model slot at an endpoint, test it and keep its key."),
+    "model": ("model:model", "Get and use a better model on this computer; see which one answers."),
+    "connect": (
+        "connect:connect",
+        "Use a model of another server: finds those on this computer, tests, keeps its key.",
+    ),
     "trust": ("trust:trust", "Show or change where familiars may send what they see, and which key goes where."),
-    "config": ("connect_config:config", "Show the settings and where each comes from; check the files."),
+    "config": ("settings:config", "Show the settings and where each comes from; check the files."),
     "import": ("import_export:import_", "Bring in a document, or a lorebook or preset of SillyTavern's."),
     "export": ("import_export:export", "Write out the character or the lore for SillyTavern."),
     "preset": ("preset:preset", "Import, list, use and switch SillyTavern presets."),
@@ -80,7 +84,8 @@ Examples:
   familiar chat                       talk now, on the embedded model
   familiar init mira && familiar chat --familiar mira
   familiar init --from-card Mira.png  a familiar from a SillyTavern card
-  familiar connect                    use OpenRouter, Ollama, llama.cpp or vLLM
+  familiar model list                 better models for this computer
+  familiar connect                    use Ollama, LM Studio, llama.cpp, KoboldCpp, vLLM or OpenRouter
   familiar inspect                    see what the model was shown
 """
 

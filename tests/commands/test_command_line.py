@@ -279,14 +279,16 @@ def test_doctor_tells_what_is_wrong_and_the_fix(monkeypatch: pytest.MonkeyPatch,
     assert ("index", "ok") in findings
 
 
-def test_doctor_asks_models_only_when_told_to(monkeypatch: pytest.MonkeyPatch, capsys: Shown, tmp_path: Path) -> None:
-    """Far away nobody is bothered unasked; asked, the model that does not answer is named."""
+def test_doctor_asks_models_unless_it_is_told_not_to(
+    monkeypatch: pytest.MonkeyPatch, capsys: Shown, tmp_path: Path
+) -> None:
+    """The one that does not answer is named; offline nobody far away is bothered."""
     root = make_home(tmp_path)
     write_default_model(root / "character.toml", model="m", base_url="https://nowhere.invalid/v1")
     TrustedOrigins(tmp_path).add("https://nowhere.invalid")
     home = ["--home", str(tmp_path)]
 
-    assert call(monkeypatch, *home, "doctor") == 0
-    assert "--ask-models" in capsys.readouterr().out
-    assert call(monkeypatch, *home, "doctor", "--ask-models") == 1
+    assert call(monkeypatch, *home, "doctor", "--offline") == 0
+    assert "without --offline" in capsys.readouterr().out
+    assert call(monkeypatch, *home, "doctor") == 1
     assert "nowhere.invalid" in capsys.readouterr().out

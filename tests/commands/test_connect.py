@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import stat
 import sys
 import tomllib
@@ -10,22 +11,26 @@ from typing import Any
 
 import pytest
 
+from familiar_connect.bootstrap.starter import make_starter
+from familiar_connect.config.load import write_default_model
 from familiar_connect.config.secrets import Secrets
-from tests.fakes.model_server import error_answer, whole_answer
+from tests.fakes.model_server import error_answer, stream_answer, whole_answer
 from tests.fakes.program import make_home, model_endpoint, one_sentence, run_program
 from tests.fakes.waiting import files_holding
 
 KEY = "sk-fake-0123456789abcdef"
 
 
-def default_slot(root: Path) -> dict[str, Any]:
-    settings = tomllib.loads((root / "character.toml").read_text(encoding="utf-8"))
+def default_slot(root: Path, *, own: bool = False) -> dict[str, Any]:
+    """What is written for every familiar beside *root*; with *own*, for it alone."""
+    file = (root if own else root.parent / "_default") / "character.toml"
+    settings = tomllib.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     found: dict[str, Any] = settings.get("llm", {}).get("default", {})
     return found
 
 
-def test_it_tests_the_endpoint_and_moves_every_slot(tmp_path: Path) -> None:
-    """Comments and everything else in the file stay."""
+def test_it_tests_the_endpoint_and_moves_every_slot_of_every_familiar(tmp_path: Path) -> None:
+    """In the profile under them all; their own files stay as they are."""
     root = make_home(tmp_path)
     before = (root / "character.toml").read_text(encoding="utf-8")
     with model_endpoint(whole_answer("Hello!")) as server:
@@ -34,9 +39,7 @@ def test_it_tests_the_endpoint_and_moves_every_slot(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "It answered: Hello!" in done.stdout
     assert default_slot(root) == {"model": "some-model", "base_url": server.base_url}
-    after = (root / "character.toml").read_text(encoding="utf-8")
-    comments = [line for line in before.splitlines() if line.startswith("# ")]
-    assert all(line in after.splitlines() for line in comments)
+    assert (root / "character.toml").read_text(encoding="utf-8") == before
     assert "authorization" not in server.requests[0].headers
 
 
@@ -172,7 +175,7 @@ def test_an_answer_that_cannot_be_used_is_asked_for_again(tmp_path: Path) -> Non
 
     root = make_home(tmp_path)
     with model_endpoint(whole_answer("Hi")) as server, TerminalSession(tmp_path, "connect") as session:
-        session.wait_for_text("Which endpoint")
+        session.wait_for_text("Which one")
         session.enter("other")
         for times, address in enumerate(("localhost", server.base_url), start=1):
             session.wait_for_text("Base URL, such as", times=times)
@@ -213,12 +216,109 @@ def test_back_to_the_embedded_model(tmp_path: Path) -> None:
     assert default_slot(root) == {"model": "embedded"}
 
 
-def test_without_a_familiar_it_says_how_to_make_one(tmp_path: Path) -> None:
-    """Nothing is made by the way."""
-    done = run_program(tmp_path, "connect", "--to", "ollama", "--model", "m")
+def test_one_familiar_is_connected_alone(tmp_path: Path) -> None:
+    """Comments and everything else in its file stay."""
+    root = make_home(tmp_path)
+    before = (root / "character.toml").read_text(encoding="utf-8")
+    with model_endpoint(whole_answer("Hi")) as server:
+        done = run_program(
+            tmp_path, "connect", "--url", server.base_url, "--model", "some-model", "--familiar", "ember"
+        )
 
-    assert done.returncode == 1
-    assert "familiar init" in one_sentence(done)
+    assert done.returncode == 0, done.stderr
+    assert default_slot(root, own=True) == {"model": "some-model", "base_url": server.base_url}
+    assert default_slot(root) == {}
+    after = (root / "character.toml").read_text(encoding="utf-8")
+    comments = [line for line in before.splitlines() if line.startswith("# ")]
+    assert all(line in after.splitlines() for line in comments)
+
+
+def test_it_works_in_an_empty_home(tmp_path: Path) -> None:
+    """The first familiar, made later, speaks through the model at once."""
+    home = tmp_path / "home"
+    with model_endpoint(whole_answer("Hello"), stream_answer("Hi, I am here.")) as server:
+        done = run_program(home, "connect", "--url", server.base_url, "--model", "m")
+        said = run_program(home, "chat", "--plain", said="hello\n")
+
+    assert done.returncode == 0, done.stderr
+    assert said.stdout.strip() == "Hi, I am here."
+    assert "speaks through m at 127.0.0.1" in said.stderr
+
+
+def test_all_means_those_with_a_model_of_their_own_too(tmp_path: Path) -> None:
+    """Their own default is changed; one that names a model for replies alone keeps it, and that is said."""
+    root = make_home(tmp_path)
+    write_default_model(root / "character.toml", model="old", base_url="http://127.0.0.1:9/v1")
+    other = make_starter(tmp_path, "mira")
+    slot = '\n[llm.main_prose]\nmodel = "prose"\nbase_url = "http://127.0.0.1:9/v1"\n'
+    (other / "character.toml").write_text((other / "character.toml").read_text("utf-8") + slot, encoding="utf-8")
+    with model_endpoint(whole_answer("Hi")) as server:
+        done = run_program(tmp_path, "connect", "--url", server.base_url, "--model", "new")
+
+    assert done.returncode == 0, done.stderr
+    assert (default_slot(root, own=True)["model"], default_slot(root)["model"]) == ("new", "new")
+    assert "mira keeps prose for its replies" in done.stdout
+
+
+def test_servers_on_this_computer_are_found_and_listed(tmp_path: Path) -> None:
+    """For people and for scripts; nothing is written."""
+    with model_endpoint(whole_answer("Hi")) as server:
+        server.models = ["tiny", "larger"]
+        port = server.base_url.rsplit(":", 1)[-1].removesuffix("/v1")
+        shown = run_program(tmp_path, "connect", "--list", "--port", port)
+        listed = run_program(tmp_path, "connect", "--list", "--json", "--port", port)
+
+    assert f"a model server at {server.base_url}\n  tiny\n  larger" in shown.stdout
+    found = [each for each in json.loads(listed.stdout) if each["base_url"] == server.base_url]
+    assert found == [{"kind": "a model server", "base_url": server.base_url, "models": ["tiny", "larger"]}]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are Unix's")
+def test_a_found_model_is_chosen_by_its_number(tmp_path: Path) -> None:
+    """In a terminal, in an empty home; a number that is not in the list is asked for again."""
+    from tests.fakes.terminal import TerminalSession
+
+    with model_endpoint(whole_answer("Hello")) as server:
+        server.models = ["tiny", "larger"]
+        port = server.base_url.rsplit(":", 1)[-1].removesuffix("/v1")
+        with TerminalSession(tmp_path / "home", "connect", "--port", port) as session:
+            session.wait_for_text("Which one (a number) [1]")
+            session.enter("999")
+            session.wait_for_text("Which one (a number) [1]", times=2)
+            session.enter("2")
+            assert session.wait_end() == 0, session.text
+
+    assert server.requests[0].payload["model"] == "larger"
+    assert default_slot(tmp_path / "home" / "familiars" / "any") == {"model": "larger", "base_url": server.base_url}
+
+
+def test_the_only_model_of_a_server_needs_no_name(tmp_path: Path) -> None:
+    """Where it has several, they are listed and one is chosen."""
+    make_home(tmp_path)
+    with model_endpoint(whole_answer("Hi")) as server:
+        server.models = ["only"]
+        one = run_program(tmp_path, "connect", "--url", server.base_url)
+        server.models = ["a", "b"]
+        two = run_program(tmp_path, "connect", "--url", server.base_url, said="b\n")
+
+    assert "has one model: only" in one.stdout
+    assert two.returncode == 0, two.stderr
+    assert [request.payload["model"] for request in server.requests] == ["only", "b"]
+
+
+def test_a_script_gets_json_and_is_asked_nothing(tmp_path: Path) -> None:
+    """What was written where, what the model said and how long it took."""
+    root = make_home(tmp_path)
+    with model_endpoint(whole_answer("Hello")) as server:
+        done = run_program(tmp_path, "connect", "--json", "--url", server.base_url, "--model", "m")
+    open_question = run_program(tmp_path, "connect", "--json", "--to", "ollama")
+
+    told = json.loads(done.stdout)
+    assert (told["model"], told["base_url"], told["answer"]) == ("m", server.base_url, "Hello")
+    assert (told["familiars"], told["files"]) == (["ember"], [str(root.parent / "_default" / "character.toml")])
+    assert open_question.returncode == 1
+    assert "--json asks nothing" in one_sentence(open_question)
 
 
 def test_nobody_there_to_answer_its_questions_ends_it(tmp_path: Path) -> None:

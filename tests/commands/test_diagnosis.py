@@ -124,8 +124,8 @@ def test_a_certificate_nobody_signed_is_told(tmp_path: Path) -> None:
         root = make_home(tmp_path / "home", server)  # type: ignore[arg-type]
 
         said = familiar(root, "chat", said="hello\n")
-        found = complaints(root)
-        asked = complaints(root, "--ask-models")
+        found = complaints(root, "--offline")
+        asked = complaints(root)
 
     assert "Traceback" not in said.stdout + said.stderr
     assert re.search(r"certificate of https://127\.0\.0\.1:\d+/v1 cannot be trusted \(self", said.stdout + said.stderr)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 from pathlib import Path
 
@@ -14,7 +15,8 @@ from familiar_connect.config.load import write_default_model
 from familiar_connect.config.trust import TrustedOrigins
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.presets.store import PresetStore
-from tests.fakes.program import make_home
+from tests.fakes.model_server import error_answer, whole_answer
+from tests.fakes.program import make_home, model_endpoint, run_program
 
 
 def bad(home: Path) -> dict[str, str]:
@@ -96,7 +98,22 @@ def test_nobody_else_is_knocked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(socket, "create_connection", lambda *_, **__: pytest.fail("knocked"))
 
     (said,) = [finding.says for finding in run_checks(tmp_path, None) if finding.area == "model"]
-    assert "--ask-models" in said
+    assert "not asked" in said
+
+
+def test_each_model_is_asked_for_a_word(tmp_path: Path) -> None:
+    """With its answer and the seconds it took, or the sentence of its failure; the exit code tells."""
+    root = make_home(tmp_path)
+    with model_endpoint(whole_answer("Hello!"), error_answer(500, "out of memory")) as server:
+        write_default_model(root / "character.toml", model="m", base_url=server.base_url)
+        fine = run_program(tmp_path, "doctor")
+        failed = run_program(tmp_path, "doctor")
+        silent = run_program(tmp_path, "doctor", "--offline")
+
+    assert re.search(rf'all slots: m at {server.base_url} says "Hello!" after \d+\.\d s', fine.stdout)
+    assert (fine.returncode, failed.returncode, silent.returncode) == (0, 1, 0)
+    assert "500" in failed.stdout
+    assert len(server.requests) == 2
 
 
 def found(home: Path, area: str) -> tuple[str, str]:

@@ -34,6 +34,8 @@ class ModelServer:
     """What it says of itself, by path (`/v1/models`, `/props`, `/api/show`); what is not here it does not know."""
     questions: list[str] = field(default_factory=list)
     """Paths that were asked about itself; no part of the script."""
+    models: list[str] | None = None
+    """What is told to whoever asks for the list of models; None: that address is not known."""
     requests: list[Request] = field(default_factory=list)
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when a request has been read."""
@@ -79,6 +81,10 @@ class ModelServer:
         head = await reader.readuntil(b"\r\n\r\n")
         first, *lines = head.decode().strip().split("\r\n")
         headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+        if self.models is not None and first.split()[1].endswith("/v1/models"):
+            listed = {"object": "list", "data": [{"id": name, "object": "model"} for name in self.models]}
+            await json_answer(listed)(self, writer)
+            return
         body = await reader.readexactly(int(headers.get("content-length", 0)))
         path = first.split()[1]
         if path.endswith(QUESTIONS):

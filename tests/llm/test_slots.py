@@ -14,7 +14,7 @@ from familiar_connect.config.llm import LLM_SLOT_NAMES, LLMSlotConfig
 from familiar_connect.config.trust import TrustedOrigins
 from familiar_connect.errors import ConfigError
 from familiar_connect.llm.embedded.client import EmbeddedModel
-from familiar_connect.llm.embedded.server import EmbeddedServer
+from familiar_connect.llm.embedded.servers import EmbeddedServers
 from familiar_connect.llm.openai_compatible import OPENROUTER_BASE_URL, LLMClient
 from familiar_connect.llm.slots import create_llm_clients
 
@@ -107,11 +107,11 @@ def test_a_named_but_missing_key_is_not_replaced_by_another(tmp_path: Path) -> N
 
 def test_all_embedded_slots_share_one_server() -> None:
     """Eight clients, one child process, none started yet."""
-    server = EmbeddedServer()
-    clients = create_llm_clients(None, CharacterConfig(), secrets=nothing, embedded=server)
+    servers = EmbeddedServers()
+    clients = create_llm_clients(None, CharacterConfig(), secrets=nothing, embedded=servers)
 
-    assert all(isinstance(client, EmbeddedModel) and client.server is server for client in clients.values())
-    assert server.state == "off"
+    assert all(isinstance(client, EmbeddedModel) and client.server is servers.default for client in clients.values())
+    assert servers.default.state == "off"
 
 
 def test_the_embedded_model_keeps_its_own_temperature_until_someone_chooses_one() -> None:

@@ -16,6 +16,7 @@ from familiar_connect.commands.common import familiar_from_env, familiar_option,
 from familiar_connect.commands.trust import ask_about_endpoints
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.config.home import list_familiars
+from familiar_connect.errors import FamiliarError
 from familiar_connect.identity import Author
 from familiar_connect.support.clock import machine_zone
 
@@ -70,11 +71,15 @@ async def _chat(root: Path, home: Path, screen: Screen, user_name: str | None, g
     from familiar_connect.platforms.terminal.adapter import TerminalPlatform, prompt_of
     from familiar_connect.platforms.terminal.line_input import EditorReader, PipeReader
     from familiar_connect.platforms.terminal.welcome import describe_model, greet, warm_up
+    from familiar_connect.support.aio import off_loop
 
     familiar, embedded = load_familiar(root, home=home, defaults_path=profile_of(home), zone=machine_zone())
     try:
         user = _user(user_name or familiar.config.user_name)
         screen.note(describe_model(familiar))
+        offer = None if screen.plain else await off_loop(_offer, familiar, home)
+        if offer is not None:
+            screen.note(offer)
         reader: PipeReader | EditorReader
         if screen.plain:
             reader = PipeReader(sys.stdin)
@@ -108,6 +113,16 @@ def _own_name(root: Path, familiar: Familiar) -> OwnName:
     return OwnName(FamiliarFolder(root).settings_file, is_known=bool(familiar.config.user_name))
 
 
+def _offer(familiar: Familiar, home: Path) -> str | None:
+    from familiar_connect.platforms.terminal.welcome import offer_better_model
+    from familiar_connect.support.free_memory import free_memory
+
+    try:
+        return offer_better_model(familiar, HomeFolder(home), free_bytes=free_memory())
+    except FamiliarError:  # a broken list of models: `model list` says what is wrong with it
+        return None
+
+
 def _typed_lines(familiar: Familiar, user: Author, home: Path) -> Path | None:
     """Where typed lines are kept for the up arrow; nowhere for someone of whom nothing is kept."""
     private = familiar.stores.privacy.is_full(user)
@@ -122,7 +137,7 @@ def _busy(familiar: Familiar, embedded: EmbeddedServer | None) -> str:
     if waiting_for is not None:
         return waiting_for
     if embedded is not None and embedded.state == "starting":
-        return "waking the embedded model…"
+        return "loading the model…"
     return THINKING
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 familiar_option = click.option("--familiar", "familiar_id", metavar="ID", help="Which familiar (else FAMILIAR_ID).")
 MOST_TURNS = 1_000_000
 """More turns than a ledger holds: a larger number is a slip of the hand."""
+SPINNER_FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+SPINNER_S = 0.1
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for a script.")
 
 
@@ -131,3 +135,31 @@ def progress_bar(what: str, *, quiet: bool) -> Iterator[Callable[[int, int], Non
             bar[0].update(done - bar[0].pos)
 
         yield progress
+
+
+@contextmanager
+def spinner(words: str, *, quiet: bool = False) -> Iterator[None]:
+    """A sign of life on the error stream while something is waited for; nothing where nobody watches."""
+    if quiet or not sys.stderr.isatty():
+        yield
+        return
+    over = threading.Event()
+    turning = threading.Thread(target=_spin, args=(printable(words), over), name="spinner", daemon=True)
+    turning.start()
+    try:
+        yield
+    finally:
+        over.set()
+        turning.join()
+
+
+def _spin(words: str, over: threading.Event) -> None:
+    began, frame = time.monotonic(), 0
+    while not over.wait(SPINNER_S):
+        waited = int(time.monotonic() - began)
+        seconds = f" {waited} s" if waited >= 3 else ""
+        sys.stderr.write(f"\r\x1b[2K{SPINNER_FRAMES[frame % len(SPINNER_FRAMES)]} {words}{seconds}")
+        sys.stderr.flush()
+        frame += 1
+    sys.stderr.write("\r\x1b[2K")
+    sys.stderr.flush()

@@ -18,11 +18,23 @@ from urllib.parse import urlsplit
 
 import click
 
-from familiar_connect.commands.common import familiar_option, home_of, json_option, open_root, profile_of, say, say_json
-from familiar_connect.commands.connect_config import settings_problems
+from familiar_connect.commands.common import (
+    familiar_option,
+    home_of,
+    json_option,
+    open_root,
+    profile_of,
+    say,
+    say_json,
+    spinner,
+)
+from familiar_connect.commands.connect import ConnectTarget, ask_for_word
 from familiar_connect.commands.doctor_checks import DoctorFinding, check_documents, check_platforms, check_presets
+from familiar_connect.commands.settings import settings_problems
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.home import list_familiars
+from familiar_connect.config.llm import EMBEDDED_MODEL
+from familiar_connect.config.secrets import command_name
 from familiar_connect.errors import FamiliarError
 
 if TYPE_CHECKING:
@@ -34,25 +46,30 @@ EMBEDDED_BYTES = 700 * 1024 * 1024
 """About what the embedded model and a familiar take together."""
 CONNECT_TIMEOUT_S = 1.0
 """How long a server on this computer may take to open its door."""
+ASK_TIMEOUT_S = 120.0
+"""How long a model may take for a word; a server on this computer may load it first."""
+MAIN_SLOT = "main_prose"
 
 
 @click.command()
 @familiar_option
-@click.option("--ask-models", is_flag=True, help="Also ask each remote model for a word (may cost a little).")
+@click.option("--offline", is_flag=True, help="Ask no model for a word, and knock at no other computer.")
+@click.option("--ask-models", is_flag=True, hidden=True, help="What is done anyway, unless --offline.")
 @json_option
 @click.pass_context
-def doctor(ctx: click.Context, familiar_id: str | None, ask_models: bool, as_json: bool) -> int:
+def doctor(ctx: click.Context, familiar_id: str | None, offline: bool, ask_models: bool, as_json: bool) -> int:
     """Check home, settings, models, keys, history, memory, presets, platforms and disk.
 
-    Exit code 1 when something is wrong.
+    Each model is asked for a word, a server elsewhere too. Exit code 1 when something is wrong.
     """
-    findings = list(run_checks(home_of(ctx), familiar_id, ask_models=ask_models))
+    findings = []
+    mark = {"ok": "✓", "warn": "!", "bad": "✗"}
+    for finding in run_checks(home_of(ctx), familiar_id, ask_models=ask_models or not offline):
+        findings.append(finding)
+        if not as_json:
+            say(f"{mark[finding.state]} {finding.area:<9} {finding.says}")
     if as_json:
         say_json([asdict(finding) for finding in findings])
-    else:
-        mark = {"ok": "✓", "warn": "!", "bad": "✗"}
-        for finding in findings:
-            say(f"{mark[finding.state]} {finding.area:<9} {finding.says}")
     return 1 if any(finding.state == "bad" for finding in findings) else 0
 
 
@@ -74,7 +91,8 @@ def run_checks(home: Path, familiar_id: str | None, *, ask_models: bool = False)
         return
     yield DoctorFinding("familiar", "ok", f"{root.name} in {root}")
     yield from _run_check("folders", lambda: _folders(root))
-    yield from _run_check("settings", lambda: _settings(root, home, ask_models=ask_models))
+    loads = ask_models and free.state == "ok"
+    yield from _run_check("settings", lambda: _settings(root, home, ask_models=ask_models, may_load=loads))
     yield from _run_check("history", lambda: [_history(root)])
     yield from _run_check("ledger", lambda: _ledger(root))
     yield from _run_check("memory", lambda: _memory(root))
@@ -115,13 +133,13 @@ def _folders(root: Path) -> Iterator[DoctorFinding]:
             yield DoctorFinding(name, "bad", f"{folder} may not be read and written: give yourself the right to")
 
 
-def _settings(root: Path, home: Path, *, ask_models: bool) -> Iterator[DoctorFinding]:
+def _settings(root: Path, home: Path, *, ask_models: bool, may_load: bool) -> Iterator[DoctorFinding]:
     problems = settings_problems(root, profile_of(home))
     for problem in problems:
         yield DoctorFinding("settings", "bad", problem)
     if not problems:
         yield DoctorFinding("settings", "ok", "every settings file loads")
-        yield from _models(root, home, ask_models=ask_models)
+        yield from _models(root, home, ask_models=ask_models, may_load=may_load)
 
 
 def _home(home: Path) -> DoctorFinding:
@@ -169,7 +187,7 @@ def _embedded() -> DoctorFinding:
     return DoctorFinding("embedded", "ok", f"{weights.path.name}, {weights.path.stat().st_size / 1e6:.0f} MB")
 
 
-def _models(root: Path, home: Path, *, ask_models: bool) -> Iterator[DoctorFinding]:
+def _models(root: Path, home: Path, *, ask_models: bool, may_load: bool) -> Iterator[DoctorFinding]:
     from familiar_connect.config import load_character_config
     from familiar_connect.config.secrets import Secrets
     from familiar_connect.config.trust import TrustedOrigins
@@ -182,19 +200,65 @@ def _models(root: Path, home: Path, *, ask_models: bool) -> Iterator[DoctorFindi
         by_model.setdefault((each.model, each.address, each.key_variable), []).append(slot)
     for (model, address, variable), slots in by_model.items():
         whose = "all slots" if len(slots) == len(config.llm) else ", ".join(slots)
+        key = secrets.get(variable) if variable else None
         if address is None:
-            yield DoctorFinding("model", "ok", f"{whose}: embedded (small; `familiar connect` gives it a better one)")
-        elif variable and not secrets.get(variable):
-            fix = f"set {variable} or run `familiar connect`"
+            yield from _embedded_model(whose, model, home, ask=may_load and MAIN_SLOT in slots)
+        elif variable and not key:
+            fix = f"set {variable} or run `{command_name()} connect`"
             yield DoctorFinding(
                 "key", "bad", f"{whose}: {model} at {address} needs a key and {variable} is not set: {fix}"
             )
         elif (refused := _refusal(trust, {slots[0]: config.llm[slots[0]]}, file)) is not None:
             yield DoctorFinding("trust", "bad", refused)
         else:
-            yield _check_reachable(whose, model, address, ask_models=ask_models)
-            if ask_models:
-                yield asyncio.run(_ask(model, address, secrets.get(variable) if variable else None, variable))
+            reached = _check_reachable(whose, model, address, ask_models=ask_models)
+            if reached.state == "bad" or not ask_models:
+                yield reached
+            else:
+                target = ConnectTarget(address=address, model=model, key_env=variable)
+                yield _ask_for_word(f"{whose}: {model} at {address}", target, key)
+
+
+def _embedded_model(whose: str, model: str, home: Path, *, ask: bool) -> Iterator[DoctorFinding]:
+    """A model inside the program: whether its file can be run here, and what it says."""
+    from familiar_connect.llm.embedded.servers import EmbeddedServers
+
+    small = f" (small; `{command_name()} model list` shows better ones)" if model == EMBEDDED_MODEL else ""
+    says = f"{whose}: {model}{small}"
+    try:
+        if model != EMBEDDED_MODEL:
+            plan = EmbeddedServers(home=home).local(model).plan
+            says += f", window {plan.window:,} tokens, about {plan.memory_bytes / 1e6:,.0f} MB of memory"
+        if ask:
+            says += f", {_embedded_word(model, home)}"
+    except FamiliarError as error:
+        yield DoctorFinding("model", "bad", f"{whose}: {error}")
+        return
+    yield DoctorFinding("model", "ok", says)
+
+
+def _embedded_word(model: str, home: Path) -> str:
+    from familiar_connect.config.llm import local_model_name
+    from familiar_connect.llm.embedded.word import ask_model_file, ask_small_model
+    from familiar_connect.llm.local.library import ModelLibrary
+
+    name = local_model_name(model)
+    with spinner("asking the model for a word"):
+        if name is None:
+            word = asyncio.run(ask_small_model())
+        else:
+            word = asyncio.run(ask_model_file(name, ModelLibrary(home).file_of(name)))
+    return f'says "{word.text}" after {word.load_s:.1f} s of loading and {word.seconds:.1f} s'
+
+
+def _ask_for_word(says: str, target: ConnectTarget, key: str | None) -> DoctorFinding:
+    """What the endpoint says when it is asked for a word, and how long it took; or the sentence of its failure."""
+    try:
+        with spinner(f"asking {target.model} for a word"):
+            answer = asyncio.run(ask_for_word(target, key, timeout_s=ASK_TIMEOUT_S))
+    except (FamiliarError, ValueError) as error:
+        return DoctorFinding("model", "bad", str(error))
+    return DoctorFinding("model", "ok", f'{says} says "{answer.text}" after {answer.seconds:.1f} s')
 
 
 def _refusal(trust: TrustedOrigins, slots: Mapping[str, LLMSlotConfig], file: Path) -> str | None:
@@ -213,7 +277,9 @@ def _check_reachable(whose: str, model: str, address: str, *, ask_models: bool) 
     host = parts.hostname or ""
     if host != "localhost" and host != "::1" and not host.startswith("127."):
         return DoctorFinding(
-            "model", "ok", says if ask_models else f"{says} (not asked: `familiar doctor --ask-models` does)"
+            "model",
+            "ok",
+            says if ask_models else f"{says} (not asked: `{command_name()} doctor` without --offline does)",
         )
     try:
         port = parts.port or (443 if parts.scheme == "https" else 80)
@@ -229,28 +295,6 @@ def _check_reachable(whose: str, model: str, address: str, *, ask_models: bool) 
             "model", "bad", f"{says}: nobody listens there; start that server, or run `familiar connect`"
         )
     return DoctorFinding("model", "ok", f"{says} (someone listens there)")
-
-
-async def _ask(model: str, address: str, key: str | None, variable: str | None) -> DoctorFinding:
-    from familiar_connect.llm import LLMClient, Message
-    from familiar_connect.llm.openai_compatible import CallLimits
-    from familiar_connect.llm.retry import RetryPolicy
-
-    client = LLMClient(
-        api_key=key or "",
-        model=model,
-        base_url=address,
-        key_name=variable,
-        limits=CallLimits(timeout_s=20),
-        retry=RetryPolicy(max_retries=0),
-    )
-    try:
-        await client.chat([Message(role="user", content="Say hello in one word.")])
-    except (FamiliarError, ValueError) as error:
-        return DoctorFinding("model", "bad", str(error))
-    finally:
-        await client.close()
-    return DoctorFinding("model", "ok", f"{model} answers")
 
 
 def _history(root: Path) -> DoctorFinding:
@@ -313,7 +357,6 @@ def _memory(root: Path) -> Iterator[DoctorFinding]:
 def _confidence(root: Path) -> Iterator[DoctorFinding]:
     """Files of a home made before that do not say who may hear them; and what `confidence = "open"` means."""
     from familiar_connect.config import load_character_config
-    from familiar_connect.config.secrets import command_name
     from familiar_connect.disclosure import Confidence
     from familiar_connect.history.store import HistoryStore
     from familiar_connect.memory.maintenance.audience_proposals import count_unsettled_files

@@ -168,6 +168,26 @@ class HomeFolder:
     def model_cache(self) -> Path:
         return self.cache / "embedded"
 
+    @property
+    def models(self) -> Path:
+        """Model files that were fetched: large, and safe to delete, since they can be fetched again."""
+        return self.cache / "models"
+
+    @property
+    def models_file(self) -> Path:
+        """Names the owner gave to model files that lie elsewhere."""
+        return self.root / "models.toml"
+
+    @property
+    def catalogue_file(self) -> Path:
+        """Models to fetch that the owner added to those the program knows."""
+        return self.root / "catalogue.toml"
+
+    @property
+    def model_offer_mark(self) -> Path:
+        """Says that a better model was offered once."""
+        return self.cache / "model-offered"
+
 
 def channel_file(channels: Path, channel_id: int) -> Path:
     """Settings of a channel in the folder *channels*."""

@@ -19,6 +19,9 @@ from familiar_connect.errors import ConfigError
 from familiar_connect.support.web_origin import is_own_network, is_same_origin
 
 EMBEDDED_MODEL = "embedded"
+EMBEDDED_PREFIX = "embedded:"
+"""Before the name of another model file that runs inside the program."""
+LOCAL_MODEL_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 OPENROUTER_BASE_URL = "https://openrouter.ai/api/v1"
 OPENROUTER_KEY_VARIABLE = "OPENROUTER_API_KEY"
 DEFAULT_SLOT = "default"
@@ -66,10 +69,28 @@ def _variable(value: object) -> str:
     return value
 
 
+def is_embedded_model(model_id: object) -> bool:
+    """Whether *model_id* runs inside the program: the small default, or a model file by its name."""
+    return isinstance(model_id, str) and (model_id == EMBEDDED_MODEL or model_id.startswith(EMBEDDED_PREFIX))
+
+
+def local_model_name(model_id: str) -> str | None:
+    """The name in `embedded:NAME`; None for every other model, the small default among them."""
+    return model_id.removeprefix(EMBEDDED_PREFIX) if model_id.startswith(EMBEDDED_PREFIX) else None
+
+
+def _model_id(value: object) -> str:
+    text = str(FILLED_TEXT.read(value))
+    name = local_model_name(text)
+    if name is not None and not LOCAL_MODEL_NAME.fullmatch(name):
+        raise InvalidValue
+    return text
+
+
 def _models(value: object) -> tuple[str, ...]:
     if not isinstance(value, list):
         raise InvalidValue
-    return tuple(FILLED_TEXT.read(item) for item in value)
+    return tuple(_model_id(item) for item in value)
 
 
 def _words(value: object) -> tuple[str, ...]:
@@ -91,6 +112,11 @@ def _web_address(value: object) -> str:
         raise InvalidValue
     return address
 
+
+MODEL_ID = Rule(
+    "a non-empty string; after `embedded:` the name of a model that `familiar model list` shows, never a path",
+    _model_id,
+)
 
 BASE_URL = Rule(
     "an address such as http://localhost:11434/v1, starting with http:// or https://, "
@@ -114,8 +140,9 @@ class LLMSlotConfig:
 
     model: str = field(
         metadata=describe(
-            FILLED_TEXT,
-            'Model id as its server knows it; "embedded" is the small model that comes with the program.',
+            MODEL_ID,
+            'Model id as its server knows it; "embedded" is the small model that comes with the program, '
+            '"embedded:NAME" one that `familiar model` fetched or was shown.',
             example='"qwen3:8b"',
         )
     )
@@ -222,6 +249,12 @@ class LLMSlotConfig:
 
     @property
     def is_embedded(self) -> bool:
+        """Whether it runs inside the program."""
+        return is_embedded_model(self.model)
+
+    @property
+    def is_small_default(self) -> bool:
+        """Whether it is the small model that comes with the program."""
         return self.model == EMBEDDED_MODEL
 
     @property
@@ -282,11 +315,12 @@ def resolve_slot(slot: str, sources: Sequence[SlotSource]) -> tuple[LLMSlotConfi
     for position, source in enumerate(chain):
         for name in source.says:
             rank.setdefault(name, position)
-    if chain[rank["model"]].says["model"] == EMBEDDED_MODEL and "base_url" in rank:
+    model = chain[rank["model"]].says["model"]
+    if is_embedded_model(model) and "base_url" in rank:
         if rank["base_url"] <= rank["model"]:
             source = chain[rank["base_url"]]
             raise ConfigError(
-                f"{source.file}: [{source.section}] base_url is set but the model is {EMBEDDED_MODEL!r}, which runs "
+                f"{source.file}: [{source.section}] base_url is set but the model is {model!r}, which runs "
                 f"inside the program; add model = the one that address serves"
             )
         del rank["base_url"]
@@ -301,7 +335,7 @@ def resolve_slot(slot: str, sources: Sequence[SlotSource]) -> tuple[LLMSlotConfi
 def _key_fits(chain: Sequence[SlotSource], rank: Mapping[str, int]) -> bool:
     """Whether the API key was set for the address in use, or for no address in particular."""
     model = chain[rank["model"]].says["model"]
-    if model == EMBEDDED_MODEL:
+    if is_embedded_model(model):
         return True
     used = chain[rank["base_url"]].says["base_url"] if "base_url" in rank else OPENROUTER_BASE_URL
     seen = chain[rank["api_key_env"] :]
@@ -309,7 +343,7 @@ def _key_fits(chain: Sequence[SlotSource], rank: Mapping[str, int]) -> bool:
     if named_for is None:
         for_openrouter = seen[0].says["api_key_env"] == OPENROUTER_KEY_VARIABLE
         seen_model = next(source.says["model"] for source in seen if "model" in source.says)
-        named_for = OPENROUTER_BASE_URL if for_openrouter or seen_model != EMBEDDED_MODEL else used
+        named_for = OPENROUTER_BASE_URL if for_openrouter or not is_embedded_model(seen_model) else used
     return _same_address(named_for, used)
 
 

@@ -38,7 +38,8 @@ def restrict_to_owner(home: Path) -> bool:
     if os.name == "nt":
         return False
     folder = HomeFolder(home)
-    ours = (folder.familiars, folder.cache, folder.exports, folder.secrets_file, folder.trust_file)
+    kept = (folder.secrets_file, folder.trust_file, folder.models_file, folder.catalogue_file)
+    ours = (folder.familiars, folder.cache, folder.exports, *kept)
     try:
         if not stat.S_IMODE(home.stat().st_mode) & _OTHERS:
             return False

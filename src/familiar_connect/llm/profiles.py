@@ -10,7 +10,7 @@ import re
 from dataclasses import replace
 from typing import Protocol
 
-from familiar_connect.config.llm import EMBEDDED_MODEL
+from familiar_connect.config.llm import EMBEDDED_MODEL, is_embedded_model, local_model_name
 from familiar_connect.llm.endpoint_window import OLLAMA_DEFAULT_WINDOW
 from familiar_connect.llm.types import Capabilities
 
@@ -25,6 +25,13 @@ EMBEDDED = Capabilities(
     bare_single_speaker=True,
 )
 """SmolLM2-135M: it chats. It cannot summarise, decide or rewrite, and a long prompt takes it minutes."""
+
+LOCAL_FILE = Capabilities(max_output=400, deadline_s=600.0)
+"""A model file of the owner's, run inside the program: nobody else waits for it, so it is given minutes."""
+LOCAL_SIDE_SLOTS = frozenset({"main_prose", "memory_writer"})
+"""Slots in which such a model is asked. In the others every call would be paid for with the person's waiting, by a
+model that is no better at them than the deterministic forms."""
+WRITER_OUTPUT = 1_200
 
 _FAMILIES: tuple[tuple[str, Capabilities], ...] = (
     (r"gpt-5|chatgpt-5", Capabilities(window=400_000, max_output=128_000, vision=True, tools=True, prefill=False)),
@@ -47,6 +54,16 @@ _FAMILIES: tuple[tuple[str, Capabilities], ...] = (
 )
 
 
+def local_file_capabilities(slot: str, window: int, slot_config: SlotLimits | None = None) -> Capabilities:
+    """What a model file of the owner's is asked for in *slot*, with the window it is run with."""
+    asked = slot in LOCAL_SIDE_SLOTS
+    found = replace(LOCAL_FILE, window=window, side_tasks=asked)
+    if slot == "memory_writer":
+        found = replace(found, max_output=WRITER_OUTPUT)
+    limit = slot_config.max_output_tokens if slot_config is not None else None
+    return replace(found, max_output=limit or found.max_output)
+
+
 class SlotLimits(Protocol):
     """What a slot's settings may say of its model."""
 
@@ -64,8 +81,11 @@ class SlotLimits(Protocol):
 
 def capabilities_for(model_id: str, base_url: str | None = None, slot_config: SlotLimits | None = None) -> Capabilities:
     """What *model_id* can do, as far as it is known; a slot's own limits go over it."""
-    found = EMBEDDED if model_id == EMBEDDED_MODEL else _family(model_id)
-    if base_url is not None and model_id != EMBEDDED_MODEL and _is_ollama(base_url):
+    if local_model_name(model_id) is not None:
+        found = LOCAL_FILE
+    else:
+        found = EMBEDDED if model_id == EMBEDDED_MODEL else _family(model_id)
+    if base_url is not None and not is_embedded_model(model_id) and _is_ollama(base_url):
         # Ollama silently drops the start of a longer prompt, whatever the model could take.
         found = replace(found, window=OLLAMA_DEFAULT_WINDOW)
     if slot_config is not None:

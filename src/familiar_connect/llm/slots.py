@@ -17,6 +17,7 @@ from familiar_connect.config.llm import (
     OPENROUTER_KEY_VARIABLE,
     SLOT_TEMPERATURES,
     LLMSlotConfig,
+    is_embedded_model,
 )
 from familiar_connect.config.llm import MAIN_SLOT as MAIN_SLOT
 from familiar_connect.config.secrets import home_from_environment, read_secret
@@ -24,9 +25,9 @@ from familiar_connect.config.trust import TrustedOrigins
 from familiar_connect.llm.call_clock import CallLimits
 from familiar_connect.llm.embedded.client import MAX_RETRIES as EMBEDDED_RETRIES
 from familiar_connect.llm.embedded.client import EmbeddedModel
-from familiar_connect.llm.embedded.server import EmbeddedServer
+from familiar_connect.llm.embedded.servers import EmbeddedServers
 from familiar_connect.llm.openai_compatible import LLMClient
-from familiar_connect.llm.profiles import capabilities_for
+from familiar_connect.llm.profiles import capabilities_for, local_file_capabilities
 from familiar_connect.llm.retry import MAX_RETRIES, RetryPolicy, Sleep
 from familiar_connect.support.web_origin import is_same_origin
 
@@ -42,7 +43,7 @@ def create_llm_clients(
     *,
     secrets: SecretReader = read_secret,
     trust: TrustedOrigins | None = None,
-    embedded: EmbeddedServer | None = None,
+    embedded: EmbeddedServers | None = None,
     sleep: Sleep | None = None,
     rng: random.Random | None = None,
 ) -> dict[str, LLMClient]:
@@ -53,7 +54,7 @@ def create_llm_clients(
     """
     trust = trust or TrustedOrigins(home_from_environment())
     trust.check(character_config.llm)
-    maker = _ClientMaker(api_key, secrets, embedded or EmbeddedServer(), sleep, rng)
+    maker = _ClientMaker(api_key, secrets, embedded or EmbeddedServers(), sleep, rng)
     clients: dict[str, LLMClient] = {}
     for slot in SLOT_TEMPERATURES:
         config = character_config.llm.get(slot)
@@ -70,7 +71,7 @@ class _ClientMaker:
         self,
         api_key: str | None,
         secrets: SecretReader,
-        embedded: EmbeddedServer,
+        embedded: EmbeddedServers,
         sleep: Sleep | None,
         rng: random.Random | None,
     ) -> None:
@@ -97,10 +98,25 @@ class _ClientMaker:
             # A temperature nobody chose is meant for larger models; the embedded one has its own.
             chosen = config.temperature != SLOT_TEMPERATURES[slot]
             return EmbeddedModel(
-                self._embedded,
+                self._embedded.default,
                 temperature=config.temperature if chosen else None,
                 limits=limits,
                 capabilities=replace(capabilities_for(model, slot_config=config), first_token_s=limits.first_token_s),
+                fallbacks=fallbacks,
+                is_main=is_main,
+                retry=self._retry(EMBEDDED_RETRIES, is_main=is_main),
+            )
+        if is_embedded_model(model):
+            local = self._embedded.local(model, window=config.context_window)
+            return EmbeddedModel(
+                local.server,
+                model=model,
+                file=local.file,
+                temperature=config.temperature,
+                limits=limits,
+                capabilities=replace(
+                    local_file_capabilities(slot, local.plan.window, config), first_token_s=limits.first_token_s
+                ),
                 fallbacks=fallbacks,
                 is_main=is_main,
                 retry=self._retry(EMBEDDED_RETRIES, is_main=is_main),

@@ -15,7 +15,7 @@ from familiar_connect.config.secrets import Secrets
 from familiar_connect.config.trust import TrustedOrigins
 from familiar_connect.config.types import DecideWith
 from familiar_connect.errors import FamiliarError
-from familiar_connect.llm.embedded.server import EmbeddedServer
+from familiar_connect.llm.embedded.servers import EmbeddedServers
 from familiar_connect.llm.openai_compatible import LLMClient
 from familiar_connect.llm.profiles import capabilities_for
 from familiar_connect.llm.slots import MAIN_SLOT, create_llm_clients
@@ -100,7 +100,8 @@ def build_models(
     own: dict[str, LLMClient] = {}
     if not settings.is_scripted and set(SLOT_TEMPERATURES) - set(rehearsal.models):
         secrets = Secrets(settings.home)
-        embedded = EmbeddedServer(cache_dir=HomeFolder(settings.home).model_cache, cache_key=settings.root.name)
+        cache = HomeFolder(settings.home).model_cache
+        embedded = EmbeddedServers(home=settings.home, cache_dir=cache, cache_key=settings.root.name)
         own = create_llm_clients(
             secrets.get("OPENROUTER_API_KEY"),
             config,

@@ -179,7 +179,7 @@ class ReplyRunner:
         elif is_out_of_memory(error):
             words = reply_memory_sentence()
         else:
-            words = f"the model failed ({type(error).__name__}). `familiar doctor --ask-models` looks for the cause."
+            words = f"the model failed ({type(error).__name__}). `familiar doctor` looks for the cause."
         await place.notice(f"No reply: {words}")
 
 

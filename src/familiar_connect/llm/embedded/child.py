@@ -20,6 +20,7 @@ from typing import Any
 PARENT_CHECK_S = 1.0
 BATCH_TOKENS = 32
 """Prompt tokens worked between two looks at whether anyone still listens. Larger is no faster on a CPU."""
+GPU_BATCH_TOKENS = 512
 REUSE_TOKENS = 32
 """Least length of a run of tokens that is kept when it has moved inside the prompt."""
 HTTP_THREADS = 4
@@ -71,8 +72,12 @@ def _params(xllamacpp: Any, settings: dict[str, Any]) -> Any:
     params = xllamacpp.CommonParams()
     params.model.path = settings["weights"]
     params.n_ctx = settings["window"]
-    params.n_parallel = 1
-    params.n_batch = params.n_ubatch = BATCH_TOKENS
+    # A second place keeps side calls from pushing out what was read of the conversation; they share the window.
+    params.n_parallel = settings.get("slots", 1)
+    params.kv_unified = params.n_parallel > 1
+    with_gpu = _has_gpu(xllamacpp)
+    params.n_gpu_layers = -1 if with_gpu else 0
+    params.n_batch = params.n_ubatch = GPU_BATCH_TOKENS if with_gpu else BATCH_TOKENS
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = settings["threads"]
     params.n_threads_http = HTTP_THREADS
     params.n_cache_reuse = REUSE_TOKENS
@@ -85,6 +90,14 @@ def _params(xllamacpp: Any, settings: dict[str, Any]) -> Any:
     if settings["cache_dir"]:
         params.slot_save_path = os.path.join(settings["cache_dir"], "")
     return params
+
+
+def _has_gpu(xllamacpp: Any) -> bool:
+    """Whether the library sees a graphics processor; as many layers as fit go there."""
+    try:
+        return any("GPU" in str(device["type"]) for device in xllamacpp.get_device_info())
+    except Exception:  # an older library that cannot tell
+        return False
 
 
 def _say(answers: Any, fact: dict[str, str]) -> None:

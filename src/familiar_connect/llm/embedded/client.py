@@ -1,14 +1,14 @@
-"""EmbeddedModel: the model that comes with the program, behind the same client as every other.
+"""EmbeddedModel: a model that runs inside the program, behind the same client as every other.
 
-Its prompt is kept worked between calls, its words are few, and it repeats itself less than it would
-like to. Breaking off a reply frees it within a token, or within a batch while it still reads.
+Its prompt is kept worked between calls. The small one that comes along says little, and repeats itself less than it
+would like to; a model file of the owner's is asked as its makers meant it. Breaking off a reply frees it within a
+token, or within a batch while it still reads.
 """
 
 from __future__ import annotations
 
 import logging
 import re
-import secrets
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from familiar_connect.config.llm import EMBEDDED_MODEL
 from familiar_connect.errors import ModelError
 from familiar_connect.llm.call_clock import CallClock, CallLimits
+from familiar_connect.llm.embedded.gguf import ModelFile
 from familiar_connect.llm.embedded.repetition import last_replies, unlike
 from familiar_connect.llm.embedded.server import EmbeddedServer
 from familiar_connect.llm.openai_compatible import LLMClient
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 TIMEOUT_S = 120.0
+FILE_TIMEOUT_S = 600.0
+"""Longest silence of a larger model, which may read a long prompt on a slow processor first."""
 MAX_RETRIES = 1
 RESTART_WAIT_S = 0.3
 """A process that was killed needs a moment until it is seen to be gone."""
@@ -51,9 +54,14 @@ RESAMPLING = {"repeat_penalty": 1.3, "repeat_last_n": 256, "presence_penalty": 0
 """On top of that, where a reply was the same as an earlier one."""
 HOTTER = 0.3
 """How much warmer each further attempt is."""
+FILE_SAMPLING = {"min_p": 0.05}
+REPLY_PLACE, SIDE_PLACE = 0, 1
+"""Where the server keeps what it read: the conversation apart from side calls."""
 
 _MARK = re.compile(r"<\|(\w+)\|>")
 """Marks of turns in the model's own language. Said by people they would open a turn in another's name."""
+_USUAL_MARKS = ("[INST]", "[/INST]", "<<SYS>>", "<</SYS>>", "<start_of_turn>", "<end_of_turn>")
+"""Marks of models whose files do not list them as such."""
 
 
 class EmbeddedModel(LLMClient):
@@ -63,6 +71,8 @@ class EmbeddedModel(LLMClient):
         self,
         server: EmbeddedServer,
         *,
+        model: str = EMBEDDED_MODEL,
+        file: ModelFile | None = None,
         temperature: float | None = None,
         limits: CallLimits | None = None,
         capabilities: Capabilities = EMBEDDED,
@@ -73,15 +83,15 @@ class EmbeddedModel(LLMClient):
         given = limits or CallLimits()
         super().__init__(
             api_key=server.token,
-            model=EMBEDDED_MODEL,
+            model=model,
             base_url="http://127.0.0.1",
             temperature=capabilities.temperature if temperature is None else temperature,
             limits=CallLimits(
                 max_output_tokens=capabilities.max_output
                 if given.max_output_tokens is None
                 else given.max_output_tokens,
-                first_token_s=TIMEOUT_S if given.first_token_s is None else given.first_token_s,
-                timeout_s=TIMEOUT_S if given.timeout_s is None else given.timeout_s,
+                first_token_s=given.first_token_s or (TIMEOUT_S if file is None else FILE_TIMEOUT_S),
+                timeout_s=given.timeout_s or (TIMEOUT_S if file is None else FILE_TIMEOUT_S),
                 reply_timeout_s=given.reply_timeout_s,
                 samplers=given.samplers,
             ),
@@ -91,6 +101,8 @@ class EmbeddedModel(LLMClient):
             retry=retry or RetryPolicy(max_retries=MAX_RETRIES),
         )
         self.server = server
+        self._file = file
+        self._marks = _pattern_of(file.control_marks) if file is not None else None
         self._released = False
         self._attempt = 0
         """Which attempt at a reply the next payload is for."""
@@ -98,12 +110,16 @@ class EmbeddedModel(LLMClient):
 
     def build_payload(self, messages: Sequence[Message]) -> dict[str, Any]:
         payload = super().build_payload(
-            [replace(message, media=(), content=_without_marks(message.content)) for message in messages]
+            [replace(message, media=(), content=self._without_marks(message.content)) for message in messages]
         )
-        payload |= {**SAMPLING, **self.samplers, "cache_prompt": True}
+        payload |= {**(FILE_SAMPLING if self._file else SAMPLING), **self.samplers, "cache_prompt": True}
+        if self._file is not None:
+            payload["id_slot"] = REPLY_PLACE if self.is_main else SIDE_PLACE
+            if self._file.has_optional_thinking:
+                payload["chat_template_kwargs"] = {"enable_thinking": False}
         if self._attempt:
             warmer = (self.temperature or 0.0) + HOTTER * self._attempt
-            payload |= {**RESAMPLING, "temperature": warmer, "seed": secrets.randbelow(2**31)}
+            payload |= {**RESAMPLING, "temperature": warmer}
         return payload
 
     def start(
@@ -142,7 +158,7 @@ class EmbeddedModel(LLMClient):
 
     async def tokenize_count(self, text: str) -> int:
         """How many tokens *text* is as it is sent, exactly."""
-        return await self.server.tokenize_count(_without_marks(text).encode("utf-8", "replace").decode())
+        return await self.server.tokenize_count(self._without_marks(text).encode("utf-8", "replace").decode())
 
     async def close(self) -> None:
         await super().close()
@@ -188,6 +204,12 @@ class EmbeddedModel(LLMClient):
     def _new_completion(self) -> Completion:
         return Completion(model=self.model, provider=EMBEDDED_MODEL)
 
+    def _without_marks(self, text: str) -> str:
+        """*text* with every mark of a turn in it broken up."""
+        text = _MARK.sub(r"< |\1| >", text)
+        return text if self._marks is None else self._marks.sub(lambda found: f"{found[0][0]} {found[0][1:]}", text)
 
-def _without_marks(text: str) -> str:
-    return _MARK.sub(r"< |\1| >", text)
+
+def _pattern_of(marks: Sequence[str]) -> re.Pattern[str]:
+    longest_first = sorted({*marks, *_USUAL_MARKS}, key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, longest_first)))

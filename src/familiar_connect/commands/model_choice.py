@@ -1,0 +1,76 @@
+"""write_model: which model the familiars use, written where it holds for all of them or for one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from familiar_connect.commands.common import open_root, profile_of
+from familiar_connect.config.folders import FamiliarFolder, HomeFolder
+from familiar_connect.config.home import familiar_root, list_familiars
+from familiar_connect.config.links import refuse_links
+from familiar_connect.errors import FamiliarError
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelChoice:
+    """A model and how it is reached."""
+
+    model: str
+    base_url: str | None = None
+    api_key_env: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class WrittenChoice:
+    """Where a choice was written, and who does not follow it."""
+
+    files: tuple[Path, ...]
+    familiars: tuple[str, ...]
+    exceptions: tuple[str, ...]
+    """One sentence for each familiar whose own settings name another model for its replies."""
+
+
+def write_model(home: Path, familiar_id: str | None, choice: ModelChoice) -> WrittenChoice:
+    """Set the model of one familiar, or of all of them: those there are, and those to come.
+
+    For all it stands in the profile; a familiar whose own `[llm.default]` names a model is changed there too.
+    """
+    from familiar_connect.config.load import write_default_model
+
+    if familiar_id is not None:
+        root = open_root(home, familiar_id)
+        files, names = [FamiliarFolder(root).settings_file], [root.name]
+    else:
+        profile, names = HomeFolder(home).profile, list_familiars(home)
+        for folder in (profile, *(FamiliarFolder(familiar_root(home, name)) for name in names)):
+            refuse_links(folder)
+        own = [FamiliarFolder(familiar_root(home, name)).settings_file for name in names]
+        files = [*(file for file in own if _names_a_model(file)), profile.settings_file]
+    for file in files:
+        write_default_model(file, model=choice.model, base_url=choice.base_url, api_key_env=choice.api_key_env)
+    return WrittenChoice(files=tuple(files), familiars=tuple(names), exceptions=tuple(_exceptions(home, names, choice)))
+
+
+def _names_a_model(file: Path) -> bool:
+    from familiar_connect.config.toml import read_toml
+
+    llm = (read_toml(file) or {}).get("llm")
+    default = llm.get("default") if isinstance(llm, dict) else None
+    return isinstance(default, dict) and bool({"model", "base_url"} & default.keys())
+
+
+def _exceptions(home: Path, names: list[str], choice: ModelChoice) -> list[str]:
+    from familiar_connect.config import load_character_config
+
+    found = []
+    for name in names:
+        file = FamiliarFolder(familiar_root(home, name)).settings_file
+        try:
+            main = load_character_config(file, defaults_path=profile_of(home)).llm["main_prose"]
+        except FamiliarError as error:
+            found.append(f"{name} could not be looked at: {error}")
+            continue
+        if main.model != choice.model:
+            found.append(f"{name} keeps {main.model} for its replies: [llm.main_prose] in {file} says so.")
+    return found

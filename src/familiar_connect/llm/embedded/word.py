@@ -1,0 +1,50 @@
+"""ask_model_file, ask_small_model: whether a model inside the program answers, asked for one word."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from familiar_connect.llm.embedded.client import EmbeddedModel
+from familiar_connect.llm.embedded.server import EmbeddedServer
+from familiar_connect.llm.embedded.servers import open_model_file
+from familiar_connect.llm.profiles import local_file_capabilities
+from familiar_connect.llm.types import Message
+from familiar_connect.support.text import one_line
+
+MAX_TOKENS = 16
+SHOWN_CHARS = 80
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmbeddedWord:
+    """What it said, and how long it took."""
+
+    text: str
+    load_s: float
+    seconds: float
+
+
+async def ask_model_file(name: str, path: Path) -> EmbeddedWord:
+    """Load the model file and ask it for a word; a `ModelError` says why it does not answer."""
+    local = open_model_file(name, path)
+    suits = local_file_capabilities("main_prose", local.plan.window)
+    return await _ask(EmbeddedModel(local.server, model=name, file=local.file, capabilities=suits, is_main=True))
+
+
+async def ask_small_model() -> EmbeddedWord:
+    """The same of the small model that comes with the program."""
+    return await _ask(EmbeddedModel(EmbeddedServer()))
+
+
+async def _ask(client: EmbeddedModel) -> EmbeddedWord:
+    began = time.monotonic()
+    try:
+        await client.server.ready()
+        ready = time.monotonic()
+        done = await client.complete([Message("user", "Say hello in one word.")], max_tokens=MAX_TOKENS)
+    finally:
+        await client.close()
+    text = one_line(done.text)[:SHOWN_CHARS]
+    return EmbeddedWord(text=text, load_s=ready - began, seconds=time.monotonic() - ready)

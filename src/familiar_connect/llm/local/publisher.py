@@ -1,0 +1,79 @@
+"""download: one file from its publisher's address, gone on from where an earlier try stopped."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from familiar_connect.config.secrets import command_name
+from familiar_connect.errors import ModelSetupError
+
+if TYPE_CHECKING:
+    import httpx2
+
+CONNECT_TIMEOUT_S = 10.0
+READ_TIMEOUT_S = 60.0
+MAX_BREAKS = 5
+"""Times in a row a connection may break without a byte in between."""
+CHUNK_BYTES = 1 << 20
+_RANGE = re.compile(r"bytes (\d+)-\d+/(?:\d+|\*)")
+
+
+class PublisherUnreachable(Exception):
+    """Nothing can be had from the publisher; the words begin a sentence."""
+
+
+def download(url: str, part: Path, total: int, progress: Callable[[int, int], None]) -> None:
+    """Bring *part* to *total* bytes of *url*, beginning with what it holds already."""
+    import httpx2
+
+    timeout = httpx2.Timeout(READ_TIMEOUT_S, connect=CONNECT_TIMEOUT_S)
+    host = urlsplit(url).hostname or url
+    breaks = 0
+    with httpx2.Client(follow_redirects=True, timeout=timeout) as client:
+        while (have := _size(part)) < total:
+            try:
+                _append(client, url, part, have, total, progress)
+            except (httpx2.TransportError, httpx2.TooManyRedirects, OSError) as error:
+                breaks = 0 if _size(part) > have else breaks + 1
+                if have == 0 and _size(part) == 0:
+                    raise PublisherUnreachable(f"{host} cannot be reached ({type(error).__name__})") from error
+                if breaks >= MAX_BREAKS:
+                    raise ModelSetupError(
+                        f"The connection to {host} broke after {_size(part) / 1e6:,.0f} of {total / 1e6:,.0f} MB: run "
+                        f"`{command_name()} model get` again, it goes on from there."
+                    ) from error
+    progress(total, total)
+
+
+def _append(
+    client: httpx2.Client, url: str, part: Path, have: int, total: int, progress: Callable[[int, int], None]
+) -> None:
+    headers = {"Range": f"bytes={have}-"} if have else {}
+    with client.stream("GET", url, headers={**headers, "Accept-Encoding": "identity"}) as response:
+        if response.status_code == 416:  # what is here cannot be gone on from
+            part.unlink()
+            return
+        if response.status_code not in (200, 206):
+            raise PublisherUnreachable(f"{urlsplit(url).hostname} answers with {response.status_code}")
+        starts = _RANGE.match(response.headers.get("content-range", "")) if response.status_code == 206 else None
+        at = int(starts[1]) if starts else 0
+        if at > have:
+            raise PublisherUnreachable(f"{urlsplit(url).hostname} sent another part than was asked for")
+        with open(part, "r+b" if part.exists() else "wb") as file:
+            file.truncate(at)
+            file.seek(at)
+            for block in response.iter_raw(CHUNK_BYTES):
+                at += len(block)
+                if at > total:
+                    part.unlink()
+                    raise ModelSetupError(f"{urlsplit(url).hostname} sent more than the {total:,} bytes of this file.")
+                file.write(block)
+                progress(at, total)
+
+
+def _size(part: Path) -> int:
+    return part.stat().st_size if part.exists() else 0
