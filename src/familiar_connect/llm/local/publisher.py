@@ -32,14 +32,15 @@ def download(url: str, part: Path, total: int, progress: Callable[[int, int], No
 
     timeout = httpx2.Timeout(READ_TIMEOUT_S, connect=CONNECT_TIMEOUT_S)
     host = urlsplit(url).hostname or url
-    breaks = 0
+    began, breaks = _size(part), 0
+    progress(began, total)
     with httpx2.Client(follow_redirects=True, timeout=timeout) as client:
         while (have := _size(part)) < total:
             try:
                 _append(client, url, part, have, total, progress)
             except (httpx2.TransportError, httpx2.TooManyRedirects, OSError) as error:
                 breaks = 0 if _size(part) > have else breaks + 1
-                if have == 0 and _size(part) == 0:
+                if _size(part) <= began and breaks > 1:
                     raise PublisherUnreachable(f"{host} cannot be reached ({type(error).__name__})") from error
                 if breaks >= MAX_BREAKS:
                     raise ModelSetupError(
