@@ -10,7 +10,7 @@ import re
 from dataclasses import replace
 from typing import Protocol
 
-from familiar_connect.config.llm import EMBEDDED_MODEL, is_embedded_model, local_model_name
+from familiar_connect.config.llm import EMBEDDED_MODEL, EMBEDDED_PREFIX, is_embedded_model, local_model_name
 from familiar_connect.llm.endpoint_window import OLLAMA_DEFAULT_WINDOW
 from familiar_connect.llm.types import Capabilities
 
@@ -56,12 +56,12 @@ _FAMILIES: tuple[tuple[str, Capabilities], ...] = (
 
 def local_file_capabilities(slot: str, window: int, slot_config: SlotLimits | None = None) -> Capabilities:
     """What a model file of the owner's is asked for in *slot*, with the window it is run with."""
-    asked = slot in LOCAL_SIDE_SLOTS
-    found = replace(LOCAL_FILE, window=window, side_tasks=asked)
-    if slot == "memory_writer":
-        found = replace(found, max_output=WRITER_OUTPUT)
-    limit = slot_config.max_output_tokens if slot_config is not None else None
-    return replace(found, max_output=limit or found.max_output)
+    found = capabilities_for(f"{EMBEDDED_PREFIX}file", slot_config=slot_config)
+    asked = slot_config.max_output_tokens if slot_config is not None else None
+    usual = WRITER_OUTPUT if slot == "memory_writer" else found.max_output
+    return replace(
+        found, window=window, max_output=asked or usual, side_tasks=slot in LOCAL_SIDE_SLOTS, vision=False, video=False
+    )
 
 
 class SlotLimits(Protocol):
