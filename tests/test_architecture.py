@@ -300,6 +300,8 @@ OPENS_BY_NAME = {
     "observe.ledger": "SQLite, after the path was looked at",
     "memory.paths": "single names in folders held open",
     "memory.index.wordpiece": "a file of the installed package",
+    "llm.local.catalogue": "a file of the installed package",
+    "llm.embedded.gguf": "a file that the owner names, or one of the home after its path was looked at",
     "memory.maintenance.export_person": "a file that the owner names",
     "commands.sandbox": "a copy in a folder of our own",
     "bootstrap.pack": "a file that the owner names, and SQLite after the path was looked at",

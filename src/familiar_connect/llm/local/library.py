@@ -17,6 +17,7 @@ from familiar_connect.config.secrets import command_name
 from familiar_connect.config.toml import format_rows, format_value, read_rows, write_text
 from familiar_connect.errors import ConfigError, ModelSetupError
 from familiar_connect.llm.local.catalogue import CatalogueModel, read_catalogue
+from familiar_connect.support.no_follow import refuse_linked_path, remove_file
 
 SUFFIX = ".gguf"
 PART_SUFFIX = ".part"
@@ -78,9 +79,11 @@ class ModelLibrary:
 
     def file_of(self, name: str) -> Path:
         """The file of the model *name*; a sentence says how to get it when it is not here."""
-        here = {each.name: each.path for each in self.models_here()}
+        here = {each.name: each for each in self.models_here()}
         if name in here:
-            return here[name]
+            if here[name].is_fetched:
+                refuse_linked_path(here[name].path)
+            return here[name].path
         own = self._own_files()
         if name in own:
             raise ModelSetupError(
@@ -117,7 +120,7 @@ class ModelLibrary:
             raise ModelSetupError(f"There is no model {format_value(name)} here{self._hint(name, known)}")
         freed = sum(path.stat().st_size for path in files)
         for path in files:
-            path.unlink()
+            remove_file(path)
         return freed
 
     def _own_files(self) -> dict[str, Path]:

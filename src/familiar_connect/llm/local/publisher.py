@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ from urllib.parse import urlsplit
 
 from familiar_connect.config.secrets import command_name
 from familiar_connect.errors import ModelSetupError
+from familiar_connect.support.no_follow import open_file, remove_file
 
 if TYPE_CHECKING:
     import httpx2
@@ -38,7 +40,7 @@ def download(url: str, part: Path, total: int, progress: Callable[[int, int], No
         while (have := _size(part)) < total:
             try:
                 _append(client, url, part, have, total, progress)
-            except (httpx2.TransportError, httpx2.TooManyRedirects, OSError) as error:
+            except (httpx2.TransportError, httpx2.TooManyRedirects) as error:
                 breaks = 0 if _size(part) > have else breaks + 1
                 if _size(part) <= began and breaks > 1:
                     raise PublisherUnreachable(f"{host} cannot be reached ({type(error).__name__})") from error
@@ -56,7 +58,7 @@ def _append(
     headers = {"Range": f"bytes={have}-"} if have else {}
     with client.stream("GET", url, headers={**headers, "Accept-Encoding": "identity"}) as response:
         if response.status_code == 416:  # what is here cannot be gone on from
-            part.unlink()
+            remove_file(part)
             return
         if response.status_code not in (200, 206):
             raise PublisherUnreachable(f"{urlsplit(url).hostname} answers with {response.status_code}")
@@ -64,13 +66,13 @@ def _append(
         at = int(starts[1]) if starts else 0
         if at > have:
             raise PublisherUnreachable(f"{urlsplit(url).hostname} sent another part than was asked for")
-        with open(part, "r+b" if part.exists() else "wb") as file:
+        with os.fdopen(open_file(part, os.O_RDWR | os.O_CREAT), "r+b") as file:
             file.truncate(at)
             file.seek(at)
             for block in response.iter_raw(CHUNK_BYTES):
                 at += len(block)
                 if at > total:
-                    part.unlink()
+                    remove_file(part)
                     raise ModelSetupError(f"{urlsplit(url).hostname} sent more than the {total:,} bytes of this file.")
                 file.write(block)
                 progress(at, total)

@@ -26,6 +26,7 @@ from familiar_connect.presets.greetings import split_greetings
 from familiar_connect.presets.macros.engine import substitute
 from familiar_connect.presets.macros.types import MacroContext
 from familiar_connect.support.aio import off_loop
+from familiar_connect.support.files import atomic_write
 from familiar_connect.support.text import one_line, printable, truncate_chars
 
 logger = logging.getLogger(__name__)
@@ -53,8 +54,7 @@ def offer_better_model(familiar: Familiar, home: HomeFolder, *, free_bytes: int 
     if not familiar.config.llm["main_prose"].is_small_default or mark.exists():
         return None
     with suppress(OSError):  # a home that cannot be written is offered it again
-        mark.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        mark.touch(mode=0o600)
+        atomic_write(mark, "")
     library, program = ModelLibrary(home.root), command_name()
     here = library.models_here()
     if here:
