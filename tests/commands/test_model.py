@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import sys
 import tomllib
 from pathlib import Path
@@ -295,7 +296,7 @@ def test_a_folder_that_names_a_model_nobody_fetched_is_told_how(tmp_path: Path) 
 
 
 def test_any_model_file_answers_in_the_chat(tmp_path: Path) -> None:
-    """Loaded by the embedded server with its own template; doctor and the banner name it."""
+    """Loaded by the embedded server with its own template, asked for a word, and named by the chat."""
     try:
         weights = find_weights().path
     except ModelSetupError as missing:
@@ -306,9 +307,8 @@ def test_any_model_file_answers_in_the_chat(tmp_path: Path) -> None:
     said = run_program(home, "chat", "--plain", said="hello\n", timeout_s=110)
 
     assert used.returncode == 0, used.stderr
-    assert "It answered: " in used.stdout
+    assert re.search(r"It answered: [^\s(]", used.stdout)
     assert said.returncode == 0, said.stderr
-    assert said.stdout.strip()
     assert "speaks through own inside this program" in said.stderr
 
 
