@@ -26,8 +26,8 @@ EMBEDDED = Capabilities(
 )
 """SmolLM2-135M: it chats. It cannot summarise, decide or rewrite, and a long prompt takes it minutes."""
 
-LOCAL_FILE = Capabilities(max_output=400, deadline_s=600.0)
-"""A model file of the owner's, run inside the program: nobody else waits for it, so it is given minutes."""
+LOCAL_FILE = Capabilities(max_output=400)
+"""A model file of the owner's, run inside the program; how long it is heard out is a matter of the slot."""
 LOCAL_SIDE_SLOTS = frozenset({"main_prose", "memory_writer"})
 """Slots in which such a model is asked. In the others every call would be paid for with the person's waiting, by a
 model that is no better at them than the deterministic forms."""
