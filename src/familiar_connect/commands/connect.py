@@ -383,9 +383,8 @@ def _say_written(
         say_json({**asdict(choice), "files": written.files, "familiars": written.familiars, **shown})
         return
     say_choice(written, choice.model)
-    thinking = "" if options.to == "embedded" else _side_calls()
-    if thinking:
-        say(thinking)
+    if options.to != "embedded":
+        say("A message costs one call; summaries and memories are made between replies.")
 
 
 def say_choice(written: WrittenChoice, model: str) -> None:
@@ -398,16 +397,3 @@ def say_choice(written: WrittenChoice, model: str) -> None:
         say(sentence)
     name = f" --familiar {written.familiars[0]}" if len(written.familiars) == 1 else ""
     say(f"Talk:  {command_name()} chat{name}")
-
-
-def _side_calls() -> str:
-    """What a model is asked for beside replies, in one line; empty where it is nothing."""
-    from familiar_connect.config.modes import channel_config_for_mode
-    from familiar_connect.config.types import ChannelMode
-
-    modes = [m.value for m in ChannelMode if "stepped_thinking" in channel_config_for_mode(m).preprocessors_enabled]
-    if not modes:
-        return ""
-    return (
-        f"In {' and '.join(modes)} each message also makes a short thinking call before the reply: two calls, not one."
-    )
