@@ -77,7 +77,7 @@ def a_request(
 def write_character(root: Path, texts: Mapping[str, str], settings: str = "") -> None:
     """A familiar's folder: its `self/` files and what its `character.toml` says."""
     root.mkdir(parents=True, exist_ok=True)
-    (root / "character.toml").write_text(settings, encoding="utf-8")
+    (root / "character.toml").write_text(f"{settings}\n[limits]\nreplies_per_person_per_minute = 0\n", encoding="utf-8")
     store = MemoryStore(root / "memory", audit_dir=root / "audit")
     for stem, text in texts.items():
         store.write_file(f"self/{stem}.md", text, source="benchmark")

@@ -211,7 +211,9 @@ def _stands_in_file(patterns: Sequence[str], name: str, texts: dict[Path, str]) 
 def _sentences(text: str) -> list[str]:
     body = re.sub(r"\A---\n.*?\n---\n", "", text, flags=re.DOTALL)
     body = re.sub(r"<!--.*?-->", "", body, flags=re.DOTALL)
+    body = re.sub(r"^## (?:Sessions|Aliases)\n(?:(?!## ).*\n?)*", "", body, flags=re.MULTILINE)
     lines = [line.strip().lstrip("-* ").strip() for line in body.splitlines() if not line.startswith("#")]
+    lines = [re.sub(r"^\d{4}-\d\d-\d\d, [^:]{1,60} said: ", "", line) for line in lines]
     found = [part.strip() for line in lines for part in re.split(r"(?<=[.!?])\s+", line)]
     return [part for part in found if len(_stems(part)) >= 2]
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from familiar_connect.config import ChannelConfig, CharacterConfig, load_character_config
-from familiar_connect.config.folders import FamiliarFolder, HomeFolder
+from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.links import refuse_links
 from familiar_connect.context.pipeline import ContextPipeline
 from familiar_connect.context.providers.character import persona_name
@@ -51,7 +51,7 @@ class Familiar(FamiliarParts):
 
         *zone* is the time zone where no settings name one.
         """
-        folder = HomeFolder(FamiliarFolder(Path(root)).home.root.resolve()).familiar(Path(root).name)
+        folder = FamiliarFolder(Path(root).parent.resolve() / Path(root).name)
         refuse_links(folder)
         profile = defaults_path or _default_profile(folder)
         config = load_character_config(folder.settings_file, defaults_path=profile, zone=zone)

@@ -35,7 +35,7 @@ sys.exit(importlib.import_module("familiar_connect.cli").main())
     ("where", "replies"),
     [
         (("familiar_connect.llm.openai_compatible", "LLMClient", "_new_completion"), 1),
-        (("familiar_connect.context.pipeline", "ContextPipeline", "_assemble"), 1),
+        (("familiar_connect.context.pipeline", "ContextPipeline", "_gather"), 1),
         (("familiar_connect.reply.turn_builder", "TurnBuilder", "build"), 1),
         (("familiar_connect.context.providers.character", "CharacterProvider", "contribute"), 2),
         (("familiar_connect.memory.index.retriever", "MemoryRetriever", "recall"), 2),

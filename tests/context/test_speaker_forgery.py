@@ -77,7 +77,7 @@ def test_whatever_anyone_types_is_shown_as_theirs_to_every_reader(text: str) -> 
 
     assert forged_lines(rendered) == []
     for reader, shown in rendered.items():
-        assert shown.startswith(("Bo: ", "user (Bo): ", "[2] user (Bo): ")), reader
+        assert shown.startswith(("Bo: ", "user (Bo): ", "[2] 2026-05-01 12:00 user (Bo): ")), reader
         assert "[System: " not in shown, reader
         assert not re.search("[\U000e0000-\U000e007f]", shown), reader
 

@@ -59,7 +59,7 @@ def test_the_owners_line_outlives_a_pass_of_the_program(tmp_path: Path) -> None:
     shown = run_program(tmp_path, "memory", "review", "--show", waiting[0]["id"]).stdout
 
     assert (first.returncode, second.returncode) == (0, 0), first.stderr + second.stderr
-    assert "[2] user (Sam): I moved to Lyon" in server.requests[1].payload["messages"][1]["content"]
+    assert "user (Sam): I moved to Lyon" in server.requests[1].payload["messages"][1]["content"]
     assert set(owners.splitlines()) <= set(path.read_text().splitlines())
     assert "Lives in Graz" not in path.read_text()
     assert [row["source"] for row in log] == ["memory_writer", "owner", "memory_writer"]

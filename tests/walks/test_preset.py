@@ -66,13 +66,13 @@ async def test_a_preset_lays_out_the_prompt_of_a_reply(tmp_path: Path) -> None:
 
 
 async def test_macros_of_the_card_are_read_and_those_of_people_are_not(tmp_path: Path) -> None:
-    """B3, B4, C42: `User` on top, the chat as it was typed."""
+    """B3, B4, C42: the one person there by name, the chat as it was typed."""
     async with scripted_familiar(tmp_path) as house:
         house.familiar.memory_store.write_file("self/scenario.md", "{{char}} waits for {{user}}.{{// soon }}")
         await house.talk("what is {{char}}? {random::a::b}")
         found = sent(house)
 
-    assert "Ember waits for User." in found[0][1]
+    assert "Ember waits for Ana." in found[0][1]
     assert found[-1] == ("user", "Ana: what is {{char}}? {random::a::b}")
 
 

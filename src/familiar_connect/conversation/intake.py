@@ -34,7 +34,7 @@ from familiar_connect.history.stored_messages import message_of_turn
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import LOCAL_PLATFORMS
 from familiar_connect.reply.protocols import Place, PostsOnce
-from familiar_connect.support.aio import BackgroundTasks, KeyedLocks, off_loop
+from familiar_connect.support.aio import BackgroundTasks, IdleGate, KeyedLocks, off_loop
 
 logger = logging.getLogger(__name__)
 
@@ -91,6 +91,7 @@ class Intake:
         self._notify_turn = notify_turn
         self._readers = readers or PlaceReaders(owner=admission.owner)
         self._background = BackgroundTasks("hearing")
+        self._hearing = IdleGate()
         self._channel_locks = KeyedLocks()
         """Rows of a channel are numbered in the order its messages came in."""
 
@@ -101,6 +102,10 @@ class Intake:
         """
         if message.is_bot:
             return IntakeResult.not_a_person
+        with self._hearing.busy():
+            return await self._receive(message, place, is_old_news=is_old_news)
+
+    async def _receive(self, message: InboundMessage, place: Place, *, is_old_news: bool) -> IntakeResult:
         if self._privacy.is_full(message.author):
             logger.info("message skipped", extra={"reason": "privacy", "channel_id": message.channel_id})
             return IntakeResult.private
@@ -230,6 +235,7 @@ class Intake:
 
     async def wait_until_idle(self) -> None:
         """Wait until nothing heard is being looked at; what waits for a lull goes on waiting."""
+        await self._hearing.wait()
         await self._background.wait_until_idle()
         await self.monitor.wait_until_idle()
 

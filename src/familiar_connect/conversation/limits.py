@@ -135,7 +135,8 @@ class ReplyLimits:
             with self._meter.reserve_turn(author.canonical_key):
                 yield True
         finally:
-            await self._tell_owner_of_cap(self._meter.day_cap_reached())
+            if author.platform not in LOCAL_PLATFORMS:  # who sits at the machine is told when they next speak
+                await self._tell_owner_of_cap(self._meter.day_cap_reached())
 
     async def _refuse(
         self, author: Author, place: Place, *, is_addressed: bool, is_reserving: bool

@@ -65,7 +65,7 @@ def test_grep_finds_lines(run: Run) -> None:
     """With file and line; nothing found is exit code 1."""
     hits = run("grep", "LARCH", "--json").json
 
-    assert (hits[0]["file"], hits[0]["line"]) == ("people/discord-1002.md", 13)
+    assert (hits[0]["file"], hits[0]["line"]) == ("people/discord-1002.md", 17)
     assert run("grep", "LARCH", "--case").code == 1
     assert run("grep", "coffee", "people").out.startswith("people/discord-1001.md:13: ")
 

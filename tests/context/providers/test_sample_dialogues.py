@@ -58,7 +58,7 @@ async def test_a_very_small_model_is_shown_the_pairs_without_notes(store: Memory
 
 
 async def test_the_macros_of_samples_are_read(store: MemoryStore) -> None:
-    """B4, B92: names before the familiar's words and the separator stay as they are."""
+    """B4, B92, B93: names before the familiar's words and the separator stay as they are."""
     store.write_file("self/mes_example.md", "{{user}}: hi\n{{char}}: {{reverse:abc}}\n{{char}}: {{newline}}x")
     request = replace(named(own_names=True), card=CardFields(name="Wren"))
     [block] = expand_authored(await SampleDialoguesProvider(store).contribute(request), request)

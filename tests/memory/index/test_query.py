@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from familiar_connect.memory.index.query import MAX_QUESTION_CHARS, content_words, line_label, parse_query, to_fts_text
-from familiar_connect.memory.index.time_expressions import extract_times, nearness
+from familiar_connect.memory.index.ranking import nearness
+from familiar_connect.memory.index.time_expressions import extract_times
 
 NOW = datetime(2026, 11, 18, 15, 30, tzinfo=UTC)  # a Wednesday
 

@@ -216,9 +216,9 @@ async def test_warming_up_shows_a_model_the_start_of_the_next_prompt(tmp_path: P
 
 
 async def test_the_first_line_is_honest_about_the_model(tmp_path: Path) -> None:
-    """What it is, and how to get a better one."""
+    """What it is; how to get a better one is offered once, apart from it."""
     chat = Chat(tmp_path)
 
-    assert "familiar connect" in describe_model(chat.familiar)
+    assert "simple-minded" in describe_model(chat.familiar)
     assert "offline" in describe_model(chat.familiar)
     await chat.familiar.aclose()

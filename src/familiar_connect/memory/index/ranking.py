@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from familiar_connect.memory.index.protocols import ExplainedScore
 from familiar_connect.memory.index.query import SearchQuery
-from familiar_connect.memory.index.time_expressions import nearness
+from familiar_connect.memory.index.time_expressions import TimeSpan
 
 Numbers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -39,6 +39,8 @@ ENOUGH_WORDS = 40
 LEAST_COSINE = 0.2
 """What shares no word, no name and no time with the question must at least mean something near."""
 RECENT_DAYS = 90.0
+TOLD_LATER_DAYS = 21.0
+"""What happened in May is also told in early June: the weight falls by half in a third of this."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,3 +207,13 @@ def _recency(said_at: Floats, now: float) -> Floats:
     """1 for this moment, a half after three months."""
     days = np.maximum(0.0, now - said_at) / 86_400
     return np.where(said_at >= 0, RECENT_DAYS / (RECENT_DAYS + days), 0.0)
+
+
+def nearness(said_at: Floats, spans: tuple[TimeSpan, ...]) -> Floats:
+    """1 for moments, in seconds since 1970, inside one of *spans*; less after its end, 0 before and long after."""
+    best = np.zeros(len(said_at))
+    for span in spans:
+        late = (said_at - span.end.timestamp()) / 86_400
+        after = np.where(late < TOLD_LATER_DAYS, 0.5 ** (3 * np.maximum(late, 0.0) / TOLD_LATER_DAYS), 0.0)
+        best = np.maximum(best, np.where(said_at >= span.start.timestamp(), after, 0.0))
+    return best

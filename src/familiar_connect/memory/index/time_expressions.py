@@ -10,13 +10,6 @@ import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-import numpy as np
-from numpy.typing import NDArray
-
-Floats = NDArray[np.float64]
-
-TOLD_LATER_DAYS = 21.0
-"""What happened in May is also told in early June: the weight falls by half in a third of this."""
 _MONTHS = {name.lower(): number for number, name in enumerate(calendar.month_name) if name}
 _MONTHS |= {name.lower(): number for number, name in enumerate(calendar.month_abbr) if name and name != "May"}
 _DAYS = {name.lower(): number for number, name in enumerate(calendar.day_name)}
@@ -47,16 +40,6 @@ class TimeSpan:
 
     start: datetime
     end: datetime
-
-
-def nearness(said_at: Floats, spans: tuple[TimeSpan, ...]) -> Floats:
-    """1 for moments, in seconds since 1970, inside one of *spans*; less after its end, 0 before and long after."""
-    best = np.zeros(len(said_at))
-    for span in spans:
-        late = (said_at - span.end.timestamp()) / 86_400
-        after = np.where(late < TOLD_LATER_DAYS, 0.5 ** (3 * np.maximum(late, 0.0) / TOLD_LATER_DAYS), 0.0)
-        best = np.maximum(best, np.where(said_at >= span.start.timestamp(), after, 0.0))
-    return best
 
 
 def extract_times(text: str, now: datetime) -> tuple[tuple[TimeSpan, ...], str]:

@@ -7,6 +7,7 @@ speaker. Everything found so far is there at any moment, so a deadline costs onl
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -31,7 +32,8 @@ MAX_PEOPLE = 64
 LEFT_OUT = "\n[… the rest of these notes is left out]"
 
 KEPT_FOR_THE_PROGRAM = ("Aliases", "Sessions", "Links")
-"""Sections of a people file that no model needs to read."""
+"""Sections of a people file whose lists no model needs to read."""
+_LIST_ITEM = re.compile(r"\s*[-*] (?P<text>.*)")
 TERMINAL_FILES = "people/terminal-"
 _NAME_CHARS = 64
 
@@ -214,11 +216,18 @@ def without_lists_of_links(text: str) -> str:
     if not found:
         return text
     for start, end in sorted(found, reverse=True):
-        del lines[start:end]
+        title = lines[start].strip("# ")
+        lines[start:end] = [line for line in lines[start + 1 : end] if not _is_for_the_program(line, title)]
     headings = {heading.line for heading in read_headings(lines)}
     if not any(line.strip() for number, line in enumerate(lines) if number not in headings):
         return ""
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _is_for_the_program(line: str, title: str) -> bool:
+    """Whether *line* of the section *title* is part of its list; a person's own words below it are not."""
+    item = _LIST_ITEM.match(line)
+    return not line.strip() or (item is not None and (title == "Aliases" or item["text"].startswith("[")))
 
 
 def _shown_path(notes: _Notes) -> str:
