@@ -110,7 +110,8 @@ class Recorder:
         if state.exists():
             for line in state.read_text("utf-8").splitlines():
                 row = json.loads(line)
-                self._known[row.pop("key")] = Call(**row)
+                key = row.pop("key")
+                self._known[key] = Call(**row)
 
     def ask(self, kind: str, payload: dict[str, Any]) -> Call:
         """The answer to *payload*, greedy; one call at a time, as a small machine would have it."""
@@ -147,8 +148,9 @@ class Recorder:
             seconds=round(time.monotonic() - began, 2),
         )
 
-    def get(self, path: str) -> bytes:
-        return self._upstream.request(path)
+    def look(self, path: str, body: bytes | None = None) -> bytes:
+        """What the server answers at *path*, besides completions."""
+        return self._upstream.request(path, body)
 
 
 @contextmanager
@@ -157,15 +159,12 @@ def open_door(recorder: Recorder, answer_told: Callable[[list[dict[str, Any]]], 
 
     class Door(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            try:
-                self._send(200, "application/json", recorder.get(self.path))
-            except urllib.error.HTTPError as error:
-                self._send(error.code, "application/json", b"{}")
+            self._pass_on(None)
 
         def do_POST(self) -> None:
             body = self.rfile.read(min(int(self.headers.get("Content-Length", 0)), MAX_BODY))
             if not self.path.endswith("/chat/completions"):
-                self._send(200, "application/json", recorder._upstream.request(self.path, body))
+                self._pass_on(body)
                 return
             payload = json.loads(body)
             stored = answer_told(payload["messages"])
@@ -186,6 +185,13 @@ def open_door(recorder: Recorder, answer_told: Callable[[list[dict[str, Any]]], 
             else:
                 choice = {"index": 0, "message": {"role": "assistant", "content": call.text}, "finish_reason": "stop"}
                 self._send(200, "application/json", json.dumps({"choices": [choice], "usage": usage}).encode())
+
+        def _pass_on(self, body: bytes | None) -> None:
+            """A question about the server: its own answer, or that it knows no such thing."""
+            try:
+                self._send(200, "application/json", recorder.look(self.path, body))
+            except (urllib.error.URLError, OSError):
+                self._send(404, "application/json", b"{}")
 
         def _send(self, status: int, kind: str, body: bytes) -> None:
             self.send_response(status)

@@ -1,4 +1,4 @@
-"""The benchmark of remembering: its grading, its files, and a whole run on a model that only repeats its prompt."""
+"""The benchmark of remembering: its grading, its files, and a whole run on a model that only knows its prompt."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from benchmarks.remembering.facts import load_material
 from benchmarks.remembering.script import TAIL, order_lines, plain_transcript
 
 
-class _Parrot(BaseHTTPRequestHandler):
-    """An endpoint that answers with everything it was shown: what it can say, the prompt held."""
+class _Reader(BaseHTTPRequestHandler):
+    """An endpoint that knows what its prompt holds, and nothing else."""
 
     def do_GET(self) -> None:
-        self._send({"data": [{"id": "parrot", "meta": {"n_ctx_train": 8192}}]})
+        self._send({"data": [{"id": "endpoint", "meta": {"n_ctx_train": 8192}}]})
 
     def do_POST(self) -> None:
         payload = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        shown = " / ".join(str(each["content"]).replace("\n", " ") for each in payload["messages"])
+        shown = "\n".join(str(each["content"]) for each in payload.get("messages", ()))
+        said = "The Gull, you said." if "called the Gull" in shown else "I do not know."
         usage = {"prompt_tokens": 100, "prompt_tokens_details": {"cached_tokens": 90}}
-        self._send({"choices": [{"message": {"role": "assistant", "content": shown}}], "usage": usage})
+        self._send({"choices": [{"message": {"role": "assistant", "content": said}}], "usage": usage})
 
     def _send(self, value: object) -> None:
         body = json.dumps(value).encode()
@@ -39,8 +40,8 @@ class _Parrot(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def parrot() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Parrot)
+def endpoint() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Reader)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}"
@@ -94,13 +95,13 @@ def test_facts_of_somebody_else_are_read_in_any_plain_form(tmp_path: Path, form:
 
 
 def test_a_run_goes_through_the_program_and_every_peer(
-    parrot: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    endpoint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A parrot answers with its prompt: the familiar's holds the fact, that of the last 20 messages does not."""
+    """The familiar's prompt holds the fact, that of the last 20 messages does not; asked again, all is known."""
     facts = tmp_path / "facts.json"
     row = {"by": "sam", "told": "My boat is called the Gull.", "asked": "What is my boat called?", "accept": "gull"}
     facts.write_text(json.dumps([row]))
-    arguments = ["--model", parrot, "--facts", str(facts), "--json", "--state", str(tmp_path / "state.jsonl")]
+    arguments = ["--model", endpoint, "--facts", str(facts), "--json", "--state", str(tmp_path / "state.jsonl")]
 
     remembering.main(arguments)
     told = json.loads(capsys.readouterr().out)
