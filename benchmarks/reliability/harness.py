@@ -65,11 +65,16 @@ def make_trial_server(server: DiscordServer, *, rooms: int, people: int) -> Tria
     return TrialServer(server, made, company)
 
 
+NO_LIMITS = "[limits]\nreplies_per_person_per_minute = 0"
+"""A few people ask as much as a crowd."""
+
+
 def make_home(home: Path, rooms: list[Room], *, settings: str = "", channel: str = AT_ONCE) -> Path:
     """A familiar's folder that listens in every room; where it is."""
     root = make_starter(home, FAMILIAR_ID)
     character = root / "character.toml"
-    character.write_text(settings + character.read_text(encoding="utf-8"), encoding="utf-8")
+    text = character.read_text(encoding="utf-8").replace("[limits]", NO_LIMITS)
+    character.write_text(settings + text, encoding="utf-8")
     (root / "channels").mkdir(exist_ok=True)
     subscriptions = SubscriptionRegistry(root / "subscriptions.toml")
     for room in rooms:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -64,6 +65,7 @@ async def measure(*, rounds: int = ROUNDS, moments: Sequence[str] = MOMENTS, see
             struck: Counter[str] = Counter()
             for number in range(rounds):
                 struck[await trial.strike(moments[number % len(moments)])] += 1
+                print(f"\rkilled {number + 1} of {rounds}", end="", file=sys.stderr, flush=True)
             await trial.recover()
             return {"rounds": rounds, "struck": dict(struck), "heard": find_misheard(root, stage), **trial.verdict()}
 

@@ -38,9 +38,9 @@ You write only what they said, in short plain sentences, and nothing about {name
 RULES = """\
 Now write the notes on the conversation above.
 
-First the people. For each of them, write between the two marks of their file every fact that they told about \
-themselves: name, family, pets, work, places, dates, likes, dislikes, plans, health. One fact a line, like the person \
-said it, each line beginning with a hyphen and their name.
+First the people. Go through the transcript from its first line to its last. Wherever a person tells something of \
+their own life, write it between the two marks of their file as a line of its own: a hyphen, their name, then what they \
+said, in their own words. Somebody who told nothing gets no line.
 Then the session: what happened, in two or three sentences.
 Then topics, if something will be talked of again: a file for each, named in lower case with hyphens. Mostly there are \
 none.
