@@ -14,7 +14,6 @@ from dataclasses import replace
 
 from familiar_connect.chat.types import Turn
 from familiar_connect.context.budget import MESSAGE_OVERHEAD
-from familiar_connect.context.fit import budget_when_counted, fit_to_model, prompt_tokens
 from familiar_connect.context.generation.capabilities import tools_cost
 from familiar_connect.context.generation.media import resolve_media
 from familiar_connect.context.generation.media_cache import MediaCache
@@ -24,6 +23,7 @@ from familiar_connect.context.messages import to_messages
 from familiar_connect.context.processors.output_filter import OutputFilter
 from familiar_connect.context.protocols import ToolSet
 from familiar_connect.context.types import Prompt
+from familiar_connect.context.window_fit import budget_when_counted, fit_to_model, prompt_tokens
 from familiar_connect.errors import ModelError, PromptTooLongError
 from familiar_connect.llm.protocols import ChatModel
 from familiar_connect.llm.types import Capabilities, Completion, ImagePart, Message, TextPart, VideoPart

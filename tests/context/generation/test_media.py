@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from familiar_connect.chat.types import MediaDescriptor
-from familiar_connect.context.fit import fit_to_model
 from familiar_connect.context.generation.media import FetchedMedia, resolve_media
 from familiar_connect.context.messages import to_messages
 from familiar_connect.context.types import ContextItem, ItemTag, Prompt
+from familiar_connect.context.window_fit import fit_to_model
 from familiar_connect.llm.types import Capabilities, ImagePart, TextPart, VideoPart
 from tests.fakes.context import said
 

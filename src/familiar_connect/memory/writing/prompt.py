@@ -39,8 +39,8 @@ RULES = """\
 Now write the notes on the conversation above.
 
 First the people. Go through the transcript from its first line to its last. Wherever a person tells something of \
-their own life, write it between the two marks of their file as a line of its own: a hyphen, their name, then what they \
-said, in their own words. Somebody who told nothing gets no line.
+their own life, write it between the two marks of their file as a line of its own: a hyphen, their name, then what \
+they said, in their own words. Somebody who told nothing gets no line.
 Then the session: what happened, in two or three sentences.
 Then topics, if something will be talked of again: a file for each, named in lower case with hyphens. Mostly there are \
 none.

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from familiar_connect.context.fit import fit_to_model, prompt_tokens, safe_budget
 from familiar_connect.context.types import ContextItem, ItemTag, Layer, Prompt
+from familiar_connect.context.window_fit import fit_to_model, prompt_tokens, safe_budget
 from familiar_connect.llm.types import Capabilities
 from tests.fakes.context import said
 
