@@ -93,6 +93,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--facts", type=Path, default=None)
     parser.add_argument("--rows", default=",".join(ROWS), help=f"some of {', '.join(ROWS)}")
     parser.add_argument("--state", type=Path, default=Path(tempfile.gettempdir()) / "familiar-remembering.jsonl")
+    parser.add_argument("--writer", choices=("model", "rules"), default="model", help="what writes memory down")
     parser.add_argument("--window", type=int, default=8192)
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 2)
     parser.add_argument("--answers", action="store_true", help="print every answer")
@@ -115,7 +116,8 @@ def run_familiar(material: Material, recorder: Recorder, options: argparse.Names
 
     before = len(recorder.calls)
     with tempfile.TemporaryDirectory() as folder, open_door(recorder, answer_told) as address:
-        script = rehearsal_script(material, address=address, model=Path(options.model).stem, window=options.window)
+        name, is_writing = Path(options.model).stem, options.writer == "model"
+        script = rehearsal_script(material, address=address, model=name, is_writing=is_writing)
         file, kept = Path(folder) / "script.json", Path(folder) / "home"
         file.write_text(json.dumps(script), "utf-8")
         command = [sys.executable, "-m", "familiar_connect", "rehearse", str(file), "--json", "--keep", str(kept)]

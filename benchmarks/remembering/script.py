@@ -46,10 +46,10 @@ def choose_reply(material: Material, text: str) -> str:
     return material.replies[sum(text.encode()) % len(material.replies)]
 
 
-def rehearsal_script(material: Material, *, address: str, model: str, window: int) -> dict[str, Any]:
-    """The whole run as a file for `familiar rehearse`: no setting but which model speaks and writes."""
+def rehearsal_script(material: Material, *, address: str, model: str, is_writing: bool) -> dict[str, Any]:
+    """The whole run as a file for `familiar rehearse`: no setting but which model speaks, and writes if it does."""
     slot = f"model = {json.dumps(model)}\nbase_url = {json.dumps(address)}\n"
-    settings = f"[llm.main_prose]\n{slot}\n[llm.memory_writer]\n{slot}"
+    settings = f"[llm.main_prose]\n{slot}" + (f"\n[llm.memory_writer]\n{slot}" if is_writing else "")
     steps: list[dict[str, Any]] = []
     for at, line in enumerate(order_lines(material)):
         pause = "9h" if at % 12 == 0 else "3m" if line.is_fact else "5s"

@@ -67,7 +67,7 @@ def test_a_question_brings_its_fact_first_and_little_else(question: str, retriev
     found = only_relevant(question, retriever.recall_now(question, limit=160))
 
     assert found[0].text == FACTS[question]
-    assert len(found) <= 4
+    assert len(found) <= 10
 
 
 @pytest.mark.parametrize(
