@@ -73,7 +73,7 @@ def test_consecutive_prompts_share_nine_tenths() -> None:
     assert found["stable_first"]["median"] >= prefix.LEAST_MEDIAN
     assert found["stable_first"]["window_moved"] < found["classic"]["window_moved"]
     assert found["stable_first"]["agrees_with_traces"]
-    assert found["stable_first"]["found_tokens_most"] <= 400
+    assert found["stable_first"]["found_tokens_most"] <= 1200
 
 
 def test_the_history_rows_hold_a_ratio_for_every_call() -> None:

@@ -123,7 +123,7 @@ def estimate_tokens(text: str, model: str | None = None) -> int:
     vocabulary = vocabulary_of(model) if model else None
     encoder = _encoder(vocabulary) if vocabulary else None
     if vocabulary is None or encoder is None:
-        return max(1, math.ceil(_weigh(text) / _UNIT))
+        return _weigh_again(text) if len(text) <= 4 * REMEMBERED_CHARS else _weighed_tokens(text)
     if len(text) <= REMEMBERED_CHARS:
         return _count_exactly(vocabulary, text)
     counted = len(encoder(text[:EXACT_LIMIT_CHARS]))
@@ -136,7 +136,12 @@ def chars_within(text: str, max_tokens: int, model: str | None = None) -> int:
         return len(text)
     if max_tokens <= 0:
         return 0
-    at = bisect.bisect_right(range(len(text) + 1), max_tokens, key=lambda end: estimate_tokens(text[:end], model)) - 1
+    if not (model and vocabulary_of(model)):
+        # A character weighs a quarter of a token at least, so that less than all of a long text has to be looked at.
+        ends = range(min(len(text), 4 * max_tokens) + 1)
+        return bisect.bisect_right(ends, max_tokens, key=lambda end: _weighed_tokens(text[:end])) - 1
+    ends = range(len(text) + 1)
+    at = bisect.bisect_right(ends, max_tokens, key=lambda end: estimate_tokens(text[:end], model)) - 1
     while at > 0 and estimate_tokens(text[:at], model) > max_tokens:  # an exact count may fall while a text grows
         at -= 1
     return at
@@ -185,6 +190,14 @@ def _encoder(vocabulary: str) -> Encode | None:
     return encode
 
 
+def _weighed_tokens(text: str) -> int:
+    return max(1, math.ceil(_weigh(text) / _UNIT)) if text else 0
+
+
+_weigh_again = lru_cache(maxsize=1024)(_weighed_tokens)
+"""The same turns are weighed again for every prompt that shows them."""
+
+
 def _weigh(text: str) -> int:
     """Weight of *text* in hundredths of a token; counted by whole byte strings, which is fast."""
     near = text.encode("latin-1", "ignore")
@@ -211,7 +224,7 @@ def _foreign_weight(text: str, accents: int, plain: int) -> int:
     words = text.lower().split()
     if words and not text[-1].isspace():
         words.pop()  # it may go on to be another word, and more text must not weigh less
-    signs = accents + sum(word in _SMALL_WORDS for word in words)
+    signs = accents + sum(map(_SMALL_WORDS.__contains__, words))
     return min(_PER_SIGN_OF_ANOTHER_LANGUAGE * signs, _OF_ANOTHER_LANGUAGE * plain)
 
 
