@@ -38,6 +38,18 @@ def test_every_piece_says_where_it_is_from() -> None:
     assert found.estimated_tokens == estimate_tokens(found.text)
 
 
+def test_lists_of_links_stay_in_their_file() -> None:
+    """They lead the program from file to file and tell a model nothing."""
+    hits = [
+        a_chunk("- Sam has a locker.\n- [Sam](../people/discord-1.md)\n"),
+        a_chunk("- [Ada](../people/discord-2.md)"),
+    ]
+
+    [found] = best_hits_contribution(hits, max_tokens=500)
+
+    assert found.text == "[topics/lantern.md: Lantern > Lighting]\n- Sam has a locker."
+
+
 def test_lore_names_who_is_there() -> None:
     """An author wrote it with macros; the same turn made anew reads the same. Others' braces are quoted."""
     text = "{{char}} and {{user}} swore it at {{random::dawn::dusk}}."

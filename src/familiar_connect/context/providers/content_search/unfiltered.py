@@ -6,6 +6,7 @@ stands there once; all of it is recalled material, shown in a fence.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -33,6 +34,8 @@ TOKENS_PER_LINE = 8
 """What the speaker's name, or the line that says when or where, adds to a piece."""
 MOST_PER_CHUNK = 3
 """Of small pieces the filter gets at most so many times as of large ones."""
+
+_LINK_ITEM = re.compile(r"^[ \t]*[-*] \[[^\]\n]{0,200}\]\([^)\n]{0,400}\)[ \t]*\n?", re.MULTILINE)
 
 Hit = Recollection | RetrievedChunk
 
@@ -63,10 +66,10 @@ def with_lore_macros(hit: Hit, request: ContextRequest) -> Hit:
 
 
 def _distinct(hits: Iterable[Hit]) -> list[Hit]:
-    """Each text once, a long chunk by its beginning."""
+    """Each text once, a long chunk by its beginning, without the lists of links that files keep for the program."""
     found: dict[str, Hit] = {}
     for hit in hits:
-        text = truncate(hit.text.strip(), MAX_SNIPPET_TOKENS)
+        text = truncate(_LINK_ITEM.sub("", hit.text).strip(), MAX_SNIPPET_TOKENS)
         if text:
             found.setdefault(text, replace(hit, text=text))
     return list(found.values())
