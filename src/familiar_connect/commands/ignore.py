@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
 import click
 
 from familiar_connect.commands.common import familiar_option, json_option, root_of, say, say_json
 from familiar_connect.config.folders import FamiliarFolder
+
+if TYPE_CHECKING:
+    from familiar_connect.conversation.ignored import IgnoreList
+    from familiar_connect.identity import Author
 
 EPILOG = """\b
 Examples:
@@ -43,12 +51,7 @@ def list_ignored(ctx: click.Context, familiar_id: str | None, as_json: bool) -> 
 @click.pass_context
 def add_ignored(ctx: click.Context, person: str, familiar_id: str | None) -> None:
     """Answer PERSON no more: a name or platform:id."""
-    from familiar_connect.commands.memory.session import open_session
-    from familiar_connect.conversation.ignored import IgnoreList, find_author
-
-    with open_session(ctx, familiar_id) as memory:
-        ignored = IgnoreList(FamiliarFolder(memory.root).ignore_list_file)
-        who = find_author(person, ignored, familiar_id=memory.familiar_id, history=memory.history, store=memory.store)
+    with _open_list(ctx, familiar_id, person) as (ignored, who):
         say(f"{ignored.add(who)} is not answered any more.")
 
 
@@ -58,14 +61,21 @@ def add_ignored(ctx: click.Context, person: str, familiar_id: str | None) -> Non
 @click.pass_context
 def remove_ignored(ctx: click.Context, person: str, familiar_id: str | None) -> int:
     """Answer PERSON again."""
+    with _open_list(ctx, familiar_id, person) as (ignored, who):
+        if not ignored.remove(who):
+            say(f"{who.label} was not ignored; `familiar ignore list` shows who is.", err=True)
+            return 1
+        say(f"{who.label} is answered again.")
+    return 0
+
+
+@contextmanager
+def _open_list(ctx: click.Context, familiar_id: str | None, person: str) -> Iterator[tuple[IgnoreList, Author]]:
+    """The familiar's list of people who are not answered, and the one that *person* names."""
     from familiar_connect.commands.memory.session import open_session
     from familiar_connect.conversation.ignored import IgnoreList, find_author
 
     with open_session(ctx, familiar_id) as memory:
         ignored = IgnoreList(FamiliarFolder(memory.root).ignore_list_file)
         who = find_author(person, ignored, familiar_id=memory.familiar_id, history=memory.history, store=memory.store)
-        if not ignored.remove(who):
-            say(f"{who.label} was not ignored; `familiar ignore list` shows who is.", err=True)
-            return 1
-        say(f"{who.label} is answered again.")
-    return 0
+        yield ignored, who

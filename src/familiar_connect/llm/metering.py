@@ -10,7 +10,7 @@ from typing import Any
 
 from familiar_connect.llm.completion_reports import collect_completions
 from familiar_connect.llm.protocols import CallMeter, ChatModel, CompletionStream
-from familiar_connect.llm.streams import PieceStream, open_stream
+from familiar_connect.llm.streams import PieceStream, open_stream, pieces_of
 from familiar_connect.llm.types import Capabilities, Completion, Message, ToolSpec, Usage
 from familiar_connect.support.tokens import estimate_tokens
 
@@ -60,13 +60,8 @@ class MeteredModel:
         self._record(messages, completion.usage, completion.text, is_free=False)
         return completion
 
-    async def stream(self, messages: Sequence[Message]) -> AsyncIterator[str]:
-        started = self.start(messages)
-        try:
-            async for piece in started:
-                yield piece
-        finally:
-            await started.aclose()
+    def stream(self, messages: Sequence[Message]) -> AsyncIterator[str]:
+        return pieces_of(self.start(messages))
 
     def start(
         self,

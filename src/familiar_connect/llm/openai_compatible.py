@@ -48,7 +48,7 @@ from familiar_connect.llm.retry import (
     error_of_transport,
     no_completion,
 )
-from familiar_connect.llm.streams import PieceStream, stream_from_chat
+from familiar_connect.llm.streams import PieceStream, pieces_of, stream_from_chat
 from familiar_connect.llm.tool_calls import ToolCallReader
 from familiar_connect.llm.types import Capabilities, Completion, Message, ToolSpec
 from familiar_connect.support.aio import off_loop
@@ -202,14 +202,9 @@ class LLMClient:
                 last = error
         raise last
 
-    async def stream(self, messages: Sequence[Message]) -> AsyncGenerator[str, None]:
+    def stream(self, messages: Sequence[Message]) -> AsyncGenerator[str, None]:
         """The answer in pieces, as they come."""
-        started = self.start(messages)
-        try:
-            async for piece in started:
-                yield piece
-        finally:
-            await started.aclose()
+        return pieces_of(self.start(messages))
 
     def start(
         self,

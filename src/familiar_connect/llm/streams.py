@@ -29,6 +29,15 @@ class PieceStream:
         await self._pieces.aclose()
 
 
+async def pieces_of(stream: CompletionStream) -> AsyncGenerator[str, None]:
+    """The pieces of *stream*, which is closed whatever happens."""
+    try:
+        async for piece in stream:
+            yield piece
+    finally:
+        await stream.aclose()
+
+
 def open_stream(
     model: ChatModel,
     messages: Sequence[Message],

@@ -41,7 +41,7 @@ def prompt(*replies: str) -> list[Message]:
 
 
 async def spoken(attempts: Attempts, told: Sequence[Message]) -> tuple[list[str], Completion]:
-    stream = unlike(last_replies(told), attempts.start)
+    stream = unlike(last_replies(told), attempts.start(0), attempts.start)
     return [piece async for piece in stream], stream.completion
 
 
@@ -85,7 +85,7 @@ async def test_a_model_that_knows_nothing_else_is_not_asked_for_ever() -> None:
 async def test_leaving_early_closes_the_call() -> None:
     """A reply that is broken off frees the model."""
     attempts = Attempts("one two three four")
-    stream = unlike(frozenset({"other words"}), attempts.start)
+    stream = unlike(frozenset({"other words"}), attempts.start(0), attempts.start)
     async for _ in stream:
         break
     await stream.aclose()

@@ -24,6 +24,7 @@ from familiar_connect.llm.openai_compatible import LLMClient
 from familiar_connect.llm.profiles import EMBEDDED
 from familiar_connect.llm.protocols import CompletionStream
 from familiar_connect.llm.retry import Endpoint, RetryPolicy
+from familiar_connect.llm.streams import PieceStream
 from familiar_connect.llm.types import Capabilities, Completion, Message, ToolSpec
 
 if TYPE_CHECKING:
@@ -104,8 +105,6 @@ class EmbeddedModel(LLMClient):
         self._file = file
         self._marks = _pattern_of(file.control_marks) if file is not None else None
         self._released = False
-        self._attempt = 0
-        """Which attempt at a reply the next payload is for."""
         server.retain()
 
     def build_payload(self, messages: Sequence[Message]) -> dict[str, Any]:
@@ -117,9 +116,6 @@ class EmbeddedModel(LLMClient):
             payload["id_slot"] = REPLY_PLACE if self.is_main else SIDE_PLACE
             if self._file.has_optional_thinking:
                 payload["chat_template_kwargs"] = {"enable_thinking": False}
-        if self._attempt:
-            warmer = (self.temperature or 0.0) + HOTTER * self._attempt
-            payload |= {**RESAMPLING, "temperature": warmer}
         return payload
 
     def start(
@@ -133,17 +129,16 @@ class EmbeddedModel(LLMClient):
     ) -> CompletionStream:
         """The answer in pieces; one of the last replies is not said again."""
 
-        def attempt(number: int) -> CompletionStream:
-            self._attempt = number
-            try:
-                return super(EmbeddedModel, self).start(
-                    messages, stop=stop, max_tokens=max_tokens, tools=tools, may_call=may_call
-                )
-            finally:
-                self._attempt = 0
+        first = super().start(messages, stop=stop, max_tokens=max_tokens, tools=tools, may_call=may_call)
+
+        def start_again(attempt: int) -> CompletionStream:
+            warmer = {**RESAMPLING, "temperature": (self.temperature or 0.0) + HOTTER * attempt}
+            payload = self._request(messages, stop, max_tokens, tools, may_call) | warmer
+            completion = self._new_completion()
+            return PieceStream(completion, self._attempts(completion, list(messages), payload))
 
         replies = last_replies(messages)
-        return unlike(replies, attempt) if replies else attempt(0)
+        return unlike(replies, first, start_again) if replies else first
 
     async def learn_limits(self) -> None:
         """Nothing: what runs here is known."""

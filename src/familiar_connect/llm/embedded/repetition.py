@@ -40,14 +40,15 @@ def reply_key(text: str) -> str:
     return " ".join(text.casefold().split()).strip(" .!?…*\"'")
 
 
-def unlike(replies: frozenset[str], start: Callable[[int], CompletionStream]) -> CompletionStream:
-    """The reply of `start(0)`, or where it says one of *replies* again, of `start(1)` and so on."""
-    first = start(0)
-    return PieceStream(first.completion, _pieces(replies, first, start))
+def unlike(
+    replies: frozenset[str], first: CompletionStream, start_again: Callable[[int], CompletionStream]
+) -> CompletionStream:
+    """The reply of *first*, or where it says one of *replies* again, of `start_again(1)` and so on."""
+    return PieceStream(first.completion, _pieces(replies, first, start_again))
 
 
 async def _pieces(
-    replies: frozenset[str], first: CompletionStream, start: Callable[[int], CompletionStream]
+    replies: frozenset[str], first: CompletionStream, start_again: Callable[[int], CompletionStream]
 ) -> AsyncGenerator[str, None]:
     stream = first
     for attempt in range(1, MAX_ATTEMPTS + 1):
@@ -68,7 +69,7 @@ async def _pieces(
         if reply_key(held) not in replies or attempt == MAX_ATTEMPTS:
             yield held
             return
-        stream = start(attempt)
+        stream = start_again(attempt)
 
 
 def _may_become(held: str, replies: frozenset[str]) -> bool:
