@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import os
 import sys
 import tempfile
@@ -21,6 +20,7 @@ from pathlib import Path
 
 from aiohttp import web
 
+from benchmarks.model_endpoint import completion_response, serve_endpoint
 from benchmarks.reliability.program import running_program
 from benchmarks.table import Row, table
 from familiar_connect.bootstrap.starter import make_starter
@@ -49,16 +49,8 @@ class SlowEndpoint:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[SlowEndpoint]:
-        app = web.Application(client_max_size=64 * 1024 * 1024)
-        app.add_routes([web.post("/v1/chat/completions", self._complete)])
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5)
-        await runner.setup()
-        try:
-            await web.TCPSite(runner, "127.0.0.1", 0).start()
-            self.base_url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+        async with serve_endpoint(self._complete) as self.base_url:
             yield self
-        finally:
-            await runner.cleanup()
 
     async def _complete(self, request: web.Request) -> web.StreamResponse:
         asked = await request.json()
@@ -68,15 +60,7 @@ class SlowEndpoint:
         self.asked += 1
         async with self._lane:
             await self._work(request)
-        if not asked.get("stream"):
-            message = {"role": "assistant", "content": REPLY}
-            return web.json_response({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
-        events = [
-            {"choices": [{"index": 0, "delta": {"content": REPLY}, "finish_reason": None}]},
-            {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]},
-        ]
-        body = "".join(f"data: {json.dumps(event)}\n\n" for event in events) + "data: [DONE]\n\n"
-        return web.Response(text=body, content_type="text/event-stream")
+        return completion_response(REPLY, is_stream=bool(asked.get("stream")))
 
     async def _work(self, request: web.Request) -> None:
         """Take the time, unless the caller hangs up: then the lane is free at once, as with llama.cpp."""

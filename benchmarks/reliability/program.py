@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from aiohttp import web
 
+from benchmarks.model_endpoint import completion_response, serve_endpoint
 from benchmarks.reliability.traffic import number_of
 from familiar_connect.testing.discord_server.server import DiscordServer
 
@@ -30,31 +30,15 @@ class NumberModel:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[NumberModel]:
-        app = web.Application(client_max_size=64 * 1024 * 1024)
-        app.add_routes([web.post("/v1/chat/completions", self._complete)])
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5)
-        await runner.setup()
-        try:
-            await web.TCPSite(runner, "127.0.0.1", 0).start()
-            self.base_url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+        async with serve_endpoint(self._complete) as self.base_url:
             yield self
-        finally:
-            await runner.cleanup()
 
     async def _complete(self, request: web.Request) -> web.Response:
         asked = await request.json()
         if self.on_asked is not None:
             self.on_asked()
         text = self._reply([str(message["content"]) for message in asked["messages"]])
-        if not asked.get("stream"):
-            message = {"role": "assistant", "content": text}
-            return web.json_response({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
-        events = [
-            {"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": None}]},
-            {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]},
-        ]
-        body = "".join(f"data: {json.dumps(event)}\n\n" for event in events) + "data: [DONE]\n\n"
-        return web.Response(text=body, content_type="text/event-stream")
+        return completion_response(text, is_stream=bool(asked.get("stream")))
 
     def _reply(self, contents: list[str]) -> str:
         last = next((text for text in reversed(contents) if number_of(text) is not None), "")
