@@ -25,7 +25,10 @@ AudienceOfTurn = Callable[[HistoryTurn], Audience | None]
 
 
 class ScopeFacts(TypedDict, total=False):
-    """What need not be searched because it is in the prompt anyway."""
+    """Who asks whom, and what need not be searched because it is in the prompt anyway."""
+
+    asker: frozenset[str]
+    answerer: frozenset[str]
 
     before_turn_id: int | None
     exclude_paths: frozenset[str]

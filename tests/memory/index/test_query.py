@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from familiar_connect.memory.index.query import MAX_QUESTION_CHARS, content_words, line_label, parse_query, to_fts_text
+from familiar_connect.memory.index.query import (
+    MAX_QUESTION_CHARS,
+    concerns_speaker,
+    content_words,
+    line_label,
+    parse_query,
+    to_fts_text,
+)
 from familiar_connect.memory.index.ranking import nearness
 from familiar_connect.memory.index.time_expressions import extract_times
 
@@ -118,3 +125,19 @@ def test_what_was_told_a_little_later_counts_a_little_less() -> None:
 def test_no_text_and_no_moment_can_break_it(text: str, now: datetime) -> None:
     """Whatever is said, whenever, is understood somehow."""
     assert parse_query(text, names=["ada"], now=now).text == text.strip()
+
+
+@pytest.mark.parametrize(
+    ("said", "is_about_speaker"),
+    [
+        ("what's my cat's name again?", True),
+        ("Ember, where do I live", True),
+        ("wo wohnt meine Schwester?", True),
+        ("où habite ma sœur ?", True),
+        ("where does Bo live?", False),
+        ("is the mime here", False),
+    ],
+)
+def test_a_message_may_speak_of_its_speaker(said: str, is_about_speaker: bool) -> None:
+    """By its small words."""
+    assert concerns_speaker(said) is is_about_speaker

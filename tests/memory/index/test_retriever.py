@@ -157,6 +157,19 @@ async def test_a_named_persons_words_come_first(home: Home) -> None:
     assert (await home.recall("what did ada do at the harbour"))[0] == "I went to the harbour and swam"
 
 
+async def test_who_says_my_means_themselves(home: Home) -> None:
+    """And to call the familiar by its name is not to ask for what it said."""
+    home.say("my cat is called Biscuit", ADA, days_ago=3)
+    home.say("my cat is called Pepper", BO, days_ago=2)
+    home.learn()
+
+    asked = "Wren, what is my cat called?"
+    assert (await home.recall(asked, asker=frozenset({"ada"})))[0] == "my cat is called Biscuit"
+    assert (await home.recall(asked, asker=frozenset({"bo"})))[0] == "my cat is called Pepper"
+    hits = await home.retriever.recall("Bo, what is it called?", scope=RecallScope(answerer=frozenset({"bo"})))
+    assert all("who" not in hit.explained.signals for hit in hits)
+
+
 async def test_the_time_asked_for_decides_between_likes(home: Home) -> None:
     """Seen from the clock the retriever was given."""
     home.say("We had soup for dinner", days_ago=1)

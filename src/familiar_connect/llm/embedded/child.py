@@ -19,7 +19,10 @@ from typing import Any
 
 PARENT_CHECK_S = 1.0
 BATCH_TOKENS = 32
-"""Prompt tokens worked between two looks at whether anyone still listens. Larger is no faster on a CPU."""
+"""Prompt tokens worked between two looks at whether anyone still listens. For the small default larger is no faster."""
+LARGE_MODEL_BATCH_TOKENS = 128
+LARGE_MODEL_BYTES = 400 << 20
+"""From this size on a larger batch pays on a CPU: a 1.5B model reads 23 tokens a second instead of 17."""
 GPU_BATCH_TOKENS = 512
 REUSE_TOKENS = 32
 """Least length of a run of tokens that is kept when it has moved inside the prompt."""
@@ -77,7 +80,7 @@ def _params(xllamacpp: Any, settings: dict[str, Any]) -> Any:
     params.kv_unified = params.n_parallel > 1
     with_gpu = _has_gpu(xllamacpp)
     params.n_gpu_layers = -1 if with_gpu else 0
-    params.n_batch = params.n_ubatch = GPU_BATCH_TOKENS if with_gpu else BATCH_TOKENS
+    params.n_batch = params.n_ubatch = GPU_BATCH_TOKENS if with_gpu else _cpu_batch_tokens(settings["weights"])
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = settings["threads"]
     params.n_threads_http = HTTP_THREADS
     params.n_cache_reuse = REUSE_TOKENS
@@ -90,6 +93,10 @@ def _params(xllamacpp: Any, settings: dict[str, Any]) -> Any:
     if settings["cache_dir"]:
         params.slot_save_path = os.path.join(settings["cache_dir"], "")
     return params
+
+
+def _cpu_batch_tokens(weights: str) -> int:
+    return LARGE_MODEL_BATCH_TOKENS if os.path.getsize(weights) >= LARGE_MODEL_BYTES else BATCH_TOKENS
 
 
 def _has_gpu(xllamacpp: Any) -> bool:

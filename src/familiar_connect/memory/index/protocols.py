@@ -127,6 +127,10 @@ class RecallScope:
     """Folders, each with its slash, that somebody else looks through."""
     names: frozenset[str] = field(default_factory=frozenset)
     """Names people go by; those in the question say whose words are wanted."""
+    asker: frozenset[str] = frozenset()
+    """Names, lower-cased, of who asks: meant by "I" and "my"."""
+    answerer: frozenset[str] = frozenset()
+    """Names of who is asked: to call them is not to ask for what they said."""
     files: bool = True
     turns: bool = True
     audience_of_turn: Callable[[HistoryTurn], Audience | None] | None = None

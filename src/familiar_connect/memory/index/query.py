@@ -29,6 +29,11 @@ up us very was wasn't we we're were what what's when where which while who whom 
 won't would yeah yes yet you you're your yours d ll m re s t ve
 """
 STOP_WORDS = frozenset(_STOP.split())
+_ONESELF = re.compile(
+    r"(?<!\w)(?:i|i['’](?:m|ve|d|ll)|my|mine|me|myself|we|our|ours|us|ich|mich|mir|mein\w{0,2}|wir|uns\w{0,3}|je|j['’]\w+|"
+    r"moi|mon|ma|mes|nous|nos|notre|yo|mi|mis|nosotros|nuestr[oa]s?)(?!\w)",
+    re.IGNORECASE,
+)
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _LABEL = re.compile(r"\s*(?:[-*+>]\s+)?(?:\[[^\]\n]{1,40}\]\s*)?[*_]{0,3}([^\W_][^:*\n]{0,40}?)[*_]{0,3}:[*_]{0,3}\s")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0e7f]")
@@ -57,6 +62,11 @@ def parse_query(utterance: str, *, names: Iterable[str], now: datetime) -> Searc
     spans, timeless = extract_times(meaning, now)
     words = dict.fromkeys(content_words(timeless)) or dict.fromkeys(content_words(text))
     return SearchQuery(text, meaning or text, tuple(words)[:MAX_WORDS], mentioned, spans)
+
+
+def concerns_speaker(utterance: str) -> bool:
+    """Whether *utterance* speaks of the person who says it: "what is my cat's name?"."""
+    return _ONESELF.search(utterance[:MAX_QUESTION_CHARS]) is not None
 
 
 def content_words(text: str) -> Iterator[str]:

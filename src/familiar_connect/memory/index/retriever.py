@@ -24,7 +24,7 @@ from familiar_connect.memory.index.protocols import (
     RetrievedChunk,
     Retriever,
 )
-from familiar_connect.memory.index.query import SearchQuery, parse_query
+from familiar_connect.memory.index.query import SearchQuery, concerns_speaker, parse_query
 from familiar_connect.memory.index.ranking import (
     MAX_CANDIDATES,
     SignalWeights,
@@ -148,7 +148,7 @@ class MemoryRetriever:
         scope = scope or RecallScope()
         now = self._clock.now()
         names = self._known_names(scope)
-        question = parse_query(utterance, names=names, now=now)
+        question = _with_people_meant(parse_query(utterance, names=names, now=now), scope)
         vector = self._model.embed([question.meaning])[0] if self._by_meaning else None
         scope = replace(scope, names=names)
         found: list[Recollection] = []
@@ -231,3 +231,9 @@ class MemoryRetriever:
             weights=self._weights,
         )
         return source.show(hits, scope)
+
+
+def _with_people_meant(question: SearchQuery, scope: RecallScope) -> SearchQuery:
+    """*question* with the names of those whose words it asks for."""
+    asker = scope.asker if concerns_speaker(question.text) else frozenset()
+    return replace(question, names=(question.names - scope.answerer) | asker)

@@ -16,6 +16,7 @@ from familiar_connect.context.providers.content_search.people_lookup import (
     cut_near_line_end,
     lookup,
     lookup_with_paths,
+    with_short_quotes,
 )
 from familiar_connect.context.slots import prompt_text
 from familiar_connect.context.types import ItemTag, Layer, PendingTurn
@@ -212,6 +213,19 @@ def test_what_a_file_keeps_for_the_program_is_not_shown(tmp_path: Path) -> None:
     [found] = lookup(store, a_question(author=sam))
 
     assert prompt_text(found) == "<memory: notes on Sam; told, no instruction>\n# Sam\n\nSam keeps bees.\n</memory>"
+
+
+def test_quotes_are_shown_with_their_day_only_where_they_need_it() -> None:
+    """The file keeps every date; a prompt would spend more on dates than on words."""
+    text = (
+        "# Sam\n\n- 2026-03-02, Sam said: I'm a nurse.\n- 2026-03-04, Sam said: We got a cat yesterday!\n"
+        "- 2026-03-05: met Ada, who said: hello\n"
+    )
+
+    assert with_short_quotes(text) == (
+        "# Sam\n\n- Sam: I'm a nurse.\n- Sam (2026-03-04): We got a cat yesterday!\n"
+        "- 2026-03-05: met Ada, who said: hello\n"
+    )
 
 
 def test_a_file_of_headings_and_links_alone_is_no_note(tmp_path: Path) -> None:

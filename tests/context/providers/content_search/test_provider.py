@@ -157,8 +157,8 @@ async def test_small_talk_recalls_nothing(line: str, tmp_path: Path) -> None:
     assert [c.source for c in found] == [PEOPLE]
 
 
-async def test_what_the_notes_on_a_person_say_is_not_recalled_again(tmp_path: Path) -> None:
-    """Nor one sentence twice, as it was said and as it was written down, nor the message itself."""
+async def test_what_bears_on_the_message_is_recalled_once(tmp_path: Path) -> None:
+    """Also what the notes on a person say: far above the question, a small model overlooks it. Never the message."""
     retriever = FixedRetriever(
         a_chunk("Ada keeps bees."),
         a_chunk("The hive stands in the yard."),
@@ -168,7 +168,8 @@ async def test_what_the_notes_on_a_person_say_is_not_recalled_again(tmp_path: Pa
 
     found = await a_provider(tmp_path, retriever=retriever).contribute(a_question("Where do the bees live?"))
 
-    assert found[-1].text == "[topics/lantern.md: Lantern > Lighting]\nThe hive stands in the yard."
+    recalled = "Ada keeps bees.", "The hive stands in the yard."
+    assert found[-1].text == "\n\n".join(f"[topics/lantern.md: Lantern > Lighting]\n{text}" for text in recalled)
 
 
 async def test_a_side_model_that_cannot_judge_is_not_asked(tmp_path: Path) -> None:

@@ -336,15 +336,17 @@ async def test_a_failed_refresh_costs_nothing_but_itself(
 
 
 async def test_a_small_model_is_not_asked(world: World) -> None:
-    """What people said about themselves is kept in their own words instead."""
-    world.say("My name is Ada and I love tea.")
+    """What people told is kept in their own words instead."""
+    world.say("The harbour festival starts next week.")
     world.fill(20)
     model = ScriptedModel(capabilities=Capabilities(side_tasks=False))
     provider = HistoryProvider(store=world.store, llm_client=model, window_size=10)
     await told(provider)
     await provider.refresher.background.wait_until_idle()
 
-    assert (await told(provider))["history:summary"].text == "2026-03-01: Ada said: My name is Ada and I love tea."
+    assert (await told(provider))[
+        "history:summary"
+    ].text == "2026-03-01: Ada said: The harbour festival starts next week."
     assert model.calls == []
 
 

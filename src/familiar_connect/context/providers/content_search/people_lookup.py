@@ -36,6 +36,15 @@ KEPT_FOR_THE_PROGRAM = ("Aliases", "Sessions", "Links")
 _LIST_ITEM = re.compile(r"\s*[-*] (?P<text>.*)")
 TERMINAL_FILES = "people/terminal-"
 _NAME_CHARS = 64
+_QUOTE = re.compile(
+    r"^(?P<mark>[ \t]*[-*] )(?P<day>\d{4}-\d\d-\d\d), (?P<name>[^:\n]{1,80}) said: (?P<words>.*)$", re.MULTILINE
+)
+_NEEDS_ITS_DAY = re.compile(
+    r"\b(?:yesterday|today|tonight|tomorrow|now|currently|this|last|next|ago|soon|since|week|month|year|until|just|"
+    r"recently|gestern|heute|morgen|hier|demain|ayer|hoy|mañana)\b",
+    re.IGNORECASE,
+)
+"""Words that mean another time with every day they are said on."""
 
 
 @dataclass
@@ -190,7 +199,7 @@ class _PeopleFiles:
 
 
 def _contribution(person: _Person, notes: _Notes, max_tokens: int) -> Contribution:
-    text = cut_near_line_end(without_lists_of_links(notes.text), max_tokens)
+    text = cut_near_line_end(with_short_quotes(without_lists_of_links(notes.text)), max_tokens)
     return Contribution(
         Layer.content,
         PEOPLE_LOOKUP_PRIORITY,
@@ -222,6 +231,19 @@ def without_lists_of_links(text: str) -> str:
     if not any(line.strip() for number, line in enumerate(lines) if number not in headings):
         return ""
     return "\n".join(lines).rstrip() + "\n"
+
+
+def with_short_quotes(text: str) -> str:
+    """*text* with who said it before each quote, and the day only where the words need it to be understood.
+
+    A list of forty quotes would otherwise spend more tokens on dates than on what was said.
+    """
+    return _QUOTE.sub(_short_quote, text)
+
+
+def _short_quote(found: re.Match[str]) -> str:
+    day = f" ({found['day']})" if _NEEDS_ITS_DAY.search(found["words"]) else ""
+    return f"{found['mark']}{found['name']}{day}: {found['words']}"
 
 
 def _is_for_the_program(line: str, title: str) -> bool:

@@ -32,16 +32,19 @@ from familiar_connect.context.providers.content_search.unfiltered import (
     as_chunks,
     best_hits_contribution,
     content_budget,
+    direct_budget,
     has_small_budget,
     hits_fit,
     layer_budget,
     with_lore_macros,
 )
+from familiar_connect.context.providers.scene.text import persona_of
 from familiar_connect.context.types import NO_DEADLINE, ContextRequest, Contribution, Layer, Modality
 from familiar_connect.errors import MemoryStoreError
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import EVERYTHING_ALLOWED, Author, Privacy
 from familiar_connect.llm.protocols import SideModel
+from familiar_connect.memory.index.padding import without_neighbours, without_padding
 from familiar_connect.memory.index.protocols import Recollection, Retriever
 from familiar_connect.memory.index.relevance import only_relevant, without_known
 from familiar_connect.memory.part_audiences import PartAudiences
@@ -62,6 +65,8 @@ DEFAULT_RECENT_AUTHORS = 5
 DEFAULT_RECENT_TURNS = 20
 MAX_TOLD = 48
 """Pieces that go into one prompt at most."""
+MOST_WITH_NEIGHBOURS = 4
+"""Pieces, best first, that are shown with what stands beside them."""
 RECALLED_PER_CHUNK = 20
 """What a recalling retriever finds is a sentence or a turn, so small that so many of them make a chunk."""
 CHARACTER_FOLDER = "self/"
@@ -205,7 +210,7 @@ class ContentSearchProvider:
         hits = await self._in_time(searching, seconds, "retrieval") or []
         elsewhere = (CHARACTER_FOLDER, *self._not_searched())
         hits = [with_lore_macros(hit, request) for hit in hits if not (hit.rel_path or "").startswith(elsewhere)]
-        return await off_loop(_worth_telling, request, hits, [piece.text for piece in people.contributions])
+        return await off_loop(_worth_telling, request, hits)
 
     def _not_searched(self) -> tuple[str, ...]:
         """How the paths begin that have blocks of their own, or are about people who want no notes shown."""
@@ -230,6 +235,8 @@ class ContentSearchProvider:
             before_turn_id=await off_loop(self._first_shown_turn, request),
             exclude_paths=frozenset(known),
             exclude_folders=self._not_searched(),
+            asker=_names_of(request.author),
+            answerer=frozenset({persona_of(request).lower()}),
         )
         return list(await retriever.recall(request.utterance, limit=self._top_k * RECALLED_PER_CHUNK, scope=scope))
 
@@ -279,7 +286,7 @@ class ContentSearchProvider:
             chosen = await self._in_time(work, seconds, "filter")
             if chosen is not None:
                 return chosen
-        return best_hits_contribution(hits, max_tokens=room)
+        return best_hits_contribution(hits, max_tokens=min(room, direct_budget(request)))
 
     def _is_to_filter(
         self, request: ContextRequest, model: SideModel, hits: Sequence[Hit], room: int, seconds: float
@@ -348,11 +355,20 @@ def time_usable_s(granted: float) -> float:
     return min(granted * 0.9, max(granted - SPARE_S, granted / 2))
 
 
-def _worth_telling(request: ContextRequest, hits: list[Hit], known: Sequence[str]) -> list[Hit]:
-    """Those of *hits* that bear on the message, each once, without what *known* texts or the message itself say."""
-    said = [turn.text for turn in request.turns_to_answer]
-    told = without_known(only_relevant(request.utterance, hits), [*known, *said])[:MAX_TOLD]
-    return [_in_zone(hit, request) for hit in told]
+def _names_of(author: Author | None) -> frozenset[str]:
+    return frozenset({author.label.lower()}) if author is not None else frozenset()
+
+
+def _worth_telling(request: ContextRequest, hits: list[Hit]) -> list[Hit]:
+    """Those of *hits* that bear on the message, each once, without what the message itself says.
+
+    What the notes on people say as well is told again here: a small model that finds only what others said of a thing
+    near the question answers with that.
+    """
+    found = only_relevant(request.utterance, without_padding(hits, own_name=persona_of(request)))
+    told = without_known(found, [turn.text for turn in request.turns_to_answer])[:MAX_TOLD]
+    near, others = told[:MOST_WITH_NEIGHBOURS], told[MOST_WITH_NEIGHBOURS:]
+    return [_in_zone(hit, request) for hit in (*near, *map(without_neighbours, others))]
 
 
 def _in_zone(hit: Hit, request: ContextRequest) -> Hit:

@@ -28,6 +28,10 @@ from familiar_connect.support.tokens import estimate_tokens
 
 LORE_FOLDER = "lore/"
 MAX_DIRECT_TOKENS = 1_200
+LEAST_DIRECT_TOKENS = 160
+DIRECT_SHARE = 1 / 40
+"""Of the whole prompt's room. What is recalled changes with every message, so that a small machine reads all of it
+anew each time, and a small model loses its way in it."""
 LEAST_TOKENS = 24
 """Less room than this holds nothing worth reading."""
 TOKENS_PER_LINE = 8
@@ -38,6 +42,11 @@ MOST_PER_CHUNK = 3
 _LINK_ITEM = re.compile(r"^[ \t]*[-*] \[[^\]\n]{0,200}\]\([^)\n]{0,400}\)[ \t]*\n?", re.MULTILINE)
 
 Hit = Recollection | RetrievedChunk
+
+
+def direct_budget(request: ContextRequest) -> int:
+    """Tokens of recalled memory that go in as they are."""
+    return max(LEAST_DIRECT_TOKENS, min(MAX_DIRECT_TOKENS, int(request.budget_tokens * DIRECT_SHARE)))
 
 
 def best_hits_contribution(hits: Sequence[Hit], *, max_tokens: int) -> list[Contribution]:

@@ -1,7 +1,8 @@
-"""Extractive summaries: what people said about themselves and decided, in their own words.
+"""Extractive summaries: what was told and decided, in people's own words.
 
 For models too small to summarise. Nothing is invented: every line is a sentence someone said, with
-the speaker's name. The most telling lines stay when there are too many.
+the speaker's name. The most telling lines stay when there are too many. What people state about themselves is
+left out: it stands in their people files, and a prompt that holds both would tell it twice.
 """
 
 from __future__ import annotations
@@ -10,11 +11,14 @@ import re
 from collections.abc import Sequence
 
 from familiar_connect.history.types import HistoryTurn
+from familiar_connect.memory.writing.self_statements import find_self_statements
 from familiar_connect.support.text import one_line, sentences, truncate_chars
 
 MAX_LINES = 12
 MAX_LINE_CHARS = 160
 MAX_SENTENCES_PER_TURN = 40
+LEAST_WEIGHT = 2
+"""A sentence that only mentions its speaker weighs one."""
 
 _ABOUT_ONESELF = re.compile(r"\b(?:i|i'm|i've|i'll|i'd|my|mine|me|we|our|us)\b", re.IGNORECASE)
 _WEIGHTY = re.compile(
@@ -36,10 +40,14 @@ def extract_summary(previous: str, turns: Sequence[HistoryTurn], *, max_lines: i
     for turn in turns:
         if turn.role != "user" or turn.author is None:
             continue
-        for sentence in sentences(turn.content[: MAX_LINE_CHARS * MAX_SENTENCES_PER_TURN])[:MAX_SENTENCES_PER_TURN]:
+        spoken = turn.content[: MAX_LINE_CHARS * MAX_SENTENCES_PER_TURN]
+        noted = find_self_statements(spoken)
+        for sentence in sentences(spoken)[:MAX_SENTENCES_PER_TURN]:
+            if any(statement in sentence for statement in noted):
+                continue
             line = f"{turn.author.label} said: {truncate_chars(one_line(sentence), MAX_LINE_CHARS)}"
             weight = _weight(sentence)
-            if weight > 0 and line not in known:
+            if weight >= LEAST_WEIGHT and line not in known:
                 known.add(line)
                 lines.append((weight, line))
     best = sorted(range(len(lines)), key=lambda i: (-lines[i][0], -i))[:max_lines]

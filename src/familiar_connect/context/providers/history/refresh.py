@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 MAX_STEPS = 50
 """Steps of one flight; the rest of a very long backlog waits for the next turn."""
 MAX_TURN_CHARS = 4_000
-PARAGRAPH_LINES = 4
+PARAGRAPH_LINES = 3
 """Sentences that a paragraph holds where no model writes it."""
 
 _KINDS = {
