@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -94,8 +95,17 @@ FILES = {
     ".".join(path.relative_to(SRC).with_suffix("").parts).removesuffix(".__init__"): path
     for path in sorted((SRC / PACKAGE).rglob("*.py"))
 }
-STRUCTURE = structure.read_trees(structure.SRC)
-TREES = {module: ast.parse(path.read_text(encoding="utf-8")) for module, path in FILES.items()}
+
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    """Each module's syntax tree, read when the first test asks."""
+    return {module: ast.parse(path.read_text(encoding="utf-8")) for module, path in FILES.items()}
+
+
+def structure_trees() -> dict[str, ast.Module]:
+    """The same by their paths inside the package, as `tools/structure.py` wants them."""
+    return {FILES[module].relative_to(SRC / PACKAGE).as_posix(): tree for module, tree in trees().items()}
 
 
 def room(module: str) -> str:
@@ -112,7 +122,7 @@ def rank(module: str) -> int:
 
 def everything_imported(module: str) -> set[str]:
     found: set[str] = set()
-    for node in ast.walk(TREES[module]):
+    for node in ast.walk(trees()[module]):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -181,7 +191,7 @@ def test_package_inits_hold_a_docstring_only() -> None:
         if path.name == "__init__.py"
         and module != PACKAGE
         and module.removeprefix(f"{PACKAGE}.") not in REEXPORTING
-        and len(TREES[module].body) > 1
+        and len(trees()[module].body) > 1
     ]
 
     assert heavy == []
@@ -189,7 +199,7 @@ def test_package_inits_hold_a_docstring_only() -> None:
 
 def test_every_file_says_what_it_is_for() -> None:
     """A file opens with a docstring."""
-    silent = [module for module, tree in TREES.items() if not ast.get_docstring(tree)]
+    silent = [module for module, tree in trees().items() if not ast.get_docstring(tree)]
 
     assert silent == []
 
@@ -208,7 +218,7 @@ def test_functions_fit_a_screen() -> None:
     """No function is longer than a tall screen."""
     long = [
         f"{module}:{node.lineno} {node.name}"
-        for module, tree in TREES.items()
+        for module, tree in trees().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and (node.end_lineno or 0) - node.lineno > MAX_FUNCTION
@@ -219,28 +229,28 @@ def test_functions_fit_a_screen() -> None:
 
 def test_a_public_name_means_one_thing() -> None:
     """No class or function is defined under one name in two rooms; an exception gives its reason."""
-    names = {entry.split(":")[0] for entry in structure.names_in_two_rooms(STRUCTURE)}
+    names = {entry.split(":")[0] for entry in structure.names_in_two_rooms(structure_trees())}
 
     assert names == set(IN_TWO_ROOMS)
 
 
 def test_functions_are_named_by_verbs() -> None:
     """None opens with a participle; an exception gives its reason."""
-    names = {entry.split()[1] for entry in structure.participle_functions(STRUCTURE)}
+    names = {entry.split()[1] for entry in structure.participle_functions(structure_trees())}
 
     assert names == set(PARTICIPLE_NOUNS)
 
 
 def test_constructors_take_at_most_ten_parameters() -> None:
     """What goes together is grouped; an exception gives its reason."""
-    wide = {entry.split()[1] for entry in structure.wide_constructors(STRUCTURE)}
+    wide = {entry.split()[1] for entry in structure.wide_constructors(structure_trees())}
 
     assert wide == set(WIDE)
 
 
 def test_no_attribute_of_a_collaborator_is_assigned_from_outside() -> None:
     """What an object needs it is given at construction."""
-    assert structure.collaborator_assignments(STRUCTURE) == []
+    assert structure.collaborator_assignments(structure_trees()) == []
 
 
 def test_an_assignment_to_a_collaborator_is_found_and_filling_in_a_record_is_not() -> None:
@@ -273,7 +283,7 @@ class Bot:
 
 def test_untyped_values_stay_few() -> None:
     """`Any` is counted; the bar moves down only."""
-    assert structure.any_per_thousand_lines(structure.SRC, STRUCTURE) <= MAX_ANY
+    assert structure.any_per_thousand_lines(structure.SRC, structure_trees()) <= MAX_ANY
 
 
 def opens_by_name(node: ast.AST) -> bool:
@@ -315,6 +325,8 @@ OPENS_BY_NAME = {
 
 def test_files_of_a_home_are_opened_without_following_links() -> None:
     """Whoever opens a file by its path alone stands in a list, with the reason."""
-    found = {module.removeprefix(f"{PACKAGE}.") for module in FILES if any(map(opens_by_name, ast.walk(TREES[module])))}
+    found = {
+        module.removeprefix(f"{PACKAGE}.") for module in FILES if any(map(opens_by_name, ast.walk(trees()[module])))
+    }
 
     assert found == set(OPENS_BY_NAME)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,7 @@ def named_in(text: str) -> set[str]:
     return found
 
 
+@cache
 def named() -> set[str]:
     """The ids in the docstring of any test, in tests of our own."""
     found: set[str] = set()
@@ -37,13 +39,10 @@ def named() -> set[str]:
     return found
 
 
-TESTED = named()
-
-
 @pytest.mark.parametrize("id_", RULES)
 def test_the_rule_is_tested(id_: str) -> None:
     """Some test's docstring names the rule."""
-    assert id_ in TESTED, f"{id_} ({RULES[id_]}) is named by no test's docstring"
+    assert id_ in named(), f"{id_} ({RULES[id_]}) is named by no test's docstring"
 
 
 def test_ids_are_found_one_by_one_and_in_spans() -> None:
