@@ -11,7 +11,7 @@ from tools.environment import EXTRAS, ROOT, SetupProblem, environment_folder, is
 CHECKS = (
     ("style", ("ruff", "check", ".")),
     ("types", ("mypy",)),
-    ("tests", ("pytest", "-n", "auto", "--maxprocesses", "4", "--dist", "loadfile")),
+    ("tests", ("pytest", "-n", "auto", "--maxprocesses", "4", "--dist", "worksteal")),
 )
 
 
@@ -69,6 +69,7 @@ def start(venv: str, arguments: Sequence[str]) -> int:
 def run_checks(venv: str, arguments: Sequence[str]) -> int:
     """Every check, each to its end, or with arguments pytest alone; 0 when all pass."""
     checks = [("tests", ("pytest", *arguments))] if arguments else list(CHECKS)
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # every process the tests start would compile the program anew
     failed = []
     for name, command in checks:
         say(f"== {name}: {' '.join(command)}")
