@@ -1,5 +1,5 @@
 """Settings for every test: property tests take as long as the machine needs and repeat the same way in CI, and
-whatever a test does to the program's log is undone after it."""
+whatever a test does to the program's log is undone after it. A process that outlives the tests fails the run."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.fakes.leftovers import pytest_configure, pytest_sessionfinish, pytest_terminal_summary
+
+__all__ = ["pytest_configure", "pytest_sessionfinish", "pytest_terminal_summary"]
 
 settings.register_profile("here", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("here"), derandomize=True)

@@ -13,7 +13,8 @@ import pytest
 
 from familiar_connect.history.store import HistoryStore
 from tests.fakes.model_server import error_answer, stall, stream_answer
-from tests.fakes.program import PROGRAM, environment, make_home, model_endpoint, one_sentence, run_program
+from tests.fakes.program import make_home, model_endpoint, one_sentence, run_program
+from tests.fakes.program_process import PROGRAM, environment
 from tests.fakes.waiting import wait_until
 
 HELLO = stream_answer("Hello", " there.")

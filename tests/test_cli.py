@@ -12,7 +12,8 @@ from familiar_connect.bootstrap.starter import make_starter
 from familiar_connect.cli import main
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.observe.ledger import SQLiteCollector
-from tests.fakes.program import PROGRAM, environment, make_home
+from tests.fakes.program import make_home
+from tests.fakes.program_process import PROGRAM, environment
 from tests.fakes.scripted_familiar import scripted_familiar
 from tests.fakes.traces import a_trace
 

@@ -14,7 +14,8 @@ from familiar_connect.history.store import HistoryStore
 from familiar_connect.memory.audit import AuditLog
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.support.free_memory import free_memory, is_out_of_memory
-from tests.fakes.program import PROGRAM, environment, make_home, one_sentence, run_program
+from tests.fakes.program import make_home, one_sentence, run_program
+from tests.fakes.program_process import PROGRAM, environment
 from tests.fakes.untrusted_server import untrusted_server
 
 

@@ -31,7 +31,8 @@ from familiar_connect.privacy import PrivacyRegistry
 from familiar_connect.subscriptions import SubscriptionRegistry
 from familiar_connect.support.clock import SystemClock
 from tests.fakes.model_server import ModelServer, stream_answer
-from tests.fakes.program import PROGRAM, environment, make_home, model_endpoint, one_sentence, run_program
+from tests.fakes.program import make_home, model_endpoint, one_sentence, run_program
+from tests.fakes.program_process import PROGRAM, environment
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="making links needs rights there")
 CANARY = "the secret of the outside"

@@ -13,7 +13,8 @@ import pytest
 from familiar_connect.bot import Bot
 from familiar_connect.commands.run import _run_until
 from tests.fakes.model_server import stream_answer
-from tests.fakes.program import environment, make_home, model_endpoint, one_sentence, run_program
+from tests.fakes.program import make_home, model_endpoint, one_sentence, run_program
+from tests.fakes.program_process import environment
 from tests.fakes.scripted_familiar import ScriptedFamiliar, scripted_familiar
 
 STAND_IN = """

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.model_server import stream_answer
-from tests.fakes.program import environment, make_home, model_endpoint
+from tests.fakes.program import make_home, model_endpoint
+from tests.fakes.program_process import environment
 
 RUNS_SHORT = """
 import importlib, sys

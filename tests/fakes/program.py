@@ -5,27 +5,15 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-import familiar_connect
 from familiar_connect.bootstrap.starter import make_starter
 from tests.fakes.model_server import Answer, ModelServer
-
-SRC = Path(familiar_connect.__file__).parent.parent
-PROGRAM = [sys.executable, "-m", "familiar_connect"]
-
-
-def environment(home: Path | str, more: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Ours, without what would lead the program to another home, familiar or account."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("FAMILIAR_", "OPENROUTER_"))}
-    kept.pop("NO_COLOR", None)
-    paths = os.pathsep.join([*((more or {}).get("PYTHONPATH", "").split(os.pathsep)), str(SRC)]).strip(os.pathsep)
-    ours = {"FAMILIAR_HOME": str(home), "PYTHONWARNINGS": "", "LC_ALL": "C.UTF-8"}
-    return {**kept, **ours, **(more or {}), "PYTHONPATH": paths}
+from tests.fakes.program_process import PROGRAM, environment, start_program
 
 
 def run_program(
@@ -37,19 +25,35 @@ def run_program(
     timeout_s: float = 400.0,
 ) -> subprocess.CompletedProcess[str]:
     """Run `familiar WORDS` to its end, with *said* on its standard input and no terminal anywhere."""
-    done = subprocess.run(
-        [*PROGRAM, *words],
-        input=said.encode() if isinstance(said, str) else said,
-        capture_output=True,
-        env=environment(home, env),
-        cwd=cwd,
-        timeout=timeout_s,
-        start_new_session=True,
-        check=False,
-    )
-    return subprocess.CompletedProcess(
-        done.args, done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
-    )
+    ends = [os.pipe() for _ in range(3)]
+    (reads, says), (hears, writes), (hears_errors, writes_errors) = ends
+    theirs = (reads, writes, writes_errors)
+    try:
+        process = start_program(list(words), theirs, environment(home, env), cwd=cwd)
+    finally:
+        for descriptor in theirs:
+            os.close(descriptor)
+    with ThreadPoolExecutor(3) as pool:
+        typing = pool.submit(_write_all, says, said.encode() if isinstance(said, str) else said)
+        out, err = pool.submit(_read_all, hears), pool.submit(_read_all, hears_errors)
+        try:
+            code = process.wait(timeout_s)
+        finally:
+            process.kill()
+        typing.result(timeout_s)
+        return subprocess.CompletedProcess([*PROGRAM, *words], code, out.result(timeout_s), err.result(timeout_s))
+
+
+def _write_all(descriptor: int, said: bytes) -> None:
+    """All of *said*, or as much as is read."""
+    with suppress(BrokenPipeError), open(descriptor, "wb") as stream:
+        stream.write(said)
+
+
+def _read_all(descriptor: int) -> str:
+    """Everything until nobody holds the other end: a process left behind would show here."""
+    with open(descriptor, "rb") as stream:
+        return stream.read().decode(errors="replace")
 
 
 def one_sentence(done: subprocess.CompletedProcess[str]) -> str:

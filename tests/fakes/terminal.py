@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 
-from tests.fakes.program import PROGRAM, environment
+from tests.fakes.program_process import environment, start_program
 from tests.fakes.waiting import wait_until
 
 _ASK_CURSOR = b"\x1b[6n"
@@ -33,15 +33,8 @@ class TerminalSession:
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
         self._slave = slave
         self.settings_before = termios.tcgetattr(slave)
-        self._child = subprocess.Popen(
-            [*PROGRAM, *words],
-            stdin=slave,
-            stdout=slave,
-            stderr=slave,
-            env=environment(home, {"TERM": "xterm-256color", **(env or {})}),
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
-            start_new_session=True,
-        )
+        surroundings = environment(home, {"TERM": "xterm-256color", **(env or {})})
+        self._child = start_program(list(words), (slave, slave, slave), surroundings, terminal=True)
         self._reading = threading.Thread(target=self._read, name="terminal", daemon=True)
         self._reading.start()
 

@@ -1,0 +1,142 @@
+"""Starting the real program: forked from a process that has it loaded, or cold where a test needs that."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import termios
+import threading
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+import familiar_connect
+
+SRC = Path(familiar_connect.__file__).parent.parent
+PROGRAM = [sys.executable, "-m", "familiar_connect"]
+SETTLED_AT_THE_START = ("PYTHON", "LC_", "LANG", "OPENBLAS_", "OMP_", "MALLOC_", "LD_")
+"""Variables the interpreter or a library reads before the program does."""
+COLD = not sys.platform.startswith("linux") or "COLD_STARTS" in os.environ
+"""Whether every start is a cold one, as people's are; `COLD_STARTS=1` asks for that."""
+
+
+def environment(home: Path | str, more: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Ours, without what would lead the program to another home, familiar or account."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("FAMILIAR_", "OPENROUTER_"))}
+    kept.pop("NO_COLOR", None)
+    paths = os.pathsep.join([*((more or {}).get("PYTHONPATH", "").split(os.pathsep)), str(SRC)]).strip(os.pathsep)
+    ours = {"FAMILIAR_HOME": str(home), "PYTHONWARNINGS": "", "LC_ALL": "C.UTF-8"}
+    return {**kept, **ours, **(more or {}), "PYTHONPATH": paths}
+
+
+class ProgramProcess:
+    """One run of the program, forked; as much of `subprocess.Popen` as the tests ask of it."""
+
+    def __init__(self, pid: int, report: int) -> None:
+        self.pid = pid
+        self.returncode: int | None = None
+        self._report = report
+
+    def poll(self) -> int | None:
+        return self._look(0.0)
+
+    def wait(self, timeout: float | None = None) -> int:
+        code = self._look(timeout)
+        if code is None:
+            raise subprocess.TimeoutExpired(PROGRAM, timeout or 0.0)
+        return code
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    def _look(self, timeout: float | None) -> int | None:
+        if self.returncode is None and select.select([self._report], [], [], timeout)[0]:
+            status = os.read(self._report, 64)
+            os.close(self._report)
+            self.returncode = os.waitstatus_to_exitcode(int(status)) if status else -signal.SIGKILL
+        return self.returncode
+
+
+class WarmStarter:
+    """The process that has the program loaded, and the way to ask it for a run."""
+
+    def __init__(self) -> None:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4_000_000)
+        script = Path(__file__).with_name("warm_program.py")
+        self._asked = ours
+        self._turn = threading.Lock()
+        self._process = subprocess.Popen(
+            [sys.executable, str(script), str(theirs.fileno())],
+            pass_fds=[theirs.fileno()],
+            env={**environment("/nowhere"), "OPENBLAS_NUM_THREADS": "1"},  # a pool of threads would not outlive a fork
+            stdin=subprocess.DEVNULL,
+        )
+        theirs.close()
+
+    def start(
+        self, words: list[str], streams: tuple[int, int, int], env: Mapping[str, str], cwd: Path | None, terminal: bool
+    ) -> ProgramProcess:
+        report, theirs = os.pipe()
+        asked = {"words": words, "environment": dict(env), "folder": str(cwd or Path.cwd()), "terminal": terminal}
+        with self._turn:
+            socket.send_fds(self._asked, [json.dumps(asked).encode()], [*streams, theirs])
+            os.close(theirs)
+            pid = int(self._asked.recv(64))
+        return ProgramProcess(pid, report)
+
+    def close(self) -> None:
+        """End it, and with it whatever of its children still runs."""
+        self._asked.close()
+        self._process.wait(60)
+
+
+@cache
+def warm_starter() -> WarmStarter:
+    """The one of this process."""
+    return WarmStarter()
+
+
+def close_warm_starter() -> None:
+    """At the end of a run, if there is one."""
+    if warm_starter.cache_info().currsize:
+        warm_starter().close()
+        warm_starter.cache_clear()
+
+
+def start_program(
+    words: list[str],
+    streams: tuple[int, int, int],
+    env: Mapping[str, str],
+    *,
+    cwd: Path | None = None,
+    terminal: bool = False,
+) -> ProgramProcess | subprocess.Popen[bytes]:
+    """Start `familiar WORDS` in a session of its own, on a terminal if its standard input is one."""
+    if not COLD and _early(env) == _early(environment("/nowhere")):
+        return warm_starter().start(words, streams, env, cwd, terminal)
+    return subprocess.Popen(
+        [*PROGRAM, *words],
+        stdin=streams[0],
+        stdout=streams[1],
+        stderr=streams[2],
+        env=env,
+        cwd=cwd,
+        preexec_fn=(lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0)) if terminal else None,
+        start_new_session=True,
+    )
+
+
+def _early(env: Mapping[str, str]) -> dict[str, str]:
+    """The part of *env* that is read before the program's first line."""
+    return {name: value for name, value in env.items() if name.startswith(SETTLED_AT_THE_START)}

@@ -1,0 +1,153 @@
+"""The program with its modules loaded once: a process that waits and forks one child for each command asked of it.
+
+Loading the modules is most of what a short command costs. Each child is a process of its own with its own arguments,
+environment, folder, streams, session and exit code, and runs `familiar_connect.__main__`; only the loading is shared.
+What the interpreter settles before any module (encodings, warnings, import paths) is shared too, so a test that
+changes one of those starts the program cold: `tests/fakes/program.py` decides.
+
+Run as a script with the number of a socket. A request is a message of JSON with four descriptors: standard input,
+output and error of the child, and a pipe that is told the child's wait status.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import io
+import json
+import os
+import pkgutil
+import runpy
+import select
+import signal
+import socket
+import sys
+import time
+from typing import Any
+
+LONGEST = 4_000_000
+"""The longest request, in bytes."""
+ELSEWHERE = ("familiar_connect.platforms.discord", "familiar_connect.platforms.twitch", "familiar_connect.__main__")
+"""Not loaded before it is asked for: extras, and the start itself."""
+ON_DEMAND = (
+    *("anyio._backends._asyncio", "asyncio", "h11", "httpcore2", "httpx2", "markdown_it", "prompt_toolkit", "re2"),
+    *("splintr", "tomlkit", "truststore", "yaml"),
+)
+"""What the program loads in the middle of a command."""
+
+
+def load_program() -> None:
+    """Import every module of the program, and what it imports late."""
+    import familiar_connect
+
+    for module in pkgutil.walk_packages(familiar_connect.__path__, "familiar_connect."):
+        if not module.name.startswith(ELSEWHERE):
+            importlib.import_module(module.name)
+    for name in ON_DEMAND:
+        importlib.import_module(name)
+    gc.collect()
+    gc.freeze()
+
+
+class Server:
+    """Forks on request; `serve` returns in the child, with what it shall be, and in the parent with None at the end."""
+
+    def __init__(self, asked: socket.socket) -> None:
+        self._asked = asked
+        self._reports: dict[int, int] = {}
+        """The pipe to tell of each child that runs."""
+        self._woken, self._wake = os.pipe()
+        for end in (self._woken, self._wake):
+            os.set_blocking(end, False)
+
+    def serve(self) -> dict[str, Any] | None:
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(self._wake)
+        while True:
+            ready, _, _ = select.select([self._asked.fileno(), self._woken], [], [])
+            if self._woken in ready:
+                os.read(self._woken, 4096)
+                self._reap()
+            if self._asked.fileno() not in ready:
+                continue
+            message, descriptors, _, _ = socket.recv_fds(self._asked, LONGEST, 4)
+            if not message:
+                self._end()
+                return None
+            *streams, report = descriptors
+            child = os.fork()
+            if child == 0:
+                self._leave([report])
+                request: dict[str, Any] = json.loads(message)
+                become(request, streams)
+                return request
+            self._reports[child] = report
+            for descriptor in streams:
+                os.close(descriptor)
+            self._asked.send(str(child).encode())
+
+    def _reap(self) -> None:
+        for child in list(self._reports):
+            ended, status = os.waitpid(child, os.WNOHANG)
+            if ended:
+                report = self._reports.pop(child)
+                os.write(report, str(status).encode())
+                os.close(report)
+
+    def _end(self) -> None:
+        """Nobody asks any more: end what still runs."""
+        for child in self._reports:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+
+    def _leave(self, more: list[int]) -> None:
+        """In the child: let go of everything that is the server's."""
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        self._asked.close()
+        for descriptor in (self._woken, self._wake, *self._reports.values(), *more):
+            os.close(descriptor)
+
+
+def become(request: dict[str, Any], streams: list[int]) -> None:
+    """Make this process what was asked for: session, streams, folder, environment and arguments."""
+    os.setsid()
+    for number, descriptor in enumerate(streams):
+        os.dup2(descriptor, number)
+        os.close(descriptor)
+    if request["terminal"]:
+        import fcntl
+        import termios
+
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    os.chdir(request["folder"])
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    time.tzset()
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        stream = open_stream(number, getattr(sys, name))
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+    sys.path[0] = request["folder"]
+    sys.argv = ["-m", *request["words"]]
+
+
+def open_stream(number: int, like: io.TextIOWrapper) -> io.TextIOWrapper:
+    """A standard stream over descriptor *number*, as the interpreter makes it when it starts."""
+    unbuffered = like.write_through
+    return io.TextIOWrapper(
+        open(number, "rb" if number == 0 else "wb", buffering=0 if unbuffered and number else -1, closefd=False),
+        encoding=like.encoding,
+        errors=like.errors,
+        newline="\n",
+        line_buffering=not unbuffered and (number == 2 or os.isatty(number)),
+        write_through=unbuffered,
+    )
+
+
+if __name__ == "__main__":
+    load_program()
+    wanted = Server(socket.socket(fileno=int(sys.argv[1]))).serve()
+    if wanted is not None:
+        del wanted
+        runpy.run_module("familiar_connect", run_name="__main__", alter_sys=True)

@@ -1,0 +1,138 @@
+"""The tests' own tools: a forked program is the program, nothing outlives a run, waiting costs no processor time."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.fakes import program_process
+from tests.fakes.leftovers import RUN, left_over, processes_of
+from tests.fakes.model_server import stream_answer
+from tests.fakes.program import make_home, model_endpoint, run_program
+from tests.fakes.program_process import environment, start_program
+from tests.fakes.terminal import TerminalSession
+from tests.fakes.waiting import until, wait_until
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("chat", "--plain"), "hello\nwhat is the plan\n"),
+        (("list",), ""),
+        (("config",), ""),
+        (("no-such-verb",), ""),
+        (("memory", "show", "self/description.md"), ""),
+        (("--home", "elsewhere", "list"), ""),
+    ],
+)
+def test_a_forked_program_says_and_does_what_a_cold_one_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], said: str
+) -> None:
+    """Output, errors and exit code are the same, also in a folder of its own."""
+    with model_endpoint(stream_answer("Hi there: naïve ☕.")) as server:
+        make_home(tmp_path / "home", server)
+        warm = run_program(tmp_path / "home", *words, said=said, cwd=tmp_path)
+        monkeypatch.setattr(program_process, "COLD", True)
+        cold = run_program(tmp_path / "home", *words, said=said, cwd=tmp_path)
+
+    assert (warm.returncode, warm.stdout, warm.stderr) == (cold.returncode, cold.stdout, cold.stderr)
+
+
+def test_what_the_interpreter_reads_first_asks_for_a_cold_start(tmp_path: Path) -> None:
+    """Import paths, encodings and warnings are settled before a fork, so a run that changes them is not forked."""
+    (tmp_path / "yaml.py").write_text("raise SystemExit('another yaml')\n")
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    try:
+        started = [
+            start_program(["--version"], (nowhere, nowhere, nowhere), environment(tmp_path, more))
+            for more in ({}, {"SOMETHING": "x"}, {"PYTHONPATH": str(tmp_path)}, {"LC_ALL": "C"})
+        ]
+        assert [process.wait(60) for process in started] == [0, 0, 0, 0]
+    finally:
+        os.close(nowhere)
+
+    assert [isinstance(process, subprocess.Popen) for process in started] == [program_process.COLD] * 2 + [True, True]
+
+
+def test_a_forked_program_has_its_own_terminal_and_hears_signals(tmp_path: Path) -> None:
+    """Ctrl-C typed at its terminal reaches it, and a signal that ends it is its exit code."""
+    with model_endpoint(stream_answer("Hi.")) as server:
+        make_home(tmp_path, server)
+        with TerminalSession(tmp_path, "chat") as session:
+            session.wait_for_text("Ember")
+            assert session.leave() == 0
+        with TerminalSession(tmp_path, "chat") as session:
+            session.wait_for_text("Ember")
+            session.signal(signal.SIGKILL)
+            assert session.wait_end() == -signal.SIGKILL
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes are looked up in /proc")
+def test_a_process_that_is_left_over_is_named_until_it_has_ended() -> None:
+    """Also one in a session of its own; our own process is none."""
+    run = f"test-{os.getpid()}"
+    command = [sys.executable, "-c", "input()"]
+    with subprocess.Popen(
+        command, env={**os.environ, RUN: run}, stdin=subprocess.PIPE, start_new_session=True
+    ) as process:
+        wait_until(lambda: "input()" in processes_of(run).get(process.pid, ""), "the process is found")
+        assert left_over(run, grace_s=0.0) == [f"{process.pid}: {' '.join(command)}"]
+        process.kill()
+
+    assert left_over(run) == []
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes are looked up in /proc")
+def test_a_run_that_leaves_a_process_behind_fails_and_names_it(tmp_path: Path) -> None:
+    """Though every test of it passed."""
+    (tmp_path / "test_one.py").write_text(
+        "import subprocess, sys\n"
+        "def test_one():\n"
+        "    child = subprocess.Popen(['sleep', '4321'], start_new_session=True)\n"
+        "    print(child.pid, file=open('pid', 'w'))\n"
+        "    child.returncode = 0\n"
+    )
+    plugins = ["-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:hypothesispytest", "-p", "no:asyncio"]
+    script = (
+        "import sys, pytest, tests.fakes.leftovers as plugin\n"
+        "plugin.GRACE_S = 0.0\n"
+        "plugin.left_over.__defaults__ = (0.0,)\n"
+        f"sys.exit(pytest.main([*{plugins!r}, 'test_one.py'], plugins=[plugin]))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"},
+        capture_output=True,
+        text=True,
+        timeout=200,
+    )
+    os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+
+    assert "1 passed" in done.stdout
+    assert "processes that outlived the tests" in done.stdout
+    assert "sleep 4321" in done.stdout
+    assert done.returncode == pytest.ExitCode.TESTS_FAILED
+
+
+async def test_waiting_for_something_outside_leaves_the_processor_alone() -> None:
+    """What is awaited may need it."""
+    happened = threading.Event()
+    timer = threading.Timer(0.4, happened.set)
+    before = time.process_time()
+    timer.start()
+
+    await until(happened.is_set)
+
+    assert time.process_time() - before < 0.3
+    await asyncio.to_thread(timer.join)
