@@ -20,6 +20,7 @@ from tests.fakes.program import make_home, model_endpoint, run_program
 from tests.fakes.program_process import environment, start_program
 from tests.fakes.terminal import TerminalSession
 from tests.fakes.waiting import until, wait_until
+from tools import launch
 
 ROOT = Path(__file__).parent.parent
 
@@ -136,3 +137,44 @@ async def test_waiting_for_something_outside_leaves_the_processor_alone() -> Non
 
     assert time.process_time() - before < 0.3
     await asyncio.to_thread(timer.join)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a folder in memory is Linux's")
+def test_tests_write_to_memory_where_there_is_room_and_nobody_chose_another_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder is closed to others; a link planted in its place is not followed."""
+    monkeypatch.setattr(launch, "MEMORY_BYTES", 1)
+    monkeypatch.delenv("TMPDIR", raising=False)
+    folder = launch.memory_folder(str(tmp_path))
+
+    assert folder is not None
+    assert Path(folder).parent == tmp_path
+    assert Path(folder).stat().st_mode & 0o077 == 0
+    assert launch.memory_folder(str(tmp_path / "missing")) is None
+    monkeypatch.setattr(launch, "MEMORY_BYTES", 1 << 60)
+    assert launch.memory_folder(str(tmp_path)) is None
+    monkeypatch.setattr(launch, "MEMORY_BYTES", 1)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    assert launch.memory_folder(str(tmp_path)) is None
+    monkeypatch.delenv("TMPDIR")
+    Path(folder).rmdir()
+    Path(folder).symlink_to(tmp_path)
+    assert launch.memory_folder(str(tmp_path)) is None
+
+
+def test_checks_run_with_compiled_modules_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the surroundings say: the tests start the program very often."""
+    kept: list[bool] = []
+
+    def call(command: object, folder: str) -> int:
+        kept.append("PYTHONDONTWRITEBYTECODE" in os.environ)
+        return 0
+
+    monkeypatch.setattr(launch, "memory_folder", lambda: None)
+    monkeypatch.setattr(launch, "say", lambda words: None)
+    monkeypatch.setattr(launch, "call", call)
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+
+    assert launch.run_checks("venv", []) == 0
+    assert kept == [False] * len(launch.CHECKS)
