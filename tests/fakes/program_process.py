@@ -81,6 +81,7 @@ class WarmStarter:
             pass_fds=[theirs.fileno()],
             env={**environment("/nowhere"), "OPENBLAS_NUM_THREADS": "1"},  # a pool of threads would not outlive a fork
             stdin=subprocess.DEVNULL,
+            start_new_session=True,  # it ends when we do, and ends its children first: no signal may end it before
         )
         theirs.close()
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-PATIENT_ROUNDS = 100
+PATIENT_ROUNDS = 50
 """How often a loop's other work gets its turn before a wait is taken to be for something outside."""
 
 
@@ -19,7 +19,7 @@ async def until(condition: Callable[[], object], *, within_s: float = 200.0) -> 
             await asyncio.sleep(0)
             rounds += 1
             if rounds > PATIENT_ROUNDS:  # nothing left to do on this loop: leave the processor to what is awaited
-                time.sleep(0.001)  # noqa: ASYNC251 - a sleep of the loop's would move a clock that is the test's
+                time.sleep(min(0.005, rounds / 200_000))  # noqa: ASYNC251 - a sleep of the loop's would move a clock that is the test's
 
 
 def wait_until(condition: Callable[[], object], what: str, *, within_s: float = 300.0) -> None:
