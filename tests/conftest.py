@@ -14,7 +14,9 @@ from tests.fakes.leftovers import pytest_configure, pytest_sessionfinish, pytest
 
 __all__ = ["pytest_configure", "pytest_sessionfinish", "pytest_terminal_summary"]
 
-settings.register_profile("here", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+EXAMPLES = int(os.environ.get("PROPERTY_EXAMPLES", "50"))
+"""How many examples a property is tried with where its test names no number; raise it for a long search."""
+settings.register_profile("here", deadline=None, max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("here"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
 

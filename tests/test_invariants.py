@@ -122,7 +122,6 @@ def test_the_order_in_which_providers_finish_changes_no_byte(tmp_path: Path, see
 # However little room there is
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     sizes=st.lists(st.tuples(st.sampled_from(list(Layer)[:6]), st.integers(1, 400)), min_size=1, max_size=8),
     room=st.integers(1, 600),

@@ -219,7 +219,7 @@ entries = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(entries, min_size=1, max_size=6, unique_by=lambda entry: entry["uid"]))
 def test_any_book_survives_the_round_trip(tmp_path_factory: pytest.TempPathFactory, made: list[dict[str, Any]]) -> None:
     """Import, then export: the same entries, half characters and all."""

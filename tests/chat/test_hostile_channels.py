@@ -158,7 +158,7 @@ ODD = st.text(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(name=ODD, words=ODD)
 def test_nobody_passes_for_someone_else_or_for_us(tmp_path: Path, name: str, words: str) -> None:
     """B17: no name and no words fake a speaker's prefix or a System line of ours."""

@@ -95,7 +95,6 @@ def test_with_the_marking_off_the_same_look_finds_forgeries(monkeypatch: pytest.
 NAMES = st.sampled_from(["Ada", "Ada (ada)", "ADA (ada)", "Ada (ada) (eve)", "Eve", "ada", "Ada (a user)", "Wren"])
 
 
-@settings(max_examples=60, deadline=None)
 @given(names=st.lists(NAMES, min_size=2, max_size=4))
 def test_no_two_people_are_shown_under_one_name_whatever_they_call_themselves(names: list[str]) -> None:
     """Not even under what another was given to be told apart."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from familiar_connect.config.limits import LimitsConfig
@@ -140,7 +140,6 @@ async def test_a_ledger_that_cannot_be_written_costs_no_count(tmp_path: Path) ->
     turns=st.lists(st.integers(1, FIRST_TURN.tokens), min_size=1, max_size=40),
     abreast=st.integers(1, 8),
 )
-@settings(max_examples=60, deadline=None)
 def test_turns_side_by_side_pass_a_cap_by_one_turn_at_most(
     tmp_path_factory: pytest.TempPathFactory, cap: int, turns: list[int], abreast: int
 ) -> None:

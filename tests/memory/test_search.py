@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path, PurePosixPath
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from familiar_connect.memory import search
@@ -153,7 +153,6 @@ TREES = st.lists(st.lists(st.sampled_from(["a", "b", "ab", "a-b"]), min_size=1, 
 STEPS = st.sampled_from(["*", "**", "a", "?", "a*", "[ab]", "*b", "nothing"])
 
 
-@settings(max_examples=60, deadline=None)
 @given(tree=TREES, steps=st.lists(STEPS, min_size=1, max_size=4).filter(lambda steps: steps[-1] != "**"))
 def test_glob_agrees_with_pathlib_on_files(tree: list[list[str]], steps: list[str]) -> None:
     """Same files, sorted, each once."""
@@ -170,7 +169,6 @@ def test_glob_agrees_with_pathlib_on_files(tree: list[list[str]], steps: list[st
         assert MemoryStore(root).glob(pattern) == sorted(expected)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     texts=st.dictionaries(st.sampled_from(["a", "b/c", "b-d", "b/a/x"]), st.text("aébA \n", max_size=30), max_size=4),
     pattern=st.sampled_from(["a", "^a", "b$", "é+", "^$", r"\ba", "a.*b", "[^a]"]),

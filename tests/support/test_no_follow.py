@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from familiar_connect.errors import HomeError
@@ -121,7 +121,6 @@ def test_what_is_no_plain_file_is_an_error_and_holds_nobody_up(tmp_path: Path) -
 names = st.lists(st.sampled_from(["a", "b", "c", ".", ".."]), min_size=1, max_size=6)
 
 
-@settings(max_examples=60, deadline=None)
 @given(parts=names, links=st.dictionaries(st.sampled_from(["a", "b", "c"]), names, max_size=3))
 def test_whatever_the_path_and_the_links_nothing_is_read_through_one(
     tmp_path_factory: pytest.TempPathFactory, parts: list[str], links: dict[str, list[str]]

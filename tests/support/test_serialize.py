@@ -147,7 +147,6 @@ notes = st.builds(DroppedNote, st.sampled_from(Layer), words, st.sampled_from(["
 prompts = st.builds(Prompt, items=several(items), directives=directives, dropped=several(notes))
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.one_of(requests, contributions, items, turns, notes, prompts, authors))
 def test_a_value_comes_back_as_it_was(value: Any) -> None:
     """Every value a turn is made of survives plain data, JSON and the way back."""
