@@ -105,7 +105,7 @@ def test_a_dead_endpoint_is_one_sentence_and_the_message_is_kept(tmp_path: Path)
         ),
         encoding="utf-8",
     )
-    done = run_program(tmp_path, "chat", "--plain", said="hi\n", timeout_s=90)
+    done = run_program(tmp_path, "chat", "--plain", said="hi\n", timeout_s=400)
 
     assert done.returncode == 1
     assert "waiting for 127.0.0.1:9: nobody listens there yet" in done.stderr
@@ -391,7 +391,7 @@ def test_a_message_stays_heard_when_the_program_is_killed_before_it_answers(tmp_
         child.stdin.flush()
         wait_until(lambda: server.requests, "the model is asked")
         child.kill()
-        child.wait(10)
+        child.wait(100)
         child.stdin.close()
 
     assert stored(root) == [("user", "remember me")]

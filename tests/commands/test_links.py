@@ -194,7 +194,7 @@ WHILE_RUNNING = {
 """What every turn opens anew, and of which nothing hides another."""
 
 
-def wait_until(holds: Callable[[], bool], patience_s: float = 20.0) -> None:
+def wait_until(holds: Callable[[], bool], patience_s: float = 200.0) -> None:
     """Return once *holds*; fail when it does not in time."""
     give_up_at = time.monotonic() + patience_s
     while not holds():
@@ -239,7 +239,7 @@ class RunningChat:
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process.wait(300)
-        self._reader.join(10)
+        self._reader.join(100)
         return self.said
 
     def close(self) -> None:
@@ -247,8 +247,8 @@ class RunningChat:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.kill()
-        self._process.wait(10)
-        self._reader.join(10)
+        self._process.wait(100)
+        self._reader.join(100)
         self._process.stdin.close()
         self._process.stdout.close()
 

@@ -303,8 +303,8 @@ def test_any_model_file_answers_in_the_chat(tmp_path: Path) -> None:
         pytest.skip(str(missing))
     home, file = tmp_path / "home", tmp_path / "own.gguf"
     file.symlink_to(weights)
-    used = run_program(home, "model", "use", str(file), timeout_s=110)
-    said = run_program(home, "chat", "--plain", said="hello\n", timeout_s=110)
+    used = run_program(home, "model", "use", str(file), timeout_s=400)
+    said = run_program(home, "chat", "--plain", said="hello\n", timeout_s=400)
 
     assert used.returncode == 0, used.stderr
     assert re.search(r"It answered: [^\s(]", used.stdout)

@@ -123,7 +123,7 @@ def test_told_twice_it_leaves_at_once(tmp_path: Path) -> None:
     process.send_signal(signal.SIGTERM)
     read_until(process, "down")
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=60)
+    process.communicate(timeout=400)
 
     assert process.returncode == 128 + signal.SIGTERM
 

@@ -55,7 +55,7 @@ def test_a_shortage_of_memory_costs_one_reply_at_most(
             capture_output=True,
             text=True,
             env=environment(tmp_path),
-            timeout=60,
+            timeout=400,
             check=False,
         )
 

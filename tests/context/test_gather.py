@@ -40,7 +40,7 @@ async def test_all_are_asked_before_any_has_answered() -> None:
     """The turn takes as long as the slowest, not as the sum."""
     waiting = [WaitingProvider(id=str(number)) for number in range(8)]
     asking = asyncio.create_task(gather(waiting, a_request()))
-    await asyncio.wait_for(asyncio.gather(*(provider.asked.wait() for provider in waiting)), 5)
+    await asyncio.wait_for(asyncio.gather(*(provider.asked.wait() for provider in waiting)), 100)
     for provider in waiting:
         provider.go.set()
 
@@ -80,7 +80,7 @@ async def test_a_hanging_provider_is_left_behind_at_its_deadline(
     took = time.perf_counter() - began
 
     assert told(outcomes) == [("hangs", "timeout", 0), ("a", "ok", 1)]
-    assert 0.02 <= outcomes[0].duration_s <= took < 30
+    assert 0.02 <= outcomes[0].duration_s <= took < 200
     assert [r.__dict__["status"] for r in caplog.records] == ["timeout"]
     (hanging.free if isinstance(hanging, BlockedThreadProvider) else hanging.go).set()
     await asyncio.sleep(0)

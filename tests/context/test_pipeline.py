@@ -167,7 +167,7 @@ async def test_the_chain_runs_beside_the_providers() -> None:
         provider.go.set()
 
     chain = AddingPreProcessor(instead=meet)
-    output = await asyncio.wait_for(ContextPipeline([provider], [chain]).assemble(a_request(), PLENTY), 5)
+    output = await asyncio.wait_for(ContextPipeline([provider], [chain]).assemble(a_request(), PLENTY), 100)
 
     assert (chain_began.is_set(), [o.status for o in output.outcomes]) == (True, ["ok"])
 

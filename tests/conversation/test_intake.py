@@ -149,7 +149,7 @@ async def test_receive_returns_once_stored_without_waiting_for_the_reply(tmp_pat
     """Hearing is quick, whatever the model does."""
     async with scripted_familiar(tmp_path) as house:
         pause = house.model.pause_after(0)
-        assert await asyncio.wait_for(house.receive("hi"), 5) is IntakeResult.considering
+        assert await asyncio.wait_for(house.receive("hi"), 100) is IntakeResult.considering
         assert house.roles_and_texts() == [("user", "hi")]
         pause.resume.set()
         await house.wait_until_idle()
@@ -180,7 +180,7 @@ async def test_a_message_among_many_is_looked_at_without_keeping_the_platform_wa
         judge: Any = ScriptedJudge(YES)
         judge.held = asyncio.Event()
         house.familiar.llm_clients["interjection_decision"] = judge
-        assert await asyncio.wait_for(house.receive("Ember?", is_mention=False), 5) is IntakeResult.considering
+        assert await asyncio.wait_for(house.receive("Ember?", is_mention=False), 100) is IntakeResult.considering
         assert house.roles_and_texts() == [("user", "Ember?")]
         judge.held.set()
         await house.wait_until_idle()

@@ -399,7 +399,7 @@ async def test_a_real_lull_goes_off_by_itself() -> None:
     company = MonitoredChannel([YES])
     monitor = ConversationMonitor("Ember", [], "", Interjection.quiet, 0.0, company.judge, "", None, respond)
     await monitor.on_message(1, ANA, "hm", is_mention=False)
-    await asyncio.wait_for(answered.wait(), 10)
+    await asyncio.wait_for(answered.wait(), 100)
     await monitor.aclose()
 
 

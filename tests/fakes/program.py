@@ -71,13 +71,13 @@ def model_endpoint(*script: Answer) -> Iterator[ModelServer]:
     server = ModelServer(list(script))
     thread = threading.Thread(target=loop.run_forever, name="model-server", daemon=True)
     thread.start()
-    asyncio.run_coroutine_threadsafe(server.__aenter__(), loop).result(10)
+    asyncio.run_coroutine_threadsafe(server.__aenter__(), loop).result(100)
     try:
         yield server
     finally:
-        asyncio.run_coroutine_threadsafe(server.__aexit__(), loop).result(10)
+        asyncio.run_coroutine_threadsafe(server.__aexit__(), loop).result(100)
         loop.call_soon_threadsafe(loop.stop)
-        thread.join(10)
+        thread.join(100)
         loop.close()
 
 

@@ -54,7 +54,7 @@ def publisher_of(content: bytes, *, hang_up_after: tuple[int, ...] = ()) -> Iter
     finally:
         server.shutdown()
         server.server_close()
-        thread.join(10)
+        thread.join(100)
 
 
 def make_wheel(folder: Path, number: int, data: bytes, *, evidence: Path, member: str | None = None) -> Path:

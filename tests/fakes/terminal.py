@@ -59,10 +59,10 @@ class TerminalSession:
     ) -> None:
         if self._child.poll() is None:
             self._child.kill()
-        self._child.wait(10)
+        self._child.wait(100)
         os.close(self._slave)
         os.close(self._master)
-        self._reading.join(5)
+        self._reading.join(100)
 
     @property
     def text(self) -> str:
@@ -87,7 +87,7 @@ class TerminalSession:
 
     def wait_end(self) -> int:
         """Wait for the program to leave; its exit code."""
-        return self._child.wait(90)
+        return self._child.wait(300)
 
     def leave(self) -> int:
         """Type Ctrl-D until the program has left: one typed while no prompt is up is not seen. Its exit code."""

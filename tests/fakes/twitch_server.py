@@ -96,7 +96,7 @@ class TwitchServer:
         assert self._runner is not None
         await self._runner.cleanup()
 
-    async def until(self, condition: Callable[[], object], *, within_s: float = 20.0) -> None:
+    async def until(self, condition: Callable[[], object], *, within_s: float = 200.0) -> None:
         async with asyncio.timeout(within_s), self._news:
             await self._news.wait_for(condition)
 

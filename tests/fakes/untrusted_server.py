@@ -48,7 +48,7 @@ def untrusted_server(folder: Path) -> Iterator[UntrustedServer]:
         yield UntrustedServer(f"https://127.0.0.1:{listening.getsockname()[1]}/v1")
         with contextlib.suppress(OSError):
             listening.shutdown(socket.SHUT_RDWR)
-    thread.join(10)
+    thread.join(100)
 
 
 def _serve(listening: socket.socket, context: ssl.SSLContext) -> None:

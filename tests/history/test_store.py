@@ -145,7 +145,7 @@ def test_deliveries_at_the_same_moment_are_stored_once(tmp_path: Path) -> None:
     start = threading.Barrier(6)
 
     def deliver(number: int) -> HistoryTurn:
-        start.wait(timeout=10)
+        start.wait(timeout=100)
         return say(store, f"by {number}", message_id="m1")
 
     with ThreadPoolExecutor(6) as pool:

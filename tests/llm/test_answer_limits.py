@@ -69,7 +69,7 @@ async def test_further_tries_count_towards_the_time_of_a_reply(client_of: Make) 
     """A server that is silent again and again does not begin the time anew."""
     async with ModelServer([stall]) as server:
         with pytest.raises(ModelError, match="for one reply"):
-            await read(client_of(server, timeout_s=0.1, reply_timeout_s=0.25))
+            await read(client_of(server, timeout_s=0.4, reply_timeout_s=1.0))
 
     assert 1 < len(server.requests) <= 4
 

@@ -278,7 +278,7 @@ class TestTroubleOnTheWay:
                 break
             await stream.aclose()
 
-            await asyncio.wait_for(server.left.wait(), 5)
+            await asyncio.wait_for(server.left.wait(), 100)
 
     async def test_cancelling_the_reader_hangs_up(self, client_of: Make) -> None:
         """An interrupted turn frees the server and its place."""
@@ -289,7 +289,7 @@ class TestTroubleOnTheWay:
             with pytest.raises(asyncio.CancelledError):
                 await reading
 
-            await asyncio.wait_for(server.left.wait(), 5)
+            await asyncio.wait_for(server.left.wait(), 100)
         assert llm.get_request_semaphore().running == 0
 
     async def test_nobody_listening_names_the_address_and_the_fix(self, client_of: Make, waits: list[float]) -> None:

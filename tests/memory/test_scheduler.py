@@ -48,7 +48,7 @@ class Desk:
 
     async def until(self, passes: int) -> None:
         async with self.began:
-            await asyncio.wait_for(timeout=5, fut=self.began.wait_for(lambda: self.passes >= passes))
+            await asyncio.wait_for(timeout=100, fut=self.began.wait_for(lambda: self.passes >= passes))
 
 
 class Office:
@@ -71,7 +71,7 @@ class Office:
 
     async def settle(self) -> None:
         for scheduler in self.schedulers:
-            await asyncio.wait_for(timeout=5, fut=scheduler.wait_until_idle())
+            await asyncio.wait_for(timeout=100, fut=scheduler.wait_until_idle())
 
 
 @pytest.fixture
@@ -324,7 +324,7 @@ async def test_a_flush_can_be_cut_off(office: Office) -> None:
         await asyncio.wait_for(timeout=0.05, fut=scheduler.flush())
     office.desk.gate.set()
 
-    assert await asyncio.wait_for(timeout=5, fut=scheduler.flush()) is not None
+    assert await asyncio.wait_for(timeout=100, fut=scheduler.flush()) is not None
 
 
 def test_successive_loops() -> None:

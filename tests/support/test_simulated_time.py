@@ -86,7 +86,7 @@ def test_time_stands_still_while_something_real_is_under_way() -> None:
         arrived = loop.create_future()
 
         def outside() -> None:
-            go_on.wait(10)
+            go_on.wait(100)
             loop.call_soon_threadsafe(arrived.set_result, None)
 
         thread = threading.Thread(target=outside)

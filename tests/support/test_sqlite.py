@@ -102,7 +102,7 @@ def test_readers_do_not_wait_for_a_writer(tmp_path: Path) -> None:
     with Database(tmp_path / "a.db", NOTES) as database, ThreadPoolExecutor(1) as pool:
         with database.transaction():
             database.write("INSERT INTO notes (body) VALUES ('second')")
-            seen_meanwhile = pool.submit(bodies, database).result(timeout=10)
+            seen_meanwhile = pool.submit(bodies, database).result(timeout=100)
 
         assert (seen_meanwhile, bodies(database)) == (["first"], ["first", "second"])
 
@@ -114,7 +114,7 @@ def test_threads_write_side_by_side(tmp_path: Path, place: str) -> None:
     start = threading.Barrier(4)
 
     def write(who: int) -> None:
-        start.wait(timeout=10)
+        start.wait(timeout=100)
         for number in range(25):
             database.write("INSERT INTO notes (body) VALUES (?)", (f"{who}-{number}",))
 

@@ -21,7 +21,7 @@ from familiar_connect.support.thread_pools import (
 
 def test_work_is_done_and_its_result_handed_back() -> None:
     """A call gives what the work gives."""
-    assert ThreadPool("test").submit(lambda: 6 * 7).result(5) == 42
+    assert ThreadPool("test").submit(lambda: 6 * 7).result(100) == 42
 
 
 def test_an_error_belongs_to_whoever_waits() -> None:
@@ -29,8 +29,8 @@ def test_an_error_belongs_to_whoever_waits() -> None:
     workers = ThreadPool("test", size=1)
 
     with pytest.raises(ZeroDivisionError):
-        workers.submit(lambda: 1 // 0).result(5)
-    assert workers.submit(lambda: "next").result(5) == "next"
+        workers.submit(lambda: 1 // 0).result(100)
+    assert workers.submit(lambda: "next").result(100) == "next"
 
 
 def test_a_module_that_hangs_does_not_hold_up_another() -> None:
@@ -39,9 +39,9 @@ def test_a_module_that_hangs_does_not_hold_up_another() -> None:
     stuck, free = ThreadPool("stuck"), ThreadPool("free")
     waiting = [stuck.submit(released.wait) for _ in range(THREADS_PER_MODULE + 3)]
 
-    assert free.submit(lambda: "here").result(5) == "here"
+    assert free.submit(lambda: "here").result(100) == "here"
     released.set()
-    assert all(each.result(5) for each in waiting)
+    assert all(each.result(100) for each in waiting)
 
 
 def test_each_module_has_its_own_threads() -> None:
@@ -82,7 +82,7 @@ def test_a_thread_that_steps_back_holds_back_no_other() -> None:
         return standing()
 
     before = standing()
-    there = ThreadPool("test").submit(stepped_back).result(5)
+    there = ThreadPool("test").submit(stepped_back).result(100)
     lower_thread_priority()
 
     assert there == max(LOWEST_PRIORITY, before)

@@ -100,7 +100,7 @@ async def test_embedding_a_question_leaves_the_loop_free(home: Home) -> None:
     class Slow(CountingEmbedder):
         def embed(self, texts: list[str]) -> NDArray[np.float32]:
             entered.set()
-            assert leave.wait(30)
+            assert leave.wait(200)
             return super().embed(texts)
 
     asking = asyncio.create_task(EmbeddingRetriever(index=home.files, model=Slow()).query("bees", 3))

@@ -95,7 +95,7 @@ def test_whatever_is_typed_only_its_own_words_come_back(text: str) -> None:
 )
 def test_no_message_makes_the_rules_slow(long: str) -> None:
     """Bounded work, whatever somebody pastes."""
-    began = time.perf_counter()
+    began = time.process_time()
     find_self_statements(long)
 
-    assert time.perf_counter() - began < 2.0
+    assert time.process_time() - began < 2.0

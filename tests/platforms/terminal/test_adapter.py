@@ -147,7 +147,7 @@ async def test_a_signal_while_waiting_for_a_pipe_leaves_well(tmp_path: Path, num
     running = asyncio.create_task(platform.run())
     await waiting.wait()
     os.kill(os.getpid(), number)
-    await asyncio.wait_for(running, 10)
+    await asyncio.wait_for(running, 100)
     await chat.familiar.aclose()
 
     assert platform.exit_code == 0
@@ -161,7 +161,7 @@ async def test_told_to_stop_in_a_reply_it_records_what_was_said(tmp_path: Path) 
     running = asyncio.create_task(chat.platform("tell", "and then?").run())
     await pause.reached.wait()
     os.kill(os.getpid(), signal.SIGINT)
-    await asyncio.wait_for(running, 10)
+    await asyncio.wait_for(running, 100)
     turns = chat.familiar.history_store.recent(familiar_id="ember", channel_id=CHANNEL_ID, limit=9)
     await chat.familiar.aclose()
 

@@ -105,7 +105,7 @@ class DiscordServer:
         async with self._news:
             self._news.notify_all()
 
-    async def until(self, condition: Callable[[], object], *, within_s: float | None = 10.0) -> None:
+    async def until(self, condition: Callable[[], object], *, within_s: float | None = 200.0) -> None:
         """Wait until *condition* holds; looked at whenever the client has done something."""
         async with asyncio.timeout(within_s), self._news:
             await self._news.wait_for(condition)

@@ -354,7 +354,7 @@ async def test_cancelling_the_turn_cancels_what_it_started(tmp_path: Path) -> No
 
     with pytest.raises(asyncio.CancelledError):
         await turn
-    await asyncio.wait_for(cancelled.wait(), 5)
+    await asyncio.wait_for(cancelled.wait(), 100)
 
 
 async def test_nothing_that_was_said_stands_in_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
