@@ -6,4 +6,7 @@ import sys
 
 from familiar_connect.cli import main
 
-sys.exit(main())
+code = main()
+if threads := sys.modules.get("familiar_connect.support.thread_pools"):  # loaded where there is something to end
+    threads.end_process(code)
+sys.exit(code)

@@ -87,3 +87,40 @@ def test_a_thread_that_steps_back_holds_back_no_other() -> None:
 
     assert there == max(LOWEST_PRIORITY, before)
     assert standing() == before
+
+
+@pytest.mark.parametrize(("work", "torn_down"), [("time.sleep(1000)", ""), ("None", "torn down")], ids=["busy", "idle"])
+def test_a_program_that_ends_while_a_thread_is_at_work_is_not_taken_apart_around_it(work: str, torn_down: str) -> None:
+    """The thread may be in a library that crashes then. What was written is out, and the exit code is the program's."""
+    script = f"""
+import atexit, sys, threading, time
+from familiar_connect.support.thread_pools import end_process, pool_for
+class Last:
+    def __del__(self, write=sys.stdout.write, flush=sys.stdout.flush):
+        write("torn down")
+        flush()
+last = Last()
+began = threading.Event()
+def work():
+    began.set()
+    {work}
+call = pool_for(work).submit(work)
+began.wait()
+if {torn_down!r}:
+    call.result()
+    while pool_for(work).is_busy:
+        time.sleep(0)
+atexit.register(print, "at exit")
+sys.stdout.write("written ")
+end_process(3)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")},
+        capture_output=True,
+        text=True,
+        timeout=400,
+        check=False,
+    )
+
+    assert (done.returncode, done.stdout.split("\n")) == (3, ["written at exit", torn_down])

@@ -6,6 +6,7 @@ module and no other. The threads are daemons: whatever hangs in them, the progra
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 import threading
@@ -14,7 +15,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from contextlib import suppress
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 T = TypeVar("T")
 
@@ -50,6 +51,12 @@ class ThreadPool(Executor):
                 threading.Thread(target=self._run, name=f"{self._name}-{self._threads}", daemon=True).start()
         return future
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether one of the threads is at work."""
+        with self._wanted:
+            return self._threads > self._idle
+
     def _run(self) -> None:
         while True:
             with self._wanted:
@@ -68,6 +75,26 @@ def lower_thread_priority() -> None:
     if sys.platform == "linux" and threading.current_thread() is not threading.main_thread():
         with suppress(OSError):  # elsewhere this would hold back the whole process
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LOWEST_PRIORITY)
+
+
+def has_busy_threads() -> bool:
+    """Whether a call is being carried out now."""
+    with _lock:
+        return any(pool.is_busy for pool in _pools.values())
+
+
+def end_process(code: int) -> NoReturn:
+    """Leave with *code*, without taking the interpreter apart while a call is being carried out.
+
+    A thread that comes back from a library of C++ into an interpreter that is gone ends the process with a crash.
+    """
+    if has_busy_threads():
+        atexit._run_exitfuncs()
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(Exception):  # nobody reads it any more, or there is none
+                stream.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def _carry_out(future: Future[Any], work: Callable[[], Any]) -> None:
