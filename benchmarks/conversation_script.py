@@ -131,7 +131,7 @@ _ANSWERS = (
     "The kettle's on, and the lamp wants me in ten minutes, so talk fast.",
     "By rights the tower should be on that chart, and a thing left off a map is left off by someone.",
 )
-_NOTES = (
+NOTES = (
     "In the log of the ninth of March: fog for nine days, the bell rung by hand from the seventh on, a boat answering.",
     "The second door of the signal tower is bricked up from the inside; Cleo measured it and found four feet missing.",
     "Harrow's third letter names a mason who was paid twice for the same work, in the same week, by different people.",
@@ -193,7 +193,7 @@ def people_file(author: Author) -> str:
 def summary(step: int) -> str:
     """A rolling summary of about 256 tokens, another one each time."""
     rng = random.Random(1000 + step)
-    told = rng.sample(_NOTES, k=6)
+    told = rng.sample(NOTES, k=6)
     return f"Evening {step} in the lantern room, and what came before it. " + " ".join(told)
 
 
@@ -205,7 +205,7 @@ def _message(rng: random.Random) -> str:
 
 
 def _thought(rng: random.Random) -> str:
-    return "They may be asking less about the boat than about being left behind. " + " ".join(rng.sample(_NOTES, k=1))
+    return "They may be asking less about the boat than about being left behind. " + " ".join(rng.sample(NOTES, k=1))
 
 
 def _found_sizes(rng: random.Random, turns: int, least: int, most: int) -> list[int]:
@@ -222,5 +222,5 @@ def _notes(rng: random.Random, tokens: int) -> str:
     """Found memory of about *tokens* tokens, never more."""
     text = ""
     while len(text) < tokens * 4:
-        text += f"- {rng.choice(_NOTES)} [{rng.randint(100, 999)}]\n"
+        text += f"- {rng.choice(NOTES)} [{rng.randint(100, 999)}]\n"
     return text[: tokens * 4].strip()

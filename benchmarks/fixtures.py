@@ -17,7 +17,7 @@ from familiar_connect.conversation.intake import IntakeResult
 from familiar_connect.familiar import Familiar
 from familiar_connect.identity import Author
 from familiar_connect.llm.scripted import ScriptedModel
-from familiar_connect.llm.types import Message
+from familiar_connect.llm.types import Capabilities, Message
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.support.clock import Clock
 
@@ -84,10 +84,10 @@ def write_character(root: Path, texts: Mapping[str, str], settings: str = "") ->
 
 
 def scripted_clients(
-    reply: Callable[[list[Message]], str], side: Callable[[list[Message]], str]
+    reply: Callable[[list[Message]], str], side: Callable[[list[Message]], str], *, window: int | None = None
 ) -> dict[str, ScriptedModel]:
-    """A model for every slot: *reply* speaks, *side* does all side work."""
-    main = ScriptedModel(reply, model="scripted-main")
+    """A model for every slot: *reply* speaks, *side* does all side work. *window* is what the first reads at once."""
+    main = ScriptedModel(reply, model="scripted-main", capabilities=Capabilities(window=window))
     other = ScriptedModel(side, model="scripted-side")
     return {slot: main if slot == "main_prose" else other for slot in SLOT_TEMPERATURES}
 

@@ -17,7 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from benchmarks.conversation_script import CHARACTER, ScriptedLine, conversation, people_file, summary
+from benchmarks.conversation_script import CHARACTER, NOTES, ScriptedLine, conversation, people_file, summary
 from benchmarks.fixtures import (
     PEOPLE,
     QuietPlace,
@@ -28,10 +28,16 @@ from benchmarks.fixtures import (
     write_character,
 )
 from benchmarks.table import Row, percentile
+from familiar_connect.audience import EVERYONE
 from familiar_connect.config.types import PromptOrder
+from familiar_connect.context.confidence_gate import AUTHORED
+from familiar_connect.context.processors.stepped_thinking import LAST_LINE
+from familiar_connect.context.providers.content_search.filter import FOUND_LABEL
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
 from familiar_connect.llm.types import Message
-from familiar_connect.observe.prompt_prefix import PrefixShare, measure_prefix
+from familiar_connect.memory.file_audience import with_audience
+from familiar_connect.memory.store import MemoryStore
+from familiar_connect.observe.prompt_prefix import PrefixShare, common_length, measure_prefix
 from familiar_connect.support.clock import ManualClock
 from familiar_connect.support.tokens import estimate_tokens
 
@@ -47,25 +53,36 @@ class Setting:
     """One way to hold the conversation."""
 
     name: str
-    order: PromptOrder
+    order: PromptOrder = PromptOrder.stable_first
     thinking: bool = False
     found_tokens: tuple[int, int] = (0, 400)
-    has_bar: bool = False
+    searches: bool = False
+    """Whether memory lies in files and is found by the program's own search, not by a stand-in."""
+    window: int | None = None
+    """What the model is known to read at once; None: nobody knows, and the mode's small prompt is used."""
+    has_bar: bool = True
 
 
 SETTINGS = (
-    Setting(name="stable_first", order=PromptOrder.stable_first, has_bar=True),
-    Setting(name="classic", order=PromptOrder.classic),
+    Setting(name="stable_first"),
+    Setting(name="classic", order=PromptOrder.classic, has_bar=False),
+    Setting(name="stable_first, a thought of the side model before each reply", thinking=True),
+    Setting(name="stable_first, memory in files and found by the program's own search", searches=True),
     Setting(
-        name="stable_first, a thought of the side model before each reply",
-        order=PromptOrder.stable_first,
-        thinking=True,
+        name="stable_first, 400 new found tokens every time, a model that reads 32k",
+        found_tokens=(400, 400),
+        window=32_768,
     ),
-    Setting(name="classic, a thought before each reply", order=PromptOrder.classic, thinking=True),
-    Setting(name="stable_first, 400 found tokens every time", order=PromptOrder.stable_first, found_tokens=(400, 400)),
+    Setting(
+        name="stable_first, 400 new found tokens every time, the small prompt",
+        found_tokens=(400, 400),
+        has_bar=False,
+    ),
+    Setting(name="classic, a thought before each reply", order=PromptOrder.classic, thinking=True, has_bar=False),
 )
-"""The first two are the conversation of the bar: people's files and found memory. A text channel whose side model
-can think has the third; the last is the hardest reading of "at most"."""
+"""The first two are the usual conversation: people's files and found memory. The last but one is the hardest reading of
+"at most": every turn brings 400 tokens that no prompt held before, a tenth of the small prompt by themselves; its row
+says how much could be shared at best."""
 
 
 class ScriptedMemory:
@@ -90,6 +107,7 @@ class ScriptedMemory:
                 tag=ItemTag.PEOPLE,
                 order=0 if author == request.author else rank[author],
                 key=author.slug,
+                audiences=AUTHORED,
             )
             for author, text in self._files.items()
         ]
@@ -104,8 +122,18 @@ class ScriptedMemory:
                 priority=int(Priority.FOUND),
                 tag=ItemTag.FOUND,
                 volatile=True,
+                audiences=AUTHORED,
             ),
         ]
+
+
+def write_memory(root: Path) -> None:
+    """People's files and what there is to find, as Markdown that everybody may hear."""
+    store = MemoryStore(root / "memory", audit_dir=root / "audit")
+    for author in PEOPLE:
+        store.write_file(f"people/{author.slug}.md", with_audience(people_file(author), EVERYONE), source="benchmark")
+    for number, note in enumerate(NOTES):
+        store.write_file(f"lore/note-{number}.md", f"# {note.split(':')[0][:60]}\n\n{note}\n", source="benchmark")
 
 
 def measure(*, quick: bool = False) -> dict[str, Any]:
@@ -119,13 +147,18 @@ def measure(*, quick: bool = False) -> dict[str, Any]:
 async def _hold(setting: Setting, turns: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="familiar-prefix-") as folder:
         root = Path(folder) / "wren"
-        write_character(root, CHARACTER, f'prompt_order = "{setting.order.value}"\n')
+        write_character(root, CHARACTER, _settings_of(setting))
+        if setting.searches:
+            write_memory(root)
         script = list(conversation(turns, found_tokens=setting.found_tokens))
         prompts, traces = await _talk(root, setting, script)
     shares = [measure_prefix(before, now) for before, now in pairwise(prompts)]
     return {
         **_ratios(shares),
         "has_bar": setting.has_bar,
+        "at_best": percentile([_at_best(before, now) for before, now in pairwise(prompts)], 0.5),
+        "recalled_tokens_p50": percentile([_recalled_tokens(prompt) for prompt in prompts], 0.5),
+        "turns_with_recall": sum(1 for prompt in prompts if _recalled_tokens(prompt)) / len(prompts),
         "agrees_with_traces": [round(share.ratio, 4) for share in shares] == traces[1:],
         "window_moved": _changes([_first_of_window(prompt) for prompt in prompts]),
         "top_changed": _changes([prompt[0].content for prompt in prompts]),
@@ -144,6 +177,35 @@ async def _hold(setting: Setting, turns: int) -> dict[str, Any]:
     }
 
 
+def _at_best(before: Sequence[Message], now: Sequence[Message]) -> float:
+    """The share of *now* that any order could take over from *before*: all messages that stood there already."""
+    known = {(message.role, message.content) for message in before}
+    tokens = [(estimate_tokens(message.content), (message.role, message.content) in known) for message in now]
+    total = sum(count for count, _ in tokens)
+    top = _same_start(before[0].content, now[0].content) if before and now else 0
+    shared = sum(count for count, is_known in tokens[1:] if is_known) + top
+    return shared / total if total else 0.0
+
+
+def _same_start(one: str, other: str) -> int:
+    return estimate_tokens(other[: common_length(other, one)])
+
+
+def _recalled_tokens(prompt: Sequence[Message]) -> int:
+    """What memory brought: told in a fence by the search itself, as a plain list by the stand-in."""
+    return sum(
+        estimate_tokens(message.content)
+        for message in prompt[1:]
+        if message.role == "system" and (FOUND_LABEL in message.content or message.content.startswith("- "))
+    )
+
+
+def _settings_of(setting: Setting) -> str:
+    """What `character.toml` says."""
+    thinking = 'pre_processors = ["+stepped_thinking"]\n' if setting.thinking else ""
+    return f'prompt_order = "{setting.order.value}"\n{thinking}'
+
+
 async def _talk(
     root: Path, setting: Setting, script: Sequence[ScriptedLine]
 ) -> tuple[list[list[Message]], list[float]]:
@@ -155,17 +217,18 @@ async def _talk(
 
     def side(messages: list[Message]) -> str:
         nonlocal summaries
-        if "Think step by step" in messages[-1].content:
+        if LAST_LINE in messages[-1].content:
             return now.thought
         summaries += 1
         return summary(summaries)
 
-    clients = scripted_clients(lambda _: next(told), side)
+    clients = scripted_clients(lambda _: next(told), side, window=setting.window)
     familiar = load_familiar(root, clients, clock)
     remembered = ScriptedMemory()
-    familiar.providers[remembered.id] = remembered
-    if not setting.thinking:
-        familiar.pre_processors.clear()
+    if setting.searches:
+        assert await familiar.update_memory_index(60.0)
+    else:
+        familiar.providers[remembered.id] = remembered
     place = QuietPlace()
     history: Any = familiar.providers["history"]
     try:
@@ -209,8 +272,10 @@ def rows(found: dict[str, Any]) -> list[Row]:
         result.append(
             Row(
                 name=f"prefix shared, median, {name}",
-                value=f"{told['median']:.3f} (p10 {told['p10']:.3f}, least {told['least']:.3f}; window moved "
-                f"{told['window_moved']} times, top changed {told['top_changed']} times)",
+                value=f"{told['median']:.3f} (p10 {told['p10']:.3f}, mean {told['mean']:.3f}, at best "
+                f"{told['at_best']:.3f}; found p50 {told['recalled_tokens_p50']} tokens, in "
+                f"{told['turns_with_recall']:.0%} of turns; window moved {told['window_moved']} times, top changed "
+                f"{told['top_changed']} times)",
                 bar=f"≥ {LEAST_MEDIAN:.2f}" if told["has_bar"] else "",
                 ok=told["median"] >= LEAST_MEDIAN if told["has_bar"] else None,
             )

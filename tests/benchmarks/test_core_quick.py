@@ -73,6 +73,8 @@ def test_consecutive_prompts_share_nine_tenths() -> None:
     assert found["stable_first"]["median"] >= prefix.LEAST_MEDIAN
     assert found["stable_first"]["window_moved"] < found["classic"]["window_moved"]
     assert found["stable_first"]["agrees_with_traces"]
+    assert found["stable_first"]["turns_with_recall"] > 0.8
+    assert found["stable_first"]["top_changed"] <= found["stable_first"]["window_moved"] + 1
     assert found["stable_first"]["found_tokens_most"] <= 1200
 
 

@@ -110,3 +110,28 @@ def test_a_slot_without_a_script_asks_the_familiars_own_model(tmp_path: Path) ->
     assert done.returncode == 0, done.stdout + done.stderr
     assert (first["replies"], first["calls"][0]["slot"]) == (["I am real."], "main_prose")
     assert not (root / "history.db").exists()
+
+
+def test_a_summary_changes_only_when_the_dialogue_moves_on(tmp_path: Path) -> None:
+    """Its refreshes come more often than that, but what a model has read of the prompt's top stays the same."""
+    settings = (
+        '[providers.content_search]\nembedder = "hashing"\nfiles = false\nturns = false\n'
+        "[providers.history]\nwindow_size = 8\nrefresh_every_turns = 2\n"
+    )
+    path = file_of(
+        tmp_path,
+        familiar={"settings": settings},
+        models={"main_prose": {"otherwise": "Hm."}, "history_summary": {"otherwise": "The tea went cold."}},
+        steps=[{**HELLO, "say": f"Ember, line {number}."} for number in range(1, 15)],
+    )
+    done = run_program(tmp_path, "rehearse", path, "--json", "--scripted")
+    steps = [json.loads(line) for line in done.stdout.splitlines()][:-1]
+    prompts = [json.dumps(next(c["messages"] for c in s["calls"] if c["slot"] == "main_prose")) for s in steps]
+
+    assert [prompt.count("The tea went cold.") for prompt in prompts] == [0] * 8 + [1] * 4 + [2] * 2
+    assert [f"Ember, line {first}." in prompts[step] for step, first in ((7, 1), (8, 1), (8, 5), (12, 5))] == [
+        True,
+        False,
+        True,
+        False,
+    ]

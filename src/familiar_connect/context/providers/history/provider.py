@@ -20,6 +20,7 @@ from familiar_connect.context.providers.history.dialogue import SOURCE, dialogue
 from familiar_connect.context.providers.history.paragraphs import sendable
 from familiar_connect.context.providers.history.private_people import SummaryPrivacy
 from familiar_connect.context.providers.history.refresh import SummaryRefresher
+from familiar_connect.context.providers.history.steady_summary import SteadySummaries, WindowPosition
 from familiar_connect.context.providers.history.turn_items import role_of, turn_items
 from familiar_connect.context.types import ContextItem, ContextRequest, Contribution, ItemTag, Layer, Priority
 from familiar_connect.history.store import HistoryStore
@@ -63,6 +64,8 @@ class _SummaryState:
     entry: SummaryEntry | None
     due_to: int | None
     """The turn it should be brought up to, if that is due."""
+    shown: str = ""
+    """What of it this prompt tells."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +124,7 @@ class HistoryProvider:
         self._refresh_every = options.refresh_every_turns
         self._private = SummaryPrivacy(store, privacy)
         self._cross_channel = elsewhere
+        self._steady = SteadySummaries()
         self.refresher = SummaryRefresher(
             store=store,
             llm_client=llm_client,
@@ -130,6 +134,7 @@ class HistoryProvider:
             private=self._private,
             zone=options.display_zone,
             wait_until_quiet=options.wait_until_quiet,
+            note_successor=self._steady.note_successor,
         )
 
     async def contribute(self, request: ContextRequest) -> list[Contribution]:
@@ -157,7 +162,7 @@ class HistoryProvider:
         self._private.drop_stale_summaries(request.familiar_id)
         turns, first = ([], 0) if _turn_with_dialogue(request) is not None else self._window(request, mode)
         others = self._other_channels(request, mode)
-        return _Facts(turns, first, self._summary_states(request), others, self._notes(request, mode, others))
+        return _Facts(turns, first, self._summary_states(request, mode), others, self._notes(request, mode, others))
 
     def _window(self, request: ContextRequest, mode: ChannelMode | None) -> tuple[list[HistoryTurn], int]:
         stored = self._store.count_before(
@@ -183,6 +188,13 @@ class HistoryProvider:
         """How many of the newest turns no summary takes in: those a window that has just moved shows."""
         return max(self._lag, self._size_and_step(request)[0])
 
+    def _lag_at(self, request: ContextRequest, at: WindowPosition) -> int:
+        """As `_lag_for`: what the window shows now, or, shortly before it moves, what it will show then."""
+        size, step = self._size_and_step(request)
+        lag = self._lag_for(request)
+        kept = max(0, lag - at.until_move) if at.is_near_move(step) else lag + max(0, at.shown - size)
+        return kept + 1  # and the message being answered
+
     def _said_meanwhile(self, request: ContextRequest, mode: ChannelMode | None) -> list[HistoryTurn]:
         """What we said after the exchange had begun: its messages waited, and answer or follow those words."""
         if request.turn is None or request.before_id is None:
@@ -201,25 +213,50 @@ class HistoryProvider:
             and (request.now is None or turn.timestamp <= request.now)
         ]
 
-    def _summary_states(self, request: ContextRequest) -> list[_SummaryState]:
+    def _summary_states(self, request: ContextRequest, mode: ChannelMode | None) -> list[_SummaryState]:
         """The cached summaries that may be told here, and how far each should be brought, if that is due."""
         if request.readers is None:
             return [self._whole_summary(request)]
+        at = self._window_position(request, mode)
         audiences = self._store.audiences(familiar_id=request.familiar_id)
-        states = [self._audience_summary(request, each) for each in audiences if request.may_tell([each])]
+        states = [self._audience_summary(request, each, at) for each in audiences if request.may_tell([each])]
         states.sort(key=lambda state: -(state.entry.last_summarised_id if state.entry else 0))
         return states[:MAX_SUMMARIES]
 
-    def _audience_summary(self, request: ContextRequest, audience: Audience) -> _SummaryState:
+    def _window_position(self, request: ContextRequest, mode: ChannelMode | None) -> WindowPosition | None:
+        """Where the window of the request's channel stands; None where it moves with every turn."""
+        size, step = self._size_and_step(request)
+        if step <= 0:
+            return None
+        stored = self._store.count_before(
+            familiar_id=request.familiar_id, channel_id=request.channel_id, before_id=request.before_id, mode=mode
+        )
+        first = window_start(stored, size, step)
+        return WindowPosition(first, stored - first, until_move=first + step + size - stored)
+
+    def _audience_summary(
+        self, request: ContextRequest, audience: Audience, at: WindowPosition | None
+    ) -> _SummaryState:
         familiar_id = request.familiar_id
         entry = self._store.get_summary(familiar_id=familiar_id, channel_id=self._store.summary_row(audience))
-        target = self._store.nth_newest_id(familiar_id=familiar_id, back=self._lag_for(request), audience=audience)
+        lag = self._lag_for(request) if at is None else self._lag_at(request, at)
+        target = self._store.nth_newest_id(familiar_id=familiar_id, back=lag, audience=audience)
         is_due = target is not None and (entry is None or self._is_due(familiar_id, entry, target, audience))
-        return _SummaryState(audience, entry, target if is_due else None)
+        text = entry.summary_text if entry is not None else ""
+        if at is not None and (text or self._shows_all(familiar_id, audience, at)):
+            text = self._steady.choose(request.channel_id, str(audience), text, at.first)
+        return _SummaryState(audience, entry, target if is_due else None, sendable(text))
+
+    def _shows_all(self, familiar_id: str, audience: Audience, at: WindowPosition) -> bool:
+        """Whether nothing said to *audience* lies outside the window: then no summary is missed until it moves."""
+        if at.first > 0:
+            return False
+        return self._store.nth_newest_id(familiar_id=familiar_id, back=at.shown + 1, audience=audience) is None
 
     def _whole_summary(self, request: ContextRequest) -> _SummaryState:
         """The summary of everything said anywhere: for the owner's own looking, where no place is asked about."""
-        return _SummaryState(None, *self._whole_state(request.familiar_id, self._lag_for(request)))
+        entry, due_to = self._whole_state(request.familiar_id, self._lag_for(request))
+        return _SummaryState(None, entry, due_to, sendable(entry.summary_text) if entry is not None else "")
 
     def _whole_state(self, familiar_id: str, lag: int) -> tuple[SummaryEntry | None, int | None]:
         """The cached summary, and the turn it should be brought up to, if that is due."""
@@ -333,15 +370,15 @@ def _summaries(facts: _Facts) -> list[Contribution]:
         Contribution(
             Layer.history_summary,
             HISTORY_SUMMARY_PRIORITY,
-            text,
-            estimate_tokens(text),
+            state.shown,
+            estimate_tokens(state.shown),
             "history:summary",
             tag=ItemTag.SUMMARY,
             key=str(state.audience) if state.audience is not None else "",
             audiences=None if state.audience is None else frozenset({state.audience}),
         )
         for state in facts.summaries
-        if state.entry is not None and (text := sendable(state.entry.summary_text))
+        if state.shown
     ]
 
 

@@ -61,8 +61,13 @@ class SummaryRefresher:
         private: SummaryPrivacy,
         zone: tzinfo = UTC,
         wait_until_quiet: Callable[[], Awaitable[None]] | None = None,
+        note_successor: Callable[[str, str], None] = lambda before, after: None,
     ) -> None:
-        """*wait_until_quiet* returns once no reply is being made; None: nobody makes one."""
+        """*wait_until_quiet* returns once no reply is being made; None: nobody makes one.
+
+        *note_successor* hears which text of a summary each new one was made from.
+        """
+        self._note_successor = note_successor
         self._zone = zone
         self._wait_until_quiet = wait_until_quiet
         self._store = store
@@ -103,9 +108,11 @@ class SummaryRefresher:
             turns = self._bounded(turns)
             if not turns:
                 return
-            text = await self._extended(entry.summary_text if entry else "", self._private.without_private(turns))
+            before = entry.summary_text if entry else ""
+            text = await self._extended(before, self._private.without_private(turns))
             if text is None or people != self._private.people():
                 return
+            self._note_successor(before, text)
             await off_loop(
                 self._store.put_summary,
                 familiar_id=familiar_id,
