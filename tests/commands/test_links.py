@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -32,7 +29,8 @@ from familiar_connect.subscriptions import SubscriptionRegistry
 from familiar_connect.support.clock import SystemClock
 from tests.fakes.model_server import ModelServer, stream_answer
 from tests.fakes.program import make_home, model_endpoint, one_sentence, run_program
-from tests.fakes.program_process import PROGRAM, environment
+from tests.fakes.running_chat import RunningChat
+from tests.fakes.waiting import wait_until
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="making links needs rights there")
 CANARY = "the secret of the outside"
@@ -194,65 +192,6 @@ WHILE_RUNNING = {
 """What every turn opens anew, and of which nothing hides another."""
 
 
-def wait_until(holds: Callable[[], bool], patience_s: float = 200.0) -> None:
-    """Return once *holds*; fail when it does not in time."""
-    give_up_at = time.monotonic() + patience_s
-    while not holds():
-        assert time.monotonic() < give_up_at
-        threading.Event().wait(0.02)
-
-
-class RunningChat:
-    """`familiar chat --plain` as a process, fed line by line."""
-
-    def __init__(self, home: Path) -> None:
-        self._process = subprocess.Popen(
-            [*PROGRAM, "-v", "chat", "--plain"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env=environment(home),
-            start_new_session=True,
-        )
-        self.said = ""
-        self._heard = threading.Condition()
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-
-    def _read(self) -> None:
-        assert self._process.stdout is not None
-        for line in iter(lambda: os.read(self._process.stdout.fileno(), 4096), b""):  # type: ignore[union-attr]
-            with self._heard:
-                self.said += line.decode(errors="replace")
-                self._heard.notify_all()
-
-    def say(self, words: str, *, replies: int) -> None:
-        """Say *words* and wait until there were so many replies."""
-        assert self._process.stdin is not None
-        self._process.stdin.write(f"{words}\n".encode())
-        self._process.stdin.flush()
-        with self._heard:
-            self._heard.wait_for(lambda: self.said.count("Hi") >= replies, timeout=200)
-
-    def end(self) -> str:
-        """Close its input, wait for its end, and return all that it said."""
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        self._process.wait(300)
-        self._reader.join(100)
-        return self.said
-
-    def close(self) -> None:
-        """Let go of it, whatever happened."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.kill()
-        self._process.wait(100)
-        self._reader.join(100)
-        self._process.stdin.close()
-        self._process.stdout.close()
-
-
 @pytest.mark.parametrize("names", WHILE_RUNNING.values(), ids=WHILE_RUNNING)
 def test_links_planted_while_it_runs_are_met_and_not_followed(
     home: Path, server: ModelServer, tmp_path: Path, names: list[str]
@@ -261,7 +200,7 @@ def test_links_planted_while_it_runs_are_met_and_not_followed(
     root = home / "familiars" / "ember"
     with closing(RunningChat(home)) as chat:
         chat.say("hello", replies=1)
-        wait_until(lambda: len(list((root / "traces" / "turns").iterdir())) == 2)  # the last that a turn writes
+        wait_until(lambda: len(list((root / "traces" / "turns").iterdir())) == 2, "the last that a turn writes")
         asked = len(server.requests)
         (tmp_path / "all").mkdir()
         links = [

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +13,11 @@ import pytest
 from numpy.typing import NDArray
 
 from familiar_connect.memory.index.embeddings import EmbeddingIndex
-from familiar_connect.memory.index.indexing_store import Indexer, IndexingMemoryStore
+from familiar_connect.memory.index.indexing_store import HANDFUL, LARGE_FILE_BYTES, Indexer, IndexingMemoryStore
 from familiar_connect.memory.index.retriever import MemoryRetriever
 from familiar_connect.memory.store import MemoryStore, MemoryStorePathError
 from tests.fakes.embedding import BrokenEmbedder, CountingEmbedder
+from tests.fakes.waiting import until
 
 
 @pytest.fixture
@@ -24,6 +27,10 @@ def store(tmp_path: Path) -> IndexingMemoryStore:
 
 def an_index(store: IndexingMemoryStore) -> EmbeddingIndex:
     return EmbeddingIndex(store.root / ".index/embeddings.sqlite", dim=512, model_name="counting")
+
+
+def paths_in(index: EmbeddingIndex) -> set[str]:
+    return {chunk.rel_path for chunk in index.query(np.ones(512, dtype=np.float32), 100)}
 
 
 def test_everything_is_passed_on(store: IndexingMemoryStore) -> None:
@@ -119,6 +126,64 @@ async def test_the_index_holds_still_while_a_reply_is_made(store: IndexingMemory
     index.close()
 
 
+async def test_what_the_owner_changes_by_hand_is_followed(store: IndexingMemoryStore) -> None:
+    """Edited, added, renamed and deleted files, without a write of ours to wake the worker."""
+    store.write_file("a.md", "Geese bite.")
+    (store.root / "gone.md").write_text("Moths sleep.", encoding="utf-8")
+    model = Watched()
+    index = an_index(store)
+    indexer = Indexer(store=store, model=model, files=index, scan_s=0.01)
+    indexer.start()
+    await model.seen("Moths sleep.")
+    (store.root / "new.md").write_text("Bees dance.", encoding="utf-8")
+    (store.root / "a.md").write_text("Geese sing.", encoding="utf-8")
+    (store.root / "gone.md").rename(store.root / "here.md")
+    await model.seen("Bees dance.", "Geese sing.")
+    await until(lambda: paths_in(index) == {"a.md", "new.md", "here.md"})
+    (store.root / "here.md").unlink()
+    await until(lambda: paths_in(index) == {"a.md", "new.md"})
+    await indexer.aclose()
+    index.close()
+
+
+async def test_the_owners_edit_does_not_wait_behind_what_we_write(store: IndexingMemoryStore) -> None:
+    """With hundreds of our own files pending, and more coming, it is embedded before most of them."""
+    model = Watched()
+    index = an_index(store)
+    indexer = Indexer(store=store, model=model, files=index, scan_s=0.01)
+    store.write_file("first.md", "Geese bite.")
+    indexer.start()
+    await model.seen("Geese bite.")
+    with model.held():  # all of it lies there before the worker goes on
+        for number in range(20 * HANDFUL):
+            store.write_file(f"ours/{number}.md", f"Note {number}.")
+        (store.root / "owner.md").write_text("Bees dance.", encoding="utf-8")
+    await model.seen("Bees dance.")
+
+    assert model.texts.index("Bees dance.") < 4 * HANDFUL
+    await indexer.aclose()
+    index.close()
+
+
+async def test_a_small_edit_is_taken_in_while_a_reply_is_made(store: IndexingMemoryStore) -> None:
+    """A large one waits until the reply is out."""
+    model = Watched()
+    index = an_index(store)
+    indexer = Indexer(store=store, model=model, files=index, scan_s=0.01)
+    indexer.start()
+    await until(lambda: index.counts()["files"] == 0)
+    with indexer.pause_while_replying():
+        (store.root / "small.md").write_text("Bees dance.", encoding="utf-8")
+        await model.seen("Bees dance.")
+        large = "\n\n".join(f"# {number}\n\nGeese number {number}." for number in range(LARGE_FILE_BYTES // 20))
+        (store.root / "large.md").write_text(large, encoding="utf-8")
+        (store.root / "after.md").write_text("Moths sleep.", encoding="utf-8")
+        assert not any("Geese" in text for text in model.texts)
+    await until(lambda: any("Geese" in text for text in list(model.texts)))
+    await indexer.aclose()
+    index.close()
+
+
 async def test_a_failing_embedder_never_ends_the_worker(
     store: IndexingMemoryStore, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -151,14 +216,20 @@ class Watched(CountingEmbedder):
         self._changed = threading.Condition()
 
     def embed(self, texts: list[str]) -> NDArray[np.float32]:
-        found = super().embed(texts)
         with self._changed:
+            found = super().embed(texts)
             self._changed.notify_all()
         return found
 
-    async def seen(self, text: str) -> None:
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Whoever embeds meanwhile waits."""
+        with self._changed:
+            yield
+
+    async def seen(self, *texts: str) -> None:
         def wait() -> None:
             with self._changed:
-                assert self._changed.wait_for(lambda: text in self.texts, timeout=400)
+                assert self._changed.wait_for(lambda: set(texts) <= set(self.texts), timeout=400)
 
         await asyncio.to_thread(wait)

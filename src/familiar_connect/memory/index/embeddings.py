@@ -65,7 +65,7 @@ class BuildStats:
     chunks_written: int = 0
 
 
-class _Stamp(NamedTuple):
+class FileStamp(NamedTuple):
     """What tells a changed file from an unchanged one without reading it."""
 
     mtime: float
@@ -78,7 +78,7 @@ class _Prepared:
     """One file cut up; no chunks when it cannot be read."""
 
     rel_path: str
-    stamp: _Stamp
+    stamp: FileStamp
     digest: str
     chunks: list[PreparedChunk]
     passages: list[PreparedPassage]
@@ -124,13 +124,13 @@ class EmbeddingIndex:
             self._file.reopen_if_replaced()
             self._catch_up()
             known = {
-                row[0]: _Stamp(*row[1:])
+                row[0]: FileStamp(*row[1:])
                 for row in self._file.read("SELECT rel_path, mtime, ctime, size FROM documents")
             }
-            present = dict(_stamps(store.root))
+            present = dict(file_stamps(store.root))
             stats.removed_paths = sorted(known.keys() - present.keys())
             for rel_path in stats.removed_paths:
-                self._write([_Prepared(rel_path, _Stamp(0, 0, -1), "", [], [])], {}, gone=True)
+                self._write([_Prepared(rel_path, FileStamp(0, 0, -1), "", [], [])], {}, gone=True)
             stale = [path for path, stamp in present.items() if known.get(path) != stamp]
             done = 0
             for batch in self._batches(store, stale, present, known):
@@ -150,10 +150,10 @@ class EmbeddingIndex:
         with self._building:
             self._file.reopen_if_replaced()
             self._catch_up()
-            place = _locate(store.root, rel_path)
+            place = locate_file(store.root, rel_path)
             if place is None:
                 if self._file.read("SELECT 1 FROM documents WHERE rel_path = ?", (rel_path,)):
-                    self._write([_Prepared(rel_path, _Stamp(0, 0, -1), "", [], [])], {}, gone=True)
+                    self._write([_Prepared(rel_path, FileStamp(0, 0, -1), "", [], [])], {}, gone=True)
                     stats.removed_paths = [rel_path]
                 return stats
             prepared = _prepare(store, *place)
@@ -225,7 +225,7 @@ class EmbeddingIndex:
         self.close()
 
     def _batches(
-        self, store: ReadableStore, stale: list[str], present: dict[str, _Stamp], known: dict[str, _Stamp]
+        self, store: ReadableStore, stale: list[str], present: dict[str, FileStamp], known: dict[str, FileStamp]
     ) -> Iterator[list[_Prepared | None]]:
         """Files cut up, in handfuls worth an embedder's while; None for one that turned out unchanged or gone."""
         batch: list[_Prepared | None] = []
@@ -363,12 +363,12 @@ def _insert_rows(
     return added
 
 
-def _prepare(store: ReadableStore, rel_path: str, stamp: _Stamp) -> _Prepared | None:
+def _prepare(store: ReadableStore, rel_path: str, stamp: FileStamp) -> _Prepared | None:
     """A file cut up; without chunks when it cannot be read, None when it is gone."""
     try:
         text = without_surrogates(without_audience(store.read_file(rel_path)))
     except (MemoryStoreError, OSError, UnicodeDecodeError) as exc:
-        if _locate(store.root, rel_path) is None:
+        if locate_file(store.root, rel_path) is None:
             return None
         _log.warning("a memory file cannot be indexed", extra={"path": rel_path, "error": str(exc)})
         return _Prepared(rel_path, stamp, "", [], [])
@@ -377,7 +377,7 @@ def _prepare(store: ReadableStore, rel_path: str, stamp: _Stamp) -> _Prepared | 
     return _Prepared(rel_path, stamp, digest, chunks, prepare_passages(text, rel_path, chunks))
 
 
-def _stamps(root: Path) -> Iterator[tuple[str, _Stamp]]:
+def file_stamps(root: Path) -> Iterator[tuple[str, FileStamp]]:
     """Every Markdown file that is not hidden by a dot, in path order."""
     for folder, name in walk_files(Root(root), ()):
         if name.endswith(".md"):
@@ -385,10 +385,10 @@ def _stamps(root: Path) -> Iterator[tuple[str, _Stamp]]:
                 facts = folder.lstat(name)
             except OSError:
                 continue
-            yield path_of(folder, name), _Stamp(facts.st_mtime, facts.st_ctime, facts.st_size)
+            yield path_of(folder, name), FileStamp(facts.st_mtime, facts.st_ctime, facts.st_size)
 
 
-def _locate(root: Path, rel_path: str) -> tuple[str, _Stamp] | None:
+def locate_file(root: Path, rel_path: str) -> tuple[str, FileStamp] | None:
     """The true path and the stamp of a Markdown file of the index; None when there is none to index."""
     try:
         with Root(root).parent_of(split_path(rel_path)) as (folder, name):
@@ -401,4 +401,4 @@ def _locate(root: Path, rel_path: str) -> tuple[str, _Stamp] | None:
         or any(p.startswith(".") for p in (*folder.parts, name))
     ):
         return None
-    return path, _Stamp(facts.st_mtime, facts.st_ctime, facts.st_size)
+    return path, FileStamp(facts.st_mtime, facts.st_ctime, facts.st_size)

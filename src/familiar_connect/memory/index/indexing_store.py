@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import logging
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -24,14 +25,21 @@ from familiar_connect.support.thread_pools import lower_thread_priority
 
 if TYPE_CHECKING:  # numpy is loaded with the index, not with the store
     from familiar_connect.memory.index.embeddings import BuildStats, EmbeddingIndex
+    from familiar_connect.memory.index.folder_snapshot import FolderSnapshot
     from familiar_connect.memory.index.protocols import EmbeddingModel
     from familiar_connect.memory.index.retriever import MemoryRetriever
     from familiar_connect.memory.index.turns import TurnIndex
 
 LONGEST_WAIT_S = 20.0
 """A reply that takes longer than this no longer holds the index up."""
-RESCAN_S = 60.0
-"""How often the owner's own edits are looked for."""
+SCAN_S = 1.0
+"""How often the owner's own edits are looked for, whatever else there is to do."""
+FOLLOW_S = 60.0
+"""How often the history is followed where nothing was written meanwhile."""
+HANDFUL = 16
+"""Files brought level between two looks."""
+LARGE_FILE_BYTES = 65_536
+"""A file larger than this is embedded when no reply is being made; smaller ones at once."""
 MAX_PENDING = 100_000
 
 _log = logging.getLogger(__name__)
@@ -149,14 +157,17 @@ class Indexer:
         files: EmbeddingIndex | None,
         turns: TurnIndex | None = None,
         retriever: MemoryRetriever | None = None,
-        rescan_s: float = RESCAN_S,
+        scan_s: float = SCAN_S,
     ) -> None:
         self._store = store
         self._model = model
         self._files = files
         self._turns = turns
         self._retriever = retriever
-        self._rescan_s = rescan_s
+        self._scan_s = scan_s
+        self._snapshot: FolderSnapshot | None = None
+        self._scanned_at = self._followed_at = 0.0
+        self._stale: dict[str, None] = {}
         self._background = BackgroundTasks("index")
         self._replies = 0
         self._counting = threading.Lock()
@@ -211,38 +222,74 @@ class Indexer:
     async def _run(self) -> None:
         await self.build()
         while True:
-            written = await self._written_or_rescan()
-            if written:
-                await off_loop(self._refresh, self._store.drain_pending())
-            else:
-                await self.build()
+            if not self._stale:
+                await self._wait_for_work()
+            await off_loop(self._refresh)
 
-    async def _written_or_rescan(self) -> bool:
-        try:
-            async with asyncio.timeout(self._rescan_s):
+    async def _wait_for_work(self) -> None:
+        """Return once something was written, or the folder is to be looked at."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._scan_s):
                 await self._store.wait_for_writes()
-        except TimeoutError:
-            return False
-        return True
 
     def _build_files(self, progress: Callable[[int, int], None] | None) -> BuildStats | None:
         if self._files is None:
             return None
-        stats = self._files.build_if_stale(self._store, self._model, progress=progress, go_on=self._go_on)
+        self._take_snapshot()
+        stats = self._files.build_if_stale(self._store, self._model, progress=progress, go_on=self._go_on_building)
         self._files.warm()
         return stats
 
-    def _refresh(self, paths: list[str]) -> None:
+    def _take_snapshot(self) -> None:
+        from familiar_connect.memory.index.folder_snapshot import FolderSnapshot
+
+        self._snapshot = FolderSnapshot(self._store.root)
+        self._snapshot.take()
+        self._scanned_at = time.monotonic()
+
+    def _refresh(self) -> None:
+        """Look at the folder if it is time to, and bring a handful of files level; the rest waits for the next call."""
         lower_thread_priority()
         with self._working:
-            for rel_path in dict.fromkeys(paths):
-                if self._files is not None and self._go_on():
-                    self._guarded(self._files.refresh, self._store, rel_path, self._model)
-            self._guarded(self._follow_history)
+            written = self._refresh_handful()
+            if written or time.monotonic() - self._followed_at >= FOLLOW_S:
+                self._guarded(self._follow_history)
+
+    def _refresh_handful(self) -> bool:
+        """Bring some files level; says whether the program itself wrote since the last call."""
+        written = self._store.drain_pending()
+        if self._files is None:
+            return bool(written)
+        self._stale |= dict.fromkeys(written)
+        if time.monotonic() - self._scanned_at >= self._scan_s:
+            self._scan()
+        for rel_path in list(self._stale)[:HANDFUL]:
+            if self._stopped.is_set() or (self._is_large(rel_path) and not self._go_on()):
+                break
+            del self._stale[rel_path]
+            if self._snapshot is not None:
+                self._snapshot.note(rel_path)  # before it is read: what changes from here on is seen at the next look
+            self._guarded(self._files.refresh, self._store, rel_path, self._model)
+        return bool(written)
+
+    def _scan(self) -> None:
+        """Put what the owner changed before everything else that waits."""
+        if self._snapshot is not None:
+            changed = self._guarded(self._snapshot.changed_paths) or ()
+            by_hand = [path for path in changed if path not in self._stale]
+            self._stale = dict.fromkeys([*by_hand, *self._stale])
+        self._scanned_at = time.monotonic()
+
+    def _is_large(self, rel_path: str) -> bool:
+        try:
+            return (self._store.root / rel_path).stat().st_size > LARGE_FILE_BYTES
+        except (OSError, ValueError):
+            return False
 
     def _follow_history(self) -> None:
         if self._turns is not None and self._go_on():
             self._turns.sync(self._model, go_on=self._go_on)
+        self._followed_at = time.monotonic()
 
     def _guarded(self, work: Callable[..., Any], *arguments: Any) -> Any:
         """*work*, or None with one line in the log: the index is a convenience, never a condition."""
@@ -256,3 +303,12 @@ class Indexer:
         if not is_on_loop():  # a reply could not go on there while we waited for it
             self._quiet.wait(LONGEST_WAIT_S)
         return not self._stopped.is_set()
+
+    def _go_on_building(self) -> bool:
+        """As `_go_on`, and what the owner changes meanwhile is found while the rest is still being built."""
+        ends = time.monotonic() + LONGEST_WAIT_S
+        while True:
+            self._refresh_handful()
+            left = ends - time.monotonic()
+            if is_on_loop() or left <= 0 or self._quiet.wait(min(left, self._scan_s)):
+                return not self._stopped.is_set()
