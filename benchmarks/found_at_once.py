@@ -30,7 +30,7 @@ QUICK_FILES = (10, 200)
 FOUND_WITHIN_S = 2.0
 MOST_LOOKING = 0.10
 """Of one processor, for looking at the folder."""
-PATIENCE_S = 120.0
+PATIENCE_S = 900.0
 _EMBEDDER = '[providers.content_search]\nembedder = "hashing"\n'
 
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from threading import RLock
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
+from familiar_connect.observe.compact_facts import pack_facts, unpack_facts
 from familiar_connect.observe.trace import StageSpan, TurnTrace
 from familiar_connect.support.no_follow import make_folder
 from familiar_connect.support.sqlite import refuse_linked_database
@@ -291,13 +292,13 @@ def _insert(db: sqlite3.Connection, trace: TurnTrace) -> None:
             trace.timestamp,
             _seconds(trace.timestamp),
             trace.total_duration_s,
-            _to_json(trace.tags),
+            json.dumps(dict(trace.tags), default=str),
         ),
     ).lastrowid
     db.executemany(
         "INSERT INTO stages (trace, place, name, start_s, duration_s, metadata) VALUES (?, ?, ?, ?, ?, ?)",
         [
-            (row, place, span.name, span.start_s, span.duration_s, _to_json(span.metadata))
+            (row, place, span.name, span.start_s, span.duration_s, pack_facts(span.metadata))
             for place, span in enumerate(trace.stages)
         ],
     )
@@ -329,7 +330,7 @@ def _to_trace(row: Sequence[Any], stages: tuple[StageSpan, ...]) -> TurnTrace:
 
 def _facts(text: Any) -> dict[str, Any]:
     """Facts as they were written; a number that JSON does not know is nothing."""
-    found = json.loads(text, parse_constant=lambda _: None)
+    found = unpack_facts(text)
     if not isinstance(found, dict) or not _is_shallow(found, MAX_NESTING):
         raise ValueError("no facts")
     return found
@@ -354,11 +355,6 @@ def _text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError("no text")
     return value
-
-
-def _to_json(facts: Any) -> str:
-    """Facts as JSON; what JSON cannot hold is kept as its text."""
-    return json.dumps(dict(facts), default=str)
 
 
 def _seconds(moment: str | datetime) -> float:

@@ -110,7 +110,7 @@ class TraceBuilder:
         metadata["provider_outcomes"] = [
             {
                 "id": outcome.provider_id,
-                "duration_s": outcome.duration_s,
+                "duration_s": round(outcome.duration_s, 6),
                 "status": outcome.status,
                 "error": outcome.error_message,
             }
