@@ -63,6 +63,7 @@ CONTRIBUTED_CHARS = 20_000
 OVERHEAD_P50_MS, OVERHEAD_P99_MS = 3.0, 10.0
 STALL_P99_MS = 20.0
 OVERSHOOT_P99_MS = 10.0
+MOST_AGAINST_TASK_GROUP = 3.0
 HANG_DEADLINE_S = 0.05
 _TICK_S = 0.001
 _MODE = channel_config_for_mode(ChannelMode.full_rp)
@@ -72,6 +73,7 @@ def measure(*, quick: bool = False) -> dict[str, Any]:
     with without_warnings("familiar_connect"):
         return {
             "overhead": asyncio.run(_overhead(200 if quick else 3000)),
+            "stubs": asyncio.run(_stubs(200 if quick else 2000)),
             "stalls": asyncio.run(_stalls(30 if quick else 300)),
             "hanging": asyncio.run(_hanging(10 if quick else 120)),
         }
@@ -138,6 +140,29 @@ async def _overhead(rounds: int) -> dict[str, Any]:
         "contributed_chars": sum(len(c.text) for c in given),
         "sent_chars": sum(len(message.content) for message in messages),
     }
+
+
+async def _stubs(rounds: int) -> dict[str, float]:
+    """Ten providers with one fact ready each: a bare TaskGroup and assembly by turns, in processor time."""
+    providers = [
+        FixedProvider(f"stub{n}", [Contribution.of(Layer.content, f"Fact {n} is so.", source=f"stub{n}")])
+        for n in range(10)
+    ]
+    pipeline = ContextPipeline(providers)
+    request = a_request(deadline_s=_MODE.deadline_s, budget_tokens=_MODE.budget_tokens)
+    bare: list[float] = []
+    assembled: list[float] = []
+    for _ in range(rounds):
+        began = time.thread_time()
+        async with asyncio.TaskGroup() as group:
+            for provider in providers:
+                group.create_task(provider.contribute(request))
+        between = time.thread_time()
+        await pipeline.assemble(request, _MODE.budget_by_layer)
+        bare.append(between - began)
+        assembled.append(time.thread_time() - between)
+    middle, most = percentile(bare, 0.5), percentile(assembled, 0.5)
+    return {"bare_us": middle * 1e6, "assembled_us": most * 1e6, "ratio": most / middle}
 
 
 # Stalls
@@ -310,7 +335,14 @@ def rows(found: dict[str, Any]) -> list[Row]:
     overhead, stalls, hanging = found["overhead"], found["stalls"], found["hanging"]
     ms, worst = overhead["ms"], stalls["worst_of_each_turn_ms"]
     work, held = overhead["processor_ms"], stalls["worst_work_of_each_turn_ms"]
+    stubs = found["stubs"]
     result = [
+        Row(
+            name="assembly with ten stub providers against a bare TaskGroup, processor time",
+            value=f"{stubs['ratio']:.2f} × ({stubs['assembled_us']:.0f} µs against {stubs['bare_us']:.0f} µs)",
+            bar=f"≤ {MOST_AGAINST_TASK_GROUP:g} ×",
+            ok=stubs["ratio"] <= MOST_AGAINST_TASK_GROUP,
+        ),
         Row(
             name=f"overhead p50, eight providers, {overhead['contributed_chars'] / 1000:.0f} kB",
             value=f"{ms['p50']:.2f} ms (processor time {work['p50']:.2f})",

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from familiar_connect.context.gather import gather
+from familiar_connect.context.gather import BLOCKED_S, gather
 from familiar_connect.context.protocols import ContextProvider
 from familiar_connect.context.types import ContextRequest, Contribution, ProviderOutcome
 from tests.fakes.context import (
@@ -171,3 +171,28 @@ async def test_cancelling_the_turn_cancels_every_provider() -> None:
 
     assert ([p.cancelled for p in waiting], asking.cancelled(), bystander.done()) == ([True, True], True, False)
     bystander.cancel()
+
+
+async def test_a_provider_that_blocks_the_event_loop_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    """One that only waits, however long, is not; nor are those that had to wait for the other."""
+
+    class Blocking:
+        id = "blocking"
+        deadline_s = 5.0
+
+        async def contribute(self, request: ContextRequest) -> list[Contribution]:
+            await asyncio.sleep(0)
+            ends = time.perf_counter() + 2 * BLOCKED_S
+            while time.perf_counter() < ends:
+                pass
+            return [a_piece("late")]
+
+    waiting = WaitingProvider(a_piece("waited"), id="waiting")
+    waiting.go.set()
+    with caplog.at_level(logging.WARNING):
+        outcomes = await gather([waiting, Blocking()], a_request())
+
+    assert told(outcomes) == [("waiting", "ok", 1), ("blocking", "ok", 1)]
+    assert outcomes[1].blocked_s >= 2 * BLOCKED_S
+    assert outcomes[0].blocked_s < BLOCKED_S
+    assert "provider blocked the event loop" in caplog.messages

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from familiar_connect.context.render import PENDING_CHARS, PREAMBLE, has_exchange_items, pending_item
+from familiar_connect.context.render import PENDING_CHARS, PREAMBLE, has_exchange_items, pending_text
 from familiar_connect.context.slots import in_prompt_order, prompt_text
 from familiar_connect.context.types import (
     BudgetResult,
@@ -63,18 +63,20 @@ class Budgeter:
     ) -> BudgetResult:
         """Keep what fits each layer, best first; shorten what half fits; note the rest."""
         wanted = list(Layer) if layers is None else list(dict.fromkeys(layers))
-        by_layer: dict[Layer, list[Contribution]] = {layer: [] for layer in wanted}
+        by_layer: dict[Layer, list[Contribution]] = {}
         notes: list[DroppedNote] = []
         for contribution in contributions:
             if not (contribution.text.strip() or contribution.items):
                 continue
-            if contribution.layer in by_layer:
-                by_layer[contribution.layer].append(contribution)
+            if contribution.layer in wanted:
+                by_layer.setdefault(contribution.layer, []).append(contribution)
             else:
                 notes.append(_note(contribution, "dropped", tokens_of(contribution, self._model)))
         result = BudgetResult(dropped=notes)
         kept: list[Contribution] = []
-        for layer in wanted:
+        for layer in wanted if by_layer else ():
+            if layer not in by_layer:
+                continue
             survivors = _fill_layer(by_layer[layer], budget_by_layer.get(layer, 0), notes, self._model)
             kept += survivors
             if survivors:
@@ -91,12 +93,17 @@ def _fill_layer(
     kept: list[Contribution] = []
     used = 0
     for contribution in sorted(contributions, key=lambda c: (-c.priority, c.order)):
-        remaining = budget - used - (JOINT if kept else 0)
+        joint = JOINT if kept else 0
+        remaining = budget - used - joint
+        if not contribution.items and (size := estimate_tokens(contribution.text, model)) <= remaining:
+            used += size + joint
+            kept.append(contribution)
+            continue
         shortened, note = shorten_contribution(contribution, remaining, model=model)
         if note is not None:
             notes.append(note)
         if shortened is not None:
-            used += tokens_of(shortened, model) + (JOINT if kept else 0)
+            used += tokens_of(shortened, model) + joint
             kept.append(shortened)
     return kept
 
@@ -218,10 +225,11 @@ def fit_to_request(output: PipelineOutput, model: str | None = None) -> Pipeline
         room = (
             request.budget_tokens - math.ceil(request.budget_tokens * COMPLETION_SHARE) - _fixed_tokens(output, model)
         )
-        kept, cuts = fit_total(kept, room=room, protected=_speakers_own(kept, request), model=model)
-        notes += cuts
-        if (over := sum(cost(c, model) for c in kept) - room) > 0:
-            logger.warning("what may not be cut is larger than the budget", extra={"tokens_over": over})
+        if sum(cost(c, model) for c in kept) > room:
+            kept, cuts = fit_total(kept, room=room, protected=_speakers_own(kept, request), model=model)
+            notes += cuts
+            if (over := sum(cost(c, model) for c in kept) - room) > 0:
+                logger.warning("what may not be cut is larger than the budget", extra={"tokens_over": over})
     if not notes:
         return output
     survivors = sorted(kept, key=lambda c: (-c.priority, c.order))
@@ -238,7 +246,7 @@ def _fixed_tokens(output: PipelineOutput, model: str | None) -> int:
     request, last = output.request, output.directives
     texts = [PREAMBLE, request.interruption_context or ""]
     if not has_exchange_items(request):
-        texts += [pending_item(turn).text for turn in request.turns_to_answer]
+        texts += [pending_text(turn) for turn in request.turns_to_answer]
     texts += [*last.lower, *last.tail, last.queued_reply or "", last.uncensor or "", last.prefill or ""]
     return request.offered.tool_tokens + sum(estimate_tokens(text, model) + MESSAGE_OVERHEAD for text in texts if text)
 
@@ -256,7 +264,7 @@ def _shortened_pending(request: ContextRequest) -> list[DroppedNote]:
         return notes
     for turn in request.turns_to_answer:
         if len(turn.text) > PENDING_CHARS:
-            lost = max(1, estimate_tokens(turn.text) - estimate_tokens(pending_item(turn).text))
+            lost = max(1, estimate_tokens(turn.text) - estimate_tokens(pending_text(turn)))
             notes.append(DroppedNote(Layer.recent_history, "pending", "truncated", lost, "message"))
             log_cut(notes[-1])
     return notes

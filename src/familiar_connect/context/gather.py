@@ -1,8 +1,9 @@
 """Asking every provider at once, each under its own deadline.
 
-A late or failing provider costs its own place in the prompt and nothing else. Providers run as
-tasks of their own, so that even one which ignores its cancellation cannot hold the turn: it is
-left behind, and whatever it does later is only logged.
+A late or failing provider costs its own place in the prompt and nothing else. Each runs as a task
+of its own, so that even one which ignores its cancellation cannot hold the turn: it is left behind,
+and whatever it does later is only logged. One that holds up the event loop, and with it everybody
+else, is named.
 """
 
 from __future__ import annotations
@@ -10,13 +11,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Generator, Sequence
+from typing import Any, NamedTuple
 
 from familiar_connect.context.protocols import ContextProvider
 from familiar_connect.context.types import NO_DEADLINE, ContextRequest, Contribution, ProviderOutcome
 from familiar_connect.support.aio import LateTasks
 
 logger = logging.getLogger(__name__)
+
+BLOCKED_S = 0.1
+"""A provider that works for longer than this without letting others run has blocked the event loop."""
 
 _late = LateTasks("provider failed after its deadline")
 
@@ -28,35 +33,109 @@ async def gather(
 
     Each has its own deadline, or *time_left_s* if that is less; with `NO_DEADLINE` all of them are waited for.
     """
-    async with asyncio.TaskGroup() as group:
-        tasks = [
-            group.create_task(_ask(provider, request, time_left_s), name=f"ask:{provider.id}") for provider in providers
-        ]
-    return [task.result() for task in tasks]
-
-
-async def _ask(provider: ContextProvider, request: ContextRequest, time_left_s: float | None) -> ProviderOutcome:
-    limit = _limit(provider, time_left_s)
-    started = time.perf_counter()
-    asked = asyncio.get_running_loop().create_task(_contributions(provider, request), name=f"provider:{provider.id}")
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    asked = []
+    for provider in providers:
+        steps = _TimedSteps(provider, request)
+        task = loop.create_task(_contributions(steps), name=f"provider:{provider.id}")
+        asked.append(_Asked(provider.id, _limit(provider, time_left_s), steps, task))
     try:
-        done, _ = await asyncio.wait({asked}, timeout=None if limit == NO_DEADLINE else max(0.0, limit))
+        await _wait_for_all(asked, began)
     finally:
-        if not asked.done():
-            _late.leave_behind(asked)
-    outcome = ProviderOutcome(provider.id, time.perf_counter() - started, [], "ok")
-    if not done:
-        outcome.status, outcome.error_message = "timeout", f"no answer within {limit:.3g} s"
-    elif asked.cancelled():
+        for each in asked:
+            if not each.task.done():
+                _late.leave_behind(each.task)
+    return [_outcome(each) for each in asked]
+
+
+async def _wait_for_all(asked: Sequence[_Asked], began: float) -> None:
+    """Return once everybody has answered or is late."""
+    now = asyncio.get_running_loop().time
+    waiting = list(asked)
+    while waiting:
+        first = min([each.limit_s for each in waiting])
+        timeout = None if first == NO_DEADLINE else max(0.0, began + first - now())
+        await asyncio.wait([each.task for each in waiting], timeout=timeout)
+        passed = now() - began
+        waiting = [each for each in waiting if not each.task.done() and each.limit_s > max(first, passed)]
+
+
+class _Asked(NamedTuple):
+    """A provider that was asked: how long it may take, and the task it works in."""
+
+    provider_id: str
+    limit_s: float
+    steps: _TimedSteps
+    task: asyncio.Task[list[Contribution]]
+
+
+class _TimedSteps:
+    """A provider's work, awaited; notes how long it took and the longest it went on without letting others run."""
+
+    __slots__ = ("_provider", "_request", "ended", "longest_step_s", "started")
+
+    def __init__(self, provider: ContextProvider, request: ContextRequest) -> None:
+        self._provider = provider
+        self._request = request
+        self.started = time.perf_counter()
+        self.ended: float | None = None
+        self.longest_step_s = 0.0
+
+    def __await__(self) -> Generator[Any, Any, list[Contribution]]:
+        step: Any = None
+        error: BaseException | None = None
+        value: Any = None
+        while True:
+            began = time.perf_counter()
+            try:
+                if step is None:
+                    step = _begin(self._provider.contribute(self._request))
+                waits_for = step.throw(error) if error is not None else step.send(value)
+            except StopIteration as done:
+                return list(done.value)
+            finally:
+                self.ended = ended = time.perf_counter()
+                if ended - began > self.longest_step_s:
+                    self.longest_step_s = ended - began
+            error = value = None
+            try:
+                value = yield waits_for
+            except BaseException as thrown:  # a cancellation, for whoever works here to see
+                error = thrown
+
+
+def _begin(work: Awaitable[Sequence[Contribution]]) -> Generator[Any, Any, Any]:
+    return (yield from work.__await__())
+
+
+async def _contributions(steps: _TimedSteps) -> list[Contribution]:
+    """Asked inside the task, so that whatever a provider does wrong is that provider's error."""
+    return await steps
+
+
+def _outcome(asked: _Asked) -> ProviderOutcome:
+    steps, task = asked.steps, asked.task
+    ended = steps.ended if task.done() and steps.ended is not None else time.perf_counter()
+    outcome = ProviderOutcome(asked.provider_id, ended - steps.started, [], "ok")
+    if not task.done():
+        outcome.status, outcome.error_message = "timeout", f"no answer within {asked.limit_s:.3g} s"
+    elif task.cancelled():
         outcome.status, outcome.error_message = "error", "CancelledError: the provider cancelled itself"
-    elif (error := asked.exception()) is not None:
+    elif (error := task.exception()) is not None:
         outcome.status, outcome.error_message = "error", f"{type(error).__name__}: {error}"
     else:
-        outcome.contributions = asked.result()
+        outcome.contributions = task.result()
     if outcome.status != "ok":
         logger.warning(
             "provider left out",
-            extra={"provider": provider.id, "status": outcome.status, "error": outcome.error_message},
+            extra={"provider": asked.provider_id, "status": outcome.status, "error": outcome.error_message},
+        )
+    if steps.longest_step_s > BLOCKED_S:
+        outcome.blocked_s = steps.longest_step_s
+        logger.warning(
+            "provider blocked the event loop",
+            extra={"provider": asked.provider_id, "seconds": round(steps.longest_step_s, 3)},
         )
     return outcome
 
@@ -65,8 +144,3 @@ def _limit(provider: ContextProvider, time_left_s: float | None) -> float:
     if time_left_s is None:
         return provider.deadline_s
     return time_left_s if time_left_s == NO_DEADLINE else min(provider.deadline_s, time_left_s)
-
-
-async def _contributions(provider: ContextProvider, request: ContextRequest) -> list[Contribution]:
-    """Asked inside the task, so that whatever a provider does wrong is that provider's error."""
-    return list(await provider.contribute(request))

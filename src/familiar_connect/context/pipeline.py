@@ -182,13 +182,10 @@ class ContextPipeline:
     async def _gather(self, request: ContextRequest, limit_s: float | None) -> _Gathered:
         as_there = is_sillytavern_exact(request)
         providers = [p for p in self.providers if p.id in PLAIN_PROVIDERS] if as_there else self.providers
-        try:
-            async with asyncio.TaskGroup() as group:
-                asked = group.create_task(gather(providers, request, time_left_s=limit_s))
-                chain = group.create_task(self._run_chain(request, limit_s, skip=as_there))
-        except BaseExceptionGroup as several:  # only the chain can raise; its error leaves as itself
-            raise several.exceptions[0] from several.exceptions[0].__cause__
-        outcomes, request = asked.result(), chain.result()
+        if as_there or not self._chain:
+            outcomes = await gather(providers, request, time_left_s=limit_s)
+        else:
+            outcomes, request = await self._gather_beside_chain(providers, request, limit_s)
         found = [*request.preprocessor_contributions, *(c for o in outcomes for c in o.contributions)]
         if request.card is not None:
             found = await off_loop(expand_authored, found, request)
@@ -197,15 +194,24 @@ class ContextPipeline:
             await off_loop(load_vocabulary, self._model_name)
         return _Gathered(request, found, outcomes, withheld)
 
+    async def _gather_beside_chain(
+        self, providers: Sequence[ContextProvider], request: ContextRequest, limit_s: float | None
+    ) -> tuple[list[ProviderOutcome], ContextRequest]:
+        """What *providers* brought, and *request* after the chain, which ran meanwhile."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                asked = group.create_task(gather(providers, request, time_left_s=limit_s))
+                chain = group.create_task(self.run_pre_processors(request, time_left_s=limit_s))
+        except BaseExceptionGroup as several:  # only the chain can raise; its error leaves as itself
+            raise several.exceptions[0] from several.exceptions[0].__cause__
+        return asked.result(), chain.result()
+
     def _pack(self, gathered: _Gathered, budget_by_layer: Mapping[Layer, int]) -> PipelineOutput:
         request, found = gathered.request, gathered.found
         directives = collect_directives(found, request)
         budget = self._budgeter.fill(found, budget_by_layer)
         output = PipelineOutput(request, budget, gathered.outcomes, directives, gathered.withheld)
         return fit_to_request(output, self._model_name)
-
-    async def _run_chain(self, request: ContextRequest, limit_s: float | None, *, skip: bool) -> ContextRequest:
-        return request if skip else await self.run_pre_processors(request, time_left_s=limit_s)
 
     async def run_pre_processors(self, request: ContextRequest, *, time_left_s: float | None = None) -> ContextRequest:
         """The chain, one after another; out of time, it ends after its last finished member."""

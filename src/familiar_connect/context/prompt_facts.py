@@ -19,6 +19,8 @@ from familiar_connect.presets.types import PresetFidelity
 from familiar_connect.support.system_notes import strip_note_frame
 from familiar_connect.support.tokens import estimate_tokens
 
+_NO_DIRECTIVES = Directives()
+
 
 def is_sillytavern_exact(request: ContextRequest) -> bool:
     """Whether nothing but card, preset, persona and chat is to go into the prompt."""
@@ -29,7 +31,8 @@ def collect_directives(found: Iterable[Contribution], request: ContextRequest) -
     """The last words that contributions bring, then the turn's own; a cut block keeps its directive."""
     total = Directives()
     for contribution in found:
-        total += contribution.directives
+        if contribution.directives != _NO_DIRECTIVES:
+            total += contribution.directives
     total += Directives(uncensor=strip_note_frame(request.settings.operator_directive or "") or None)
     return total + request.turn.directives if request.turn is not None else total
 

@@ -172,20 +172,31 @@ def _exchange_start(stream: Sequence[ContextItem], request: ContextRequest) -> i
 
 def pending_item(turn: PendingTurn) -> ContextItem:
     """One message being answered, as it is sent: the speaker's name before the words."""
-    text = shorten_middle(turn.text, PENDING_CHARS)
-    author = turn.author
-    who = speaker_name(author.label, author.user_id) if author else ""
-    text = mark_further_lines(without_fake_notes(text)) if author else text
+    who, words = _speaker_and_words(turn)
     return ContextItem(
         role="user",
-        parts=(TextPart(f"{who}: {text}" if author else text),),
+        parts=(TextPart(pending_text(turn)),),
         tag=ItemTag.DIALOGUE,
-        name=author.openai_name if author else None,
-        sender=Sender(name=who) if author else None,
-        words=text,
+        name=turn.author.openai_name if turn.author else None,
+        sender=Sender(name=who) if turn.author else None,
+        words=words,
         history_id=turn.history_id,
         source="pending",
     )
+
+
+def pending_text(turn: PendingTurn) -> str:
+    """The text of `pending_item`, for whoever only counts it."""
+    who, words = _speaker_and_words(turn)
+    return f"{who}: {words}" if turn.author else words
+
+
+def _speaker_and_words(turn: PendingTurn) -> tuple[str, str]:
+    text = shorten_middle(turn.text, PENDING_CHARS)
+    author = turn.author
+    if author is None:
+        return "", text
+    return speaker_name(author.label, author.user_id), mark_further_lines(without_fake_notes(text))
 
 
 def _inject(items: list[ContextItem], notes: Sequence[Contribution], options: RenderOptions) -> list[ContextItem]:

@@ -27,6 +27,8 @@ NO_DEADLINE = math.inf
 class Layer(Enum):
     """Whose budget pays. The first seven are fixed in name and order."""
 
+    __hash__ = object.__hash__  # members are unique; by name it would be worked out anew at every look
+
     core = "core"
     character = "character"
     content = "content"
@@ -314,6 +316,8 @@ class ProviderOutcome:
     contributions: list[Contribution]
     status: Literal["ok", "error", "timeout"]
     error_message: str | None = None
+    blocked_s: float = 0.0
+    """How long it kept everybody else from running, where that was long enough to be told."""
 
 
 @dataclass

@@ -228,13 +228,19 @@ def _stages(trace: TurnTrace) -> str:
     return "## Stages\n\n" + markdown_table(["stage", "began at", "took", "failed with"], rows)
 
 
+def _blocked(outcome: Mapping[str, object]) -> str:
+    """That a provider kept everybody else waiting, where it did."""
+    held = finite_number(outcome.get("blocked_s"))
+    return f"blocked the event loop for {seconds(held)}" if held else ""
+
+
 def _providers(trace: TurnTrace) -> str:
     rows = [
         [
             each.get("id", ""),
             each.get("status", ""),
             seconds(finite_number(each.get("duration_s")) or 0.0),
-            each.get("error") or "",
+            "; ".join(filter(None, (str(each.get("error") or ""), _blocked(each)))),
         ]
         for each in provider_outcomes(trace)
     ]

@@ -113,6 +113,7 @@ class TraceBuilder:
                 "duration_s": round(outcome.duration_s, 6),
                 "status": outcome.status,
                 "error": outcome.error_message,
+                **({"blocked_s": round(outcome.blocked_s, 6)} if outcome.blocked_s else {}),
             }
             for outcome in outcomes
         ]
