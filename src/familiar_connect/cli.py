@@ -141,7 +141,7 @@ def _run_to_exit_code() -> int:
         mistake.show()
         return mistake.exit_code
     except FamiliarError as error:
-        click.echo(f"familiar: {printable(str(error))}", err=True)
+        _tell(printable(str(error)))
         return 1
     except KeyboardInterrupt:
         return 130
@@ -149,14 +149,21 @@ def _run_to_exit_code() -> int:
         _discard_output()
         return 0
     except OSError as error:
-        click.echo(f"familiar: {printable(_disk_sentence(error))}", err=True)
+        _tell(printable(_disk_sentence(error)))
         return 1
     except Exception as error:
         if not _is_out_of_memory(error):
             raise
-        click.echo(f"familiar: {_memory_sentence()}", err=True)
+        _tell(_memory_sentence())
         return 1
     return outcome if isinstance(outcome, int) else 0
+
+
+def _tell(sentence: str) -> None:
+    """Say what went wrong, broken at words."""
+    from familiar_connect.support.word_wrap import wrap_for
+
+    click.echo(wrap_for(sys.stderr, f"familiar: {sentence}"), err=True)
 
 
 def _is_out_of_memory(error: Exception) -> bool:

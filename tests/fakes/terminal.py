@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import fcntl
 import os
 import pty
@@ -16,6 +17,7 @@ from pathlib import Path
 from types import TracebackType
 
 from tests.fakes.program_process import environment, start_program
+from tests.fakes.screen import ScreenEmulator
 from tests.fakes.waiting import wait_until
 
 _ASK_CURSOR = b"\x1b[6n"
@@ -25,12 +27,17 @@ _ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07]*\x07|[()][A-Z0-9]|[=
 class TerminalSession:
     """Use as a context manager; whatever still runs at its end is ended."""
 
-    def __init__(self, home: Path, *words: str, env: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, home: Path, *words: str, env: Mapping[str, str] | None = None, columns: int = 120, rows: int = 40
+    ) -> None:
+        self.screen = ScreenEmulator(columns, rows)
+        """What the window shows."""
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self.raw = b""
         """Everything the program wrote, as bytes."""
         self.writes = 0
         self._master, slave = pty.openpty()
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         self._slave = slave
         self.settings_before = termios.tcgetattr(slave)
         surroundings = environment(home, {"TERM": "xterm-256color", **(env or {})})
@@ -48,8 +55,9 @@ class TerminalSession:
                 return
             self.writes += 1
             self.raw += piece
+            self.screen.feed(self._decoder.decode(piece))
             if _ASK_CURSOR in piece:  # a terminal answers where its cursor is
-                os.write(self._master, b"\x1b[1;1R")
+                os.write(self._master, f"\x1b[{self.screen.row + 1};{self.screen.column + 1}R".encode())
 
     def __enter__(self) -> TerminalSession:
         return self
@@ -72,6 +80,14 @@ class TerminalSession:
     def wait_for_text(self, words: str, *, times: int = 1) -> None:
         """Wait until *words* have been written so often."""
         wait_until(lambda: self.text.count(words) >= times, f"{words!r} x{times} in {self.text!r}")
+
+    def wait_for_screen(self, words: str) -> None:
+        """Wait until the window shows *words*, as text with line ends."""
+        wait_until(lambda: words in self.screen.everything, f"{words!r} on the screen\n{self.screen.everything}")
+
+    def resize(self, columns: int, rows: int) -> None:
+        self.screen.resize(columns, rows)
+        fcntl.ioctl(self._slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def type(self, text: str) -> None:
         os.write(self._master, text.encode())

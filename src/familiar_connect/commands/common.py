@@ -21,6 +21,7 @@ from familiar_connect.config.permissions import restrict_to_owner
 from familiar_connect.config.secrets import FAMILIAR_VARIABLE, HOME_VARIABLE, Secrets
 from familiar_connect.errors import HomeError
 from familiar_connect.support.text import escape_controls, printable
+from familiar_connect.support.word_wrap import wrap_for
 
 if TYPE_CHECKING:
     from familiar_connect.config.limits import LimitsConfig
@@ -35,8 +36,9 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON f
 
 
 def say(text: str = "", *, nl: bool = True, err: bool = False, fg: str | None = None, bold: bool | None = None) -> None:
-    """Print *text* for a person. Whatever it quotes, nothing in it commands the terminal."""
-    click.secho(printable(text), nl=nl, err=err, fg=fg, bold=bold)
+    """Print *text* for a person, broken at words. Whatever it quotes, nothing in it commands the terminal."""
+    shown = printable(text)
+    click.secho(wrap_for(sys.stderr if err else sys.stdout, shown) if nl else shown, nl=nl, err=err, fg=fg, bold=bold)
 
 
 def say_json(value: object) -> None:

@@ -18,6 +18,7 @@ from familiar_connect.commands.model_choice import ModelChoice, WrittenChoice, w
 from familiar_connect.config.folders import HomeFolder
 from familiar_connect.config.secrets import command_name
 from familiar_connect.errors import ConfigError, FamiliarError, ModelError
+from familiar_connect.support.word_wrap import wrap_for
 
 if TYPE_CHECKING:
     from familiar_connect.llm.local.discovery import LocalServer
@@ -251,7 +252,8 @@ def _ask(question: str, read: Callable[[str], str], default: str | None = None, 
     """The answer to *question* as *read* takes it; someone at a terminal is asked again while it cannot be used."""
     while True:
         try:
-            return read(str(click.prompt(question, default=default, hide_input=hide)).strip())
+            shown = wrap_for(sys.stdout, question)
+            return read(str(click.prompt(shown, default=default, hide_input=hide)).strip())
         except ConfigError as mistake:
             if not sys.stdin.isatty():
                 raise

@@ -8,12 +8,16 @@ from typing import Any
 
 import click
 
+from familiar_connect.commands.help_lines import HelpContext, fit_help
+
 CommandTable = dict[str, tuple[str, str]]
 """Member → `module:command` in `commands/`, and its line in the help."""
 
 
 class LazyGroup(click.Group):
     """Knows its members' names and help lines without importing any of them; names the nearest for a slip."""
+
+    context_class = HelpContext
 
     def __init__(self, *, table: CommandTable, noun: str = "verb", **settings: Any) -> None:
         super().__init__(**settings)
@@ -28,6 +32,7 @@ class LazyGroup(click.Group):
             return None
         module, _, name = self._table[cmd_name][0].partition(":")
         found: click.Command = getattr(import_module(f"familiar_connect.commands.{module}"), name)
+        fit_help(found)
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

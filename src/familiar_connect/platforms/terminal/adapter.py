@@ -168,7 +168,7 @@ class TerminalPlatform:
         elif (found := find_command(name)) is not None:
             context = SlashContext(channel_id=CHANNEL_ID, author=self._user, is_operator=True, words=words)
             reply = await run_command(found, context, self._familiar)
-            self._screen.line(printable(reply.text))
+            self._screen.line(reply.text)
         else:
             self._screen.note(f"There is no /{name}. Type /help to see what there is.")
 

@@ -9,8 +9,8 @@ from familiar_connect.chat.scene import ChannelContext, ChannelKind, Scene
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.history.stored_messages import StoredMessages
 from familiar_connect.identity import Author
+from familiar_connect.platforms.terminal.markdown_stream import MarkdownFlow
 from familiar_connect.platforms.terminal.screen import Screen
-from familiar_connect.platforms.terminal.wrap import WordWrap, display_width
 from familiar_connect.support.text import printable
 
 CHANNEL_ID = 1
@@ -32,7 +32,9 @@ class TerminalPlace:
         self._listener = listener
         self._recent = recent
         self._busy_with = busy_with
-        self._speaking: WordWrap | None = None
+        self._is_speaking = False
+        self._flow: MarkdownFlow | None = None
+        """Renders the reply that is being said; None on a pipe."""
         self._asides: list[str] = []
         self.notices = 0
 
@@ -46,11 +48,12 @@ class TerminalPlace:
             yield
 
     async def send(self, text: str) -> None:
-        if self._speaking is None:
-            label = "" if self._screen.plain else f"{printable(self._name)}: "
-            self._speaking = WordWrap(self._screen.width, display_width(label))
-            self._screen.write(self._screen.paint(label, "name") if label else "")
-        self._screen.write(self._speaking.feed(printable(text)))
+        if not self._is_speaking:
+            self._is_speaking = True
+            label, self._flow = self._screen.speech(self._name)
+            self._screen.write(label)
+        words = printable(text)
+        self._screen.write(words if self._flow is None else self._flow.feed(words))
 
     async def notice(self, text: str) -> None:
         self.notices += 1
@@ -60,21 +63,22 @@ class TerminalPlace:
     def note_aside(self, text: str) -> None:
         """Something about the program: now, or behind the reply that is being said."""
         self._asides.append(text)
-        if self._speaking is None:
+        if not self._is_speaking:
             self._show_asides()
 
     def _show_asides(self) -> None:
         asides, self._asides = self._asides, []
         for text in asides:
-            self._screen.note(text)
+            self._screen.note_beside(text)
 
     def end(self) -> bool:
         """Close the line of a reply, if there was one; says whether anything was said."""
-        speaking, self._speaking = self._speaking, None
-        if speaking is not None:
-            self._screen.line(speaking.close())
+        was_speaking, self._is_speaking = self._is_speaking, False
+        if was_speaking:
+            flow, self._flow = self._flow, None
+            self._screen.write(("" if flow is None else flow.close()) + "\n")
         self._show_asides()
-        return speaking is not None
+        return was_speaking
 
     async def recent(self, limit: int) -> Sequence[InboundMessage]:
         return await self._recent.recent(limit)

@@ -9,14 +9,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import shutil
 import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import TextIO
 
-from familiar_connect.platforms.terminal.wrap import WordWrap
+from familiar_connect.platforms.terminal.markdown_stream import MarkdownFlow
 from familiar_connect.support.text import printable
+from familiar_connect.support.word_wrap import display_width, terminal_width, wrap_words
 
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _FRAME_S = 0.1
@@ -43,35 +43,73 @@ class Screen:
         self.plain = plain
         self.coloured = not plain and out.isatty() and not _wants_no_colour()
         self._spinning: asyncio.Task[None] | None = None
+        self._write_above: Callable[[str], None] | None = None
+        """Where a line is being typed: what puts text above it."""
 
     def width(self) -> int:
         """Columns of the terminal; endless where there is none."""
         if self.plain or not self._out.isatty():
             return sys.maxsize
-        return shutil.get_terminal_size().columns
+        return terminal_width()
 
     def paint(self, text: str, colour: str) -> str:
         return f"{_COLOURS[colour]}{text}{_RESET}" if self.coloured else text
 
-    def write(self, text: str) -> None:
-        """Part of the conversation, as it is."""
-        self.clear_spinner()
+    @contextmanager
+    def typing(self, write_above: Callable[[str], None]) -> Iterator[None]:
+        """While somebody types a line, let *write_above* put whatever is said above it."""
+        self._write_above = write_above
+        try:
+            yield
+        finally:
+            self._write_above = None
+
+    def _put(self, stream: TextIO, text: str) -> None:
+        if self._write_above is not None:
+            self._write_above(text)
+            return
+        stream.write(text)
+        stream.flush()
+
+    def write_now(self, text: str) -> None:
+        """*text* as it is, whoever types: for what knows where it goes."""
         self._out.write(text)
         self._out.flush()
 
+    def write(self, text: str) -> None:
+        """Part of the conversation, as it is."""
+        self.clear_spinner()
+        self._put(self._out, text)
+
     def line(self, text: str = "") -> None:
-        self.write(text + "\n")
+        """An answer of the program's, broken at words."""
+        self.write(self._fit(printable(text)) + "\n")
+
+    def _fit(self, text: str) -> str:
+        width = self.width()
+        return text if width == sys.maxsize else wrap_words(text, width)
+
+    def speech(self, label: str) -> tuple[str, MarkdownFlow | None]:
+        """How somebody's words begin, and what renders them; None where they go out as they are."""
+        if self.plain:
+            return "", None
+        shown = f"{printable(label)}: "
+        return self.paint(shown, "name"), MarkdownFlow(self.width, display_width(shown), styled=self.coloured)
 
     def note(self, text: str, *, colour: str = "dim") -> None:
         """Something said about the conversation; kept out of a pipe."""
         self.clear_spinner()
         self._write_note(text, colour)
 
+    def note_beside(self, text: str) -> None:
+        """The same while something is waited for, which goes on being shown."""
+        if self._spinning is not None and self.coloured:
+            self._put(self._out, _CLEAR_LINE)
+        self._write_note(text)
+
     def _write_note(self, text: str, colour: str = "dim") -> None:
         stream = self._aside if self.plain else self._out
-        wrap = WordWrap(self.width)
-        stream.write(self.paint(wrap.feed(printable(text)) + wrap.close(), colour) + "\n")
-        stream.flush()
+        self._put(stream, self.paint(self._fit(printable(text)), colour) + "\n")
 
     @asynccontextmanager
     async def spinner(self, words: Callable[[], str]) -> AsyncIterator[None]:

@@ -93,8 +93,9 @@ async def greet(familiar: Familiar, screen: Screen, user: Author | None = None, 
     words = await off_loop(_expanded, words, familiar, user)
     if not words:
         return
-    label = "" if screen.plain else screen.paint(f"{printable(familiar.name)}: ", "name")
-    screen.line(label + printable(words))
+    label, flow = screen.speech(familiar.name)
+    shown = printable(words)
+    screen.write(label + (shown if flow is None else flow.feed(shown) + flow.close()) + "\n")
     await off_loop(
         familiar.history_store.append_turn,
         familiar_id=familiar.id,

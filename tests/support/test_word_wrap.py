@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from familiar_connect.platforms.terminal.wrap import WordWrap, display_width
+from familiar_connect.support.word_wrap import WordWrap, display_width, wrap_words
 
 
 def wrapped(text: str, width: int, pieces: int = 1, column: int = 0) -> str:
@@ -46,7 +46,30 @@ def test_where_there_is_room_a_word_is_shown_as_it_comes() -> None:
     assert wrap.close() == " was"
 
 
-texts = st.lists(st.text(st.sampled_from("ab漢é"), max_size=9), max_size=30).map(" ".join)
+def test_a_broken_line_goes_on_below_its_beginning() -> None:
+    """Below the words of a list item, not below its mark; below the indent of an indented line."""
+    assert wrap_words("- one two three", 9) == "- one two\n  three"
+    assert wrap_words("  one two three", 9) == "  one two\n  three"
+    assert wrap_words("10. one two", 8) == "10. one\n    two"
+    assert wrap_words("one two three", 8) == "one two\nthree"
+
+
+def test_styles_and_marks_take_no_room() -> None:
+    """What only colours a word does not push it to the next line."""
+    assert display_width("\x1b[3mwaves\x1b[23m") == 5
+    assert display_width("é❤️") == display_width("éx")
+    assert wrap_words("\x1b[1mone\x1b[22m two", 7) == "\x1b[1mone\x1b[22m two"
+
+
+def test_code_is_not_broken() -> None:
+    """A line of code stays a line, so that it can be copied."""
+    wrap = WordWrap(lambda: 10)
+
+    shown = wrap.feed("see\n") + wrap.feed_verbatim("for each in everything:\n") + wrap.feed("done") + wrap.close()
+    assert shown == "see\nfor each in everything:\ndone"
+
+
+texts = st.lists(st.text(st.sampled_from("ab漢é-1.\n"), max_size=9), max_size=30).map(" ".join)
 
 
 @given(texts, st.integers(24, 60), st.integers(1, 20))

@@ -1,0 +1,58 @@
+"""HelpLines: the help of every verb, fitted to the terminal, examples and narrow windows included."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import click
+
+from familiar_connect.support.word_wrap import display_width, terminal_width, wrap_words
+
+MAX_COLUMNS = 80
+MIN_COLUMNS = 20
+_EXAMPLE = re.compile(r"(?P<indent> +)(?P<command>\S.*?\S) {2,}(?P<meaning>\S.*)")
+
+
+class HelpLines(click.HelpFormatter):
+    """Click's layout, whose examples would else run over the edge and whose columns would fill a narrow window."""
+
+    def __init__(self, indent_increment: int = 2, width: int | None = None, max_width: int | None = None) -> None:
+        columns = min(terminal_width(), max_width or MAX_COLUMNS)
+        super().__init__(indent_increment, width or max(columns - 2, MIN_COLUMNS), max_width)
+
+    def write_dl(self, rows: object, col_max: int = 30, col_spacing: int = 2) -> None:
+        super().write_dl(rows, min(col_max, max(self.width // 3, 12)), col_spacing)  # type: ignore[arg-type]
+
+    def getvalue(self) -> str:
+        text = super().getvalue()
+        if not sys.stdout.isatty():
+            return text
+        return "\n".join(_fit(line, terminal_width()) for line in text.split("\n"))
+
+
+def _fit(line: str, columns: int) -> str:
+    """*line*, an example's meaning below it where both do not fit."""
+    if display_width(line) <= columns:
+        return line
+    if max(map(display_width, line.split())) > columns:
+        line = line.replace("|", "| ")  # a long list of choices
+    example = _EXAMPLE.fullmatch(line)
+    if example is None:
+        return wrap_words(line, columns)
+    meaning = f"{example['indent']}    {example['meaning']}"
+    return f"{wrap_words(example['indent'] + example['command'], columns)}\n{wrap_words(meaning, columns)}"
+
+
+class HelpContext(click.Context):
+    """A context whose help is fitted."""
+
+    formatter_class = HelpLines
+
+
+def fit_help(command: click.Command) -> None:
+    """Let *command* and everything below it show its help so."""
+    command.context_class = HelpContext
+    if isinstance(command, click.Group):
+        for each in command.commands.values():
+            fit_help(each)

@@ -1,0 +1,123 @@
+"""WordWrap: text broken at words, whole or as it streams, for a terminal that would break it anywhere."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import unicodedata
+from collections.abc import Callable
+from typing import TextIO
+
+LONG_WORD = 20
+"""Where so much room is left, a word is shown before it is whole: it will hardly reach the edge."""
+
+_PARTS = re.compile(r"\n|[^\S\n]+|\S+")
+_STYLE = re.compile(r"\x1b\[[0-9;]*m")
+_ITEM_MARK = re.compile(r"[•*+>-]|\d{1,3}[.)]")
+_NO_WIDTH = frozenset({"Mn", "Me", "Cf"})
+
+
+class WordWrap:
+    """One text being written. Feed it pieces; near the edge a word is held back until it is whole.
+
+    A line that is broken goes on below its own beginning: below the words of a list item, not below its mark.
+    Styles (SGR sequences) take no room.
+    """
+
+    def __init__(self, width: Callable[[], int], column: int = 0) -> None:
+        self._width = width
+        self._column = column
+        self._word = ""
+        self._space = ""
+        self._open = False
+        """The last word shown may go on in the next piece."""
+        self._hanging = 0
+        """Where a broken line goes on."""
+        self._is_at_start = column == 0
+        self._first = ""
+        """The first word of the line, as far as it is written: it may be the mark of a list item."""
+
+    def feed(self, text: str) -> str:
+        """What can be written now."""
+        parts = _PARTS.findall(self._word + text)
+        self._word = parts.pop() if parts and not parts[-1].isspace() else ""
+        out = "".join(map(self._place, parts))
+        if self._word and self._column + display_width(self._space + self._word) + LONG_WORD <= self._width():
+            out += self._place(self._word)
+            self._word, self._open = "", True
+        return out
+
+    def feed_verbatim(self, text: str) -> str:
+        """*text* as it is, such as a line of code, after what was held back."""
+        out = self.close() + self._space + text
+        self._space = ""
+        self._column = display_width(out.rpartition("\n")[2])
+        if text.endswith("\n"):
+            self._start_line()
+        return out
+
+    def close(self) -> str:
+        """The last word."""
+        word, self._word = self._word, ""
+        return self._place(word) if word else ""
+
+    def _start_line(self) -> None:
+        self._column, self._space, self._first, self._hanging, self._is_at_start = 0, "", "", 0, True
+
+    def _place(self, part: str) -> str:
+        goes_on, self._open = self._open, False
+        if part == "\n":
+            self._start_line()
+            return part
+        if part.isspace():
+            self._hang_below_item()
+            self._space += part.replace("\t", "    ")
+            return ""
+        size, space = display_width(part), self._space
+        self._space = ""
+        is_over = self._column + display_width(space) + size > self._width()
+        if is_over and self._column > self._hanging and not goes_on and self._hanging + size <= self._width():
+            self._column = self._hanging + size
+            return f"\n{' ' * self._hanging}{part}"
+        if self._is_at_start:
+            self._hanging = min(display_width(space), self._width() // 2)
+        if self._is_at_start or (goes_on and self._first):
+            self._first += part
+        self._is_at_start = False
+        self._column += display_width(space) + size
+        return space + part
+
+    def _hang_below_item(self) -> None:
+        """Let the words of a list item go on below its first one."""
+        first, self._first = self._first, ""
+        if _ITEM_MARK.fullmatch(_STYLE.sub("", first)):
+            self._hanging = min(self._column + 1, self._width() // 2)
+
+
+def wrap_words(text: str, width: int) -> str:
+    """*text* broken at words to lines of *width* columns."""
+    wrap = WordWrap(lambda: width)
+    return wrap.feed(text) + wrap.close()
+
+
+def wrap_for(stream: TextIO, text: str) -> str:
+    """*text* broken at words for the terminal that *stream* is; as it is for a file or a pipe."""
+    return wrap_words(text, terminal_width()) if stream.isatty() else text
+
+
+def terminal_width() -> int:
+    """Columns of the terminal."""
+    return max(1, shutil.get_terminal_size().columns)
+
+
+def display_width(text: str) -> int:
+    """How many columns *text* takes: wide letters two, marks and styles none."""
+    if text.isascii() and "\x1b" not in text:
+        return len(text)
+    return sum(map(_char_width, _STYLE.sub("", text)))
+
+
+def _char_width(char: str) -> int:
+    if unicodedata.category(char) in _NO_WIDTH:
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1

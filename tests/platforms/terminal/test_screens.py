@@ -1,0 +1,159 @@
+"""What the window shows, compared as text, at 110, 80 and 40 columns: the real program on a real terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.model_server import Answer, stream_answer
+from tests.fakes.program import make_home, model_endpoint
+
+if sys.platform == "win32":
+    pytest.skip("pseudo-terminals are Unix's", allow_module_level=True)
+
+from tests.fakes.terminal import TerminalSession
+from tests.platforms.terminal.test_real_terminal import in_two_parts, open_gate
+
+WIDTHS = (110, 80, 40)
+REPLY = (
+    "*waves her little flame* Hello! Here is **what** I know about tea:\n"
+    "- green tea is light and should not be brewed with boiling water\n"
+    "- black tea\n"
+    "```py\n"
+    "for each in tea:\n"
+    "    drink(each)\n"
+    "```\n"
+    "Try `make tea` now, and tell me how it went, would you?"
+)
+SHOWN = {
+    110: """\
+Ember: waves her little flame Hello! Here is what I know about tea:
+• green tea is light and should not be brewed with boiling water
+• black tea
+    for each in tea:
+        drink(each)
+Try make tea now, and tell me how it went, would you?""",
+    40: """\
+Ember: waves her little flame Hello!
+Here is what I know about tea:
+• green tea is light and should not be
+  brewed with boiling water
+• black tea
+    for each in tea:
+        drink(each)
+Try make tea now, and tell me how it
+went, would you?""",
+}
+SHOWN[80] = SHOWN[110]
+WITHOUT_COLOUR = """\
+Ember: *waves her little flame* Hello!
+Here is what I know about tea:
+- green tea is light and should not be
+  brewed with boiling water
+- black tea
+    for each in tea:
+        drink(each)
+Try `make tea` now, and tell me how it
+went, would you?"""
+
+
+def in_pieces(text: str, size: int = 5) -> Answer:
+    return stream_answer(*(text[at : at + size] for at in range(0, len(text), size)))
+
+
+def assert_words_are_whole(screen: str, *sentences: str) -> None:
+    """Each sentence stands on the screen, broken at its spaces only."""
+    words = " ".join(screen.split())
+    for sentence in sentences:
+        assert " ".join(sentence.split()) in words, f"{sentence!r} in\n{screen}"
+
+
+@pytest.mark.parametrize("columns", WIDTHS)
+def test_a_reply_is_rendered_and_broken_at_words(tmp_path: Path, columns: int) -> None:
+    """Actions are italic, bold is bold, lists have bullets, code is set in; so is the greeting broken."""
+    with model_endpoint(in_pieces(REPLY)) as server:
+        make_home(tmp_path, server)
+        with TerminalSession(tmp_path, "chat", "--as", "Sam", columns=columns) as session:
+            session.wait_for_screen("Sam:")
+            session.enter("hi")
+            session.wait_for_screen(SHOWN[columns])
+            assert session.leave() == 0
+    assert_words_are_whole(
+        session.screen.everything,
+        "Ember: Oh, hello! I'm Ember, the little flame in this kettle. What's your name?",
+        "Type and press Enter. /help lists commands, Ctrl-C stops a reply, Ctrl-D leaves.",
+    )
+    for mark in (b"\x1b[3mwaves", b"\x1b[1mwhat\x1b[22m", b"\x1b[36mmake tea\x1b[39m"):
+        assert mark in session.raw.replace(b"\r\n", b" ")
+
+
+@pytest.mark.parametrize("env", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
+def test_without_colour_it_is_rendered_plainly(tmp_path: Path, env: dict[str, str]) -> None:
+    """The stars of actions and the backticks of code stay, the other marks go; nothing is coloured."""
+    with model_endpoint(in_pieces(REPLY)) as server:
+        make_home(tmp_path, server)
+        with TerminalSession(tmp_path, "chat", "--as", "Sam", columns=40, env=env) as session:
+            session.wait_for_screen("Sam:")
+            session.enter("hi")
+            session.wait_for_screen(WITHOUT_COLOUR)
+            assert session.leave() == 0
+    assert not re.search(rb"\x1b\[[0-9;]*[13][0-9;]*m", session.raw), "a colour or a style"
+
+
+def test_a_window_that_changes_its_size_is_followed(tmp_path: Path) -> None:
+    """Also in the middle of a reply."""
+    gate = asyncio.Event()
+    words = "one two three four five six seven eight nine ten eleven twelve"
+    with model_endpoint(in_two_parts(f"{words}\n", gate, words)) as server:
+        make_home(tmp_path, server)
+        with TerminalSession(tmp_path, "chat", "--as", "Sam", columns=80) as session:
+            session.wait_for_screen("Sam:")
+            session.enter("count")
+            session.wait_for_screen("Ember: one two three")
+            session.resize(30, 40)
+            open_gate(server, gate)
+            session.wait_for_screen("one two three four five six\nseven eight nine ten eleven\ntwelve")
+            assert session.leave() == 0
+
+
+def test_a_long_answer_scrolls_and_stays_in_the_window_s_past(tmp_path: Path) -> None:
+    """Each line once and in order, however small the window."""
+    lines = [f"Line {number} of the long answer." for number in range(60)]
+    with model_endpoint(in_pieces("\n".join(lines), 40)) as server:
+        make_home(tmp_path, server)
+        with TerminalSession(tmp_path, "chat", "--as", "Sam", columns=60, rows=12) as session:
+            session.wait_for_screen("Sam:")
+            session.enter("tell")
+            session.wait_for_screen("\n".join(lines))
+            assert session.leave() == 0
+    assert session.screen.everything.count("Line 7 of") == 1
+
+
+@pytest.mark.parametrize("columns", WIDTHS)
+def test_help_and_connect_are_broken_at_words(tmp_path: Path, columns: int) -> None:
+    """The help of the program and of its verbs, what `connect` says, and mistakes."""
+    make_home(tmp_path)
+    for words, sentences in (
+        (
+            ["--help"],
+            ["use Ollama, LM Studio, llama.cpp, KoboldCpp, vLLM or OpenRouter", "Talk with a familiar in this"],
+        ),
+        (
+            ["connect", "--help"],
+            ["finds servers on this computer, asks, tests, writes", "what was found, for a script;"],
+        ),
+        (["connect", "--list"], ["No model server answers on this computer (Ollama, LM Studio, llama.cpp, KoboldCpp"]),
+        (["connect", "--url", "http://127.0.0.1:9/v1", "--model", "m"], ["Nothing was written."]),
+        (["chat", "--familiar", "nobody"], ["there is no familiar"]),
+    ):
+        with TerminalSession(tmp_path, *words, columns=columns, rows=99) as session:
+            session.wait_end()
+            session.wait_for_text("\n")
+        screen = session.screen.everything
+        if sentences:
+            assert_words_are_whole(screen, *sentences)
+        assert max(map(len, screen.splitlines())) <= columns
