@@ -58,6 +58,16 @@ def test_what_half_fits_is_shortened_and_noted() -> None:
     ]
 
 
+def test_nothing_is_called_cut_where_only_blanks_went() -> None:
+    """What is left holds every word."""
+    words = "one two three four five six seven eight nine ten"
+    padded = a_piece(f"{words}\n{' ' * 400}")
+    result = Budgeter().fill([padded], {Layer.content: tokens_of(a_piece(words)) + 2})
+
+    assert result.by_layer[Layer.content].split() == words.split()
+    assert result.dropped == []
+
+
 def test_lower_priorities_are_still_tried() -> None:
     """A large block that fails does not shut the door on a small one."""
     big = a_piece("x" * 400, priority=90, source="big")

@@ -36,7 +36,7 @@ def test_a_turn_fits_a_screen() -> None:
     assert ["character", "[0]", "50"] in rows
     assert ["6", "examples", "[1]–[6]", "30"] in rows
     assert ["3", "turns", "of", "dialogue", "[7]–[9]", "30"] in rows
-    assert "110 tokens in the prompt (estimated)" in page
+    assert "120 tokens in the prompt by the model's own count; the blocks are estimates and add up to 110" in page
     assert page.count("407") == 1
     assert "search 2.00 s timeout" in page
     assert "120 prompt" in page
@@ -48,6 +48,17 @@ def test_a_turn_of_which_little_is_known_is_outlined_all_the_same() -> None:
     page = outline_turn(a_trace(stages=()))
 
     assert "t1" in page
+    assert "Nothing was cut." in page
+
+
+def test_a_model_that_counts_nothing_leaves_the_estimate_and_no_cut_is_listed_where_nothing_was_lost() -> None:
+    """Zero tokens are no cut."""
+    silent = StageSpan("model", 0, 1, {**FACTS, "prompt_tokens": 0})
+    page = outline_turn(
+        a_trace(stages=(StageSpan("render", 0, 0, {"dropped": [{**CUT, "tokens_dropped": 0}]}), silent))
+    )
+
+    assert "110 tokens in the prompt (estimated)" in page
     assert "Nothing was cut." in page
 
 

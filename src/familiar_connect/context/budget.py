@@ -122,7 +122,9 @@ def shorten_contribution(
         return None, _note(contribution, "dropped", size, full)
     left = estimate_tokens(text, model)
     kept = replace(contribution, text=text, estimated_tokens=left)
-    return kept, _note(contribution, "truncated", size - left, full)
+    if text.split() == contribution.text.split():
+        return kept, None  # only blanks went: nothing was lost
+    return kept, _note(contribution, "truncated", max(1, size - left), full)
 
 
 def _shorten_items(
@@ -142,7 +144,9 @@ def _shorten_items(
     left = sum(estimate_tokens(item.text, model) for item in kept)
     text = "\n".join(item.text for item in kept)
     shortened = replace(contribution, items=kept, text=text, estimated_tokens=left)
-    return shortened, _note(contribution, "truncated", size - left, full)
+    if text.split() == "\n".join(item.text for item in contribution.items).split():
+        return shortened, None
+    return shortened, _note(contribution, "truncated", max(1, size - left), full)
 
 
 def _never_cut(contribution: Contribution, *, newest_too: bool) -> set[int]:

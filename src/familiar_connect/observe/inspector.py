@@ -81,7 +81,7 @@ def turn_facts(trace: TurnTrace) -> dict[str, object]:
         "total_s": round(trace.total_duration_s, 3),
         **{key: model.get(key) for key in MODEL_FACTS},
         "prefix_ratio": trace.fact("prefix_ratio"),
-        "cuts": len(_dropped(trace, None)),
+        "cuts": len(cuts(trace)),
         "providers_failed": sum(1 for outcome in outcomes if outcome.get("status") != "ok"),
     }
     return {
@@ -161,11 +161,11 @@ def cuts(trace: TurnTrace, record: ReplayRecord | None = None) -> list[dict[str,
 
 
 def _dropped(trace: TurnTrace, record: ReplayRecord | None) -> list[dict[str, object]]:
-    """Every cut: those of assembly, and those a model's window asked for later."""
+    """Every cut: those of assembly, and those a model's window asked for later; where nothing was lost is none."""
     traced = [note for span in trace.stages for note in only_mappings(span.metadata.get("dropped"))]
     found = traced or ([{**asdict(note), "layer": note.layer.value} for note in record.dropped] if record else [])
     unknown = {"layer": "", "source": "", "reason": "dropped", "tokens_dropped": 0, "full": "layer"}
-    return [{**unknown, **note} for note in found]
+    return [{**unknown, **note} for note in found if note.get("tokens_dropped") != 0]
 
 
 def model_facts(trace: TurnTrace) -> dict[str, object]:
@@ -201,7 +201,17 @@ def _blocks(trace: TurnTrace, record: ReplayRecord | None) -> str:
         for line in lines
     ]
     body = markdown_table(["place", "message", "source", "tag", "layer", "tokens", "fate"], rows)
-    return f"## Blocks\n\n{body}\n\n{total} tokens in the prompt (estimated)."
+    return f"## Blocks\n\n{body}\n\n{prompt_size_line(trace, total)}."
+
+
+def prompt_size_line(trace: TurnTrace, estimated: int) -> str:
+    """How large the prompt was: as the model counted it, where it said so; the blocks are *estimated* one by one."""
+    counted = count_or_zero(model_facts(trace).get("prompt_tokens"))
+    if not counted:
+        return f"{estimated} tokens in the prompt (estimated)"
+    return (
+        f"{counted} tokens in the prompt by the model's own count; the blocks are estimates and add up to {estimated}"
+    )
 
 
 def _preset_names(record: ReplayRecord | None) -> dict[str, str]:

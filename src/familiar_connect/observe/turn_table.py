@@ -15,6 +15,7 @@ from familiar_connect.observe.inspector import (
     model_facts,
     model_facts_line,
     prefix_line,
+    prompt_size_line,
 )
 from familiar_connect.observe.replay_store import ReplayRecord
 from familiar_connect.observe.report import NOTHING, seconds, table
@@ -56,7 +57,7 @@ def _blocks(trace: TurnTrace, record: ReplayRecord | None) -> str:
         return "No blocks were noted for this turn."
     rows = [_block_row(list(alike)) for _, alike in groupby(lines, key=_kind)]
     total = sum(line.tokens for line in lines)
-    return table(["block", "message", "tokens"], rows) + f"\n  {total} tokens in the prompt (estimated)"
+    return table(["block", "message", "tokens"], rows) + f"\n  {prompt_size_line(trace, total)}"
 
 
 def _kind(line: BlockLine) -> tuple[str, str | int | None]:
