@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import json
 import logging
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from familiar_connect.identity import Author
 from familiar_connect.support.log import ROOT, set_up_logging
 from tests.fakes.model_server import ModelServer, error_answer, stream_answer
 from tests.fakes.place import RecordingPlace
+from tests.fakes.program import run_program
 from tests.fakes.scripted_familiar import ANA, NOON, scripted_familiar
 from tests.fakes.waiting import files_holding
 
@@ -37,17 +40,40 @@ def log() -> Iterator[io.StringIO]:
 
 
 async def test_what_people_said_never_stands_in_a_log_line(tmp_path: Path, log: io.StringIO) -> None:
-    """One line a turn, with numbers only."""
+    """A line says why it speaks and one tells of the turn, with numbers only."""
     async with scripted_familiar(tmp_path, ["The walrus agrees."]) as house:
         await house.talk("I love kumquats")
         await house.talk("beep", author=ANA, is_bot=True)
 
     lines = log.getvalue().splitlines()
-    assert len(lines) == 1
-    assert " turn " in lines[0]
+    assert len(lines) == 2
+    assert " speaks " in lines[0]
+    assert " turn " in lines[1]
     assert "kumquats" not in log.getvalue()
     assert "walrus" not in log.getvalue()
     assert "Ana" not in log.getvalue()
+
+
+def test_v_says_why_it_spoke_or_stayed_silent(tmp_path: Path) -> None:
+    """In the rehearsal of an hour; without a word of what was said."""
+    script = {
+        "familiar": {"name": "Ember", "settings": 'decide_with = "rules"\n'},
+        "people": {"ada": {"name": "Ada"}, "bo": {"name": "Bo"}},
+        "places": {"tea": {"kind": "text", "server": "Tea House", "name": "lounge"}},
+        "models": {"main_prose": {"say": ["Hello!"], "otherwise": "Mm."}},
+        "steps": [
+            {"at": "2026-03-01T08:00:00+00:00", "in": "tea", "by": "bo", "say": "Hm, hello?", "mention": True},
+            {"after": "1h", "in": "tea", "by": "ada", "say": "I bought kumquats."},
+            {"after": "1h", "in": "tea", "by": "bo", "say": "Nice, Ada."},
+        ],
+    }
+    file = tmp_path / "hour.json"
+    file.write_text(json.dumps(script), encoding="utf-8")
+    told = run_program(tmp_path / "home", "-v", "rehearse", str(file)).stderr
+
+    assert re.search(r" speaks .*trigger=direct_address why=\"they wait for an answer\"", told), told
+    assert re.search(r" stays silent .*trigger=lull why=\"nobody asked\"", told), told
+    assert "kumquats" not in told
 
 
 @pytest.mark.parametrize(

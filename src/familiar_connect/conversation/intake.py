@@ -110,6 +110,10 @@ class Intake:
             logger.info("message skipped", extra={"reason": "privacy", "channel_id": message.channel_id})
             return IntakeResult.private
         if not self._admission.is_subscribed(message):
+            if _is_for_us(message):
+                why = "`dms` under [discord] says whose direct messages are answered"
+                why = why if message.is_dm else "nobody asked it to listen here; /subscribe-text does"
+                logger.info("stays silent", extra={"channel_id": message.channel_id, "why": why})
             return IntakeResult.not_subscribed
         message = without_private(message, self._privacy)
         scene = await fetch_scene(place, limit_s=SCENE_LIMIT_S)

@@ -131,6 +131,7 @@ class ConversationMonitor:
         channel.schedule.count_message()
         if is_private:
             direct = ResponseTrigger.direct_address
+            _log_decision(channel_id, direct, speaks=True, why="in a direct message everything is answered")
             await self.on_respond(channel_id, self._take(channel_id, channel, direct), direct)
             return
         if self.is_addressed(text, is_mention=is_mention):
@@ -209,12 +210,24 @@ class ConversationMonitor:
         seen = channel.buffer.still_there(seen)
         if not seen or self._channels.find(channel_id) is not channel:
             return None  # answered or cleared meanwhile
-        facts = {"channel_id": channel_id, "trigger": trigger.value, "speak": verdict.speak}
-        logger.debug("decided: %s", verdict.reason, extra=facts | {"reason": verdict.reason})
+        self._tell_why(channel_id, trigger, verdict)
         if verdict.speak:
             return True, self._take(channel_id, channel, trigger, left_to_reply=verdict.left_to_reply)
         self._stay_silent(channel, trigger, seen, verdict)
         return False, seen
+
+    def _tell_why(self, channel_id: int, trigger: ResponseTrigger, verdict: SpeakDecision) -> None:
+        """Log the decision. What a side model said about it may quote people, so that is for -vv."""
+        if verdict.failed:
+            why = "the model that decides could not be asked"
+        elif verdict.left_to_reply:
+            why = "the model that replies decides as it writes"
+        elif verdict.is_by_model:
+            why = "the model that decides said so"
+        else:
+            why = verdict.reason or "its name was said"
+        said = verdict.reason if verdict.is_by_model else ""
+        _log_decision(channel_id, trigger, speaks=verdict.speak, why=why, **({"said": said} if said else {}))
 
     def _leave_out_private(self, channel: ChannelState) -> None:
         """Take out what people said who have asked since not to be heard."""
@@ -314,7 +327,9 @@ class ConversationMonitor:
         channel = self._channels.find(channel_id)
         if spoke and channel is not None:
             channel.schedule.restart(count=len(channel.buffer))
-        elif not spoke and self.on_silence is not None:
+        if not spoke:
+            _log_decision(channel_id, trigger, speaks=False, why="the model that replies had nothing to say")
+        if not spoke and self.on_silence is not None:
             await self.on_silence(channel_id, list(messages), trigger)
 
     # Channel names
@@ -344,6 +359,12 @@ class ConversationMonitor:
         """Wait for no more lulls and end the looks under way; what waits is in the history."""
         self._lull_timers.cancel_all()
         await self._background.aclose()
+
+
+def _log_decision(channel_id: int, trigger: ResponseTrigger, *, speaks: bool, why: str, **more: str) -> None:
+    """Tell the log, at -v, why the familiar speaks or stays silent."""
+    facts = {"channel_id": channel_id, "trigger": trigger.value, "why": why, **more}
+    logger.info("speaks" if speaks else "stays silent", extra=facts)
 
 
 def _without_buffered(turns: Sequence[HistoryTurn], seen: Sequence[BufferedMessage]) -> list[HistoryTurn]:

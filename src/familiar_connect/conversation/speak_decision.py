@@ -10,7 +10,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from familiar_connect.context.generate import capabilities_of
 from familiar_connect.context.slots import fence
@@ -65,6 +65,8 @@ class SpeakDecision:
     failed: bool = False
     left_to_reply: bool = False
     """The model that replies decides as it answers."""
+    is_by_model: bool = False
+    """A side model decided; the reason is in its words."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +93,7 @@ async def ask_side_model(model: SideModel, situation: Situation) -> SpeakDecisio
             extra={"trigger": situation.trigger.value, "error": type(error).__name__},
         )
         return SpeakDecision(speak=False, failed=True)
-    return parse_decision(getattr(answer, "content", None) or "")
+    return replace(parse_decision(getattr(answer, "content", None) or ""), is_by_model=True)
 
 
 def parse_decision(text: str) -> SpeakDecision:
