@@ -97,7 +97,7 @@ Examples:
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=EPILOG,
 )
-@click.option("-v", "--verbose", count=True, help="-v: one line a turn; -vv: everything.")
+@click.option("-v", "--verbose", count=True, help="-v: each turn, and why it spoke or was silent; -vv: all.")
 @click.option("--home", type=click.Path(path_type=Path), help="Where familiars live (else FAMILIAR_HOME).")
 @click.version_option(__version__, "--version", prog_name="familiar")
 @click.pass_context

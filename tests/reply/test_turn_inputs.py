@@ -11,7 +11,7 @@ from familiar_connect.memory.card_fields import CardReader
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.presets.store import PresetStore
 from familiar_connect.presets.types import PresetFidelity
-from familiar_connect.reply.turn_inputs import TurnInputsLookup
+from familiar_connect.reply.turn_inputs import TurnInputsLookup, UserPersona
 
 CHANNEL = channel_config_for_mode(ChannelMode.full_rp)
 
@@ -21,7 +21,7 @@ def some_brings(root: Path) -> TurnInputsLookup:
     for name in ("plain", "fancy"):
         presets.import_bytes(name, json.dumps({"prompts": [], "prompt_order": []}).encode())
     card = CardReader(MemoryStore(root / "memory"), "wren")
-    return TurnInputsLookup(presets=presets, card=card, fidelity="with_memory", persona="A sailor.")
+    return TurnInputsLookup(presets=presets, card=card, fidelity="with_memory", persona=UserPersona("A sailor."))
 
 
 def test_the_familiars_preset_card_and_persona(tmp_path: Path) -> None:

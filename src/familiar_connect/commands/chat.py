@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import getpass
-import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO, cast
 
 import click
 
@@ -23,11 +23,9 @@ from familiar_connect.support.clock import machine_zone
 if TYPE_CHECKING:
     from familiar_connect.familiar import Familiar
     from familiar_connect.llm.embedded.server import EmbeddedServer
+    from familiar_connect.platforms.terminal.adapter import TerminalPlatform
     from familiar_connect.platforms.terminal.own_name import OwnName
     from familiar_connect.platforms.terminal.screen import Screen
-
-NAMELESS = "Friend"
-"""What someone is called who has given no name; an account's is none."""
 
 EPILOG = """\b
 Examples:
@@ -41,7 +39,7 @@ Exit codes: 0 fine, 1 a message got no reply or something is set up wrong.
 
 @click.command(epilog=EPILOG)
 @familiar_option
-@click.option("--as", "user_name", metavar="NAME", help="What the familiar calls you, whatever you say.")
+@click.option("--as", "user_name", metavar="NAME", help="What the familiar calls you from now on.")
 @click.option("--plain", is_flag=True, help="Replies only, no colours: for pipes and scripts.")
 @click.option(
     "--greeting", type=click.IntRange(min=0), metavar="N", help="Begin with the Nth greeting; 0 is the first."
@@ -61,21 +59,30 @@ def chat(ctx: click.Context, familiar_id: str | None, user_name: str | None, pla
         screen.note(f"Its files are plain text in {root}; memory/self/description.md says who it is.")
     root = open_root(home, familiar_id)
     ask_about_endpoints(root, home)
-    if not plain and not ctx.find_root().obj["verbose"]:
+    verbosity: int = ctx.find_root().obj["verbose"]
+    if not plain and not verbosity:
         log_to_file(HomeFolder(home).log_file)
-    return asyncio.run(_chat(root, home, screen, user_name, greeting))
+    return asyncio.run(_chat(root, home, screen, user_name, greeting, verbosity=0 if plain else verbosity))
 
 
-async def _chat(root: Path, home: Path, screen: Screen, user_name: str | None, greeting: int | None) -> int:
+async def _chat(
+    root: Path, home: Path, screen: Screen, user_name: str | None, greeting: int | None, *, verbosity: int
+) -> int:
     from familiar_connect.bot import load_familiar
     from familiar_connect.platforms.terminal.adapter import TerminalPlatform, prompt_of
+    from familiar_connect.platforms.terminal.completion import LineCompletion
+    from familiar_connect.platforms.terminal.help import OWN_COMMANDS, offered_commands
     from familiar_connect.platforms.terminal.line_input import EditorReader, PipeReader
+    from familiar_connect.platforms.terminal.person import person_at_terminal
     from familiar_connect.platforms.terminal.welcome import describe_model, greet, warm_up
     from familiar_connect.support.aio import off_loop
 
     familiar, embedded = load_familiar(root, home=home, defaults_path=profile_of(home), zone=machine_zone())
     try:
-        user = _user(user_name or familiar.config.user_name)
+        own_name = _own_name(root, familiar, user_name)
+        if user_name and user_name != familiar.config.user_name:
+            user_name = await off_loop(own_name.keep, user_name)
+        user = await off_loop(person_at_terminal, user_name or familiar.config.user_name, familiar)
         screen.note(describe_model(familiar))
         offer = None if screen.plain else await off_loop(_offer, familiar, home)
         if offer is not None:
@@ -85,7 +92,9 @@ async def _chat(root: Path, home: Path, screen: Screen, user_name: str | None, g
             reader = PipeReader(sys.stdin)
         else:
             screen.note("Type and press Enter. /help lists commands, Ctrl-C stops a reply, Ctrl-D leaves.")
-            reader = EditorReader(prompt_of(screen, user), _typed_lines(familiar, user, home))
+            suggest = LineCompletion(familiar, offered_commands(), OWN_COMMANDS).suggest
+            lines = _typed_lines(familiar, user, home)
+            reader = EditorReader(prompt_of(screen, user), lines, screen=screen, suggest=suggest)
         await familiar.start()
         await greet(familiar, screen, user, greeting=greeting)
         warming = warm_up(familiar, user)
@@ -95,10 +104,11 @@ async def _chat(root: Path, home: Path, screen: Screen, user_name: str | None, g
             screen=screen,
             reader=reader,
             busy_with=lambda: _busy(familiar, embedded),
-            own_name=_own_name(root, familiar) if user_name is None else None,
+            own_name=own_name,
         )
         try:
-            await platform.run()
+            with _log_beside(platform, verbosity):
+                await platform.run()
         finally:
             warming.cancel()
             reader.close()
@@ -107,10 +117,27 @@ async def _chat(root: Path, home: Path, screen: Screen, user_name: str | None, g
         await familiar.aclose()
 
 
-def _own_name(root: Path, familiar: Familiar) -> OwnName:
+@contextmanager
+def _log_beside(platform: TerminalPlatform, verbosity: int) -> Iterator[None]:
+    """Show the log that was asked for as notes of the chat."""
+    from familiar_connect.platforms.terminal.log_lines import LogLines
+    from familiar_connect.support.log import set_up_logging
+
+    if not verbosity:
+        yield
+        return
+    set_up_logging(verbosity, stream=cast(TextIO, LogLines(asyncio.get_running_loop(), platform.note)))
+    try:
+        yield
+    finally:
+        set_up_logging(verbosity)
+
+
+def _own_name(root: Path, familiar: Familiar, given: str | None) -> OwnName:
     from familiar_connect.platforms.terminal.own_name import OwnName
 
-    return OwnName(FamiliarFolder(root).settings_file, is_known=bool(familiar.config.user_name))
+    is_known = bool(given or familiar.config.user_name)
+    return OwnName(FamiliarFolder(root).settings_file, is_known=is_known, is_fixed=bool(given))
 
 
 def _offer(familiar: Familiar, home: Path) -> str | None:
@@ -126,7 +153,7 @@ def _offer(familiar: Familiar, home: Path) -> str | None:
 def _typed_lines(familiar: Familiar, user: Author, home: Path) -> Path | None:
     """Where typed lines are kept for the up arrow; nowhere for someone of whom nothing is kept."""
     private = familiar.stores.privacy.is_full(user)
-    return None if private else HomeFolder(home).chat_lines
+    return None if private else HomeFolder(home).chat_lines(familiar.id)
 
 
 def _busy(familiar: Familiar, embedded: EmbeddedServer | None) -> str:
@@ -139,15 +166,3 @@ def _busy(familiar: Familiar, embedded: EmbeddedServer | None) -> str:
     if embedded is not None and embedded.state == "starting":
         return "loading the model…"
     return THINKING
-
-
-def _user(name: str | None) -> Author:
-    """Whoever sits here: remembered by the account, which no prompt shows, and called by *name* or "Friend"."""
-    return Author("terminal", _login() or "you", None, (name or "").strip() or NAMELESS)
-
-
-def _login() -> str | None:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError, ImportError):
-        return os.environ.get("USERNAME")

@@ -22,7 +22,8 @@ class HelpLines(click.HelpFormatter):
         super().__init__(indent_increment, width or max(columns - 2, MIN_COLUMNS), max_width)
 
     def write_dl(self, rows: object, col_max: int = 30, col_spacing: int = 2) -> None:
-        super().write_dl(rows, min(col_max, max(self.width // 3, 12)), col_spacing)  # type: ignore[arg-type]
+        narrow = max(self.width // 3, 12)
+        super().write_dl(rows, col_max if self.width >= 70 else narrow, col_spacing)  # type: ignore[arg-type]
 
     def getvalue(self) -> str:
         text = super().getvalue()

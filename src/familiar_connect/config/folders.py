@@ -159,9 +159,13 @@ class HomeFolder:
     def log_file(self) -> Path:
         return self.cache / "familiar.log"
 
+    def chat_lines(self, familiar_id: str) -> Path:
+        """What was typed to a familiar in the terminal, for the line editor to offer again."""
+        return self.cache / "typed" / familiar_id
+
     @property
-    def chat_lines(self) -> Path:
-        """What was typed in the terminal, for the line editor to offer again."""
+    def older_chat_lines(self) -> Path:
+        """What was typed to any familiar, as earlier versions kept it."""
         return self.cache / "chat-lines"
 
     @property

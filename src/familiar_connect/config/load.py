@@ -237,20 +237,29 @@ def write_default_model(path: Path, *, model: str, base_url: str | None = None, 
 
 def write_user_name(path: Path, name: str) -> None:
     """Set `user_name` in the owner's file; everything else in it stays."""
+    _write_text_key(path, "user_name", name)
+
+
+def write_user_persona(path: Path, text: str) -> None:
+    """Set `user_persona` in the owner's file; everything else in it stays."""
+    _write_text_key(path, "user_persona", text)
+
+
+def _write_text_key(path: Path, key: str, value: str) -> None:
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 
     text = read_text(path) or ""
-    expected = {**parse_toml(text, path), "user_name": name}
+    expected = {**parse_toml(text, path), key: value}
     try:
         document = tomlkit.parse(text)
-        document["user_name"] = name
+        document[key] = value
         result = tomlkit.dumps(document)
     except TOMLKitError as exc:
-        raise ConfigError(f"{path}: `user_name` could not be changed; write it there yourself") from exc
+        raise ConfigError(f"{path}: `{key}` could not be changed; write it there yourself") from exc
     reread = parse_toml(result, path)
     if reread != expected:
-        raise ConfigError(f"{path}: `user_name` could not be changed; write it there yourself")
+        raise ConfigError(f"{path}: `{key}` could not be changed; write it there yourself")
     check_document(reread, CHARACTER_KEYS, path, nouns=_NOUNS, ignored=OLDER_TTS_SPELLINGS)
     write_text(path, result)
 

@@ -23,18 +23,35 @@ class TurnInputs:
     persona: str = ""
 
 
+class UserPersona:
+    """Who the owner is to the familiar, in their own words; they may change it while it runs."""
+
+    def __init__(self, text: str = "") -> None:
+        self._text = text
+
+    def read(self) -> str:
+        """The words; empty: they said nothing about it."""
+        return self._text
+
+    def change(self, text: str) -> None:
+        """From the next turn on it is *text*."""
+        self._text = text
+
+
 class TurnInputsLookup:
     """Looks up what a channel's turns bring."""
 
-    def __init__(self, *, presets: PresetStore, card: CardReader, fidelity: str, persona: str = "") -> None:
+    def __init__(
+        self, *, presets: PresetStore, card: CardReader, fidelity: str, persona: UserPersona | None = None
+    ) -> None:
         self._presets = presets
         self._card = card
         self._fidelity = fidelity
-        self._persona = persona
+        self._persona = persona or UserPersona()
 
     def lookup(self, channel: ChannelConfig) -> TurnInputs:
         """For a turn in *channel*. Blocks."""
-        return TurnInputs(preset=self._active_preset(channel), card=self._card.read(), persona=self._persona)
+        return TurnInputs(preset=self._active_preset(channel), card=self._card.read(), persona=self._persona.read())
 
     def _active_preset(self, channel: ChannelConfig) -> ActivePreset | None:
         preset = self._presets.lookup(channel.preset)

@@ -75,4 +75,5 @@ BACKDROP = SlashCommand(
     run=run_backdrop,
     form=backdrop_form,
     needs_manage=True,
+    words=(CLEAR,),
 )

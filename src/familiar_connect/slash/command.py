@@ -133,5 +133,9 @@ class SlashCommand:
     options: tuple[SlashOption, ...] = ()
     form: Callable[[SlashContext, Familiar], Awaitable[SlashForm]] | None = None
     """Where a platform has forms, the command opens this one first."""
+    words: tuple[str, ...] = ()
+    """Words that may follow the name of a command without options: offered where lines are typed."""
     channels_only: bool = False
     """Makes sense only where there are channels to choose from."""
+    servers_only: bool = False
+    """Makes sense only on a server; refused elsewhere, or without effect there."""

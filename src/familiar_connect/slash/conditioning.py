@@ -46,6 +46,7 @@ def _command(kind: FeedbackKind, description: str) -> SlashCommand:
             SlashOption(name="action", description="How.", required=True, choices=tuple(ACTIONS[kind])),
             SlashOption(name="reason", description="What for."),
         ),
+        servers_only=True,
     )
 
 

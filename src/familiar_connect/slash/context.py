@@ -48,4 +48,5 @@ CONTEXT = SlashCommand(
     description="Show what the last prompt was made of and what was cut; /context full shows all of it.",
     run=run_context,
     needs_manage=True,
+    words=(FULL,),
 )

@@ -6,9 +6,8 @@ from familiar_connect.conversation.ignored import find_author
 from familiar_connect.familiar import Familiar
 from familiar_connect.identity import Author
 from familiar_connect.slash.command import SlashCommand, SlashContext, SlashOption, SlashReply
+from familiar_connect.slash.people import MAX_SUGGESTED, suggest_people
 from familiar_connect.support.aio import off_loop
-
-MAX_SUGGESTED = 25
 
 
 async def run_ignore(ctx: SlashContext, familiar: Familiar) -> SlashReply:
@@ -55,7 +54,7 @@ IGNORE = SlashCommand(
     name="ignore",
     description="Answer somebody no more; without a name: whom I ignore.",
     run=run_ignore,
-    options=(SlashOption(name="person", description="A name, a mention or platform:id."),),
+    options=(SlashOption(name="person", description="A name, a mention or platform:id.", suggest=suggest_people),),
     operator_only=True,
 )
 

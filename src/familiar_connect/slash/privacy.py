@@ -49,6 +49,7 @@ REMEMBER_EVERYWHERE = SlashCommand(
     description="Let me recall on every server what you yourself said on one.",
     run=run_remember_everywhere,
     options=(SlashOption(name="choice", description="On or off.", choices=("on", "off")),),
+    servers_only=True,
 )
 
 PRIVACY = SlashCommand(

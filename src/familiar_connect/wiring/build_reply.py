@@ -42,7 +42,7 @@ from familiar_connect.reply.protocols import Place
 from familiar_connect.reply.record import TurnArchive
 from familiar_connect.reply.runner import PipelineFor, ReplyRunner
 from familiar_connect.reply.turn_builder import TurnBuilder
-from familiar_connect.reply.turn_inputs import TurnInputsLookup
+from familiar_connect.reply.turn_inputs import TurnInputsLookup, UserPersona
 from familiar_connect.reply.turn_recorder import TurnRecorder
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.clock import Clock
@@ -168,6 +168,7 @@ class ReplyPath:
     collector: SQLiteCollector
     replays: ReplayStore
     recorder: TurnRecorder
+    user_persona: UserPersona
 
 
 def turn_settings(familiar_id: str, stores: Stores, config: CharacterConfig) -> Callable[[ChannelConfig], TurnSettings]:
@@ -198,24 +199,24 @@ def turn_settings(familiar_id: str, stores: Stores, config: CharacterConfig) -> 
     return settings
 
 
-def build_turn_inputs(familiar_id: str, root: Path, stores: Stores, config: CharacterConfig) -> TurnInputsLookup:
+def build_turn_inputs(inputs: ReplyPathInputs, user_persona: UserPersona) -> TurnInputsLookup:
     """What looks up a turn's preset and card."""
     return TurnInputsLookup(
-        presets=PresetStore(FamiliarFolder(root).presets),
-        card=CardReader(stores.memory, familiar_id),
-        fidelity=config.preset_fidelity,
-        persona=config.user_persona,
+        presets=PresetStore(FamiliarFolder(inputs.root).presets),
+        card=CardReader(inputs.stores.memory, inputs.familiar_id),
+        fidelity=inputs.config.preset_fidelity,
+        persona=user_persona,
     )
 
 
-def build_turn_builder(inputs: ReplyPathInputs) -> TurnBuilder:
+def build_turn_builder(inputs: ReplyPathInputs, user_persona: UserPersona) -> TurnBuilder:
     """What makes an exchange into the request that is answered."""
     stores, config = inputs.stores, inputs.config
     return TurnBuilder(
         history=stores.history,
         channels=stores.channels,
         models=inputs.models,
-        turn_inputs=build_turn_inputs(inputs.familiar_id, inputs.root, stores, config).lookup,
+        turn_inputs=build_turn_inputs(inputs, user_persona).lookup,
         turn_settings=turn_settings(inputs.familiar_id, stores, config),
         privacy=stores.privacy,
         zone=ZoneInfo(config.display_tz),
@@ -247,7 +248,8 @@ def build_reply_path(inputs: ReplyPathInputs) -> ReplyPath:
     recorder = TurnRecorder(
         last_context=last_context, collector=collector, replays=replays, options=render_options(config)
     )
-    turns = build_turn_builder(inputs)
+    user_persona = UserPersona(config.user_persona)
+    turns = build_turn_builder(inputs, user_persona)
     outbox = ReplyOutbox(stores.history, inputs.familiar_id, fresh_s=config.discord.answer_late_s, clock=clock)
     runner = ReplyRunner(
         turns=turns,
@@ -281,5 +283,16 @@ def build_reply_path(inputs: ReplyPathInputs) -> ReplyPath:
         readers=build_readers(inputs),
     )
     return ReplyPath(
-        intake, monitor, queue, turns, runner, outbox, deliveries, last_context, collector, replays, recorder
+        intake=intake,
+        monitor=monitor,
+        queue=queue,
+        turns=turns,
+        runner=runner,
+        outbox=outbox,
+        deliveries=deliveries,
+        last_context=last_context,
+        collector=collector,
+        replays=replays,
+        recorder=recorder,
+        user_persona=user_persona,
     )

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from familiar_connect.bootstrap.starter import make_starter
 from familiar_connect.history.store import HistoryStore
 from tests.fakes.model_server import (
     DONE,
@@ -25,7 +26,7 @@ from tests.fakes.model_server import (
     stream_answer,
 )
 from tests.fakes.program import make_home, model_endpoint
-from tests.fakes.waiting import wait_until
+from tests.fakes.waiting import files_holding, wait_until
 
 if sys.platform == "win32":
     pytest.skip("pseudo-terminals are Unix's", allow_module_level=True)
@@ -215,21 +216,25 @@ def test_slash_commands_work_inside(tmp_path: Path) -> None:
 
 
 def test_typed_lines_come_back_in_the_next_run(tmp_path: Path) -> None:
-    """The up arrow finds what was typed yesterday; the file is its owner's alone."""
+    """The up arrow finds what was typed yesterday to this familiar; the file is its owner's alone."""
     with chatting(tmp_path, stream_answer("Hello.")) as (session, _):
         session.enter("do you remember this")
         session.wait_for_text("Ember: Hello.")
         session.wait_for_text(PROMPT, times=2)
         session.enter("/quit")
         session.wait_end()
-    with model_endpoint(stream_answer("Yes.")), TerminalSession(tmp_path, "chat", "--as", "Sam") as again:
-        again.wait_for_text(PROMPT)
-        again.type("\x1b[A\x1b[A")
-        again.wait_for_text("do you remember this")
-        again.type("\x15/quit\r")
-        assert again.wait_end() == 0
-    assert (tmp_path / "cache" / "chat-lines").stat().st_mode & 0o777 == 0o600
-    assert GREETING not in again.text
+    make_starter(tmp_path, "other")
+    for familiar_id in ("ember", "other"):
+        with TerminalSession(tmp_path, "chat", "--familiar", familiar_id, "--as", "Sam") as again:
+            again.wait_for_text(PROMPT)
+            again.type("\x1b[A\x1b[A")
+            if familiar_id == "ember":
+                again.wait_for_text("do you remember this")
+            again.type("\x15/quit\r")
+            assert again.wait_end() == 0
+        assert ("do you remember this" in again.text) == (familiar_id == "ember")
+        assert (GREETING in again.text) == (familiar_id == "other")
+    assert (tmp_path / "cache" / "typed" / "ember").stat().st_mode & 0o777 == 0o600
 
 
 def test_a_models_commands_to_the_terminal_are_not_passed_on(tmp_path: Path) -> None:
@@ -334,13 +339,36 @@ def test_a_name_alone_answers_the_question_for_it(tmp_path: Path) -> None:
             assert session.wait_end() == 0
 
 
-def test_a_name_given_on_the_command_line_stays(tmp_path: Path) -> None:
-    """Whatever is said."""
-    with chatting(tmp_path, stream_answer("Hello.")) as (session, _):
-        session.enter("call me Robin")
-        session.wait_for_text("Ember: Hello.")
-        session.wait_for_text(PROMPT, times=2)
-        session.enter("/quit")
-        session.wait_end()
+def test_a_name_given_on_the_command_line_is_remembered(tmp_path: Path) -> None:
+    """Whatever is said in that run; later /name changes it, and /persona says more. The account's name is nowhere."""
+    account = {"LOGNAME": "j.smith42", "USER": "j.smith42"}
+    with model_endpoint(stream_answer("Hello."), stream_answer("Hm.")) as server:
+        make_home(tmp_path, server)
+        with TerminalSession(tmp_path, "chat", "--as", "Sam", env=account) as session:
+            session.wait_for_text(PROMPT)
+            session.enter("call me Robin, I like kumquats")
+            session.wait_for_text("Ember: Hello.")
+            session.wait_for_text(PROMPT, times=2)
+            assert session.leave() == 0
+        with TerminalSession(tmp_path, "chat", env=account) as again:
+            again.wait_for_text(PROMPT)
+            again.enter("/name")
+            again.wait_for_text("I call you Sam. /name NAME changes it.")
+            again.enter("/name  Robin Hood")
+            again.wait_for_text("I call you Robin Hood from now on.")
+            again.enter("/persona {{user}} draws maps and distrusts them")
+            again.wait_for_text("From the next reply on I know: {{user}} draws maps")
+            again.enter("do you know me?")
+            again.wait_for_text("Ember: Hm.")
+            again.wait_for_text("Robin Hood: ", times=2)
+            again.enter("/persona")
+            again.wait_for_text("You are Robin Hood: {{user}} draws maps and distrusts them")
+            assert again.leave() == 0
+        assert "Robin Hood draws maps and distrusts them" in str(server.requests[-1].payload)
+        assert "j.smith42" not in str([each.payload for each in server.requests])
 
-    assert "\nuser_name" not in (tmp_path / "familiars" / "ember" / "character.toml").read_text(encoding="utf-8")
+    settings = (tmp_path / "familiars" / "ember" / "character.toml").read_text(encoding="utf-8")
+    assert '\nuser_name = "Robin Hood"' in settings
+    assert files_holding(tmp_path, "j.smith42") == []
+    assert not [path for path in tmp_path.rglob("*") if "smith" in path.name]
+    assert "j.smith42" not in session.text + again.text

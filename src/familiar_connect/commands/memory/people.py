@@ -56,13 +56,13 @@ def forget(
     from familiar_connect.memory.maintenance.forget_person import PersonEraser
 
     with open_session(ctx, familiar_id) as memory:
-        cache = HomeFolder(home_of(ctx)).cache
+        home = HomeFolder(home_of(ctx))
         tell = _quiet if as_json else _progress
         forgetting = PersonEraser(
             memory.root,
             store=memory.store,
             history=memory.history,
-            caches=lambda who: (cache / "embedded", *_typed_lines(cache, who)),
+            caches=lambda who: (home.model_cache, *_typed_lines(home, memory.familiar_id, who)),
             progress=tell,
         )
         cut = forgetting.pending_order()
@@ -123,9 +123,11 @@ def _person(memory: MemorySession, words: str) -> Person:
     return find_person(words, familiar_id=memory.familiar_id, history=memory.history, store=memory.store)
 
 
-def _typed_lines(cache: Path, person: Person) -> tuple[Path, ...]:
+def _typed_lines(home: HomeFolder, familiar_id: str, person: Person) -> tuple[Path, ...]:
     """What was typed at this terminal, kept for its editor."""
-    return (cache / "chat-lines",) if person.author.platform == "terminal" else ()
+    if person.author.platform != "terminal":
+        return ()
+    return home.chat_lines(familiar_id), home.older_chat_lines
 
 
 def _is_meant(person: Person, words: str) -> bool:

@@ -19,19 +19,23 @@ from familiar_connect.conversation.intake import IntakeResult
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.stored_messages import StoredMessages
 from familiar_connect.identity import Author
-from familiar_connect.platforms.terminal.line_input import Interrupted, LineReader, without_echo
+from familiar_connect.platforms.terminal.help import help_text, nearest_command
+from familiar_connect.platforms.terminal.line_input import Interrupted, LineReader, unseen_typing
 from familiar_connect.platforms.terminal.own_name import OwnName
 from familiar_connect.platforms.terminal.place import CHANNEL_ID, TerminalPlace
 from familiar_connect.platforms.terminal.screen import THINKING, Screen
 from familiar_connect.slash.command import SlashContext
-from familiar_connect.slash.registry import COMMANDS, find_command, run_command
+from familiar_connect.slash.registry import find_command, run_command
 from familiar_connect.support.aio import BackgroundTasks, cancel_and_wait, off_loop
 from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.support.text import printable
 
 EXIT_OK, EXIT_FAILED = 0, 1
 LEAVING = "Ctrl-C again, Ctrl-D or /quit to leave."
-_LEAVE = {"/quit", "/exit", "/q"}
+_LEAVE = {"/quit", "/exit", "/q", "/bye"}
+_LEAVE_TYPED = {"quit", "exit"}
+"""Leaves too where somebody types; from a pipe it is a message like any other."""
+_HELP = {"help", "?", "h"}
 
 
 def prompt_of(screen: Screen, user: Author) -> str:
@@ -63,7 +67,7 @@ class TerminalPlatform:
         stored = StoredMessages(familiar.history_store, familiar.id, CHANNEL_ID, platform=self.id)
         self._place = TerminalPlace(screen, familiar.name, user, stored, busy_with)
         self._own_name = own_name
-        """Learns what the person is called; None where their name is fixed."""
+        """Knows and keeps what the person is called; None: nobody keeps it."""
         self._interrupts = 0
         self._leaving = asyncio.Event()
         self._background = BackgroundTasks("terminal")
@@ -72,7 +76,8 @@ class TerminalPlatform:
     async def run(self) -> None:
         """Until the person leaves, the input ends or the program is told to stop."""
         try:
-            with self._signals(), self._familiar.owner.connect(tell=self._tell_owner):
+            tell = self._familiar.owner.connect(tell=self._tell_owner)
+            with self._signals(), tell, unseen_typing(sys.stdin):
                 while not self._leaving.is_set():
                     line = await self._next_line()
                     if line is None:
@@ -83,7 +88,11 @@ class TerminalPlatform:
             await self._background.wait_until_idle()
 
     async def _tell_owner(self, sentence: str) -> None:
-        """Who sits here is the owner; a reply under way is not interrupted."""
+        """Who sits here is the owner."""
+        self.note(sentence)
+
+    def note(self, sentence: str) -> None:
+        """Something about the program: above the line that is typed, behind the reply that is said."""
         self._place.note_aside(sentence)
 
     async def _next_line(self) -> str | None:
@@ -114,6 +123,9 @@ class TerminalPlatform:
         if line.startswith("/"):
             await self._slash(line.strip())
             return
+        if not self._screen.plain and line.strip().lower() in _LEAVE_TYPED:
+            self._leaving.set()
+            return
         message = InboundMessage(
             platform=self.id,
             channel_id=CHANNEL_ID,
@@ -128,8 +140,7 @@ class TerminalPlatform:
         asked = await self._last_words()
         heard = await self._familiar.intake.receive(message, self._place)
         if heard is IntakeResult.answering:
-            with without_echo(sys.stdin):
-                await self._familiar.reply_path.queue.wait_until_channel_idle(CHANNEL_ID)
+            await self._familiar.reply_path.queue.wait_until_channel_idle(CHANNEL_ID)
         elif heard is IntakeResult.private:
             self._screen.note("Your privacy level is FULL, so that was not heard. `privacy.toml` says so.")
         if self._own_name is not None and heard is not IntakeResult.private:
@@ -153,8 +164,21 @@ class TerminalPlatform:
     async def _learn_name(self, own_name: OwnName, line: str, asked: str) -> None:
         """Call the person from the next message on what they say they are called."""
         name = await off_loop(own_name.learn, line, asked)
-        if name is None or name == self._user.display_name:
+        if name is not None and name != self._user.display_name:
+            self._rename(name)
+
+    async def _call(self, name: str) -> None:
+        """`/name`: say what the person is called, or call them something else."""
+        own_name = self._own_name
+        if not name or own_name is None:
+            known = own_name is None or own_name.is_known
+            told = f"I call you {self._user.label}." if known else "You have not told me your name."
+            self._screen.line(f"{told} /name NAME changes it." if known else f"{told} /name NAME does.")
             return
+        self._rename(await off_loop(own_name.keep, name))
+        self._screen.line(f"I call you {self._user.label} from now on.")
+
+    def _rename(self, name: str) -> None:
         self._user = replace(self._user, display_name=name)
         self._place.set_listener(self._user)
         self._reader.set_prompt(prompt_of(self._screen, self._user))
@@ -163,21 +187,18 @@ class TerminalPlatform:
         name, _, words = line[1:].partition(" ")
         if line.split()[0] in _LEAVE:
             self._leaving.set()
-        elif name == "help":
-            self._help()
+        elif name in _HELP:
+            self._screen.write(help_text(self._screen.width()) + "\n")
+        elif name == "name":
+            await self._call(" ".join(words.split()))
         elif (found := find_command(name)) is not None:
             context = SlashContext(channel_id=CHANNEL_ID, author=self._user, is_operator=True, words=words)
             reply = await run_command(found, context, self._familiar)
             self._screen.line(reply.text)
         else:
-            self._screen.note(f"There is no /{name}. Type /help to see what there is.")
-
-    def _help(self) -> None:
-        offered = {each.name: each.description for each in COMMANDS if not each.channels_only}
-        offered |= {"help": "This list.", "quit": "Leave. Ctrl-D does too; Ctrl-C stops a reply."}
-        width = max(map(len, offered))
-        lines = [f"  /{name:<{width}} {meaning}" for name, meaning in offered.items()]
-        self._screen.line("\n".join(lines))
+            near = nearest_command(name)
+            hint = f"Did you mean /{near}?" if near else "Type /help to see what there is."
+            self._screen.note(f"There is no /{name}. {hint}")
 
     # Signals
 

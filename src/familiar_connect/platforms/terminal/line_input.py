@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol, TextIO
 
+from familiar_connect.platforms.terminal.completion import Suggestion
+from familiar_connect.platforms.terminal.screen import Screen
 from familiar_connect.support.files import atomic_write
 from familiar_connect.support.no_follow import load_bytes, make_folder, open_to_append
 
@@ -22,6 +25,13 @@ MAX_LINE_CHARS = 16 * 1024 * 1024
 
 MAX_HISTORY_BYTES = 512 * 1024
 """Lines typed before are kept up to this; beyond it the older half goes."""
+
+
+QUOTES = '"""'
+"""A text that begins so ends only where they stand again."""
+
+Suggest = Callable[[str], Awaitable[list[Suggestion]]]
+"""What the text before the cursor may become."""
 
 
 class Interrupted(Exception):
@@ -39,8 +49,11 @@ class LineReader(Protocol):
 
 
 @contextmanager
-def without_echo(stream: TextIO) -> Iterator[None]:
-    """What is typed meanwhile waits unseen for the next prompt, instead of standing in the middle of a reply."""
+def unseen_typing(stream: TextIO) -> Iterator[None]:
+    """What is typed while no line is asked for waits unseen for the next prompt, instead of standing in a reply.
+
+    Ctrl-D waits there too, as the key it is, and is read by that prompt.
+    """
     if sys.platform == "win32" or not stream.isatty():
         yield
         return
@@ -48,7 +61,7 @@ def without_echo(stream: TextIO) -> Iterator[None]:
 
     descriptor = stream.fileno()
     before = termios.tcgetattr(descriptor)
-    quiet = [*before[:3], before[3] & ~termios.ECHO, *before[4:]]
+    quiet = [*before[:3], before[3] & ~(termios.ECHO | termios.ICANON), *before[4:]]
     termios.tcsetattr(descriptor, termios.TCSADRAIN, quiet)
     try:
         yield
@@ -100,21 +113,32 @@ class PipeReader:
 
 
 class EditorReader:
-    """prompt_toolkit's line editor: arrows, history across runs, multi-line paste."""
+    """prompt_toolkit's line editor: arrows, history across runs, completion, several lines.
 
-    def __init__(self, prompt: str, history_file: Path | None) -> None:
+    Enter sends. Alt-Enter begins a new line, and so does Enter behind a backslash or in a text begun with three quotes.
+    """
+
+    def __init__(
+        self, prompt: str, history_file: Path | None, *, screen: Screen, suggest: Suggest | None = None
+    ) -> None:
         self._prompt = prompt
         self._history_file = history_file
+        self._screen = screen
+        self._suggest = suggest
         self._session: Any = None
 
     async def line(self) -> str | None:
         session = self._session or self._open()
+        above = _AbovePrompt(self._screen)
         try:
-            return str(await session.prompt_async())
+            with self._screen.typing(above.write):
+                return read_typed(str(await session.prompt_async()))
         except EOFError:
             return None
         except KeyboardInterrupt:
             raise Interrupted from None
+        finally:
+            above.close()
 
     def _open(self) -> Any:
         from prompt_toolkit import PromptSession  # heavy: only where someone really types
@@ -124,7 +148,17 @@ class EditorReader:
         history: Any = InMemoryHistory()
         if self._history_file is not None and prepare_history_file(self._history_file):
             history = FileHistory(str(self._history_file))
-        self._session = PromptSession(ANSI(self._prompt), history=history)
+        self._session = PromptSession(
+            ANSI(self._prompt),
+            history=history,
+            multiline=True,
+            prompt_continuation=lambda width, _number, _is_wrapped: " " * width,
+            key_bindings=_key_bindings(),
+            completer=None if self._suggest is None else _make_completer(self._suggest),
+            complete_while_typing=False,
+            enable_open_in_editor=True,
+            tempfile_suffix=".md",
+        )
         return self._session
 
     def set_prompt(self, prompt: str) -> None:
@@ -136,6 +170,86 @@ class EditorReader:
 
     def close(self) -> None:
         self._session = None
+
+
+class _AbovePrompt:
+    """Puts whole lines above the line that is being typed; on a terminal that cannot, behind it."""
+
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+        self._waiting = ""
+        self._can_move = os.environ.get("TERM") != "dumb"
+
+    def write(self, text: str) -> None:
+        self._waiting += text
+        if self._can_move and "\n" in self._waiting:
+            from prompt_toolkit.application import run_in_terminal
+
+            run_in_terminal(self._show_lines)
+
+    def _show_lines(self) -> None:
+        lines, newline, self._waiting = self._waiting.rpartition("\n")
+        self._screen.write_now(lines + newline)
+
+    def close(self) -> None:
+        """What could not be shown before."""
+        rest, self._waiting = self._waiting, ""
+        if rest:
+            self._screen.write_now(rest)
+
+
+def read_typed(text: str) -> str:
+    """What was typed, without the marks that let it have several lines."""
+    text = text.replace("\\\n", "\n")
+    if text.startswith(QUOTES):
+        text = text.removeprefix(QUOTES).strip()
+        return text.removesuffix(QUOTES).strip()
+    return text
+
+
+def _goes_on(text: str) -> bool:
+    """Whether Enter begins another line of *text* instead of sending it."""
+    is_quoted = text.startswith(QUOTES) and (len(text) < 2 * len(QUOTES) or not text.rstrip().endswith(QUOTES))
+    return is_quoted or text.endswith("\\")
+
+
+def _key_bindings() -> Any:
+    from prompt_toolkit.key_binding import KeyBindings
+
+    bindings = KeyBindings()
+
+    @bindings.add("enter")
+    def send(event: Any) -> None:
+        buffer = event.current_buffer
+        if _goes_on(buffer.text) and buffer.document.is_cursor_at_the_end:
+            buffer.insert_text("\n")
+        else:
+            buffer.validate_and_handle()
+
+    @bindings.add("escape", "enter")
+    def begin_line(event: Any) -> None:
+        event.current_buffer.insert_text("\n")
+
+    return bindings
+
+
+def _make_completer(suggest: Suggest) -> Any:
+    from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+    from prompt_toolkit.document import Document
+
+    class LineCompleter(Completer):
+        """Asks for suggestions without holding up the event loop."""
+
+        def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:
+            return iter(())
+
+        async def get_completions_async(
+            self, document: Document, complete_event: CompleteEvent
+        ) -> AsyncGenerator[Completion, None]:
+            for each in await suggest(document.text_before_cursor):
+                yield Completion(each.text, -each.replaces, display_meta=each.meaning)
+
+    return LineCompleter()
 
 
 def prepare_history_file(history_file: Path) -> bool:

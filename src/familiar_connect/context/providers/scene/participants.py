@@ -37,7 +37,7 @@ from familiar_connect.context.types import (
     Modality,
     Priority,
 )
-from familiar_connect.identity import EVERYTHING_ALLOWED, Author, Privacy
+from familiar_connect.identity import EVERYTHING_ALLOWED, LOCAL_PLATFORMS, Author, Privacy
 from familiar_connect.llm.types import TextPart
 from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.support.system_notes import speaker_name, wrap_note
@@ -47,6 +47,7 @@ DEADLINE_S = 3.0
 NOW_DEPTH = 2
 NOW_ORDER = 10
 MOST_MEMORIES = 20
+MAX_PERSONA_CHARS = 1_500
 MOST_REMINDERS = 10
 MOST_ROLES = 6
 MOST_PRESENT = 8
@@ -127,6 +128,8 @@ class ParticipantsProvider:
                 lines.append(f"Roles: {', '.join(names)}")
         if author is None:
             return lines
+        if request.persona and request.preset is None and author.platform in LOCAL_PLATFORMS:
+            lines.append(inline_safe(readable(request, request.persona, user=person.name), MAX_PERSONA_CHARS))
         if kept := facts.memories.get(author.canonical_key, ()):
             said = (self._memory(each, person, request) for each in kept[:MOST_MEMORIES])
             lines.append(f"You remember: {'; '.join(said)}")

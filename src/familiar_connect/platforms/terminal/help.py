@@ -1,0 +1,62 @@
+"""What the terminal offers: its commands in the order people need them, and the nearest to one mistyped."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+from familiar_connect.slash.command import SlashCommand
+from familiar_connect.slash.registry import COMMANDS
+from familiar_connect.support.word_wrap import display_width, wrap_words
+
+OWN_COMMANDS = {
+    "name": "What I call you; /name NAME changes it.",
+    "persona": "Who I am, and who you are to me; /persona TEXT says the latter.",
+    "help": "This list.",
+    "quit": "Leave. Ctrl-D does too.",
+}
+"""Commands of the terminal's own, and what others mean here."""
+FIRST = ("name", "persona", "memory", "context", "privacy", "preset", "quit")
+"""What people use most, in this order."""
+KEYS = (
+    "Enter sends; Alt-Enter begins a new line. Tab completes, the up arrow brings back earlier lines, "
+    "Ctrl-C stops a reply, Ctrl-D leaves."
+)
+NAME_COLUMN = 19
+"""A longer name stands on a line of its own."""
+WIDE = 60
+"""A narrower window shows each meaning below its name."""
+
+
+def offered_commands() -> tuple[SlashCommand, ...]:
+    """Commands that make sense where one person sits at one channel."""
+    return tuple(each for each in COMMANDS if not each.channels_only and not each.servers_only)
+
+
+def help_text(width: int) -> str:
+    """The list of commands for a window of *width* columns."""
+    meanings = {**{each.name: each.description for each in offered_commands()}, **OWN_COMMANDS}
+    order = [*FIRST, *(name for name in meanings if name not in FIRST)]
+    rows = [_row(f"/{name}", meanings[name], width) for name in order if name in meanings]
+    return "\n".join([*rows, "", wrap_words(KEYS, width)])
+
+
+def _row(name: str, meaning: str, width: int) -> str:
+    if width < WIDE:
+        return f"{name}\n{_indented(meaning, 4, width)}"
+    column = NAME_COLUMN + 2
+    rest = _indented(meaning, column, width)
+    return f"  {name}\n{rest}" if display_width(name) >= NAME_COLUMN else f"  {name:<{NAME_COLUMN}}{rest.lstrip()}"
+
+
+def _indented(text: str, column: int, width: int) -> str:
+    lines = wrap_words(text, max(1, width - column)).split("\n")
+    return "\n".join(" " * column + line for line in lines)
+
+
+def nearest_command(name: str) -> str | None:
+    """The command that somebody who typed *name* most likely means."""
+    names: Iterable[str] = [*OWN_COMMANDS, *(each.name for each in offered_commands())]
+    found = difflib.get_close_matches(name.lower(), list(names), n=1, cutoff=0.55)
+    starting = [each for each in names if len(name) > 1 and each.startswith(name.lower())]
+    return starting[0] if len(starting) == 1 else next(iter(found), None)
