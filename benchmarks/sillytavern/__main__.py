@@ -23,6 +23,7 @@ KINDS = {
     "lorebooks": "expected/lorebooks",
     "macros": "expected/macros.json",
     "prompts": "expected/prompts",
+    "world_info": "expected/lorebooks",
 }
 """Each kind of vector, and where in the folder it lies."""
 SHOWN = 400

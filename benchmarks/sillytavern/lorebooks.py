@@ -1,6 +1,6 @@
 """Lorebook vectors: the entries we read beside those SillyTavern has after importing the same file.
 
-Vectors about which entries a message activates are counted apart: activation by keyword is not part of this program.
+What a message activates is the business of `world_info`.
 """
 
 from __future__ import annotations
@@ -25,11 +25,6 @@ def check(folder: Path) -> list[CaseResult]:
         name = path.name.removesuffix(ENDING)
         expected = json.loads(path.read_text(encoding="utf-8"))
         results.append(_entries(folder / KIND / name, name, expected))
-        for part in ("vectors", "timed"):
-            results += [
-                CaseResult(KIND, f"{name} {part} {number}", passed=False, out_of_scope=True)
-                for number, _ in enumerate(expected.get(part) or (), start=1)
-            ]
     return results
 
 

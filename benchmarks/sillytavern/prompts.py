@@ -13,14 +13,15 @@ from pathlib import Path
 from typing import Any, cast, get_args
 
 from benchmarks.sillytavern.results import CaseResult
+from benchmarks.sillytavern.world_info import read_settings
 from familiar_connect.bootstrap.cards import load_card
+from familiar_connect.bootstrap.lorebook_files.books import sillytavern_entries
 from familiar_connect.context.types import ContextItem
 from familiar_connect.llm.types import Role
 from familiar_connect.presets.load import read_preset
 from familiar_connect.presets.macros.types import MacroContext, Variables
 from familiar_connect.presets.prompt_order import nodes_of
 from familiar_connect.presets.sillytavern.assemble import assemble
-from familiar_connect.presets.sillytavern.js_text import utf16_length
 from familiar_connect.presets.sillytavern.strict_roles import post_process
 from familiar_connect.presets.sillytavern.types import (
     AuthorNote,
@@ -31,6 +32,9 @@ from familiar_connect.presets.sillytavern.types import (
     SillyTavernInputs,
 )
 from familiar_connect.presets.types import ChatLine, GenerationKind, PresetFidelity, PresetSettings
+from familiar_connect.presets.world_info.read_entries import read_entry
+from familiar_connect.presets.world_info.types import BookKind, WorldBook
+from familiar_connect.support.text import utf16_length
 
 KIND = "prompts"
 NOTE_POSITIONS: dict[int, NotePosition] = {0: "after_main", 1: "chat", 2: "before_main"}
@@ -67,8 +71,6 @@ def check(folder: Path) -> list[CaseResult]:
 def _case(folder: Path, path: Path) -> CaseResult:
     try:
         vector = json.loads(path.read_text(encoding="utf-8"))
-        if vector.get("wi_activated"):
-            return CaseResult(KIND, path.stem, False, "rests on lorebook activation", out_of_scope=True)
         difference = _difference(vector, inputs_of(vector, folder))
     except Exception as error:  # whatever is wrong with the vector, the rest still counts
         return CaseResult(KIND, path.stem, False, f"{type(error).__name__}: {error}")
@@ -112,7 +114,25 @@ def inputs_of(vector: Mapping[str, Any], folder: Path) -> SillyTavernInputs:
         prefers_card_last_words=bool(power.get("prefer_character_jailbreak", True)),
         budget=window - answer,
         count=count,
+        books=_books(case, folder),
+        scan=read_settings(vector.get("wi_settings") or {}),
     )
+
+
+def _books(case: Mapping[str, Any], folder: Path) -> tuple[WorldBook, ...]:
+    """The books a case names, and the card's own where it is used."""
+    books = [
+        _book(sillytavern_entries(folder / "lorebooks" / name), Path(name).stem, BookKind.everyone)
+        for name in case.get("books") or ()
+    ]
+    own = load_card(folder / "cards" / case["card"]).character_book if case.get("use_embedded_book") else None
+    if own:
+        books.append(_book(sillytavern_entries(own), "embedded", BookKind.character))
+    return tuple(books)
+
+
+def _book(entries: Sequence[Mapping[str, Any]], name: str, kind: BookKind) -> WorldBook:
+    return WorldBook(name=name, kind=kind, entries=tuple(read_entry(each, book=name) for each in entries))
 
 
 def _section(case: Mapping[str, Any], key: str) -> dict[str, Any]:

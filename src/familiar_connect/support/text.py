@@ -170,3 +170,8 @@ def _spans(text: str, start: int, end: int) -> list[tuple[int, int]]:
         start = match.end()
     found.append((start, end))
     return [(first, last) for first, last in found if text[first:last].strip()]
+
+
+def utf16_length(text: str) -> int:
+    """Length in UTF-16 units: a character beyond the basic plane counts twice."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2

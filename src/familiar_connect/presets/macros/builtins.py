@@ -21,7 +21,6 @@ _START = re.compile(r"<START>", re.I)
 
 UNSUPPORTED = (
     "banned",
-    "outlet",
     "firstIncludedMessageId",
     "firstDisplayedMessageId",
     "systemPrompt",
@@ -57,7 +56,7 @@ UNSUPPORTED = (
     "defaultAuthorsNote",
     "chatStart",
 )
-_ONE_ARGUMENT = ("banned", "outlet")
+_ONE_ARGUMENT = ("banned",)
 
 
 def find_macro(name: str, ctx: MacroContext) -> Macro | None:
@@ -191,6 +190,10 @@ def _reverse(run: Evaluation, called: Invocation) -> str:
     return called.args[0][::-1]
 
 
+def _outlet(run: Evaluation, called: Invocation) -> str:
+    return run.ctx.outlets.get(called.args[0], "")
+
+
 def _original(run: Evaluation, called: Invocation) -> str | None:
     """The text that is being overridden, once."""
     value = run.original
@@ -281,6 +284,7 @@ MACROS: dict[str, Macro] = {
         Macro("else", _nothing),
         Macro("original", _original),
         Macro("isMobile", lambda run, called: "false"),
+        Macro("outlet", _outlet, least=1, most=1),
         Macro("hasExtension", lambda run, called: "false", least=1, most=1),
         _value("model", lambda ctx: ctx.model),
         _card("summary", lambda ctx: ctx.summary if ctx.ours else ""),

@@ -52,6 +52,8 @@ class MacroContext:
     max_response: int = 0
     generation: str = "normal"
     summary: str = ""
+    outlets: Mapping[str, str] = field(default_factory=dict)
+    """World Info behind `{{outlet::name}}`."""
     tools: Mapping[str, str] = field(default_factory=dict)
     """Tool macro (`memory_tool`) → what it expands to this turn."""
     capabilities: frozenset[str] = frozenset()

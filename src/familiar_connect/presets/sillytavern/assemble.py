@@ -24,6 +24,7 @@ from familiar_connect.presets.sillytavern.prompt_collection import (
     collect_prompts,
 )
 from familiar_connect.presets.sillytavern.prompt_slots import PromptSlots, TokenBudgetExceeded
+from familiar_connect.presets.sillytavern.scan_world import lore_without_room, scan_world
 from familiar_connect.presets.sillytavern.squash import squash_messages
 from familiar_connect.presets.sillytavern.token_budget import ChatFitter
 from familiar_connect.presets.sillytavern.types import (
@@ -33,6 +34,7 @@ from familiar_connect.presets.sillytavern.types import (
     PromptTooLarge,
     SillyTavernInputs,
 )
+from familiar_connect.presets.world_info.types import WorldInfo
 
 FIRST_PLACED = (
     "worldInfoBefore",
@@ -50,15 +52,19 @@ LAST_PLACED = "enhanceDefinitions"
 def assemble(inputs: SillyTavernInputs) -> AssembledPrompt:
     """The prompt SillyTavern would send; `PromptTooLarge` when the required part does not fit."""
     opening = prepare_card(inputs)
-    note = author_note_for_turn(inputs)
-    collection = collect_prompts(inputs, opening, note)
+    world = scan_world(inputs, opening)
+    opening = opening.with_outlets(world.outlets)
+    note = author_note_for_turn(inputs, world)
+    collection = collect_prompts(inputs, opening, note, world)
     slots = PromptSlots(inputs.budget, inputs.count)
     fitting = ChatFitter(inputs, opening, collection, slots)
     try:
-        _lay_out(inputs, opening, collection, note, slots, fitting)
+        _lay_out(inputs, opening, collection, note, world, slots, fitting)
     except TokenBudgetExceeded as error:
-        raise PromptTooLarge(_sentence(inputs, error.what), _finished(inputs, opening, slots, fitting)) from error
-    return _finished(inputs, opening, slots, fitting)
+        raise PromptTooLarge(
+            _sentence(inputs, error.what), _finished(inputs, opening, world, slots, fitting)
+        ) from error
+    return _finished(inputs, opening, world, slots, fitting)
 
 
 def _lay_out(
@@ -66,6 +72,7 @@ def _lay_out(
     opening: PreparedCard,
     collection: PromptCollection,
     note: AuthorNote | None,
+    world: WorldInfo,
     slots: PromptSlots,
     fitting: ChatFitter,
 ) -> None:
@@ -89,14 +96,8 @@ def _lay_out(
         begun = _begun_answer(inputs, opening, chat.pop())
         control.append(begun)
         slots.reserve([begun])
-    chat = insert_at_depth(chat, in_chat, depth_additions(inputs, opening, note))
-    blocks = example_blocks(
-        opening.card.mes_example,
-        user=inputs.context.user,
-        char=opening.reader.context.char,
-        group=inputs.context.group if inputs.is_group else (),
-        is_group=inputs.is_group,
-    )
+    chat = insert_at_depth(chat, in_chat, depth_additions(inputs, opening, note, world))
+    blocks = _examples(inputs, opening, world)
     if inputs.pin_examples:
         fitting.fit_examples(blocks)
         fitting.fit_history(chat)
@@ -106,6 +107,26 @@ def _lay_out(
     slots.free(control)
     if control:
         slots.put("controlPrompts", control)
+
+
+def _examples(inputs: SillyTavernInputs, opening: PreparedCard, world: WorldInfo) -> list[list[Piece]]:
+    """The card's blocks of example dialogue, with those of World Info above and below."""
+
+    def read_blocks(text: str) -> list[list[Piece]]:
+        return example_blocks(
+            text,
+            user=inputs.context.user,
+            char=opening.reader.context.char,
+            group=inputs.context.group if inputs.is_group else (),
+            is_group=inputs.is_group,
+        )
+
+    blocks = read_blocks(opening.card.mes_example)
+    for text in world.examples_top:
+        blocks = read_blocks(opening.reader.read(text).replace("\r", "")) + blocks
+    for text in world.examples_bottom:
+        blocks = blocks + read_blocks(opening.reader.read(text).replace("\r", ""))
+    return blocks
 
 
 def _place(collection: PromptCollection, slots: PromptSlots, identifier: str) -> None:
@@ -153,7 +174,7 @@ def _begun_answer(inputs: SillyTavernInputs, opening: PreparedCard, last: Piece)
 
 
 def _finished(
-    inputs: SillyTavernInputs, opening: PreparedCard, slots: PromptSlots, fitting: ChatFitter
+    inputs: SillyTavernInputs, opening: PreparedCard, world: WorldInfo, slots: PromptSlots, fitting: ChatFitter
 ) -> AssembledPrompt:
     pieces = slots.pieces()
     if inputs.settings.squash_system_messages:
@@ -169,7 +190,8 @@ def _finished(
             for piece in pieces
         ),
         lines=tuple(piece.line for piece in pieces),
-        dropped=tuple(fitting.dropped),
+        dropped=(*fitting.dropped, *lore_without_room(world)),
+        world=world,
     )
 
 

@@ -11,12 +11,13 @@ from familiar_connect.presets.sillytavern.js_text import js_trim
 from familiar_connect.presets.sillytavern.prepare_card import PreparedCard
 from familiar_connect.presets.sillytavern.prompt_collection import CollectedPrompt
 from familiar_connect.presets.sillytavern.types import AuthorNote, Piece, SillyTavernInputs
+from familiar_connect.presets.world_info.types import WorldInfo
 
 _READING_ORDER: tuple[Role, ...] = ("system", "user", "assistant")
 
 
 def depth_additions(
-    inputs: SillyTavernInputs, opening: PreparedCard, note: AuthorNote | None
+    inputs: SillyTavernInputs, opening: PreparedCard, note: AuthorNote | None, world: WorldInfo
 ) -> dict[tuple[int, Role], DepthText]:
     """What joins the chat beside the preset's prompts, one text per depth and role; read from the end upwards."""
     card = opening.card
@@ -29,6 +30,9 @@ def depth_additions(
     if inputs.persona and inputs.persona_position == "chat":
         role, depth = inputs.persona_role, inputs.persona_depth
         texts.append(DepthText(role=role, text=inputs.persona, depth=depth, source="persona"))
+    for block in world.depth:
+        lore = "\n".join(block.texts)
+        texts.append(DepthText(role=block.role, text=lore, depth=block.depth, source="world_info:depth"))
     places: dict[tuple[int, Role], list[DepthText]] = {}
     for text in texts:
         places.setdefault((text.depth or 0, text.role), []).append(text)

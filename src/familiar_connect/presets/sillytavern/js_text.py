@@ -1,4 +1,4 @@
-"""Small text rules as SillyTavern has them: what counts as space, how long a text is, how a name is made safe."""
+"""Small text rules as SillyTavern has them: what counts as space, how a name is made safe."""
 
 from __future__ import annotations
 
@@ -13,11 +13,6 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9_]")
 def js_trim(text: str) -> str:
     """*text* without the space around it; other control characters stay."""
     return text.strip(_SPACE)
-
-
-def utf16_length(text: str) -> int:
-    """Length in UTF-16 units: a character beyond the basic plane counts twice."""
-    return len(text) + sum(char > "\uffff" for char in text)
 
 
 def api_name(name: str) -> str:

@@ -6,6 +6,7 @@ which `setvar` and `getvar` see each other.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from familiar_connect.presets.macros.engine import expand
@@ -38,6 +39,12 @@ class PreparedCard:
     reader: MacroReader
     card: CardFields
     chat: tuple[ChatLine, ...]
+
+    def with_outlets(self, outlets: Mapping[str, str]) -> PreparedCard:
+        """The same with what `{{outlet::name}}` stands for."""
+        if not outlets:
+            return self
+        return replace(self, reader=MacroReader(replace(self.reader.context, outlets=outlets)))
 
 
 def prepare_card(inputs: SillyTavernInputs) -> PreparedCard:

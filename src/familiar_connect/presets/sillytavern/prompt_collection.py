@@ -13,8 +13,11 @@ from familiar_connect.llm.types import Role
 from familiar_connect.presets.sillytavern.prepare_card import PreparedCard
 from familiar_connect.presets.sillytavern.types import AuthorNote, SillyTavernInputs
 from familiar_connect.presets.types import PresetNode
+from familiar_connect.presets.world_info.types import WorldInfo
 
 MARKED_SOURCES = {
+    "worldInfoBefore": "world_info:before",
+    "worldInfoAfter": "world_info:after",
     "charDescription": "card:description",
     "charPersonality": "card:personality",
     "scenario": "card:scenario",
@@ -72,10 +75,11 @@ def is_triggered(node: PresetNode, kind: str) -> bool:
     return not node.triggers or kind in node.triggers
 
 
-def author_note_for_turn(inputs: SillyTavernInputs) -> AuthorNote | None:
-    """The author's note of this turn with the persona at its side, if it is this turn's to be shown."""
+def author_note_for_turn(inputs: SillyTavernInputs, world: WorldInfo) -> AuthorNote | None:
+    """The author's note of this turn with persona and lore at its side, if it is this turn's to be shown."""
+    lore = bool(world.note_top or world.note_bottom)
     beside = inputs.persona if inputs.persona_position in ("note_top", "note_bottom") else ""
-    note = inputs.author_note or (AuthorNote(text="") if beside else None)
+    note = inputs.author_note or (AuthorNote(text="") if beside or lore else None)
     if note is None:
         return None
     said = 1 if note.interval == 1 else sum(line.is_user for line in inputs.chat)
@@ -84,12 +88,17 @@ def author_note_for_turn(inputs: SillyTavernInputs) -> AuthorNote | None:
     if beside:
         pair = (beside, note.text) if inputs.persona_position == "note_top" else (note.text, beside)
         note = replace(note, text="\n".join(pair))
+    if lore:
+        lines = ("\n".join(world.note_top), note.text, "\n".join(world.note_bottom))
+        note = replace(note, text="\n".join(lines).removeprefix("\n").removesuffix("\n"))
     return note if note.text else None
 
 
-def collect_prompts(inputs: SillyTavernInputs, opening: PreparedCard, note: AuthorNote | None) -> PromptCollection:
+def collect_prompts(
+    inputs: SillyTavernInputs, opening: PreparedCard, note: AuthorNote | None, world: WorldInfo
+) -> PromptCollection:
     """Every prompt there is, read in the order in which later ones see what earlier ones set."""
-    fillings = _fillings(inputs, opening)
+    fillings = _fillings(inputs, opening, world)
     disabled = frozenset(node.identifier for node in inputs.nodes if not node.is_enabled)
     collection = PromptCollection(
         [_own(inputs, opening, node) for node in inputs.nodes if _takes_part(node, inputs)], disabled
@@ -132,7 +141,7 @@ def _own(inputs: SillyTavernInputs, opening: PreparedCard, node: PresetNode) -> 
     )
 
 
-def _fillings(inputs: SillyTavernInputs, opening: PreparedCard) -> list[CollectedPrompt]:
+def _fillings(inputs: SillyTavernInputs, opening: PreparedCard, world: WorldInfo) -> list[CollectedPrompt]:
     """What the markers stand for and what stands outside the order, formats and nudges read once already."""
     settings, card, read = inputs.settings, opening.card, opening.reader.read
 
@@ -144,8 +153,8 @@ def _fillings(inputs: SillyTavernInputs, opening: PreparedCard) -> list[Collecte
     nudge = read(settings.group_nudge_prompt)
     impersonation = read(settings.impersonation_prompt)
     texts = (
-        ("worldInfoBefore", "", Layer.content),
-        ("worldInfoAfter", "", Layer.content),
+        ("worldInfoBefore", _lore(world.before, settings.wi_format), Layer.content),
+        ("worldInfoAfter", _lore(world.after, settings.wi_format), Layer.content),
         ("charDescription", card.description, Layer.character),
         ("charPersonality", personality, Layer.character),
         ("scenario", scenario, Layer.character),
@@ -158,6 +167,11 @@ def _fillings(inputs: SillyTavernInputs, opening: PreparedCard) -> list[Collecte
         CollectedPrompt(identifier=name, text=text, source=MARKED_SOURCES.get(name, own + name), layer=layer)
         for name, text, layer in texts
     ]
+
+
+def _lore(text: str, template: str) -> str:
+    """*text* where the preset's format has its `{0}`; as it is where the preset has no format."""
+    return template.replace("{0}", text) if text and template.strip() else text
 
 
 def _filled(marker: CollectedPrompt | None, filling: CollectedPrompt, opening: PreparedCard) -> CollectedPrompt:

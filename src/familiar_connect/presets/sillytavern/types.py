@@ -11,7 +11,8 @@ from familiar_connect.errors import PresetError
 from familiar_connect.llm.types import Role
 from familiar_connect.presets.macros.types import MacroContext
 from familiar_connect.presets.types import CardFields, ChatLine, GenerationKind, PresetNode, PresetSettings
-from familiar_connect.support.tokens import estimate_tokens
+from familiar_connect.presets.world_info.types import ScanSettings, TimedEffects, WorldBook, WorldInfo
+from familiar_connect.support.text import utf16_length
 
 NotePosition = Literal["chat", "after_main", "before_main"]
 PersonaPosition = Literal["prompt", "note_top", "note_bottom", "chat", "none"]
@@ -36,8 +37,13 @@ class Piece:
 
 
 def estimate_piece_tokens(piece: Piece) -> int:
-    """A message's size where no better counter is at hand: its text, and a little for its frame."""
-    return 4 + estimate_tokens(piece.text) + estimate_tokens(piece.name or "")
+    """A message's size where no better counter is at hand: four letters a token, role and name included."""
+    return 1 + sum(-(-utf16_length(value) // 4) for value in (piece.role, piece.text, piece.name or ""))
+
+
+def estimate_entry_tokens(length: int) -> int:
+    """The same for lore of so many letters, which is counted as a system message."""
+    return 5 + -(-length // 4) if length else 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +56,8 @@ class AuthorNote:
     role: Role = "system"
     interval: int = 1
     """Every how many messages of the user it is shown; 0 never."""
+    is_scanned: bool = False
+    """Whether keys of World Info are looked for in it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +92,13 @@ class SillyTavernInputs:
     budget: int | None = None
     """The window without the answer, in tokens; what frames the answer is taken off here. None: as many as it needs."""
     count: Callable[[Piece], int] = estimate_piece_tokens
+    books: tuple[WorldBook, ...] = ()
+    """World Info in force."""
+    scan: ScanSettings = ScanSettings()
+    timed: TimedEffects = TimedEffects()
+    """What World Info kept from earlier turns of this chat."""
+    tags: tuple[str, ...] = ()
+    """The character's, for entries that are for some characters only."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +109,7 @@ class AssembledPrompt:
     lines: tuple[int | None, ...] = ()
     """For each item the line of the chat it shows, if it shows one."""
     dropped: tuple[DroppedNote, ...] = ()
+    world: WorldInfo = WorldInfo()
 
 
 class PromptTooLarge(PresetError):

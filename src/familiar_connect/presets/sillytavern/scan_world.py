@@ -1,0 +1,74 @@
+"""World Info for one prompt: the chat as the scan sees it, and what the scan found."""
+
+from __future__ import annotations
+
+from familiar_connect.context.types import DroppedNote, Layer
+from familiar_connect.presets.sillytavern.chat_messages import lines_to_send
+from familiar_connect.presets.sillytavern.prepare_card import PreparedCard
+from familiar_connect.presets.sillytavern.types import SillyTavernInputs, estimate_entry_tokens
+from familiar_connect.presets.world_info.place_entries import pool_of
+from familiar_connect.presets.world_info.scan import ScanInputs, scan_books
+from familiar_connect.presets.world_info.types import BookOrder, WorldBook, WorldEntry, WorldInfo
+from familiar_connect.support.lru import LruCache
+
+KEPT = 8
+_pools: LruCache[tuple[int, BookOrder], tuple[tuple[WorldBook, ...], tuple[WorldEntry, ...]]] = LruCache(KEPT)
+
+
+def scan_world(inputs: SillyTavernInputs, opening: PreparedCard) -> WorldInfo:
+    """What the books in force say to this chat; nothing where there are none."""
+    if not inputs.books:
+        return WorldInfo(timed=inputs.timed)
+    lines = [line for _, line in lines_to_send(opening.chat, inputs.kind)]
+    named = inputs.scan.include_names
+    card = opening.card
+    return scan_books(
+        ScanInputs(
+            pool=_pool(inputs.books, inputs.scan.book_order),
+            settings=inputs.scan,
+            messages=[f"{line.name}: {line.text}" if named else line.text for line in reversed(lines)],
+            prompt_tokens=inputs.budget or 0,
+            kind=inputs.kind,
+            character=card.name,
+            tags=inputs.tags,
+            card={
+                "persona": opening.reader.context.persona,
+                "description": card.description,
+                "personality": card.personality,
+                "depth_prompt": card.depth_prompt,
+                "scenario": card.scenario,
+                "creator_notes": card.creator_notes,
+            },
+            injected=_injected(inputs, opening),
+            read=opening.reader.read,
+            roll=inputs.context.rng.random,
+            count=estimate_entry_tokens,
+            timed=inputs.timed,
+        )
+    )
+
+
+def _pool(books: tuple[WorldBook, ...], order: BookOrder) -> tuple[WorldEntry, ...]:
+    """The entries of *books* in their order, made once as long as the books are the same."""
+    kept = _pools.get((id(books), order))
+    if kept is None or kept[0] is not books:
+        kept = (books, pool_of(books, order))
+        _pools.put((id(books), order), kept)
+    return kept[1]
+
+
+def lore_without_room(world: WorldInfo) -> list[DroppedNote]:
+    """A note for each entry that was found and had no room in the budget of World Info."""
+    return [
+        DroppedNote(Layer.content, f"world_info:{each.name}", "dropped", estimate_entry_tokens(len(each.content)))
+        for each in world.dropped
+    ]
+
+
+def _injected(inputs: SillyTavernInputs, opening: PreparedCard) -> list[str]:
+    """Texts among the chat that are searched too: the author's note if it is to be, and the persona at its depth."""
+    note = inputs.author_note
+    texts = [opening.reader.read(note.text)] if note is not None and note.is_scanned and note.text else []
+    if inputs.persona and inputs.persona_position == "chat":
+        texts.append(opening.reader.context.persona)
+    return texts

@@ -1,0 +1,1 @@
+"""World Info as SillyTavern scans it: which entries of the books a chat calls up, and where their texts go."""

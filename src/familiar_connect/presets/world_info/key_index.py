@@ -1,0 +1,108 @@
+"""KeyIndex: which entries a text may call up, by the words and phrases in it, so that a scan asks only those.
+
+Keys that are single words are looked up; phrases are searched for in each new stretch of text. Entries that look
+elsewhere, and those with patterns or macros among their keys, are asked in each pass. An index is made once for a pool
+and kept.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from familiar_connect.presets.sillytavern.js_text import js_trim
+from familiar_connect.presets.world_info.scan_text import Part, is_word
+from familiar_connect.presets.world_info.types import ScanSettings, WorldEntry
+from familiar_connect.support.lru import LruCache
+
+KEPT = 8
+_MARKS = ("{", "<", "/")
+"""What a macro or a pattern has in it."""
+_SEAM = re.compile(r"[^ ]{2} [^ ]{2}")
+
+
+class KeyIndex:
+    """The entries of one pool by their keys."""
+
+    def __init__(self, pool: Sequence[WorldEntry], settings: ScanSettings) -> None:
+        self.by_word: dict[bool, dict[str, list[int]]] = {True: {}, False: {}}
+        self.by_seam: dict[bool, dict[str, list[tuple[str, int]]]] = {True: {}, False: {}}
+        self.by_pair: dict[bool, dict[str, list[tuple[str, int]]]] = {True: {}, False: {}}
+        self.letters: dict[bool, list[tuple[str, int]]] = {True: [], False: []}
+        self.always: list[int] = []
+        self.sticky: dict[str, int] = {}
+        for number, entry in enumerate(pool):
+            if entry.is_disabled:
+                continue
+            if entry.sticky:
+                self.sticky[entry.key] = number
+            if entry.is_constant or entry.decorators:
+                self.always.append(number)
+            elif entry.keys:
+                self._add(number, entry, settings)
+
+    def _add(self, number: int, entry: WorldEntry, settings: ScanSettings) -> None:
+        looks_elsewhere = entry.scan_depth is not None or entry.card_fields
+        if looks_elsewhere or any(mark in key for key in entry.keys for mark in _MARKS):
+            self.always.append(number)
+            return
+        whole = settings.whole_words if entry.whole_words is None else entry.whole_words
+        cased = settings.case_sensitive if entry.case_sensitive is None else entry.case_sensitive
+        for key in filter(None, map(js_trim, entry.keys)):
+            needle = key if cased else key.lower()
+            if whole and is_word(needle):
+                self.by_word[cased].setdefault(needle, []).append(number)
+            elif seam := _SEAM.search(needle):
+                self.by_seam[cased].setdefault(seam[0], []).append((needle, number))
+            elif len(needle) > 1:
+                self.by_pair[cased].setdefault(needle[:2], []).append((needle, number))
+            else:
+                self.letters[cased].append((needle, number))
+
+
+class Candidates:
+    """The entries that one scan has to ask; they become more as text comes in."""
+
+    def __init__(self, index: KeyIndex, sticky: Iterable[str] = ()) -> None:
+        self._index = index
+        self._numbers = {*index.always, *(index.sticky[key] for key in sticky if key in index.sticky)}
+        self._looked_at: list[Part] = []
+
+    def update(self, parts: Iterable[Part]) -> list[int]:
+        """Numbers of the entries to ask now that *parts* are there, in the order of the pool."""
+        for part in parts:
+            if not any(part is each for each in self._looked_at):
+                self._looked_at.append(part)
+                self._look_at(part)
+        return sorted(self._numbers)
+
+    def _look_at(self, part: Part) -> None:
+        index = self._index
+        for cased in (True, False):
+            if by_word := index.by_word[cased]:
+                for word in part.words(cased) & by_word.keys():
+                    self._numbers.update(by_word[word])
+            self._look_for(index.letters[cased], part, cased)
+            if by_seam := index.by_seam[cased]:
+                for seam in part.seams(cased) & by_seam.keys():
+                    self._look_for(by_seam[seam], part, cased)
+            if by_pair := index.by_pair[cased]:
+                for pair in part.pairs(cased) & by_pair.keys():
+                    self._look_for(by_pair[pair], part, cased)
+
+    def _look_for(self, needles: Iterable[tuple[str, int]], part: Part, cased: bool) -> None:
+        text = part.form(cased)
+        self._numbers.update(number for needle, number in needles if needle in text)
+
+
+_indexes: LruCache[tuple[int, bool, bool], tuple[Sequence[WorldEntry], KeyIndex]] = LruCache(KEPT)
+
+
+def index_keys(pool: Sequence[WorldEntry], settings: ScanSettings) -> KeyIndex:
+    """The index of *pool*; the same one as long as the pool is the same object."""
+    id_ = (id(pool), settings.whole_words, settings.case_sensitive)
+    kept = _indexes.get(id_)
+    if kept is None or kept[0] is not pool:
+        kept = (pool, KeyIndex(pool, settings))
+        _indexes.put(id_, kept)
+    return kept[1]

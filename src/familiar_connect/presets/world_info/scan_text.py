@@ -1,0 +1,261 @@
+"""The text that keys are looked for in, and the looking.
+
+A plain key is a substring, or with whole words one that no letter, digit or underscore touches; a key written
+`/pattern/flags` is a JavaScript pattern over the whole text. No plain key reaches from one message into the next, so
+the parts are searched one by one; words that stand alone are looked up in a set.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from operator import add
+
+from familiar_connect.presets.sillytavern.js_text import js_trim
+from familiar_connect.presets.world_info.types import ScanSettings, SecondaryLogic, WorldEntry
+from familiar_connect.support.js_regex import JsPattern, JsPatternRefused, compile_js, split_literal
+
+MAX_SCAN_DEPTH = 1000
+MARK = "\x01"
+JOINER = f"\n{MARK}"
+_WORD = re.compile(r"\w+", re.ASCII)
+_SPACES = re.compile(r"\s+")
+
+
+def is_word(text: str) -> bool:
+    """Whether *text* is one word of ASCII letters, digits and underscores: then a set can answer for it."""
+    return text.isascii() and text.replace("_", "a").isalnum()
+
+
+class Part:
+    """One stretch of text, by either case, with its words; it may be made of smaller ones."""
+
+    def __init__(self, label: str, text: str, pieces: Sequence[Part] = ()) -> None:
+        self.label = label
+        self.text = text
+        self.pieces = pieces
+        self._forms: dict[bool, tuple[str, frozenset[str] | None]] = {}
+
+    def form(self, cased: bool) -> str:
+        if cased:
+            return self.text
+        if False not in self._forms:
+            self._forms[False] = (self.text.lower(), None)
+        return self._forms[False][0]
+
+    def words(self, cased: bool) -> frozenset[str]:
+        text, words = self._forms.get(cased, (self.form(cased), None))
+        if words is None:
+            words = frozenset(_WORD.findall(text))
+            self._forms[cased] = (text, words)
+        return words
+
+    def pairs(self, cased: bool) -> set[str]:
+        """Every two letters that follow each other."""
+        text = self.form(cased)
+        return set(map(add, text, text[1:]))
+
+    def seams(self, cased: bool) -> set[str]:
+        """Around each space, the two letters before and after it."""
+        words = self.form(cased).split(" ")
+        return {f"{one[-2:]} {other[:2]}" for one, other in pairwise(words)}
+
+    def has(self, needle: Needle) -> bool:
+        """Whether *needle* is in here."""
+        cased = needle.cased
+        if needle.is_word:
+            return needle.text in self.words(cased)
+        text = self.form(cased)
+        if needle.text not in text:
+            return False
+        if not needle.needs_edges:
+            return True
+        return re.search(rf"(?:^|\W){re.escape(needle.text)}(?:$|\W)", text, re.ASCII) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Needle:
+    """A key made ready to be looked for."""
+
+    text: str
+    """In the case it is looked for in."""
+    cased: bool
+    is_word: bool
+    """One plain word that must stand alone."""
+    needs_edges: bool
+    """One word of other letters that must stand alone."""
+    literal: tuple[str, str] | None
+    """Pattern and flags."""
+
+
+@lru_cache(maxsize=50_000)
+def prepare_key(key: str, cased: bool, whole: bool) -> Needle:
+    """*key*, trimmed, as it is looked for."""
+    key = js_trim(key)
+    text = key if cased else key.lower()
+    alone = whole and len(_SPACES.split(text)) == 1
+    literal = split_literal(key) if key.startswith("/") else None
+    return Needle(text, cased, alone and is_word(text), alone and not is_word(text), literal)
+
+
+@dataclass(frozen=True)
+class KeyHit:
+    """A key that was found, and the part it was found in; in which piece is looked for when somebody asks."""
+
+    key: str
+    part: Part
+    is_in: Callable[[Part], bool]
+
+    @property
+    def label(self) -> str:
+        return next((piece.label for piece in self.part.pieces if self.is_in(piece)), self.part.label)
+
+
+class ScanText:
+    """The chat, newest first, and what is searched beside it; it grows with what recursion adds."""
+
+    def __init__(
+        self,
+        messages: Sequence[str],
+        settings: ScanSettings,
+        *,
+        read: Callable[[str], str],
+        card: Mapping[str, str] | None = None,
+        injected: Sequence[str] = (),
+    ) -> None:
+        total = len(messages)
+        self._messages = [
+            Part(f"message {total - back} of {total}", js_trim(text))
+            for back, text in enumerate(messages[:MAX_SCAN_DEPTH])
+        ]
+        self._settings = settings
+        self._read = read
+        self._card = {name: Part(f"the card's {name}", text) for name, text in (card or {}).items() if text}
+        self._injected = [Part("an injected prompt", text) for text in injected if text]
+        self._recursed: list[Part] = []
+        self._merged: dict[int, Part] = {}
+        self._joined: dict[tuple[object, ...], str] = {}
+        self._widened = 0
+        self.problems: dict[str, str] = {}
+
+    @property
+    def depth(self) -> int:
+        """How many messages are searched now."""
+        return self._settings.depth + self._widened
+
+    @property
+    def has_recursed(self) -> bool:
+        return bool(self._recursed)
+
+    def widen(self) -> None:
+        """Search one message more from now on."""
+        self._widened += 1
+
+    def add(self, brought: Sequence[tuple[str, str]]) -> None:
+        """Search these texts too, each with the name of the entry that brought it."""
+        pieces = [Part(f"the entry {name!r}", text) for name, text in brought]
+        self._recursed.append(Part("the entries", "\n".join(text for _, text in brought), pieces))
+
+    def common_parts(self) -> tuple[Part, ...]:
+        """The parts that every entry without a depth of its own is searched in."""
+        return (self._chat(self.depth), *self._injected, *self._recursed) if self.depth > 0 else ()
+
+    def match(self, entry: WorldEntry, *, recursed: bool) -> KeyHit | None:
+        """The primary key that is found, if the secondary ones agree."""
+        hit = self.find_first(entry, entry.keys, recursed=recursed)
+        if hit is None or not (entry.is_selective and entry.secondary_keys):
+            return hit
+        found = [self.find(entry, key, recursed=recursed) is not None for key in entry.secondary_keys]
+        agrees = {
+            SecondaryLogic.and_any: any(found),
+            SecondaryLogic.not_all: not all(found),
+            SecondaryLogic.not_any: not any(found),
+            SecondaryLogic.and_all: all(found),
+        }
+        return hit if agrees[entry.logic] else None
+
+    def score(self, entry: WorldEntry, *, recursed: bool) -> int:
+        """How many keys are found; only secondary keys that must be there count."""
+        if not entry.keys:
+            return 0
+        primary = sum(self.find(entry, key, recursed=recursed, reads=False) is not None for key in entry.keys)
+        if not entry.secondary_keys:
+            return primary
+        second = sum(self.find(entry, key, recursed=recursed, reads=False) is not None for key in entry.secondary_keys)
+        if entry.logic is SecondaryLogic.and_any:
+            return primary + second
+        if entry.logic is SecondaryLogic.and_all and second == len(entry.secondary_keys):
+            return primary + second
+        return primary
+
+    def find_first(self, entry: WorldEntry, keys: Sequence[str], *, recursed: bool) -> KeyHit | None:
+        for key in keys:
+            hit = self.find(entry, key, recursed=recursed)
+            if hit is not None:
+                return hit
+        return None
+
+    def find(self, entry: WorldEntry, key: str, *, recursed: bool, reads: bool = True) -> KeyHit | None:
+        """Where *key* is found, macros in it read first unless *reads* is off."""
+        if reads and ("{" in key or "<" in key):
+            key = self._read(key)
+        settings = self._settings
+        cased = settings.case_sensitive if entry.case_sensitive is None else entry.case_sensitive
+        whole = settings.whole_words if entry.whole_words is None else entry.whole_words
+        needle = prepare_key(key, cased, whole)
+        depth = self.depth if entry.scan_depth is None else min(entry.scan_depth, MAX_SCAN_DEPTH)
+        if needle.literal is not None:
+            return self._find_pattern(entry, key, needle.literal, depth, recursed)
+        if depth > 0 and needle.text:
+            for part in self._parts(entry, depth, recursed):
+                if part.has(needle):
+                    return KeyHit(key, part, lambda piece: piece.has(needle))
+        return None
+
+    # Parts
+
+    def _chat(self, depth: int) -> Part:
+        """The newest *depth* messages as one part."""
+        if depth not in self._merged:
+            pieces = self._messages[:depth]
+            self._merged[depth] = Part("the chat", JOINER.join(part.text for part in pieces), pieces)
+        return self._merged[depth]
+
+    def _parts(self, entry: WorldEntry, depth: int, recursed: bool) -> list[Part]:
+        parts = [self._chat(depth)]
+        if entry.card_fields:
+            parts += [self._card[name] for name in entry.card_fields if name in self._card]
+        parts += self._injected
+        return parts + self._recursed if recursed else parts
+
+    def _find_pattern(
+        self, entry: WorldEntry, key: str, literal: tuple[str, str], depth: int, recursed: bool
+    ) -> KeyHit | None:
+        pattern = self._pattern(entry, key, literal)
+        if pattern is None or not pattern.test(self._whole(entry, depth, recursed)):
+            return None
+        parts = self._parts(entry, depth, recursed) if depth > 0 else ()
+        pieces = [piece for part in parts for piece in part.pieces or (part,)]
+        return KeyHit(key, Part("the chat", "", pieces), lambda piece: pattern.test(piece.text))
+
+    def _pattern(self, entry: WorldEntry, key: str, literal: tuple[str, str]) -> JsPattern | None:
+        if key in self.problems:
+            return None
+        try:
+            return compile_js(*literal)
+        except JsPatternRefused as refused:
+            self.problems[key] = f"the key {key} of {entry.name!r} cannot be searched for: {refused}"
+            return None
+
+    def _whole(self, entry: WorldEntry, depth: int, recursed: bool) -> str:
+        """Everything *entry* is searched in, as one text."""
+        if depth <= 0:
+            return ""
+        id_ = (depth, entry.card_fields, len(self._recursed) if recursed else -1)
+        if id_ not in self._joined:
+            texts = [part.text for part in self._parts(entry, depth, recursed)]
+            self._joined[id_] = MARK + JOINER.join(texts)
+        return self._joined[id_]
