@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from familiar_connect.memory.index.padding import without_neighbours, without_padding
 from familiar_connect.memory.index.protocols import ExplainedScore, Neighbour, Recollection, RetrievedChunk
+from familiar_connect.memory.index.relevance import without_neighbours, without_padding
 
 ASKED = {"words": 1.0, "meaning": 2.0}
 NEARBY = {"words around": 1.0, "meaning": 0.4}

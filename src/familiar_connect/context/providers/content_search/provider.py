@@ -44,9 +44,8 @@ from familiar_connect.errors import MemoryStoreError
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import EVERYTHING_ALLOWED, Author, Privacy
 from familiar_connect.llm.protocols import SideModel
-from familiar_connect.memory.index.padding import without_neighbours, without_padding
 from familiar_connect.memory.index.protocols import Recollection, Retriever
-from familiar_connect.memory.index.relevance import only_relevant, without_known
+from familiar_connect.memory.index.relevance import only_relevant, without_known, without_neighbours, without_padding
 from familiar_connect.memory.part_audiences import PartAudiences
 from familiar_connect.memory.people import people_path, people_path_prefixes
 from familiar_connect.memory.store import MemoryStore
