@@ -66,6 +66,7 @@ LIBRARY_DOORS = frozenset(
     {
         "cli.py",  # click's context
         "commands/common.py",  # click's progress bar
+        "commands/help_lines.py",  # click's help
         "llm/embedded/child.py",  # xllamacpp's parameters
         "memory/index/minilm.py",  # ONNX's session options
         "observe/ledger.py",  # SQLite's connection

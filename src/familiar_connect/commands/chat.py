@@ -71,7 +71,7 @@ async def _chat(
     from familiar_connect.bot import load_familiar
     from familiar_connect.platforms.terminal.adapter import TerminalPlatform, prompt_of
     from familiar_connect.platforms.terminal.completion import LineCompletion
-    from familiar_connect.platforms.terminal.help import OWN_COMMANDS, offered_commands
+    from familiar_connect.platforms.terminal.help import OWN_COMMANDS, list_slash_commands
     from familiar_connect.platforms.terminal.line_input import EditorReader, PipeReader
     from familiar_connect.platforms.terminal.person import person_at_terminal
     from familiar_connect.platforms.terminal.welcome import describe_model, greet, warm_up
@@ -92,7 +92,7 @@ async def _chat(
             reader = PipeReader(sys.stdin)
         else:
             screen.note("Type and press Enter. /help lists commands, Ctrl-C stops a reply, Ctrl-D leaves.")
-            suggest = LineCompletion(familiar, offered_commands(), OWN_COMMANDS).suggest
+            suggest = LineCompletion(familiar, list_slash_commands(), OWN_COMMANDS).suggest
             lines = _typed_lines(familiar, user, home)
             reader = EditorReader(prompt_of(screen, user), lines, screen=screen, suggest=suggest)
         await familiar.start()

@@ -26,7 +26,7 @@ class FolderSnapshot:
         else:
             self._stamps[found[0]] = found[1]
 
-    def changed_paths(self) -> list[str]:
+    def find_changes(self) -> list[str]:
         """Paths that changed since the last look; those that are gone come first, as they cost nothing to follow."""
         before, self._stamps = self._stamps, dict(file_stamps(self._root))
         gone = [path for path in before if path not in self._stamps]

@@ -275,7 +275,7 @@ class Indexer:
     def _scan(self) -> None:
         """Put what the owner changed before everything else that waits."""
         if self._snapshot is not None:
-            changed = self._guarded(self._snapshot.changed_paths) or ()
+            changed = self._guarded(self._snapshot.find_changes) or ()
             by_hand = [path for path in changed if path not in self._stale]
             self._stale = dict.fromkeys([*by_hand, *self._stale])
         self._scanned_at = time.monotonic()

@@ -28,14 +28,14 @@ WIDE = 60
 """A narrower window shows each meaning below its name."""
 
 
-def offered_commands() -> tuple[SlashCommand, ...]:
+def list_slash_commands() -> tuple[SlashCommand, ...]:
     """Commands that make sense where one person sits at one channel."""
     return tuple(each for each in COMMANDS if not each.channels_only and not each.servers_only)
 
 
 def help_text(width: int) -> str:
     """The list of commands for a window of *width* columns."""
-    meanings = {**{each.name: each.description for each in offered_commands()}, **OWN_COMMANDS}
+    meanings = {**{each.name: each.description for each in list_slash_commands()}, **OWN_COMMANDS}
     order = [*FIRST, *(name for name in meanings if name not in FIRST)]
     rows = [_row(f"/{name}", meanings[name], width) for name in order if name in meanings]
     return "\n".join([*rows, "", wrap_words(KEYS, width)])
@@ -56,7 +56,7 @@ def _indented(text: str, column: int, width: int) -> str:
 
 def nearest_command(name: str) -> str | None:
     """The command that somebody who typed *name* most likely means."""
-    names: Iterable[str] = [*OWN_COMMANDS, *(each.name for each in offered_commands())]
+    names: Iterable[str] = [*OWN_COMMANDS, *(each.name for each in list_slash_commands())]
     found = difflib.get_close_matches(name.lower(), list(names), n=1, cutoff=0.55)
     starting = [each for each in names if len(name) > 1 and each.startswith(name.lower())]
     return starting[0] if len(starting) == 1 else next(iter(found), None)
