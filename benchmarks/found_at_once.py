@@ -124,7 +124,7 @@ def _looking_s(memory: Path) -> float:
     snapshot.take()
     began = time.thread_time()
     for _ in range(5):
-        snapshot.changed_paths()
+        snapshot.find_changes()
     return (time.thread_time() - began) / 5
 
 
