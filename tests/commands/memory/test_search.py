@@ -33,7 +33,7 @@ FILES = {
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home with one familiar, who has files and a past."""
-    monkeypatch.setattr(memory_search, "_embedder", HashingModel)
+    monkeypatch.setattr(memory_search, "_embedder", lambda *_args, **_more: HashingModel())
     monkeypatch.delenv("FAMILIAR_ID", raising=False)
     root = tmp_path / "familiars" / "wren"
     a_memory(root / "memory", FILES)
@@ -197,7 +197,7 @@ def test_stats_count_files_and_index(home: Path, capsys: Shown) -> None:
 
 def test_stats_of_a_memory_nobody_has_used(tmp_path: Path, capsys: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
     """No files, no history, no index: zeros and no error."""
-    monkeypatch.setattr(memory_search, "_embedder", HashingModel)
+    monkeypatch.setattr(memory_search, "_embedder", lambda *_args, **_more: HashingModel())
     (tmp_path / "familiars" / "wren").mkdir(parents=True)
 
     call(memory_search.stats, tmp_path)

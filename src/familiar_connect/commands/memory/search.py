@@ -6,21 +6,32 @@ changes no memory.
 
 from __future__ import annotations
 
+import sqlite3
+import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from familiar_connect.commands.common import familiar_option, json_option, progress_bar, say, say_json
+from familiar_connect.commands.common import (
+    familiar_option,
+    json_option,
+    progress_bar,
+    root_of,
+    say,
+    say_json,
+    spinner,
+)
 from familiar_connect.commands.memory.session import MemorySession, open_session
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import FamiliarError, HomeError
 
 if TYPE_CHECKING:
+    from familiar_connect.config import CharacterConfig
     from familiar_connect.memory.index.embeddings import BuildStats, EmbeddingIndex
     from familiar_connect.memory.index.protocols import EmbeddingModel, RecallScope, Recollection
     from familiar_connect.memory.index.retriever import MemoryRetriever
@@ -51,6 +62,7 @@ REINDEX_EPILOG = """\b
 Examples:
   familiar memory reindex              take in what changed
   familiar memory reindex --anew       throw the index away and make it again
+  familiar memory reindex --fetch      get the embedder's weights first, if they are not here
 """
 STATS_EPILOG = """\b
 Examples:
@@ -72,7 +84,7 @@ class _Index:
 
     @property
     def model_name(self) -> str:
-        return str(getattr(self.model, "name", type(self.model).__name__))
+        return _name_of(self.model)
 
 
 @click.command(epilog=SEARCH_EPILOG)
@@ -114,11 +126,15 @@ def search(
 @click.command(epilog=REINDEX_EPILOG)
 @familiar_option
 @click.option("--anew", is_flag=True, help="Throw the index away and make it again.")
+@click.option("--fetch", is_flag=True, help="Get the weights of the embedder that the settings name first.")
 @json_option
 @click.pass_context
-def reindex(ctx: click.Context, familiar_id: str | None, anew: bool, as_json: bool) -> None:
+def reindex(ctx: click.Context, familiar_id: str | None, anew: bool, fetch: bool, as_json: bool) -> None:
     """Bring the index level with the memory files and with everything said."""
-    with _open_index(ctx, familiar_id) as index:
+    root = root_of(ctx, familiar_id)
+    if fetch or (not as_json and _offer_weights(root)):
+        _fetch_weights(root, quiet=as_json)
+    with _open_index(ctx, familiar_id, anew=anew) as index:
         began = time.monotonic()
         if anew:
             index.files.forget()
@@ -171,7 +187,7 @@ def stats(ctx: click.Context, familiar_id: str | None, as_json: bool) -> None:
 
 
 @contextmanager
-def _open_index(ctx: click.Context, familiar_id: str | None) -> Iterator[_Index]:
+def _open_index(ctx: click.Context, familiar_id: str | None, *, anew: bool = False) -> Iterator[_Index]:
     from familiar_connect.context.providers.character import persona_name
     from familiar_connect.memory.index.embeddings import INDEX_FILE, EmbeddingIndex
     from familiar_connect.memory.index.retriever import MemoryRetriever
@@ -181,8 +197,9 @@ def _open_index(ctx: click.Context, familiar_id: str | None) -> Iterator[_Index]
 
     with ExitStack() as stack:
         memory = stack.enter_context(open_session(ctx, familiar_id, may_be_new=True))
-        store, own, model = memory.store, FamiliarFolder(memory.root), _embedder()
-        name = str(getattr(model, "name", type(model).__name__))
+        store, own = memory.store, FamiliarFolder(memory.root)
+        model = _embedder(memory.root, anew=anew)
+        name = _name_of(model)
         files = EmbeddingIndex(own.index / INDEX_FILE, dim=model.dim, model_name=name)
         stack.callback(files.close)
         turns = None
@@ -204,17 +221,13 @@ def _open_index(ctx: click.Context, familiar_id: str | None) -> Iterator[_Index]
 def _owners_scope(index: _Index, channel: int | None, only: str | None) -> RecallScope:
     """Everything the owner may hear, who asks here."""
     from familiar_connect.audience import OWNER, Readers
-    from familiar_connect.config import load_character_config
     from familiar_connect.conversation.place_readers import telling_policy
     from familiar_connect.disclosure import may_tell_all
     from familiar_connect.history.turn_visibility import may_tell_turn
     from familiar_connect.memory.index.protocols import RecallScope
     from familiar_connect.memory.visible_memory import VisibleMemory
 
-    folder = FamiliarFolder(index.memory.root)
-    profile = folder.profile.settings_file
-    config = load_character_config(folder.settings_file, defaults_path=profile if profile.exists() else None)
-    policy = telling_policy(config)
+    policy = telling_policy(_config_of(index.memory.root))
     here = Readers(OWNER, platform="terminal")
     visible = VisibleMemory(index.memory.audiences, lambda said_to: may_tell_all(said_to, here, policy))
     return RecallScope(
@@ -226,10 +239,84 @@ def _owners_scope(index: _Index, channel: int | None, only: str | None) -> Recal
     )
 
 
-def _embedder() -> EmbeddingModel:
+def _config_of(root: Path) -> CharacterConfig:
+    from familiar_connect.config import load_character_config
+
+    folder = FamiliarFolder(root)
+    profile = folder.profile.settings_file
+    return load_character_config(folder.settings_file, defaults_path=profile if profile.exists() else None)
+
+
+def _embedder(root: Path, *, anew: bool = False) -> EmbeddingModel:
+    """The embedder of the settings; where the index was made with another, that one, so that nothing is made again.
+
+    A familiar that runs may be using it. Only *anew* takes the one of the settings in any case.
+    """
+    from familiar_connect.memory.index.embeddings import INDEX_FILE
     from familiar_connect.memory.index.indexing_store import choose_embedder
 
-    return choose_embedder()[0]
+    model, said = choose_embedder(_config_of(root).embedder)
+    made_with = None if anew else _model_of_index(FamiliarFolder(root).index / INDEX_FILE)
+    if made_with in (None, (_name_of(model), model.dim)):
+        return model
+    name, dim = made_with or ("", 0)
+    other = choose_embedder(name)[0]
+    anew_makes = f"`familiar memory reindex --anew` makes it again with {_name_of(model)}"
+    if (_name_of(other), other.dim) != (name, dim):
+        raise HomeError(f"the index was made with {name}, which cannot be used now ({said}): {anew_makes}.")
+    say(f"familiar: the index was made with {name}, which is used here: {anew_makes}.", err=True)
+    return other
+
+
+def _model_of_index(path: Path) -> tuple[str, int] | None:
+    """Which embedder the index at *path* was made with, and of how many numbers; None: there is none that tells."""
+    if not path.is_file() or path.is_symlink():
+        return None
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
+            meta = dict(database.execute("SELECT key, value FROM meta").fetchall())
+        return str(meta["model"]), int(meta["dim"])
+    except (sqlite3.Error, KeyError, ValueError):
+        return None
+
+
+def _name_of(model: EmbeddingModel) -> str:
+    return str(getattr(model, "name", type(model).__name__))
+
+
+def _fetch_weights(root: Path, *, quiet: bool) -> None:
+    """Get the weights of the embedder that the settings name, with a sign of life; what stands in the way is said."""
+    from familiar_connect.memory.index import fastembed, minilm
+
+    wanted = _config_of(root).embedder
+    if wanted in ("auto", "hashing", minilm.MINILM_NAME):
+        say(f"familiar: {wanted} needs no weights from elsewhere: nothing to fetch.", err=True)
+        return
+    if (lacking := fastembed.why_unavailable(wanted, may_fetch=True)) is not None:
+        raise HomeError(lacking)
+    if fastembed.weights_are_cached(wanted):
+        return
+    size = fastembed.download_size_gb(wanted)
+    much = f" ({size * 1000:,.0f} MB)" if size is not None else ""
+    folder = fastembed.default_cache_path()
+    if not quiet:
+        say(f"Fetching the weights of {wanted}{much} into {folder} ...", err=True)
+    with spinner(f"fetching {wanted}", quiet=quiet):
+        fastembed.FastEmbedModel(wanted).fetch()
+
+
+def _offer_weights(root: Path) -> bool:
+    """Ask once, at a terminal, whether weights that are missing may be fetched."""
+    from familiar_connect.memory.index import fastembed, minilm
+
+    wanted = _config_of(root).embedder
+    if wanted in ("auto", "hashing", minilm.MINILM_NAME) or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    if fastembed.why_unavailable(wanted, may_fetch=True) is not None or fastembed.weights_are_cached(wanted):
+        return False
+    size = fastembed.download_size_gb(wanted)
+    much = f", {size * 1000:,.0f} MB" if size is not None else ""
+    return click.confirm(f"The weights of {wanted}{much} are not here. Fetch them now?", default=False, err=True)
 
 
 def _sync_index(index: _Index, *, quiet: bool, strict: bool = False) -> tuple[BuildStats, int]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from familiar_connect.errors import FamiliarError
 DEFAULT_EMBEDDING_MODEL = "BAAI/bge-small-en-v1.5"
 DEFAULT_EMBEDDING_DIM = 384
 BATCH_TEXTS = 8
+FETCH_COMMAND = "familiar memory reindex --fetch"
 
 
 class FastEmbedUnavailable(FamiliarError):
@@ -34,16 +36,31 @@ class FastEmbedModel:
         self,
         model_name: str = DEFAULT_EMBEDDING_MODEL,
         *,
-        dim: int = DEFAULT_EMBEDDING_DIM,
+        dim: int | None = None,
         cache_path: Path | None = None,
         offline: bool = False,
     ) -> None:
+        """*dim* is how many numbers it gives; None: what fastembed says of it, or else the model itself."""
         self.name = model_name
-        self.dim = dim
+        self._dim = DEFAULT_EMBEDDING_DIM if dim is None and model_name == DEFAULT_EMBEDDING_MODEL else dim
         self._cache_path = cache_path
         self._offline = offline
         self._loading = threading.Lock()
         self._model: Any = None
+
+    @property
+    def dim(self) -> int:
+        """How many numbers a text becomes."""
+        if self._dim is None:
+            self._dim = known_dim(self.name) or self._measured_dim()
+        return self._dim
+
+    def _measured_dim(self) -> int:
+        return int(np.asarray(list(self._ready().embed(["one"]))).shape[-1])
+
+    def fetch(self) -> None:
+        """Get the weights if they are not there yet, and load them."""
+        self._ready()
 
     def embed(self, texts: list[str]) -> NDArray[np.float32]:
         """One unit row for each text."""
@@ -53,7 +70,8 @@ class FastEmbedModel:
         if found.shape != (len(texts), self.dim):
             raise FastEmbedUnavailable(
                 f"the embedding model {self.name} gives {found.shape[-1]} numbers per text, not {self.dim}: "
-                "set its true dimension."
+                "its weights are not the ones that belong to it; delete them and fetch them again with "
+                f"`{FETCH_COMMAND}`."
             )
         lengths = np.linalg.norm(found, axis=1, keepdims=True)
         return np.asarray(found / np.maximum(lengths, 1e-12), dtype=np.float32)
@@ -85,10 +103,39 @@ def why_unavailable(
     """What is lacking for *model_name*, in a sentence with the way out; None when it can be used."""
     if importlib.util.find_spec("fastembed") is None:
         return f"{model_name} needs fastembed: run `pip install familiar-connect[fastembed]`."
+    if (known := known_models()) and model_name.lower() not in known:
+        return (
+            f"fastembed does not know {model_name}: `embedder` under [providers.content_search] takes `auto`, "
+            f"`hashing` or one of its models, such as {DEFAULT_EMBEDDING_MODEL}."
+        )
     if not may_fetch and not weights_are_cached(model_name, cache_path):
         folder = cache_path or default_cache_path()
-        return f"the weights of {model_name} are not in {folder}: copy them there, or allow fetching them once."
+        return (
+            f"the weights of {model_name} are not in {folder}: fetch them with `{FETCH_COMMAND}`, or copy them there."
+        )
     return None
+
+
+def known_models() -> dict[str, Mapping[str, Any]]:
+    """What fastembed says of each of its models, by name in small letters; nothing where it is not installed."""
+    try:
+        from fastembed import TextEmbedding
+
+        return {str(each["model"]).lower(): each for each in TextEmbedding.list_supported_models()}
+    except Exception:  # a library of another version tells it otherwise; then the model itself is asked
+        return {}
+
+
+def known_dim(model_name: str) -> int | None:
+    """How many numbers *model_name* gives, as far as fastembed says; None: it does not."""
+    dim = known_models().get(model_name.lower(), {}).get("dim")
+    return dim if isinstance(dim, int) and dim > 0 else None
+
+
+def download_size_gb(model_name: str) -> float | None:
+    """How much there is to fetch, as far as fastembed says; None: it does not."""
+    size = known_models().get(model_name.lower(), {}).get("size_in_GB")
+    return float(size) if isinstance(size, int | float) and size > 0 else None
 
 
 def default_cache_path() -> Path:

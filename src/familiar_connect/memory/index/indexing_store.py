@@ -132,6 +132,8 @@ def choose_embedder(
     """
     from familiar_connect.memory.index import fastembed, hashing, minilm
 
+    if wanted == hashing.HashingModel().name:
+        wanted = "hashing"
     if wanted not in ("auto", "hashing", minilm.MINILM_NAME):
         lacking = fastembed.why_unavailable(wanted, cache_path=cache_path, may_fetch=may_fetch)
         if lacking is None:
