@@ -249,3 +249,17 @@ def test_a_sound_ledger_has_no_problem_and_junk_has_one(path: Path) -> None:
     assert collector.problem() is None
     path.write_bytes(b"junk " * 1000)
     assert "not a database" in (collector.problem() or "")
+
+
+def test_a_ledger_that_is_held_open_is_read_by_others_and_let_go_at_the_end(tmp_path: Path) -> None:
+    """Each turn can be looked up at once; after closing no log is left beside the database."""
+    path = tmp_path / "metrics.db"
+    held = SQLiteCollector(path, flush_interval=1, holds_open=True)
+    held.record(a_trace(trace_id="one"))
+    log = tmp_path / "metrics.db-wal"
+
+    assert SQLiteCollector(path).trace("one") is not None
+    assert log.exists()
+    held.close()
+    held.close()
+    assert not log.exists()

@@ -45,7 +45,8 @@ class LastContextCache:
         turn = f" turn={trace_id}" if trace_id else ""
         header = f"# {self._clock.now().isoformat()} modality={kind} {len(messages)} messages{turn}"
         try:
-            atomic_write(self._path(channel_id), page_of(messages, header=header, notes=notes))
+            page = page_of(messages, header=header, notes=notes)
+            atomic_write(self._path(channel_id), page, durable=False)
         except OSError as failure:
             logger.warning("last context not written", extra={"channel_id": channel_id, "error": str(failure)})
 

@@ -110,8 +110,16 @@ class NullCollector:
 class SQLiteCollector:
     """Traces in `metrics.db`."""
 
-    def __init__(self, db_path: Path | str, *, flush_interval: int = 50, keep: int = DEFAULT_KEEP) -> None:
+    def __init__(
+        self, db_path: Path | str, *, flush_interval: int = 50, keep: int = DEFAULT_KEEP, holds_open: bool = False
+    ) -> None:
+        """With *holds_open* the database stays open from the first write until `close`.
+
+        Whoever closes it last, after every turn, has all of it flushed to disk; so nobody does while a familiar runs.
+        """
         self._path = Path(db_path)
+        self._holds_open = holds_open
+        self._held: sqlite3.Connection | None = None
         self._flush_interval = max(1, flush_interval)
         self._keep = keep
         self._buffer: deque[TurnTrace] = deque(maxlen=max(MAX_BUFFERED, self._flush_interval))
@@ -138,8 +146,13 @@ class SQLiteCollector:
                 self._buffer.clear()
 
     def close(self) -> None:
-        """Write what is buffered. May be called more than once."""
+        """Write what is buffered, and let go of the database. May be called more than once."""
         self.flush()
+        with self._lock:
+            self._holds_open = False
+            if self._held is not None:
+                self._held.close()
+                self._held = None
 
     def recent_traces(self, *, familiar_id: str, limit: int = 100) -> list[TurnTrace]:
         """The newest flushed traces, newest first."""
@@ -219,8 +232,20 @@ class SQLiteCollector:
                 "DELETE FROM traces WHERE id <= (SELECT id FROM traces ORDER BY id DESC LIMIT 1 OFFSET ?)",
                 (self._keep,),
             )
+            if self._holds_open and self._held is None:
+                self._hold()
         self._warned = False
         return True
+
+    def _hold(self) -> None:
+        """Keep one connection that reads nothing more: the others open and close beside it without a flush."""
+        held = sqlite3.connect(self._path, timeout=BUSY_TIMEOUT_S, check_same_thread=False)
+        try:
+            held.execute("SELECT 1 FROM traces LIMIT 1").fetchall()
+        except sqlite3.Error:
+            held.close()
+            raise
+        self._held = held
 
     @contextmanager
     def _open_to_read(self) -> Iterator[sqlite3.Connection]:

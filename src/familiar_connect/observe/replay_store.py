@@ -253,7 +253,7 @@ def _is_part(value: object) -> bool:
 
 
 def _write(path: Path, plain: object) -> None:
-    atomic_write(path, zlib.compress(canonical_json(plain).encode("ascii")))
+    atomic_write(path, zlib.compress(canonical_json(plain).encode("ascii")), durable=False)
 
 
 def _read(path: Path) -> Any:

@@ -36,9 +36,10 @@ _TEMPORARY = re.compile(r"\.tmp-[0-9a-f]{16}")
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 
 
-def atomic_write(path: Path, data: bytes | str, *, mode: int | None = None) -> None:
+def atomic_write(path: Path, data: bytes | str, *, mode: int | None = None, durable: bool = True) -> None:
     """Replace *path* by *data*, on disk when this returns; text is written as UTF-8, newlines as they are.
 
+    Without *durable* it is on disk when the system finds time: for what may be lost when the power fails.
     Missing parent folders are made. A link anywhere in *path* is refused. The file keeps its rights unless *mode* is
     given; a new one is its owner's alone.
     What the disk refuses (full, read-only, no right) is raised as the `OSError` it is, with nothing changed.
@@ -51,23 +52,27 @@ def atomic_write(path: Path, data: bytes | str, *, mode: int | None = None) -> N
                 mode = stat.S_IMODE(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
         temporary = temporary_name() if folder is not None else str(Path(name).parent / temporary_name())
         try:
-            write_new(temporary, content, mode=mode, dir_fd=folder)
+            write_new(temporary, content, mode=mode, dir_fd=folder, durable=durable)
             os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
         except BaseException:
             with contextlib.suppress(OSError):
                 os.unlink(temporary, dir_fd=folder)
             raise
-    sync_folder(Path(path).parent)
+    if durable:
+        sync_folder(Path(path).parent)
 
 
-def write_new(name: str, content: bytes, *, mode: int | None = None, dir_fd: int | None = None) -> None:
-    """Create *name*, which must not exist, with *content*, flushed to disk."""
+def write_new(
+    name: str, content: bytes, *, mode: int | None = None, dir_fd: int | None = None, durable: bool = True
+) -> None:
+    """Create *name*, which must not exist, with *content*, flushed to disk where it is to be *durable*."""
     fd = os.open(name, _CREATE, OWNER_ONLY if mode is None else mode, dir_fd=dir_fd)
     try:
         if mode is not None and hasattr(os, "fchmod"):
             os.fchmod(fd, mode)
         write_all(fd, content)
-        os.fsync(fd)
+        if durable:
+            os.fsync(fd)
     finally:
         os.close(fd)
 

@@ -243,7 +243,8 @@ def build_reply_path(inputs: ReplyPathInputs) -> ReplyPath:
     folder, stores, config, clock = FamiliarFolder(inputs.root), inputs.stores, inputs.config, inputs.clock
     deliveries = TextDeliveryRegistry()
     last_context = LastContextCache(channels_root=folder.channels, clock=clock)
-    collector = SQLiteCollector(folder.metrics_db, flush_interval=1)  # other programs look at a turn once it is over
+    # Other programs look at a turn once it is over.
+    collector = SQLiteCollector(folder.metrics_db, flush_interval=1, holds_open=True)
     replays = ReplayStore(folder.traces)
     recorder = TurnRecorder(
         last_context=last_context, collector=collector, replays=replays, options=render_options(config)
