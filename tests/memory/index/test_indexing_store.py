@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -195,6 +196,23 @@ async def test_a_failing_embedder_never_ends_the_worker(
     assert await indexer.build() is None
     assert [record.message for record in caplog.records] == ["memory index could not be brought level"]
     index.close()
+
+
+async def test_an_index_that_is_closed_in_the_middle_of_a_build_is_news_only_before_the_end(
+    store: IndexingMemoryStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A chat that is left while its index is still being built says nothing about that."""
+    store.write_file("a.md", "Geese bite.")
+    index = an_index(store)
+    indexer = Indexer(store=store, model=CountingEmbedder(), files=index)
+    index.close()
+    with caplog.at_level(logging.WARNING):
+        await indexer.build()
+        told = len(caplog.records)
+        await indexer.aclose()
+        await indexer.build()
+
+    assert (told, len(caplog.records)) == (1, 1)
 
 
 async def test_progress_can_be_watched(store: IndexingMemoryStore) -> None:

@@ -298,7 +298,10 @@ class Indexer:
         try:
             return work(*arguments)
         except Exception as exc:  # whatever an embedder's library throws must not end the worker
-            _log.warning("memory index could not be brought level", extra={"error": f"{type(exc).__name__}: {exc}"})
+            level = (
+                logging.DEBUG if self._stopped.is_set() else logging.WARNING
+            )  # what a closed index misses is no news
+            _log.log(level, "memory index could not be brought level", extra={"error": f"{type(exc).__name__}: {exc}"})
             return None
 
     def _go_on(self) -> bool:
