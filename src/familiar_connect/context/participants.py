@@ -61,7 +61,7 @@ def list_participants(request: ContextRequest, privacy: Privacy) -> list[Partici
     found: dict[Key, Participant] = {}
     known = _Known(request, privacy)
     turn = request.turn
-    for message in turn.messages if turn is not None else ():
+    for message in reversed(turn.messages) if turn is not None else ():  # whoever changed names goes by the newest
         if message.author_kind != "system" and message.author_key not in found:
             participant = known.writer(message)
             if participant is not None:

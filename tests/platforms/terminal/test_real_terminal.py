@@ -364,8 +364,9 @@ def test_a_name_given_on_the_command_line_is_remembered(tmp_path: Path) -> None:
             again.enter("/persona")
             again.wait_for_text("You are Robin Hood: {{user}} draws maps and distrusts them")
             assert again.leave() == 0
-        assert "Robin Hood draws maps and distrusts them" in str(server.requests[-1].payload)
-        assert "j.smith42" not in str([each.payload for each in server.requests])
+        asked = str([each.payload for each in server.requests])
+        assert "Robin Hood draws maps and distrusts them" in asked, asked
+        assert "j.smith42" not in asked
 
     settings = (tmp_path / "familiars" / "ember" / "character.toml").read_text(encoding="utf-8")
     assert '\nuser_name = "Robin Hood"' in settings
