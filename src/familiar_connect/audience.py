@@ -9,7 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import lru_cache
 from urllib.parse import quote, unquote
+
+MAX_PARSED = 4_096
+"""Stored audiences whose reading is kept: a home has few, and every turn names one."""
 
 
 class AudienceKind(Enum):
@@ -89,6 +93,7 @@ def whole_server(platform: str, server_id: int) -> Audience:
     return Audience(AudienceKind.SERVER, platform=platform, id=server_id)
 
 
+@lru_cache(maxsize=MAX_PARSED)
 def parse_audience(text: str | None) -> Audience:
     """The audience a stored text names. One that is missing or cannot be read is the owner's: nobody else hears it."""
     words = (text or "").split(" ")

@@ -7,6 +7,7 @@ One odd value in a row, such as bytes for text or a timestamp nobody can read, n
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TypeAlias
 
 from familiar_connect.audience import parse_audience
@@ -27,8 +28,13 @@ UNKNOWN_MOMENT = datetime.fromtimestamp(0, UTC)
 """Stands for a timestamp that cannot be read."""
 EARLIEST, LATEST = datetime(2, 1, 1, tzinfo=UTC), datetime(9998, 12, 31, tzinfo=UTC)
 """Moments outside these cannot be shown in every zone."""
+MAX_TURNS = 2_048
+"""Rows that are read as turns once, as long as they stay as they are; a prompt shows the same ones again and again."""
+MAX_AUTHORS = 4_096
+"""Authors that are made once, not for each of their turns."""
 
 
+@lru_cache(maxsize=MAX_TURNS)
 def turn_from_row(row: Row) -> HistoryTurn:
     id_, when, role, platform, user_id, username, display_name, content, channel_id, guild_id, mode, *rest = row
     message_id, facts, audience = rest
@@ -52,7 +58,12 @@ def author_from_columns(platform: object, user_id: object, username: object, dis
     where, who = text_or_none(platform), text_or_none(user_id)
     if where is None or who is None:
         return None
-    return Author(where, who, text_or_none(username), text_or_none(display_name))
+    return _author(where, who, text_or_none(username), text_or_none(display_name))
+
+
+@lru_cache(maxsize=MAX_AUTHORS)
+def _author(platform: str, user_id: str, username: str | None, display_name: str | None) -> Author:
+    return Author(platform, user_id, username, display_name)
 
 
 def text_or_none(stored: object) -> str | None:

@@ -108,6 +108,8 @@ class PartAudiences:
         self._cut: LruCache[str, tuple[object, _CutFile]] = LruCache(MAX_CUT_FILES)
         self._sources: tuple[object, dict[str, dict[str, tuple[int, ...]]]] = (None, {})
         self._program_files: tuple[int, frozenset[bytes]] = (0, frozenset())
+        self._log_stamp: object = None
+        """Of the log when all of it had been read, up to its last line end."""
 
     def visible(self, rel_path: str, may_tell: MayTell) -> VisibleText:
         """What of the file may be told; a file that cannot be read is an error, as it is for the store."""
@@ -184,6 +186,9 @@ class PartAudiences:
     def _judge(self, rel_path: str, cut: _CutFile) -> _Judged:
         sources = self._all_sources().get(rel_path, _NO_SOURCES)
         full = self._privacy.full_privacy_keys()
+        if not sources and cut.audience is None:
+            rest = self._rest(rel_path, [], {})
+            return _Judged((rest,) * len(cut.parts), rest)
         asks = bool(full) or cut.audience is None or cut.audience.kind is AudienceKind.SERVER
         ids = [sources.get(part, ()) if asks else () for part, _, _ in cut.parts]
         turns = self._turns(turn for each in ids for turn in each) if any(ids) else {}
@@ -215,12 +220,13 @@ class PartAudiences:
     # What is read once and kept
 
     def _cut_file(self, rel_path: str) -> _CutFile:
+        has_sources = rel_path in self._all_sources()
         stamp = self.store.stamp(rel_path)
         held = self._cut.get(rel_path)
-        if held is not None and stamp is not None and held[0] == stamp:
+        if held is not None and stamp is not None and held[0] == (stamp, has_sources):
             return held[1]
-        cut = _cut(self.store.read_file(rel_path))
-        self._cut.put(rel_path, (stamp, cut))
+        cut = _cut(self.store.read_file(rel_path), in_parts=has_sources)
+        self._cut.put(rel_path, ((stamp, has_sources), cut))
         return cut
 
     def _all_sources(self) -> dict[str, dict[str, tuple[int, ...]]]:
@@ -237,11 +243,15 @@ class PartAudiences:
         if self._log is None:
             return frozenset()
         with self._lock:
+            stamp = _stamp(self._log)
+            if stamp is not None and stamp == self._log_stamp:
+                return self._program_files[1]
             read_to, found = self._program_files
             try:
                 with open_to_read(self._log) as file:
                     size = os.fstat(file.fileno()).st_size
                     if size == read_to:
+                        self._log_stamp = stamp
                         return found
                     if size < read_to:  # a person was erased from it
                         read_to, found = 0, frozenset()
@@ -285,8 +295,11 @@ def _is_private(turn: HistoryTurn, full: frozenset[str]) -> bool:
     return said_by in full or not turn.audience.people.isdisjoint(full)
 
 
-def _cut(text: str) -> _CutFile:
-    bare = without_audience(text)
+def _cut(text: str, *, in_parts: bool = True) -> _CutFile:
+    """*text* taken apart; as one piece where nothing is known of its parts, nor said of its audience."""
+    bare, audience = without_audience(text), read_audience(text)
+    if not in_parts and audience is None:
+        return _CutFile(bare, None, ())
     parts = []
     at = line = 0
     for part in parts_of(bare):
@@ -294,7 +307,7 @@ def _cut(text: str) -> _CutFile:
         end = line + bare.count("\n", part.start, part.end) + 1
         parts.append((part.hash, line, end))
         at = part.start
-    return _CutFile(bare, read_audience(text), tuple(parts))
+    return _CutFile(bare, audience, tuple(parts))
 
 
 def _visible(cut: _CutFile, judged: _Judged, may_tell: MayTell) -> VisibleText:
@@ -327,7 +340,7 @@ def _visible(cut: _CutFile, judged: _Judged, may_tell: MayTell) -> VisibleText:
 
 def _stamp(path: Path) -> object:
     try:
-        facts = path.stat()
+        facts = os.stat(path)
     except FileNotFoundError:
         return None
     return facts.st_mtime_ns, facts.st_size, facts.st_ino

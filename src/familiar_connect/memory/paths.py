@@ -15,13 +15,17 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 from familiar_connect.errors import MemoryStoreError, MemoryStorePathError
 from familiar_connect.support.files import is_stale, is_temporary
 from familiar_connect.support.no_follow import LinkRefused, open_folder
 
 MAX_LINKS = 16
+MAX_SPLIT = 4_096
+"""Paths that are checked once."""
 CAN_HOLD_FOLDERS = os.open in os.supports_dir_fd and os.scandir in os.supports_fd
 
 _CLOSE_ON_EXEC = getattr(os, "O_CLOEXEC", 0)
@@ -45,6 +49,7 @@ _REASONS = {
 }
 
 
+@lru_cache(maxsize=MAX_SPLIT)
 def split_path(rel_path: str) -> Parts:
     """*rel_path* as components below the root; `..` is worked out here and may not leave the root."""
     shown = quote_for_error(rel_path)
@@ -74,6 +79,13 @@ def failure(verb: str, rel_path: str, error: OSError) -> MemoryStoreError:
         )
     reason = _REASONS.get(error.errno or 0, (error.strerror or type(error).__name__).lower())
     return MemoryStoreError(f"cannot {verb} memory file {quote_for_error(rel_path)}: {reason}")
+
+
+class FolderStamp(NamedTuple):
+    """What tells a changed folder from an unchanged one without reading it."""
+
+    place: tuple[int, int]
+    changed_ns: int
 
 
 class Folder:
@@ -132,6 +144,13 @@ class Folder:
 
     def unlink(self, name: str) -> None:
         os.unlink(self.at(name), dir_fd=self.fd)
+
+    def stamp(self) -> FolderStamp | None:
+        """Which folder it is and when something in it was last added, renamed or removed; None where nobody can say."""
+        if self.fd is None:
+            return None
+        facts = os.fstat(self.fd)
+        return FolderStamp((facts.st_dev, facts.st_ino), facts.st_ctime_ns)
 
     def scan(self) -> list[os.DirEntry[str]]:
         """Everything in the folder whose name is valid text, in no order; temporary files are passed by."""

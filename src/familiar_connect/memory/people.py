@@ -13,6 +13,7 @@ import logging
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 from familiar_connect.audience import parse_audience
@@ -30,6 +31,8 @@ ALIASES_PATH = "people/_aliases.json"
 ALIASES_HEADING = "Aliases"
 MAX_ALIAS_CHARS = 64
 MAX_SLUGS_PER_ALIAS = 20
+MAX_ALIAS_FILES = 8
+"""Alias indexes that are taken apart once, as long as they read the same."""
 
 STOP_WORDS = frozenset(
     """
@@ -103,8 +106,17 @@ def harvest_aliases(markdown: str) -> list[str]:
 def read_aliases(store: MemoryStore) -> dict[str, list[str]]:
     """Lower-cased name → slugs, most recently active first; {} when the file is missing or malformed."""
     try:
-        data = json.loads(store.read_if_present(ALIASES_PATH) or "{}")
-    except (MemoryStoreError, ValueError, RecursionError):
+        text = store.read_if_present(ALIASES_PATH) or "{}"
+    except MemoryStoreError:
+        text = ""
+    return dict(_parse_aliases(text))
+
+
+@lru_cache(maxsize=MAX_ALIAS_FILES)
+def _parse_aliases(text: str) -> dict[str, list[str]]:
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
         _log.warning("the alias index cannot be read; it is rebuilt by the next pass")
         return {}
     if not isinstance(data, dict):

@@ -20,6 +20,7 @@ from familiar_connect.errors import MemoryStoreError, MemoryStorePathError, Memo
 from familiar_connect.memory.paths import Folder, Parts, Root, failure, quote_for_error
 from familiar_connect.memory.types import GrepHit, MemoryStoreLimits
 from familiar_connect.support.line_regex import LinePattern, PatternRefused
+from familiar_connect.support.lru import LruCache
 
 MAX_DEPTH = 32
 MAX_GLOB_CHARS = 1000
@@ -27,6 +28,10 @@ GREP_SECONDS = 2.0
 """When this is up, grep returns what it has; with nothing in hand it says so instead."""
 
 BATCH_BYTES = 65_536
+MAX_SCANS, MAX_SCANNED_NAMES = 1_024, 100_000
+"""Folders, and names in all of them, that are remembered between two looks."""
+AT_REST_NS = 2_000_000_000
+"""A folder that changed less than this before it was read may change again without showing it."""
 
 _Text = tuple[str, bytes]
 """A file's path and what it holds."""
@@ -186,7 +191,11 @@ def path_of(folder: Folder, name: str) -> str:
 
 def _matching(folder: Folder, steps: tuple[_Step, ...], states: frozenset[int]) -> Iterator[str]:
     """Paths of matching files. *states* are the steps the path so far may be waiting at, so every file is met once."""
-    for name, is_dir in _scan(folder):
+    found = _scan(folder)
+    only = steps[next(iter(states))] if len(states) == 1 and len(steps) not in states else None
+    if only is not None and not only.any_folders:  # most names of a large folder are ruled out at once
+        found = [each for each in found if only.matches(each[0])]
+    for name, is_dir in found:
         onward = _advance(steps, states, name, is_dir=is_dir)
         if not is_dir and len(steps) in onward:
             yield path_of(folder, name)
@@ -235,7 +244,26 @@ class _Step:
 
 
 def _scan(folder: Folder) -> list[tuple[str, bool]]:
-    """Plain files and folders of *folder*, ordered so that walking down gives whole paths in order."""
+    """Plain files and folders of *folder*, ordered so that walking down gives whole paths in order.
+
+    A folder that has not changed since it was last read, and had been at rest by then, is not read again.
+    """
+    stamp = folder.stamp()
+    held = _scans.get(stamp.place) if stamp is not None else None
+    if stamp is not None and held is not None and held[0] == stamp.changed_ns:
+        return held[1]
+    found = _read_names(folder)
+    if stamp is not None and time.time_ns() - stamp.changed_ns > AT_REST_NS:
+        _scans.put(stamp.place, (stamp.changed_ns, found))
+    return found
+
+
+_scans: LruCache[tuple[int, int], tuple[int, list[tuple[str, bool]]]] = LruCache(
+    MAX_SCANS, size=MAX_SCANNED_NAMES, size_of=lambda held: len(held[1])
+)
+
+
+def _read_names(folder: Folder) -> list[tuple[str, bool]]:
     found = []
     for entry in folder.scan():
         if entry.is_dir(follow_symlinks=False):

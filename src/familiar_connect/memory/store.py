@@ -153,10 +153,12 @@ class MemoryStore:
             return False
 
     def stamp(self, rel_path: str) -> tuple[int, int] | None:
-        """When the file was last written, and its size: the same as long as its text is; None when there is none."""
+        """When the file was last written, and its size: the same as long as its text is; None when there is none.
+
+        Asked of every file that a search brings up, so it opens nothing; whoever reads the file is told of links.
+        """
         try:
-            with self._tree.parent_of(split_path(rel_path)) as (folder, name):
-                facts = folder.lstat(name)
+            facts = os.lstat(os.path.join(self.root, *split_path(rel_path)))
         except OSError:
             return None
         return (facts.st_mtime_ns, facts.st_size) if stat.S_ISREG(facts.st_mode) else None

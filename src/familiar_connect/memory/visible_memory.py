@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Protocol
 
 from familiar_connect.audience import Audience
@@ -39,7 +40,7 @@ class VisibleMemory:
     def __init__(self, parts: PartAudiences, may_tell: MayTell) -> None:
         self._parts = parts
         self._store = parts.store
-        self._may_tell = may_tell
+        self._may_tell: MayTell = cache(may_tell)
         self._decided: dict[str, VisibleText] = {}
         self._marked: dict[str, list[str]] = {}
 

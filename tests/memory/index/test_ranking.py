@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from familiar_connect.memory.index.query import parse_query
+from familiar_connect.memory.index.query import SearchQuery, parse_query
 from familiar_connect.memory.index.ranking import (
+    NEUTRAL_COSINE,
+    Floats,
+    Numbers,
+    SignalWeights,
     UnitFacts,
     candidates,
+    nearness,
+    no_cosines,
     rank_units,
     score_words,
     stretch_of,
@@ -24,15 +33,28 @@ A, B, C = (unit_number(1, place) for place in (1, 2, 3))
 FAR = unit_number(7, 1)
 
 
-def plain(**changes: object) -> UnitFacts:
-    facts = {"concerns": False, "said_at": NOW.timestamp(), "word_count": 5, "asks": False}
-    return UnitFacts(**facts | changes)  # type: ignore[arg-type]
+class Facts(NamedTuple):
+    """What is known of one unit."""
+
+    concerns: bool = False
+    said_at: float = NOW.timestamp()
+    word_count: int = 5
+    asks: bool = False
+    in_channel: bool = False
 
 
-def ranked(question: str = "what about bees", *, facts: dict[int, UnitFacts], **words: list[int]) -> list[int]:
+plain = Facts
+
+
+def columns(facts: dict[int, Facts]) -> UnitFacts:
+    return UnitFacts.from_rows([(unit, *each) for unit, each in facts.items()])
+
+
+def ranked(question: str = "what about bees", *, facts: dict[int, Facts], **words: list[int]) -> list[int]:
     asked = parse_query(question, names=["ada"], now=NOW)
     lexical = score_words(words, total=100, stretches=10)
-    return [unit for unit, _ in rank_units(facts, lexical, {}, asked, now=NOW, limit=9)]
+    found = rank_units(columns(facts), lexical, no_cosines, asked, now=NOW)
+    return [int(unit) for unit in found.units[: found.fitting]]
 
 
 @given(st.integers(0, 2**40), st.integers(0, 2**20 - 1))
@@ -78,11 +100,11 @@ def test_of_two_alike_the_later_and_nearer_comes_first() -> None:
     """Recency and the same channel only break ties."""
     asked = parse_query("bees", names=[], now=NOW)
     lexical = score_words({"bees": [A, FAR]}, total=9, stretches=2)
-    facts = {A: plain(channel_id=1), FAR: plain(channel_id=2)}
+    facts = {A: plain(in_channel=True), FAR: plain()}
 
-    assert rank_units(facts, lexical, {}, asked, now=NOW, limit=2, channel_id=1)[0][0] == A
+    assert rank_units(columns(facts), lexical, no_cosines, asked, now=NOW).units[0] == A
     facts = {A: plain(said_at=0.0), FAR: plain()}
-    assert rank_units(facts, lexical, {}, asked, now=NOW, limit=2)[0][0] == FAR
+    assert rank_units(columns(facts), lexical, no_cosines, asked, now=NOW).units[0] == FAR
 
 
 @given(
@@ -95,11 +117,85 @@ def test_the_shares_add_up_to_the_score(met: list[int], cosines: dict[int, float
     lexical = score_words({"bees": met}, total=9, stretches=2)
     facts = {unit: plain(concerns=True) for unit in (A, B, C, FAR)}
 
-    found = rank_units(facts, lexical, cosines, asked, now=NOW, limit=9)
+    found = rank_units(columns(facts), lexical, looked_up(cosines), asked, now=NOW)
+    explained = [found.explain(at) for at in range(len(found.units))]
 
-    assert {unit for unit, _ in found} == set(facts)
-    assert all(e.score == pytest.approx(sum(e.signals.values())) for _, e in found)
-    assert [e.score for _, e in found] == sorted((e.score for _, e in found), reverse=True)
+    assert set(found.units[: found.fitting].tolist()) == set(facts)
+    assert all(e.score == pytest.approx(sum(e.signals.values())) for e in explained)
+    assert [e.score for e in explained] == sorted((e.score for e in explained), reverse=True)
+
+
+UNITS = st.builds(unit_number, st.integers(1, 4), st.integers(1, 12))
+COSINES = st.dictionaries(UNITS, st.floats(-1, 1, width=32))
+FACTS = st.builds(Facts, st.booleans(), st.floats(-1, 2e9), st.integers(0, 90), st.booleans(), st.booleans())
+POSTINGS = st.dictionaries(st.sampled_from("abcdef"), st.lists(UNITS, unique=True), max_size=5)
+
+
+@given(st.dictionaries(UNITS, FACTS, min_size=1), POSTINGS, COSINES, st.sampled_from(["bees", "ada in May 2026"]))
+def test_arrays_rank_as_reckoning_unit_by_unit_does(
+    facts: dict[int, Facts], postings: dict[str, list[int]], cosines: dict[int, float], question: str
+) -> None:
+    """Scores are those of the plain sums below, and their order with them; strangers come after all others."""
+    asked = parse_query(question, names=["ada"], now=NOW)
+    found = rank_units(
+        columns(facts), score_words(postings, total=200, stretches=9), looked_up(cosines), asked, now=NOW
+    )
+    wanted = {unit: reckon(unit, facts[unit], postings, cosines, asked) for unit in facts}
+
+    assert sorted(found.units.tolist()) == sorted(facts)
+    for at, unit in enumerate(found.units.tolist()):
+        assert found.scores[at] == pytest.approx(wanted[unit][0])
+        assert (at < found.fitting) == wanted[unit][1]
+    for part in (found.scores[: found.fitting], found.scores[found.fitting :]):
+        assert np.all(np.diff(part) <= 0)
+
+
+def looked_up(cosines: dict[int, float]) -> Callable[[Numbers], Floats]:
+    return lambda units: np.array([cosines.get(unit, NEUTRAL_COSINE) for unit in units.tolist()])
+
+
+def reckon(
+    unit: int, fact: Facts, postings: dict[str, list[int]], cosines: dict[int, float], asked: SearchQuery
+) -> tuple[float, bool]:
+    """A unit's score and whether it has to do with the question, one signal after the other."""
+    own, around, stretch = shares(unit, {word: set(met) for word, met in postings.items() if met})
+    when = float(nearness(np.array([fact.said_at]), asked.spans)[0])
+    days = max(0.0, NOW.timestamp() - fact.said_at) / 86_400
+    near = [cosines.get(unit + step, NEUTRAL_COSINE) for step in (-1, 0, 1)]
+    weights = SignalWeights()
+    score = (
+        weights.words * own / (0.6 + 0.4 * fact.word_count / 12)
+        + weights.words_around * around
+        + weights.stretch * stretch
+        + weights.meaning_before * near[0]
+        + weights.meaning * near[1]
+        + weights.meaning_after * near[2]
+        + weights.who * fact.concerns
+        + weights.when * when
+        + weights.substance * math.log1p(min(fact.word_count, 40))
+        + weights.asks * fact.asks
+        + weights.recency * (90 / (90 + days) if fact.said_at >= 0 else 0.0)
+        + weights.same_channel * fact.in_channel
+    )
+    return score, weights.meaning * near[1] >= weights.meaning * 0.2 or stretch > 0 or fact.concerns or when > 0
+
+
+def shares(unit: int, postings: dict[str, set[int]]) -> tuple[float, float, float]:
+    """How far a unit, it with its neighbours, and its stretch meet the words."""
+
+    def rarity(count: int, total: int) -> float:
+        return math.log(1 + (max(total, count) - count + 0.5) / (count + 0.5))
+
+    own = around = stretch = of_units = of_stretches = 0.0
+    for met in postings.values():
+        weight = rarity(len(met), 200)
+        here = [other for other in met if stretch_of(other)[0] == stretch_of(unit)[0]]
+        home_weight = rarity(len({stretch_of(other)[0] for other in met}), 9)
+        own += weight * (unit in met)
+        around += weight * (not met.isdisjoint((unit - 1, unit, unit + 1)))
+        stretch += home_weight * len(here) / (len(here) + 1)
+        of_units, of_stretches = of_units + weight, of_stretches + home_weight
+    return (own / of_units, around / of_units, stretch / of_stretches) if postings else (0.0, 0.0, 0.0)
 
 
 @given(st.dictionaries(st.text(min_size=1), st.lists(st.integers(0, 2**30), unique=True), max_size=6))

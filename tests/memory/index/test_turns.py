@@ -57,8 +57,13 @@ def say(
 
 
 def look_for(index: TurnIndex, word: str, scope: RecallScope = ANYWHERE) -> list[Recollection]:
-    units = list(index.facts(index.postings(word), scope, frozenset()))
-    return index.show([(unit, ExplainedScore(1.0, {})) for unit in units], scope)
+    facts = index.facts(index.postings(word), scope, frozenset())
+    told = index.tellable_texts(facts.units.tolist(), scope)
+    return index.show([(unit, ExplainedScore(1.0, {})) for unit in told], scope)
+
+
+def postings(index: TurnIndex, word: str) -> list[int]:
+    return [int(unit) for unit in index.postings(word)]
 
 
 def test_what_was_said_is_found_by_its_words(tmp_path: Path, history: HistoryStore, model: CountingEmbedder) -> None:
@@ -131,7 +136,7 @@ def test_deleted_turns_leave_the_index(tmp_path: Path, history: HistoryStore, mo
 
     assert [hit.text for hit in look_for(index, "bees")] == ["harmless bees"]
     index.sync(model)
-    assert index.postings("embarrassing") == []
+    assert postings(index, "embarrassing") == []
     assert (index.counts()[0], len(index.vectors)) == (1, 1)
 
 
@@ -220,7 +225,7 @@ def test_the_index_may_be_deleted_at_any_time(tmp_path: Path, history: HistorySt
 
     assert len(look_for(index, "bees")) == len(index.vectors) == 1
     index.forget()
-    assert index.postings("bees") == []
+    assert postings(index, "bees") == []
 
 
 def test_names_are_those_people_spoke_under(tmp_path: Path, history: HistoryStore, model: CountingEmbedder) -> None:
@@ -239,7 +244,7 @@ def test_no_word_is_syntax(tmp_path: Path, history: HistoryStore, model: Countin
     index = an_index(tmp_path, history)
     index.sync(model)
 
-    assert isinstance(index.postings(word), list)
+    assert isinstance(postings(index, word), list)
 
 
 def test_blank_turns_are_passed_by(tmp_path: Path, history: HistoryStore, model: CountingEmbedder) -> None:
@@ -272,14 +277,14 @@ def test_an_edited_turn_is_found_by_its_new_words_alone(
     say(history, "How brave.", None)
     index = an_index(tmp_path, history)
     index.sync(model)
-    units = index.postings("bees")
+    units = postings(index, "bees")
     MessageEdits(history, "wren").record_edit(channel_id=1, message_id="m1", text="I keep ducks on the roof")
 
     assert look_for(index, "bees") == []
     index.sync(model)
     [hit] = look_for(index, "ducks")
     assert (hit.text, [each.text for each in hit.after]) == ("I keep ducks on the roof", ["How brave."])
-    assert (index.postings("bees"), index.postings("ducks")) == ([], units)
+    assert (postings(index, "bees"), postings(index, "ducks")) == ([], units)
     assert model.texts[-1] == "I keep ducks on the roof"
     assert index.counts()[0] == 2
 
@@ -293,7 +298,7 @@ def test_a_turn_taken_back_is_found_no_more(tmp_path: Path, history: HistoryStor
     MessageEdits(history, "wren").record_deletions(channel_id=1, message_ids=["m1", "m2"])
     index.sync(model)
 
-    assert (index.postings("bees"), index.postings("deleted"), index.counts()[0]) == ([], [], 0)
+    assert (postings(index, "bees"), postings(index, "deleted"), index.counts()[0]) == ([], [], 0)
     assert len(index.vectors.ids()) == 0
 
 
@@ -310,7 +315,7 @@ def test_a_turn_edited_to_another_length_is_taken_in_whole(
     for text in (f"{pages} The end is wax.", "wax", "", f"ducks {pages}"):
         revisions.record_edit(channel_id=1, message_id="m1", text=text)
         index.sync(model)
-        found.append([bool(index.postings(word)) for word in ("bees", "honey", "wax", "ducks")])
+        found.append([bool(postings(index, word)) for word in ("bees", "honey", "wax", "ducks")])
 
     assert found == [
         [False, True, True, False],

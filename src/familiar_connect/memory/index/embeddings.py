@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import math
 import sqlite3
 import stat
 import threading
@@ -32,6 +33,7 @@ from familiar_connect.memory.index.storage import (
     Vector,
     Vectors,
     from_blobs,
+    read_ids,
     sync_vectors,
     to_blob,
 )
@@ -178,12 +180,18 @@ class EmbeddingIndex:
         texts = {number: (path, heading, text) for number, path, heading, text in rows}
         return [RetrievedChunk(*texts[number], score=score) for number, score in hits if number in texts]
 
+    def has_folder(self, folder: str) -> bool:
+        """Whether there is anything to find in a folder."""
+        return bool(self._file.read(f"SELECT 1 {_IN_FOLDER} LIMIT 1", (folder, folder + "\U0010ffff")))
+
     def query_folder(self, vector: Vector, top_k: int, folder: str) -> list[NumberedChunk]:
         """The chunks nearest to *vector* among the files of one folder, best first."""
         self._catch_up()
-        ids = [row[0] for row in self._file.read(f"SELECT id {_IN_FOLDER}", (folder, folder + "\U0010ffff"))]
-        near = self._chunks.cosines(np.asarray(vector, dtype=np.float32).reshape(-1), ids)
-        best = sorted(near.items(), key=lambda hit: (-hit[1], hit[0]))[: max(0, top_k)]
+        ids = read_ids(self._file, f"SELECT id {_IN_FOLDER}", (folder, folder + "\U0010ffff"))
+        near = self._chunks.compare(np.asarray(vector, dtype=np.float32).reshape(-1))
+        cosines = zip(ids.tolist(), near.of(ids, math.nan).tolist(), strict=True)
+        known = [hit for hit in cosines if not math.isnan(hit[1])]
+        best = sorted(known, key=lambda hit: (-hit[1], hit[0]))[: max(0, top_k)]
         rows = self._file.read(
             "SELECT c.id, c.rel_path, c.heading_path, c.text, (SELECT COUNT(*) FROM chunks b"
             " WHERE b.rel_path = c.rel_path AND b.id <= c.id), (SELECT COUNT(*) FROM chunks b"
@@ -302,7 +310,7 @@ class EmbeddingIndex:
         with self._building:
             if self._file.open_count != self._level[0]:
                 self._chunks.clear()
-            stored = {row[0] for row in self._file.read("SELECT id FROM chunks")}
+            stored = read_ids(self._file, "SELECT id FROM chunks")
             select = "SELECT id, vector FROM chunks WHERE id IN (SELECT value FROM json_each(?))"
             sync_vectors(self._chunks, self._file, stored, select)
             self._level = level

@@ -20,7 +20,7 @@ from familiar_connect.memory.index.chunking import PreparedChunk, split_passages
 from familiar_connect.memory.index.protocols import ExplainedScore, Neighbour, RecallScope, Recollection
 from familiar_connect.memory.index.query import all_words, content_words, line_label, to_fts_text
 from familiar_connect.memory.index.ranking import MAX_PLACE, UnitFacts, stretch_of, unit_number
-from familiar_connect.memory.index.storage import DerivedFile, Vectors, from_blobs, sync_vectors
+from familiar_connect.memory.index.storage import DerivedFile, Numbers, Vectors, from_blobs, read_ids, sync_vectors
 from familiar_connect.support.text import without_surrogates
 
 WHOLE_BELOW_WORDS = 60
@@ -160,9 +160,7 @@ class Passages:
         with self._lock:
             if self._file.open_count != self._level[0]:
                 self.vectors.clear()
-            stored = {
-                row[0] for row in self._file.read("SELECT id FROM passages ORDER BY id DESC LIMIT ?", (MAX_VECTORS,))
-            }
+            stored = read_ids(self._file, "SELECT id FROM passages ORDER BY id DESC LIMIT ?", (MAX_VECTORS,))
             select = "SELECT id, vector FROM passage_vectors WHERE id IN (SELECT value FROM json_each(?))"
             sync_vectors(self.vectors, self._file, stored, select)
             self._level = level
@@ -177,41 +175,57 @@ class Passages:
                 self._counted = self._level
             return self._totals
 
-    def postings(self, word: str) -> list[int]:
+    def postings(self, word: str) -> Numbers:
         """Passages that hold *word*, newest files first."""
         phrase = to_fts_text(without_surrogates(word)).replace('"', " ").replace("\0", " ")
-        rows = self._file.read(
+        return read_ids(
+            self._file,
             "SELECT rowid FROM passage_words WHERE passage_words MATCH ? ORDER BY rowid DESC LIMIT ?",
             (f'"{phrase}"', MAX_POSTINGS),
         )
-        return [row[0] for row in rows]
 
-    def units_between(self, start: float, end: float, limit: int) -> list[int]:
+    def units_between(self, start: float, end: float, limit: int) -> Numbers:
         """Passages of files written, or named after days, in a stretch of time."""
-        rows = self._file.read(
+        return read_ids(
+            self._file,
             "SELECT id FROM passages WHERE said_at >= ? AND said_at < ? ORDER BY said_at DESC LIMIT ?",
             (start, end, limit),
         )
-        return [row[0] for row in rows]
 
-    def facts(self, units: Sequence[int], scope: RecallScope, names: frozenset[str]) -> dict[int, UnitFacts]:
-        """What is known of *units*; what the prompt holds already, or may not be told, is left out."""
+    def facts(self, units: Numbers, scope: RecallScope, names: frozenset[str]) -> UnitFacts:
+        """What is known of *units*; what the prompt holds already is left out."""
         rows = self._file.read(
-            "SELECT id, rel_path, label, said_at, word_count, asks, heading_path, text FROM passages"
-            " WHERE id IN (SELECT value FROM json_each(?))",
+            "SELECT id, rel_path, label, said_at, word_count, asks, heading_path FROM passages"
+            " WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id",
+            (json.dumps(units.tolist()),),
+        )
+        naming = {unit for name in names for unit in self.postings(name).tolist()}
+
+        def concerns(unit: int, label: str | None, heading: str) -> bool:
+            if label is not None and label in scope.names:  # a line that opens with somebody's name is theirs
+                return label in names
+            return unit in naming or (bool(names) and not names.isdisjoint(all_words(heading)))
+
+        elsewhere = scope.exclude_folders or "\0"
+        return UnitFacts.from_rows(
+            [
+                (unit, concerns(unit, label, heading), said_at, words, asks, False)
+                for unit, rel_path, label, said_at, words, asks, heading in rows
+                if rel_path not in scope.exclude_paths and not rel_path.startswith(elsewhere)
+            ]
+        )
+
+    def tellable_texts(self, units: Sequence[int], scope: RecallScope) -> dict[int, tuple[str, str]]:
+        """The key and the text of each of *units* that may be told."""
+        rows = self._file.read(
+            "SELECT id, rel_path, text FROM passages WHERE id IN (SELECT value FROM json_each(?))",
             (json.dumps(list(units)),),
         )
-        naming = {unit for name in names for unit in self.postings(name)}
-        found: dict[int, UnitFacts] = {}
-        for unit, rel_path, label, said_at, words, asks, heading, text in rows:
-            elsewhere = rel_path in scope.exclude_paths or rel_path.startswith(scope.exclude_folders or "\0")
-            if not elsewhere and _audiences(rel_path, text, scope) is not None:
-                if label is not None and label in scope.names:  # a line that opens with somebody's name is theirs
-                    concerns = label in names
-                else:
-                    concerns = unit in naming or (bool(names) and not names.isdisjoint(all_words(heading)))
-                found[unit] = UnitFacts(concerns, said_at, words, bool(asks))
-        return found
+        return {
+            unit: (_key(rel_path, unit), text)
+            for unit, rel_path, text in rows
+            if _audiences(rel_path, text, scope) is not None
+        }
 
     def show(self, hits: Sequence[tuple[int, ExplainedScore]], scope: RecallScope) -> list[Recollection]:
         """*hits* with their text and what stands right before and after."""
@@ -239,7 +253,7 @@ class Passages:
             found.append(
                 Recollection(
                     source="file",
-                    key=f"{rel_path}#{stretch_of(unit)[1]}",
+                    key=_key(rel_path, unit),
                     text=text,
                     explained=explained,
                     when=datetime.fromtimestamp(said_at, UTC) if _date_in(rel_path) else None,
@@ -252,6 +266,10 @@ class Passages:
                 )
             )
         return found
+
+
+def _key(rel_path: str, unit: int) -> str:
+    return f"{rel_path}#{stretch_of(unit)[1]}"
 
 
 def _audiences(rel_path: str, text: str, scope: RecallScope) -> frozenset[Audience] | None:

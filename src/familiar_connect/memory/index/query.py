@@ -17,6 +17,8 @@ from familiar_connect.memory.index.time_expressions import TimeSpan, extract_tim
 MAX_QUESTION_CHARS = 2_000
 """A longer text is searched for by its beginning and its end: that is where people put what they want."""
 MAX_WORDS = 40
+MAX_TAKEN_APART = 2_048
+"""Texts whose words are kept: what a search finds is looked at several times on its way into a prompt."""
 
 _STOP = """
 a about after again all also am an and any are aren't as at be because been before being below
@@ -91,10 +93,14 @@ def line_label(line: str) -> str | None:
     return match[1].strip().lower() if match else None
 
 
-def plain_words(text: str) -> list[str]:
+@lru_cache(maxsize=MAX_TAKEN_APART)
+def plain_words(text: str) -> tuple[str, ...]:
     """The words of *text* in order, lower-cased, without the label it may open with."""
     label = _LABEL.match(text[:80])
-    return [match[0].lower() for match in _WORD.finditer(text, label.end() if label else 0)]
+    start = label.end() if label else 0
+    if text.isascii():
+        return tuple(_WORD.findall(text.lower(), start))
+    return tuple(word.lower() for word in _WORD.findall(text, start))
 
 
 def all_words(text: str) -> set[str]:

@@ -11,10 +11,9 @@ more or one less, and what belongs together is found without looking anything up
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +24,7 @@ from familiar_connect.memory.index.time_expressions import TimeSpan
 
 Numbers = NDArray[np.int64]
 Floats = NDArray[np.float64]
+CosineLookup = Callable[[Numbers], Floats]
 
 PLACE_BITS = 20
 MAX_PLACE = (1 << PLACE_BITS) - 1
@@ -68,16 +68,36 @@ class SignalWeights:
     same_channel: float = 0.15
 
 
-class UnitFacts(NamedTuple):
-    """What is known of a unit without reading it."""
+@dataclass(frozen=True, kw_only=True)
+class UnitFacts:
+    """What is known of units without reading them: a column for each fact, a row for each unit."""
 
-    concerns: bool
-    """Said by, or about, somebody the question names."""
-    said_at: float
+    units: Numbers
+    concerns: Floats
+    """1 for what was said by, or about, somebody the question names."""
+    said_at: Floats
     """When it was said or written, in seconds since 1970; below zero when nobody knows."""
-    word_count: int
-    asks: bool
-    channel_id: int | None = None
+    word_count: Floats
+    asks: Floats
+    in_channel: Floats
+    """1 for what was said in the channel of the question."""
+
+    @classmethod
+    def from_rows(cls, rows: Sequence[tuple[int, bool, float, int, bool, bool]]) -> UnitFacts:
+        """The columns of *rows*, which hold them in the order above."""
+        units, *columns = zip(*rows, strict=True) if rows else ((),) * 6
+        concerns, said_at, word_count, asks, in_channel = (np.array(each, dtype=np.float64) for each in columns)
+        return cls(
+            units=np.array(units, dtype=np.int64),
+            concerns=concerns,
+            said_at=said_at,
+            word_count=word_count,
+            asks=asks,
+            in_channel=in_channel,
+        )
+
+    def __len__(self) -> int:
+        return len(self.units)
 
 
 @dataclass(frozen=True)
@@ -96,11 +116,26 @@ class LexicalScores:
             return empty, empty, empty
         places = np.searchsorted(self.units, wanted).clip(0, len(self.units) - 1)
         known = self.units[places] == wanted
-        stretches, first = np.unique(self.units >> PLACE_BITS, return_index=True)
-        homes = wanted >> PLACE_BITS
-        at = np.searchsorted(stretches, homes).clip(0, len(stretches) - 1)
-        by_stretch = np.where(stretches[at] == homes, self.stretch[first[at]], 0.0)
+        homes = self.units >> PLACE_BITS
+        wanted_homes = wanted >> PLACE_BITS
+        at = np.searchsorted(homes, wanted_homes).clip(0, len(homes) - 1)
+        by_stretch = np.where(homes[at] == wanted_homes, self.stretch[at], 0.0)
         return np.where(known, self.own[places], 0.0), np.where(known, self.around[places], 0.0), by_stretch
+
+
+@dataclass(frozen=True)
+class RankedUnits:
+    """Units, best first, and what each signal gave to them; the first *fitting* have to do with the question."""
+
+    units: Numbers
+    scores: Floats
+    signals: dict[str, Floats]
+    fitting: int
+
+    def explain(self, at: int) -> ExplainedScore:
+        """The score at a place of the order, and what it is made of."""
+        shares = {name: float(values[at]) for name, values in self.signals.items() if values[at]}
+        return ExplainedScore(float(self.scores[at]), shares)
 
 
 def unit_number(stretch: int, place: int) -> int:
@@ -112,36 +147,44 @@ def stretch_of(unit: int) -> tuple[int, int]:
     return unit >> PLACE_BITS, unit & MAX_PLACE
 
 
-def score_words(postings: Mapping[str, Sequence[int]], *, total: int, stretches: int) -> LexicalScores:
+def score_words(postings: Mapping[str, Sequence[int] | Numbers], *, total: int, stretches: int) -> LexicalScores:
     """Shares of the question's words, each counted by how rare it is among *total* units and in *stretches*."""
-    lists = [np.asarray(sorted(units), dtype=np.int64) for units in postings.values() if len(units)]
+    lists = [np.sort(np.asarray(units, dtype=np.int64)) for units in postings.values() if len(units)]
     if not lists:
         nothing = np.zeros(0)
         return LexicalScores(np.zeros(0, dtype=np.int64), nothing, nothing, nothing)
-    met = np.unique(np.concatenate(lists))
-    units = np.unique(np.concatenate([met, met - 1, met + 1]))
-    homes, home_of = np.unique(units >> PLACE_BITS, return_inverse=True)
+    met = _merged(lists)
+    units = _merged([met, met - 1, met + 1])
+    homes_of_units = units >> PLACE_BITS
+    is_first = np.concatenate(([True], homes_of_units[1:] != homes_of_units[:-1]))
+    homes, home_of = homes_of_units[is_first], np.cumsum(is_first) - 1
     own, around, stretch = np.zeros(len(units)), np.zeros(len(units)), np.zeros(len(homes))
     weight_sum = stretch_sum = 0.0
     for numbers in lists:
         rarity = _rarity(len(numbers), total)
-        here = np.isin(units, numbers, assume_unique=True)
-        beside = (
-            here | np.isin(units, numbers - 1, assume_unique=True) | np.isin(units, numbers + 1, assume_unique=True)
-        )
-        own += rarity * here
-        around += rarity * beside
+        places = np.searchsorted(units, numbers)
+        own[places] += rarity
+        beside = np.zeros(len(units), dtype=bool)
+        for step in (-1, 0, 1):
+            beside[np.searchsorted(units, numbers + step)] = True
+        around[beside] += rarity
         weight_sum += rarity
-        counts = np.bincount(np.searchsorted(homes, numbers >> PLACE_BITS), minlength=len(homes))
-        home_rarity = _rarity(int((counts > 0).sum()), stretches)
+        counts = np.bincount(home_of[places], minlength=len(homes))
+        home_rarity = _rarity(int(np.count_nonzero(counts)), stretches)
         stretch += home_rarity * counts / (counts + 1.0)
         stretch_sum += home_rarity
     return LexicalScores(units, own / weight_sum, around / weight_sum, (stretch / stretch_sum)[home_of])
 
 
-def candidates(lexical: LexicalScores, others: Iterable[int], limit: int = MAX_CANDIDATES) -> Numbers:
+def _merged(lists: Sequence[Numbers]) -> Numbers:
+    """Everything in *lists* in order, each number once."""
+    together = np.sort(np.concatenate(lists), kind="stable")
+    return together[np.concatenate(([True], together[1:] != together[:-1]))]
+
+
+def candidates(lexical: LexicalScores, others: Sequence[int] | Numbers, limit: int = MAX_CANDIDATES) -> Numbers:
     """The units worth a closer look: the best by words, and the *others* that meaning or time brought up."""
-    brought = np.unique(np.fromiter(others, dtype=np.int64))
+    brought = np.unique(np.asarray(others, dtype=np.int64))
     cheap = lexical.own + 2 * lexical.around + 2 * lexical.stretch
     if len(cheap) > limit:
         kept = lexical.units[np.argpartition(cheap, len(cheap) - limit)[len(cheap) - limit :]]
@@ -151,52 +194,45 @@ def candidates(lexical: LexicalScores, others: Iterable[int], limit: int = MAX_C
 
 
 def rank_units(
-    facts: Mapping[int, UnitFacts],
+    facts: UnitFacts,
     lexical: LexicalScores,
-    cosines: Mapping[int, float],
+    cosines: CosineLookup,
     question: SearchQuery,
     *,
     now: datetime,
-    limit: int,
-    channel_id: int | None = None,
     weights: SignalWeights | None = None,
-) -> list[tuple[int, ExplainedScore]]:
-    """The best *limit* of the units in *facts* with their scores explained, best first; strangers are left out."""
-    if not facts:
-        return []
+) -> RankedUnits:
+    """The units in *facts* with their scores, best first; those that have nothing to do with the question come last.
+
+    *cosines* gives, for units in order, how near in meaning each is.
+    """
     weights = weights or SignalWeights()
-    units = np.fromiter(facts, dtype=np.int64, count=len(facts))
-    known = list(facts.values())
+    units, words, said_at = facts.units, facts.word_count, facts.said_at
     own, around, stretch = lexical.of(units)
-    words = np.array([fact.word_count for fact in known], dtype=np.float64)
-    said_at = np.array([fact.said_at for fact in known])
     signals = {
         "words": weights.words * own / (0.6 + 0.4 * words / USUAL_WORDS),
         "words around": weights.words_around * around,
         "conversation": weights.stretch * stretch,
-        "meaning": weights.meaning * _looked_up(cosines, units),
-        "meaning around": weights.meaning_before * _looked_up(cosines, units - 1)
-        + weights.meaning_after * _looked_up(cosines, units + 1),
-        "who": weights.who * np.array([fact.concerns for fact in known], dtype=np.float64),
+        "meaning": weights.meaning * cosines(units),
+        "meaning around": weights.meaning_before * cosines(units - 1) + weights.meaning_after * cosines(units + 1),
+        "who": weights.who * facts.concerns,
         "when": weights.when * nearness(said_at, question.spans),
         "substance": weights.substance * np.log1p(np.minimum(words, ENOUGH_WORDS)),
-        "a question": weights.asks * np.array([fact.asks for fact in known], dtype=np.float64),
+        "a question": weights.asks * facts.asks,
         "recency": weights.recency * _recency(said_at, now.timestamp()),
-        "same channel": weights.same_channel
-        * np.array([channel_id is not None and fact.channel_id == channel_id for fact in known], dtype=np.float64),
+        "same channel": weights.same_channel * facts.in_channel,
     }
     total = np.sum(list(signals.values()), axis=0)
     near = signals["meaning"] >= weights.meaning * LEAST_COSINE
     fitting = near | (signals["conversation"] > 0) | (signals["who"] > 0) | (signals["when"] > 0)
-    best = [at for at in np.lexsort((-units, -total)).tolist() if fitting[at]][:limit]
-    return [
-        (int(units[at]), ExplainedScore(float(total[at]), {name: float(v[at]) for name, v in signals.items() if v[at]}))
-        for at in best
-    ]
+    order = np.lexsort((-units, -total, ~fitting))
+    ordered = {name: values[order] for name, values in signals.items()}
+    return RankedUnits(units[order], total[order], ordered, int(np.count_nonzero(fitting)))
 
 
-def _looked_up(cosines: Mapping[int, float], units: Numbers) -> Floats:
-    return np.array([cosines.get(unit, NEUTRAL_COSINE) for unit in units.tolist()])
+def no_cosines(units: Numbers) -> Floats:
+    """For a search by words alone: everything is as near in meaning as things that have nothing in common."""
+    return np.full(len(units), NEUTRAL_COSINE)
 
 
 def _rarity(count: int, total: int) -> float:

@@ -9,10 +9,14 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Protocol
+
+import numpy as np
 
 from familiar_connect.memory.index.embeddings import EmbeddingIndex
 from familiar_connect.memory.index.protocols import (
@@ -23,21 +27,26 @@ from familiar_connect.memory.index.protocols import (
     Recollection,
     RetrievedChunk,
     Retriever,
+    Source,
 )
 from familiar_connect.memory.index.query import SearchQuery, concerns_speaker, parse_query
 from familiar_connect.memory.index.ranking import (
     MAX_CANDIDATES,
+    NEUTRAL_COSINE,
+    RankedUnits,
     SignalWeights,
     UnitFacts,
     candidates,
+    no_cosines,
     rank_units,
     score_words,
 )
 from familiar_connect.memory.index.snippets import as_chunk, format_snippets, without_repeats
-from familiar_connect.memory.index.storage import IndexUnavailable, Vector, Vectors
+from familiar_connect.memory.index.storage import IndexUnavailable, Numbers, Vector, Vectors
 from familiar_connect.memory.index.turns import TurnIndex
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.clock import Clock, SystemClock
+from familiar_connect.support.lru import LruCache
 
 __all__ = ["EmbeddingRetriever", "MemoryRetriever", "RetrievedChunk", "Retriever", "format_snippets"]
 
@@ -47,6 +56,8 @@ IN_A_SPAN = 400
 MAX_SPANS = 3
 WIDER = (1, 4, 16)
 """Times as many candidates are looked at where what may not be told left too few."""
+QUESTIONS_KEPT = 32
+"""Questions whose vector is kept, for those who ask the same in the same turn."""
 SHOWN_BEYOND_LIMIT = 2
 """Times as many are looked at as are asked for: some turn out to be the same thing said and written."""
 
@@ -87,10 +98,27 @@ class UnitSource(Protocol):
     vectors: Vectors
 
     def counts(self) -> tuple[int, int]: ...
-    def postings(self, word: str) -> list[int]: ...
-    def units_between(self, start: float, end: float, limit: int) -> list[int]: ...
-    def facts(self, units: Sequence[int], scope: RecallScope, names: frozenset[str]) -> dict[int, UnitFacts]: ...
+    def postings(self, word: str) -> Numbers: ...
+    def units_between(self, start: float, end: float, limit: int) -> Numbers: ...
+    def facts(self, units: Numbers, scope: RecallScope, names: frozenset[str]) -> UnitFacts: ...
+    def tellable_texts(self, units: Sequence[int], scope: RecallScope) -> dict[int, tuple[str, str]]: ...
     def show(self, hits: Sequence[tuple[int, ExplainedScore]], scope: RecallScope) -> list[Recollection]: ...
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A unit that may be told, before anything is made of it but its words."""
+
+    source: Source
+    key: str
+    text: str
+    at: int
+    """Its place in the order of its own source."""
+    ranked: RankedUnits
+
+    @property
+    def score(self) -> float:
+        return float(self.ranked.scores[self.at])
 
 
 class MemoryRetriever:
@@ -114,6 +142,8 @@ class MemoryRetriever:
         self._weights = weights or SignalWeights()
         self._warm = threading.Event()
         self._by_meaning = False
+        self._embedding = threading.Lock()
+        self._embedded: LruCache[str, Vector] = LruCache(QUESTIONS_KEPT)
 
     @property
     def is_warm(self) -> bool:
@@ -149,16 +179,21 @@ class MemoryRetriever:
         now = self._clock.now()
         names = self._known_names(scope)
         question = _with_people_meant(parse_query(utterance, names=names, now=now), scope)
-        vector = self._model.embed([question.meaning])[0] if self._by_meaning else None
+        vector = self._embed(question.meaning) if self._by_meaning else None
         scope = replace(scope, names=names)
+        sources = self._sources(scope)
+        told: list[_Candidate] = []
+        for kind, source in sources.items():
+            with _unavailable_logged():
+                told += self._search(kind, source, question, vector, scope, now, limit * SHOWN_BEYOND_LIMIT)
+        told.sort(key=lambda hit: (-hit.score, hit.key))
+        chosen = without_repeats(told, limit)
         found: list[Recollection] = []
-        for source in self._sources(scope):
-            try:
-                found += self._search(source, question, vector, scope, now, limit * SHOWN_BEYOND_LIMIT)
-            except IndexUnavailable as exc:
-                _log.warning("memory index cannot be used now", extra={"error": str(exc)})
-        found.sort(key=lambda hit: (-hit.score, hit.key))
-        return without_repeats(found)[:limit]
+        for kind, source in sources.items():
+            hits = [(int(hit.ranked.units[hit.at]), hit.ranked.explain(hit.at)) for hit in chosen if hit.source == kind]
+            with _unavailable_logged():
+                found += source.show(hits, scope)
+        return sorted(found, key=lambda hit: (-hit.score, hit.key))
 
     async def query(self, utterance: str, top_k: int, *, exclude_paths: set[str] | None = None) -> list[RetrievedChunk]:
         """The same as plain chunks; something said has `history` for a path and its moment for a heading."""
@@ -177,10 +212,23 @@ class MemoryRetriever:
 
     def _query_folder(self, files: EmbeddingIndex, utterance: str, top_k: int, folder: str) -> list[NumberedChunk]:
         try:
-            return files.query_folder(self._model.embed([utterance])[0], top_k, folder)
+            if not files.has_folder(folder):
+                return []
+            names = self._known_names(RecallScope())
+            question = parse_query(utterance, names=names, now=self._clock.now())
+            return files.query_folder(self._embed(question.meaning), top_k, folder)
         except IndexUnavailable as exc:
             _log.warning("memory index cannot be used now", extra={"error": str(exc)})
             return []
+
+    def _embed(self, text: str) -> Vector:
+        """The vector of a question; whoever else asks the same in a turn gets the one that was made."""
+        with self._embedding:
+            vector = self._embedded.get(text)
+            if vector is None:
+                vector = self._model.embed([text])[0]
+                self._embedded.put(text, vector)
+            return vector
 
     def _known_names(self, scope: RecallScope) -> frozenset[str]:
         names = {name.lower() for name in (*scope.names, *self._names())}
@@ -189,48 +237,69 @@ class MemoryRetriever:
         except IndexUnavailable:
             return frozenset(names)
 
-    def _sources(self, scope: RecallScope) -> list[UnitSource]:
-        files = self._files.passages if self._files is not None and scope.files else None
-        turns = self._turns if scope.turns else None
-        return [source for source in (turns, files) if source is not None]
+    def _sources(self, scope: RecallScope) -> dict[Source, UnitSource]:
+        found: dict[Source, UnitSource] = {}
+        if self._turns is not None and scope.turns:
+            found["turn"] = self._turns
+        if self._files is not None and scope.files:
+            found["file"] = self._files.passages
+        return found
 
     def _search(
         self,
+        kind: Source,
         source: UnitSource,
         question: SearchQuery,
         vector: Vector | None,
         scope: RecallScope,
         now: datetime,
         limit: int,
-    ) -> list[Recollection]:
+    ) -> list[_Candidate]:
+        """The best *limit* units of one source that may be told, best first."""
         total, stretches = source.counts()
         if not total:
             return []
         lexical = score_words(
             {word: source.postings(word) for word in question.words}, total=total, stretches=stretches
         )
-        facts: dict[int, UnitFacts] = {}
+        near = source.vectors.compare(vector) if vector is not None else None
+        cosines = no_cosines if near is None else partial(near.of, missing=NEUTRAL_COSINE)
+        found: list[_Candidate] = []
         for wider in WIDER if scope.is_narrowed else WIDER[:1]:
-            near = source.vectors.nearest(vector, NEAR_BY_MEANING * wider) if vector is not None else []
-            brought = [unit for unit, _ in near]
+            brought = [near.nearest_ids(NEAR_BY_MEANING * wider)] if near is not None else []
             for span in question.spans[:MAX_SPANS]:
-                brought += source.units_between(span.start.timestamp(), span.end.timestamp(), IN_A_SPAN * wider)
-            wanted = candidates(lexical, brought, MAX_CANDIDATES * wider).tolist()
+                brought.append(source.units_between(span.start.timestamp(), span.end.timestamp(), IN_A_SPAN * wider))
+            wanted = candidates(lexical, np.concatenate(brought) if brought else (), MAX_CANDIDATES * wider)
             facts = source.facts(wanted, scope, question.names)
-            if len(facts) >= limit or len(wanted) >= total:
+            ranked = rank_units(facts, lexical, cosines, question, now=now, weights=self._weights)
+            found = _tellable(kind, source, ranked, scope, limit)
+            if len(found) >= limit or len(wanted) >= total:
                 break
-        beside = list({unit + step for unit in facts for step in (-1, 0, 1)})
-        hits = rank_units(
-            facts,
-            lexical,
-            source.vectors.cosines(vector, beside) if vector is not None else {},
-            question,
-            now=now,
-            limit=limit,
-            channel_id=scope.channel_id,
-            weights=self._weights,
-        )
-        return source.show(hits, scope)
+        return [hit for hit in found if hit.at < ranked.fitting]
+
+
+def _tellable(
+    kind: Source, source: UnitSource, ranked: RankedUnits, scope: RecallScope, limit: int
+) -> list[_Candidate]:
+    """The best *limit* of *ranked* that may be told; of what does not fit only in a narrowed scope, to be counted."""
+    found: list[_Candidate] = []
+    count = len(ranked.units) if scope.is_narrowed else ranked.fitting
+    for start in range(0, count, limit):
+        units = ranked.units[start : min(count, start + limit)].tolist()
+        told = source.tellable_texts(units, scope)
+        found += [_Candidate(kind, *told[unit], at, ranked) for at, unit in enumerate(units, start) if unit in told]
+        if len(found) >= limit:
+            break
+    return found[:limit]
+
+
+@contextmanager
+def _unavailable_logged() -> Iterator[None]:
+    """An index that cannot be used now costs its own hits and a line in the log."""
+    try:
+        yield
+    except IndexUnavailable as exc:
+        _log.warning("memory index cannot be used now", extra={"error": str(exc)})
 
 
 def _with_people_meant(question: SearchQuery, scope: RecallScope) -> SearchQuery:

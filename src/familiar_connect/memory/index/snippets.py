@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Protocol, TypeVar
 
-from familiar_connect.memory.index.protocols import ExplainedScore, Recollection, RetrievedChunk
+from familiar_connect.memory.index.protocols import ExplainedScore, Recollection, RetrievedChunk, Source
 from familiar_connect.memory.index.query import plain_words
 from familiar_connect.support.text import truncate_chars
 from familiar_connect.support.tokens import CHARS_PER_TOKEN
@@ -22,6 +23,18 @@ GAP = "…"
 MIN_ROOM_CHARS = 120
 HISTORY_PATH = "history"
 """Stands where a file's path would, for something that was said."""
+
+
+class Hit(Protocol):
+    """Something found, as far as telling repeats goes."""
+
+    @property
+    def source(self) -> Source: ...
+    @property
+    def text(self) -> str: ...
+
+
+H = TypeVar("H", bound=Hit)
 
 
 @dataclass
@@ -67,24 +80,53 @@ def format_snippets(hits: Sequence[Recollection | RetrievedChunk], max_tokens: i
     return "\n\n".join(group.text() for group in groups.values())
 
 
-def without_repeats(hits: Sequence[Recollection]) -> list[Recollection]:
-    """*hits* in order, each thing once: what was both said and written down word for word counts as said."""
-    seen = {shingle for hit in hits if hit.source == "turn" for shingle in _shingles(plain_words(hit.text))}
-    found: list[Recollection] = []
+def without_repeats(hits: Sequence[H], limit: int | None = None) -> list[H]:
+    """The first *limit* of *hits*, each thing once: said and also written down word for word, it counts as said."""
+    seen = _SeenWords()
     for hit in hits:
+        if hit.source == "turn":
+            seen.add(plain_words(hit.text))
+    found: list[H] = []
+    for hit in hits:
+        if limit is not None and len(found) == limit:
+            break
         if hit.source == "file":
-            shingles = _shingles(plain_words(hit.text))
-            if shingles and shingles[0] in seen and shingles[-1] in seen:
+            words = plain_words(hit.text)
+            if words in seen:
                 continue
-            seen.update(shingles)
+            seen.add(words)
         found.append(hit)
     return found
 
 
-def _shingles(words: list[str]) -> list[str]:
-    if len(words) <= SHINGLE:
-        return [" ".join(words)] if words else []
-    return [" ".join(words[at : at + SHINGLE]) for at in range(len(words) - SHINGLE + 1)]
+class _SeenWords:
+    """Texts as words; one is seen that has a shingle at both ends in common with them.
+
+    They are kept as one text that a shingle is looked for in: far cheaper than every shingle of all of them.
+    """
+
+    def __init__(self) -> None:
+        self._whole: set[tuple[str, ...]] = set()
+        self._long: list[str] = []
+        self._joined = ""
+
+    def add(self, words: tuple[str, ...]) -> None:
+        self._whole.add(words)
+        if len(words) >= SHINGLE:
+            self._long.append(f" {' '.join(words)} ")
+
+    def __contains__(self, words: tuple[str, ...]) -> bool:
+        if not words:
+            return False
+        return words in self._whole or (
+            len(words) >= SHINGLE and self._holds(words[:SHINGLE]) and self._holds(words[-SHINGLE:])
+        )
+
+    def _holds(self, shingle: tuple[str, ...]) -> bool:
+        if self._long:
+            self._joined = "\n".join([self._joined, *self._long])
+            self._long = []
+        return f" {' '.join(shingle)} " in self._joined
 
 
 def _as_recollection(hit: Recollection | RetrievedChunk) -> Recollection:

@@ -23,7 +23,15 @@ from familiar_connect.memory.index.edited_turns import has_words, newest_edit_ma
 from familiar_connect.memory.index.protocols import EmbeddingModel, ExplainedScore, Neighbour, RecallScope, Recollection
 from familiar_connect.memory.index.query import STOP_WORDS, to_fts_text
 from familiar_connect.memory.index.ranking import UnitFacts, stretch_of
-from familiar_connect.memory.index.storage import DerivedFile, IndexUnavailable, Vectors, sync_vectors, to_blob
+from familiar_connect.memory.index.storage import (
+    DerivedFile,
+    IndexUnavailable,
+    Numbers,
+    Vectors,
+    read_ids,
+    sync_vectors,
+    to_blob,
+)
 from familiar_connect.memory.index.turn_rows import MAX_STRETCH as MAX_STRETCH
 from familiar_connect.memory.index.turn_rows import create_tables, delete_units, insert_unit, next_unit_number
 from familiar_connect.support.text import without_surrogates
@@ -100,39 +108,52 @@ class TurnIndex:
             name for (names,) in self._file.read("SELECT names FROM speakers") for name in names.split("\n") if name
         }
 
-    def postings(self, word: str) -> list[int]:
+    def postings(self, word: str) -> Numbers:
         """Units that hold *word*, newest first."""
         phrase = to_fts_text(without_surrogates(word)).replace('"', " ").replace("\0", " ")
-        rows = self._file.read(
-            "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?", (f'"{phrase}"', MAX_POSTINGS)
+        return read_ids(
+            self._file,
+            "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?",
+            (f'"{phrase}"', MAX_POSTINGS),
         )
-        return [row[0] for row in rows]
 
-    def units_between(self, start: float, end: float, limit: int) -> list[int]:
+    def units_between(self, start: float, end: float, limit: int) -> Numbers:
         """Units said in a stretch of time, newest first."""
-        rows = self._file.read(
-            "SELECT id FROM units WHERE said_at >= ? AND said_at < ? ORDER BY said_at DESC LIMIT ?", (start, end, limit)
+        return read_ids(
+            self._file,
+            "SELECT id FROM units WHERE said_at >= ? AND said_at < ? ORDER BY said_at DESC LIMIT ?",
+            (start, end, limit),
         )
-        return [row[0] for row in rows]
 
-    def facts(self, units: Sequence[int], scope: RecallScope, names: frozenset[str]) -> dict[int, UnitFacts]:
-        """What is known of *units*, but those that the prompt holds already or that may not be told."""
+    def facts(self, units: Numbers, scope: RecallScope, names: frozenset[str]) -> UnitFacts:
+        """What is known of *units*, but those that the prompt holds already."""
         rows = self._file.read(
-            "SELECT u.id, s.names, u.said_at, u.word_count, u.asks, u.channel_id, u.turn_id FROM units u"
-            " LEFT JOIN speakers s ON s.key = u.speaker WHERE u.id IN (SELECT value FROM json_each(?))",
+            "SELECT id, speaker, said_at, word_count, asks, channel_id, turn_id FROM units"
+            " WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id",
+            (json.dumps(units.tolist()),),
+        )
+        named = self._speakers_called(names)
+        here = scope.channel_id
+        return UnitFacts.from_rows(
+            [
+                (unit, speaker in named, said_at, words, asks, here is not None and channel == here)
+                for unit, speaker, said_at, words, asks, channel, turn_id in rows
+                if not _is_in_prompt(turn_id, channel, scope)
+            ]
+        )
+
+    def tellable_texts(self, units: Sequence[int], scope: RecallScope) -> dict[int, tuple[str, str]]:
+        """The key and the text of each of *units* that may be told; none of what reads otherwise by now."""
+        rows = self._file.read(
+            "SELECT id, turn_id, text FROM units WHERE id IN (SELECT value FROM json_each(?))",
             (json.dumps(list(units)),),
         )
-        told = self._tellable({row[6] for row in rows}, scope)
+        said = self._still_said({turn_id for _, turn_id, _ in rows})
+        told = {turn_id for turn_id, source in said.items() if _told_as(source, scope) is not None}
         return {
-            unit: UnitFacts(
-                not names.isdisjoint((called or "").split("\n")),
-                said_at,
-                words,
-                bool(asks),
-                channel,
-            )
-            for unit, called, said_at, words, asks, channel, turn_id in rows
-            if (told is None or turn_id in told) and not _is_in_prompt(turn_id, channel, scope)
+            unit: (_key(turn_id, unit), text)
+            for unit, turn_id, text in rows
+            if turn_id in told and text in said[turn_id].content
         }
 
     def show(self, hits: Sequence[tuple[int, ExplainedScore]], scope: RecallScope) -> list[Recollection]:
@@ -164,7 +185,7 @@ class TurnIndex:
             found.append(
                 Recollection(
                     source="turn",
-                    key=f"turn:{source.id}:{unit}",
+                    key=_key(source.id, unit),
                     text=text,
                     explained=explained,
                     speaker=self._label(source),
@@ -186,12 +207,10 @@ class TurnIndex:
             )
         return found
 
-    def _tellable(self, turn_ids: Iterable[int], scope: RecallScope) -> set[int] | None:
-        """Those of the turns that may be told where the question comes from; None: all of them."""
-        if scope.audience_of_turn is None:
-            return None
-        turns = self._history.turns_without_words(familiar_id=self._familiar_id, turn_ids=turn_ids)
-        return {turn_id for turn_id, turn in turns.items() if scope.audience_of_turn(turn) is not None}
+    def _speakers_called(self, names: frozenset[str]) -> set[str]:
+        """Keys of those who go by one of *names*."""
+        rows = self._file.read("SELECT key, names FROM speakers") if names else []
+        return {key for key, called in rows if not names.isdisjoint((called or "").split("\n"))}
 
     def forget(self) -> None:
         """Throw the index away: it is made again without whatever was erased from the history meanwhile."""
@@ -282,7 +301,7 @@ class TurnIndex:
 
     def _load(self) -> None:
         """Bring the vectors in memory level with the file; another process may have added some."""
-        stored = {row[0] for row in self._file.read("SELECT id FROM vectors")}
+        stored = read_ids(self._file, "SELECT id FROM vectors")
         if self._loaded != self._file.open_count:
             self.vectors.clear()
             self._loaded = self._file.open_count
@@ -361,6 +380,10 @@ def _names_of(author: Author) -> str:
         words = [word for word in low.split() if len(word) > 2 and word not in STOP_WORDS]
         found |= dict.fromkeys(part for part in (low, *words) if part)
     return without_surrogates("\n".join(found))
+
+
+def _key(turn_id: int, unit: int) -> str:
+    return f"turn:{turn_id}:{unit}"
 
 
 def _told_as(turn: HistoryTurn, scope: RecallScope) -> Audience | None:
