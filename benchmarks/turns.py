@@ -2,7 +2,9 @@
 
 Every message answers another, has reactions and now and then a picture. The whole way is measured, from
 the surroundings' messages to dialogue items; beside it, in the same run, a bare loop that only writes
-`name: text`. Run `python -m benchmarks.turns`; `--quick` for a short form, `--json` for a script.
+`name: text`. And whole turns of a familiar on disk, from a message heard to a reply recorded, with a model that costs
+nothing: the processor time of one with a long past against one with hardly any. Run `python -m benchmarks.turns`;
+`--quick` for a short form, `--json` for a script.
 """
 
 from __future__ import annotations
@@ -11,12 +13,18 @@ import argparse
 import asyncio
 import json
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
+from benchmarks import large_home
+from benchmarks.conversation_script import CHARACTER
+from benchmarks.fixtures import PEOPLE as PEOPLE_ON_DISK
+from benchmarks.fixtures import QuietPlace, load_familiar, say, scripted_clients, without_warnings, write_character
 from benchmarks.table import Row, machine, spread, table
 from familiar_connect.chat import window
 from familiar_connect.chat.build import build_turn
@@ -30,6 +38,11 @@ from familiar_connect.identity import Author
 SMALL, LARGE = 100, 1_000
 TURN_P50_MS = 15.0
 MOST_GROWTH = 12.0
+YOUNG, OLD, QUICK_OLD = (10, 10), (100_000, 10_000), (2_000, 200)
+"""Turns and files of a familiar."""
+MOST_AGEING = 3.0
+WHOLE_TURNS = 12
+INDEX_LIMIT_S = 900.0
 PEOPLE = tuple(Author("discord", str(1000 + n), f"person{n}", f"Person {n}") for n in range(25))
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
@@ -104,6 +117,27 @@ async def _timed(place: CrowdedChannel, rounds: int) -> dict[str, Any]:
     return {"turn_ms": spread(took, 1000.0), "bare_ms": spread(bare, 1000.0), "entries": len(shown.messages)}
 
 
+async def _whole_turns(size: tuple[int, int]) -> dict[str, float]:
+    """Processor time of whole turns, the first two left out, of a familiar with so many turns and files behind it."""
+    with tempfile.TemporaryDirectory(prefix="familiar-turns-") as folder:
+        root = Path(folder) / large_home.FAMILIAR
+        write_character(root, CHARACTER)
+        large_home.fill_home(root, turns=size[0], files=size[1])
+        clients = scripted_clients(lambda _: "The lamp is lit.", lambda _: "")
+        familiar = load_familiar(root, clients)
+        try:
+            await familiar.start(keep_index=False)
+            assert await familiar.update_memory_index(INDEX_LIMIT_S)
+            place, took = QuietPlace(), []
+            for number, question in enumerate(large_home.questions(WHOLE_TURNS + 2)):
+                began = time.process_time()
+                await say(familiar, place, PEOPLE_ON_DISK[number % 3], f"Wren, {question}", datetime.now(UTC))
+                took.append(time.process_time() - began)
+        finally:
+            await familiar.aclose()
+    return spread(took[2:], 1000.0)
+
+
 def measure(*, quick: bool = False) -> dict[str, Any]:
     """Milliseconds for few and for many messages, and of the bare loop."""
     rounds = {SMALL: 20 if quick else 100, LARGE: 3 if quick else 12}
@@ -118,12 +152,20 @@ def measure(*, quick: bool = False) -> dict[str, Any]:
     small, large = found["sizes"][SMALL], found["sizes"][LARGE]
     found["growth"] = large["turn_ms"]["p50"] / small["turn_ms"]["p50"]
     found["against_bare"] = small["turn_ms"]["p50"] / small["bare_ms"]["p50"]
+    with without_warnings("familiar_connect"):
+        old = QUICK_OLD if quick else OLD
+        found["whole"] = {
+            "size": old,
+            "young_ms": asyncio.run(_whole_turns(YOUNG)),
+            "old_ms": asyncio.run(_whole_turns(old)),
+        }
+    found["ageing"] = found["whole"]["old_ms"]["p50"] / found["whole"]["young_ms"]["p50"]
     return found
 
 
 def rows(found: dict[str, Any]) -> list[Row]:
     small, large = found["sizes"][SMALL], found["sizes"][LARGE]
-    p50 = small["turn_ms"]["p50"]
+    p50, whole = small["turn_ms"]["p50"], found["whole"]
     return [
         Row(
             name=f"a turn of {SMALL} messages with replies, reactions and media, built and laid out",
@@ -140,6 +182,14 @@ def rows(found: dict[str, Any]) -> list[Row]:
         Row(
             name="against a bare loop that writes name and text",
             value=f"{found['against_bare']:.0f} × ({small['bare_ms']['p50']:.3f} ms)",
+        ),
+        Row(
+            name=f"a whole turn without its model, processor time: {whole['size'][0]:,} turns and {whole['size'][1]:,} "
+            f"files against {YOUNG[0]} and {YOUNG[1]}",
+            value=f"{found['ageing']:.2f} × "
+            f"({whole['old_ms']['p50']:.0f} ms against {whole['young_ms']['p50']:.0f} ms)",
+            bar=f"≤ {MOST_AGEING:g} ×",
+            ok=found["ageing"] <= MOST_AGEING,
         ),
     ]
 

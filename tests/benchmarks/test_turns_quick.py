@@ -11,4 +11,5 @@ def test_turns_are_measured_and_grow_with_their_messages() -> None:
 
     assert [each["entries"] for each in found["sizes"].values()] == [turns.SMALL, turns.LARGE]
     assert found["growth"] < 2 * turns.MOST_GROWTH
-    assert len(turns.rows(found)) == 3
+    assert found["ageing"] < 2 * turns.MOST_AGEING
+    assert len(turns.rows(found)) == 4

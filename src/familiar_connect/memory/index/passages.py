@@ -20,7 +20,15 @@ from familiar_connect.memory.index.chunking import PreparedChunk, split_passages
 from familiar_connect.memory.index.protocols import ExplainedScore, Neighbour, RecallScope, Recollection
 from familiar_connect.memory.index.query import all_words, content_words, line_label, to_fts_text
 from familiar_connect.memory.index.ranking import MAX_PLACE, UnitFacts, stretch_of, unit_number
-from familiar_connect.memory.index.storage import DerivedFile, Numbers, Vectors, from_blobs, read_ids, sync_vectors
+from familiar_connect.memory.index.storage import (
+    DerivedFile,
+    Numbers,
+    Vectors,
+    from_blobs,
+    read_ids,
+    read_joined_ids,
+    sync_vectors,
+)
 from familiar_connect.support.text import without_surrogates
 
 WHOLE_BELOW_WORDS = 60
@@ -176,9 +184,9 @@ class Passages:
             return self._totals
 
     def postings(self, word: str) -> Numbers:
-        """Passages that hold *word*, newest files first."""
+        """Passages that hold *word*, of the newest files."""
         phrase = to_fts_text(without_surrogates(word)).replace('"', " ").replace("\0", " ")
-        return read_ids(
+        return read_joined_ids(
             self._file,
             "SELECT rowid FROM passage_words WHERE passage_words MATCH ? ORDER BY rowid DESC LIMIT ?",
             (f'"{phrase}"', MAX_POSTINGS),
@@ -202,9 +210,11 @@ class Passages:
         naming = {unit for name in names for unit in self.postings(name).tolist()}
 
         def concerns(unit: int, label: str | None, heading: str) -> bool:
+            if not names:
+                return False
             if label is not None and label in scope.names:  # a line that opens with somebody's name is theirs
                 return label in names
-            return unit in naming or (bool(names) and not names.isdisjoint(all_words(heading)))
+            return unit in naming or not names.isdisjoint(all_words(heading))
 
         elsewhere = scope.exclude_folders or "\0"
         return UnitFacts.from_rows(

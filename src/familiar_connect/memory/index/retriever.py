@@ -112,13 +112,10 @@ class _Candidate:
     source: Source
     key: str
     text: str
+    score: float
     at: int
     """Its place in the order of its own source."""
     ranked: RankedUnits
-
-    @property
-    def score(self) -> float:
-        return float(self.ranked.scores[self.at])
 
 
 class MemoryRetriever:
@@ -287,7 +284,12 @@ def _tellable(
     for start in range(0, count, limit):
         units = ranked.units[start : min(count, start + limit)].tolist()
         told = source.tellable_texts(units, scope)
-        found += [_Candidate(kind, *told[unit], at, ranked) for at, unit in enumerate(units, start) if unit in told]
+        scores = ranked.scores[start : start + len(units)].tolist()
+        found += [
+            _Candidate(kind, *told[unit], score, at, ranked)
+            for at, (unit, score) in enumerate(zip(units, scores, strict=True), start)
+            if unit in told
+        ]
         if len(found) >= limit:
             break
     return found[:limit]

@@ -106,19 +106,20 @@ class _SeenWords:
     """
 
     def __init__(self) -> None:
-        self._whole: set[tuple[str, ...]] = set()
+        self._whole: set[str] = set()
         self._long: list[str] = []
         self._joined = ""
 
     def add(self, words: tuple[str, ...]) -> None:
-        self._whole.add(words)
+        whole = f" {' '.join(words)} "
+        self._whole.add(whole)
         if len(words) >= SHINGLE:
-            self._long.append(f" {' '.join(words)} ")
+            self._long.append(whole)
 
     def __contains__(self, words: tuple[str, ...]) -> bool:
         if not words:
             return False
-        return words in self._whole or (
+        return f" {' '.join(words)} " in self._whole or (
             len(words) >= SHINGLE and self._holds(words[:SHINGLE]) and self._holds(words[-SHINGLE:])
         )
 

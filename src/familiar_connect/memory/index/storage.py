@@ -324,6 +324,12 @@ def read_ids(file: DerivedFile, select: str, parameters: Sequence[object] = ()) 
     return np.fromiter((row[0] for row in rows), dtype=np.int64, count=len(rows))
 
 
+def read_joined_ids(file: DerivedFile, select: str, parameters: Sequence[object] = ()) -> Numbers:
+    """As `read_ids`, in no order: for thousands of numbers one text of them is far quicker to hand over than rows."""
+    joined = file.read(f"SELECT group_concat(rowid) FROM ({select})", parameters)[0][0]
+    return np.fromstring(joined or "", dtype=np.int64, sep=",")
+
+
 def to_blob(vector: Vector) -> bytes:
     """A vector as it is stored: little-endian float32, of length one."""
     length = float(np.linalg.norm(vector))

@@ -11,6 +11,7 @@ import json
 import logging
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from familiar_connect.audience import Audience
@@ -29,6 +30,7 @@ from familiar_connect.memory.index.storage import (
     Numbers,
     Vectors,
     read_ids,
+    read_joined_ids,
     sync_vectors,
     to_blob,
 )
@@ -109,9 +111,9 @@ class TurnIndex:
         }
 
     def postings(self, word: str) -> Numbers:
-        """Units that hold *word*, newest first."""
+        """The newest units that hold *word*."""
         phrase = to_fts_text(without_surrogates(word)).replace('"', " ").replace("\0", " ")
-        return read_ids(
+        return read_joined_ids(
             self._file,
             "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?",
             (f'"{phrase}"', MAX_POSTINGS),
@@ -143,18 +145,13 @@ class TurnIndex:
         )
 
     def tellable_texts(self, units: Sequence[int], scope: RecallScope) -> dict[int, tuple[str, str]]:
-        """The key and the text of each of *units* that may be told; none of what reads otherwise by now."""
+        """The key and the text of each of *units* that may be told, as they were taken in."""
         rows = self._file.read(
             "SELECT id, turn_id, text FROM units WHERE id IN (SELECT value FROM json_each(?))",
             (json.dumps(list(units)),),
         )
-        said = self._still_said({turn_id for _, turn_id, _ in rows})
-        told = {turn_id for turn_id, source in said.items() if _told_as(source, scope) is not None}
-        return {
-            unit: (_key(turn_id, unit), text)
-            for unit, turn_id, text in rows
-            if turn_id in told and text in said[turn_id].content
-        }
+        told = self._tellable({turn_id for _, turn_id, _ in rows}, scope)
+        return {unit: (_key(turn_id, unit), text) for unit, turn_id, text in rows if told is None or turn_id in told}
 
     def show(self, hits: Sequence[tuple[int, ExplainedScore]], scope: RecallScope) -> list[Recollection]:
         """*hits* with their text and neighbours, as the history holds them now."""
@@ -195,17 +192,19 @@ class TurnIndex:
                     place=(f"turns:{stretch_of(unit)[0]}", stretch_of(unit)[1]),
                     before=beside[-1],
                     after=beside[1],
-                    audiences=frozenset(
-                        {audience}
-                        | {
-                            said_to
-                            for step in (-1, 1)
-                            if beside[step] and (said_to := told[shown[unit + step][1].id]) is not None
-                        }
+                    audiences=_together(
+                        audience, *(told[shown[unit + step][1].id] for step in (-1, 1) if beside[step])
                     ),
                 )
             )
         return found
+
+    def _tellable(self, turn_ids: Iterable[int], scope: RecallScope) -> set[int] | None:
+        """Those of the turns that may be told where the question comes from; None: all of them."""
+        if scope.audience_of_turn is None:
+            return None
+        turns = self._history.turns_without_words(familiar_id=self._familiar_id, turn_ids=turn_ids)
+        return {turn_id for turn_id, turn in turns.items() if scope.audience_of_turn(turn) is not None}
 
     def _speakers_called(self, names: frozenset[str]) -> set[str]:
         """Keys of those who go by one of *names*."""
@@ -236,8 +235,11 @@ class TurnIndex:
             f"SELECT {TURN_COLUMNS} FROM turns WHERE familiar_id = ? AND id IN (SELECT value FROM json_each(?))",
             (self._familiar_id, json.dumps(sorted(turn_ids))),
         )
-        found = (turn_from_row(row) for row in rows)
-        return {said.id: said for said in found if said.author is None or not self._privacy.is_full(said.author)}
+        full = self._privacy.full_privacy_keys()
+        found = map(turn_from_row, rows)
+        return {
+            said.id: said for said in found if not full or said.author is None or said.author.canonical_key not in full
+        }
 
     def _take_in(self) -> int:
         """The next few hundred turns, by their words."""
@@ -380,6 +382,11 @@ def _names_of(author: Author) -> str:
         words = [word for word in low.split() if len(word) > 2 and word not in STOP_WORDS]
         found |= dict.fromkeys(part for part in (low, *words) if part)
     return without_surrogates("\n".join(found))
+
+
+@lru_cache(maxsize=MAX_STRETCH)
+def _together(*audiences: Audience | None) -> frozenset[Audience]:
+    return frozenset(each for each in audiences if each is not None)
 
 
 def _key(turn_id: int, unit: int) -> str:
