@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from familiar_connect.config import CharacterConfig, load_character_config
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
-from familiar_connect.config.llm import OPENROUTER_BASE_URL
+from familiar_connect.config.llm import OPENROUTER_BASE_URL, LLMSlotConfig
 from familiar_connect.config.secrets import Secrets, command_name
 from familiar_connect.config.trust import TrustedOrigins
 from familiar_connect.errors import ConfigError, SetupError
@@ -43,22 +43,30 @@ def load_familiar(
     clock: Clock | None = None,
     wake: bool = True,
     zone: str | None = None,
+    speaks_through: LLMSlotConfig | None = None,
 ) -> tuple[Familiar, EmbeddedServer | None]:
     """The familiar in *root* with a client for every slot.
 
     The embedded model starts in the background; without *wake*, only when it is first asked. *zone* is the time zone
-    where no settings name one.
+    where no settings name one, *speaks_through* the model of its replies whatever the settings say.
     """
-    config = load_character_config(FamiliarFolder(root).settings_file, defaults_path=defaults_path)
+    config = load_character_config(FamiliarFolder(root).settings_file, defaults_path=defaults_path, zone=zone)
+    if speaks_through is not None:
+        config = replace(config, llm={**config.llm, "main_prose": speaks_through})
     secrets, trust = Secrets(home), TrustedOrigins(home)
     trust.check(config.llm, file=FamiliarFolder(root).settings_file)
     servers = EmbeddedServers(home=home, cache_dir=HomeFolder(home).model_cache, cache_key=root.name)
     clients = create_llm_clients(
         secrets.get("OPENROUTER_API_KEY"), config, secrets=secrets.get, trust=trust, embedded=servers
     )
-    familiar = Familiar.load_from_disk(
-        root, llm_clients=dict(clients), defaults_path=defaults_path, clock=clock, zone=zone
-    )
+    if speaks_through is None:
+        familiar = Familiar.load_from_disk(
+            root, llm_clients=dict(clients), defaults_path=defaults_path, clock=clock, zone=zone
+        )
+    else:
+        familiar = Familiar.from_config(
+            root, config, llm_clients=dict(clients), defaults_path=defaults_path, clock=clock
+        )
     main = config.llm["main_prose"]
     if not main.is_embedded:
         return familiar, None

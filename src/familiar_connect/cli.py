@@ -10,11 +10,12 @@ from pathlib import Path
 
 import click
 
-from familiar_connect import __version__
+from familiar_connect.commands.completion import COMPLETE_VARIABLE
 from familiar_connect.commands.lazy_group import CommandTable, LazyGroup
 
 VERBS: CommandTable = {
     "chat": ("chat:chat", "Talk with a familiar in this terminal; works offline, no key needed."),
+    "ask": ("ask:ask", "Ask one thing and print the reply: for scripts and quick questions."),
     "run": ("run:run", "Answer on every platform that is set up: Discord, Twitch."),
     "init": ("familiars:init", "Make a new familiar, of its own or from a character card."),
     "adopt": ("share:adopt", "Bring in somebody else's familiar from a folder or ZIP; shows it first."),
@@ -25,11 +26,13 @@ VERBS: CommandTable = {
         "connect:connect",
         "Use a model of another server: finds those on this computer, tests, keeps its key.",
     ),
+    "keys": ("keys:keys", "Set, list and remove keys and tokens; values are never shown."),
     "trust": ("trust:trust", "Show or change where familiars may send what they see, and which key goes where."),
     "config": ("settings:config", "Show the settings and where each comes from; check the files."),
     "import": ("import_export:import_", "Bring in a document, or a lorebook or preset of SillyTavern's."),
-    "export": ("import_export:export", "Write out the character or the lore for SillyTavern."),
+    "export": ("import_export:export", "Write out the character, a chat or the lore for SillyTavern."),
     "preset": ("preset:preset", "Import, list, use and switch SillyTavern presets."),
+    "logs": ("logs:logs", "Show what was said lately, or the program's own log."),
     "inspect": ("inspect:inspect", "Show the last prompt: each block, its source, its cost, what was cut."),
     "prompt": ("prompt:prompt", "Print the prompt for a conversation in a file; no model is asked."),
     "rehearse": ("rehearse:rehearse", "Play a scripted week from a file on simulated time; see what is said where."),
@@ -38,6 +41,7 @@ VERBS: CommandTable = {
     "ignore": ("ignore:ignore", "List, add and remove people who are not answered."),
     "metrics": ("metrics:metrics", "Report times per stage over past turns, and today's spending."),
     "doctor": ("doctor:doctor", "Check home, settings, models, keys and disk; say what is wrong and the fix."),
+    "completion": ("completion:completion", "Print what makes Tab complete in bash, zsh or fish."),
 }
 BEFORE_THE_VERB = {
     "--home": "familiar --home DIR VERB",
@@ -99,7 +103,14 @@ Examples:
 )
 @click.option("-v", "--verbose", count=True, help="-v: each turn, and why it spoke or was silent; -vv: all.")
 @click.option("--home", type=click.Path(path_type=Path), help="Where familiars live (else FAMILIAR_HOME).")
-@click.version_option(__version__, "--version", prog_name="familiar")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=lambda ctx, _option, is_asked: _show_version(ctx, is_asked),
+    help="Show the version and the facts for a bug report, and exit.",
+)
 @click.pass_context
 def cli(ctx: click.Context, verbose: int, home: Path | None) -> None:
     """Gives an AI character a life among your friends: memory you can read, prompts you can see."""
@@ -112,6 +123,15 @@ def cli(ctx: click.Context, verbose: int, home: Path | None) -> None:
     ctx.obj = {"home": home, "verbose": verbose}
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
+
+
+def _show_version(ctx: click.Context, is_asked: bool) -> None:
+    if not is_asked or ctx.resilient_parsing:
+        return
+    from familiar_connect.commands.version import version_text
+
+    click.echo(version_text(ctx.params.get("home")))
+    ctx.exit()
 
 
 def main() -> int:
@@ -129,7 +149,7 @@ def _run_to_exit_code() -> int:
 
     _tolerate_bad_streams()
     try:
-        outcome: object = cli.main(prog_name="familiar", standalone_mode=False)
+        outcome: object = cli.main(prog_name="familiar", standalone_mode=False, complete_var=COMPLETE_VARIABLE)
     except click.exceptions.Exit as leaving:
         return leaving.exit_code
     except click.Abort:

@@ -36,6 +36,7 @@ MEMORY, MODES, PRESETS = _PLACE.memory.name, _PLACE.modes.name, _PLACE.presets.n
 _TEXT_ENDINGS = {MEMORY: (".md", ".txt", ".json"), MODES: (".md",), PRESETS: (".json",)}
 _OF_ITS_HOME = {_PLACE.channels.name, _PLACE.audit.name, _PLACE.traces.name}
 _OF_ITS_HOME |= {_PLACE.subscriptions_file.name, _PLACE.privacy_file.name, _PLACE.ignore_list_file.name}
+_OF_ITS_HOME |= {_PLACE.chats_file.name}
 _SYMLINK_TYPE = 0o120000
 
 

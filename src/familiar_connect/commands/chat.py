@@ -5,14 +5,27 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, cast
 
 import click
 
 from familiar_connect.bootstrap.starter import STARTER_ID, STARTER_NAME, make_starter
-from familiar_connect.commands.common import familiar_from_env, familiar_option, home_of, open_root, profile_of
+from familiar_connect.commands import exit_codes
+from familiar_connect.commands.common import (
+    familiar_from_env,
+    familiar_option,
+    home_of,
+    json_option,
+    open_root,
+    profile_of,
+    root_of,
+    say,
+    say_json,
+)
+from familiar_connect.commands.conversation import TERMINAL_PLACE, ChatWish, chat_options, model_for_call, open_chat
 from familiar_connect.commands.trust import ask_about_endpoints
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.config.home import list_familiars
@@ -21,6 +34,7 @@ from familiar_connect.identity import Author
 from familiar_connect.support.clock import machine_zone
 
 if TYPE_CHECKING:
+    from familiar_connect.config.llm import LLMSlotConfig
     from familiar_connect.familiar import Familiar
     from familiar_connect.llm.embedded.server import EmbeddedServer
     from familiar_connect.platforms.terminal.adapter import TerminalPlatform
@@ -32,8 +46,11 @@ Examples:
   familiar chat                          talk now
   familiar chat --familiar mira --as Sam
   familiar chat --greeting 2             begin with the second alternate greeting of the card
+  familiar chat --new                    begin a new chat; what it remembers of you stays
+  familiar chat --chat travels           the chat called travels, begun if there is none
+  familiar chat -m qwen2.5-coder-1.5b    through another model this time
   echo "hi" | familiar chat --plain      one answer per line, nothing else on stdout
-Exit codes: 0 fine, 1 a message got no reply or something is set up wrong.
+Exit codes: 0 fine, 1 something is set up wrong, 3 a message got no reply.
 """
 
 
@@ -44,13 +61,49 @@ Exit codes: 0 fine, 1 a message got no reply or something is set up wrong.
 @click.option(
     "--greeting", type=click.IntRange(min=0), metavar="N", help="Begin with the Nth greeting; 0 is the first."
 )
+@chat_options
+@click.option("--list", "list_chats", is_flag=True, help="List the chats with this familiar instead.")
+@json_option
 @click.pass_context
-def chat(ctx: click.Context, familiar_id: str | None, user_name: str | None, plain: bool, greeting: int | None) -> int:
+def chat(
+    ctx: click.Context,
+    familiar_id: str | None,
+    user_name: str | None,
+    plain: bool,
+    greeting: int | None,
+    chat_name: str | None,
+    is_new: bool,
+    is_continued: bool,
+    model: str | None,
+    list_chats: bool,
+    as_json: bool,
+) -> int:
     """Talk with a familiar in this terminal."""
+    wish = ChatWish(name=chat_name, is_new=is_new, is_continued=is_continued)
+    wish.check()
+    if list_chats:
+        say_chats(root_of(ctx, familiar_id), as_json=as_json)
+        return exit_codes.OK
+    if as_json:
+        raise click.UsageError("--json goes with --list here: for a reply as JSON there is `familiar ask --json`")
+    return _talk(ctx, familiar_id, TalkOptions(user_name=user_name, plain=plain, greeting=greeting, model=model), wish)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TalkOptions:
+    """How a chat is held."""
+
+    user_name: str | None
+    plain: bool
+    greeting: int | None
+    model: str | None
+
+
+def _talk(ctx: click.Context, familiar_id: str | None, options: TalkOptions, wish: ChatWish) -> int:
     from familiar_connect.platforms.terminal.screen import Screen
     from familiar_connect.support.log import log_to_file
 
-    plain = plain or not sys.stdin.isatty() or not sys.stdout.isatty()
+    plain = options.plain or not sys.stdin.isatty() or not sys.stdout.isatty()
     screen = Screen(sys.stdout, sys.stderr, plain=plain)
     home = home_of(ctx)
     if not familiar_id and not familiar_from_env(home) and not list_familiars(home):
@@ -62,11 +115,47 @@ def chat(ctx: click.Context, familiar_id: str | None, user_name: str | None, pla
     verbosity: int = ctx.find_root().obj["verbose"]
     if not plain and not verbosity:
         log_to_file(HomeFolder(home).log_file)
-    return asyncio.run(_chat(root, home, screen, user_name, greeting, verbosity=0 if plain else verbosity))
+    speaks_through = model_for_call(root, home, options.model)
+    place = open_chat(root, wish)
+    if not place.is_first:
+        screen.note(f"This is the chat {place.name!r}.")
+    shown = 0 if plain else verbosity
+    return asyncio.run(_chat(root, home, screen, place.channel_id, options, speaks_through, verbosity=shown))
+
+
+def say_chats(root: Path, *, as_json: bool) -> None:
+    """The chats with a familiar in the terminal: how much was said in each, and when last."""
+    from familiar_connect.history.chats import ChatRegistry
+    from familiar_connect.history.store import HistoryStore
+
+    folder = FamiliarFolder(root)
+    facts = []
+    with closing(HistoryStore(folder.history_db)) as history:
+        for each in ChatRegistry(folder).all(TERMINAL_PLACE):
+            count = history.count(familiar_id=root.name, channel_id=each.channel_id)
+            last = history.recent(familiar_id=root.name, channel_id=each.channel_id, limit=1)
+            when = last[0].timestamp.astimezone().isoformat(timespec="minutes") if last else None
+            row = {"name": each.name, "channel_id": each.channel_id, "turns": count, "last": when}
+            facts.append({**row, "current": each.is_current})
+    if as_json:
+        say_json(facts)
+        return
+    width = max(len(str(each["name"])) for each in facts)
+    for row in facts:
+        mark = "*" if row["current"] else " "
+        when = str(row["last"])[:16].replace("T", " ") if row["last"] else "nothing said yet"
+        say(f"{mark} {row['name']:<{width}}  {row['turns']:>6,} turns  {when}")
 
 
 async def _chat(
-    root: Path, home: Path, screen: Screen, user_name: str | None, greeting: int | None, *, verbosity: int
+    root: Path,
+    home: Path,
+    screen: Screen,
+    channel_id: int,
+    options: TalkOptions,
+    speaks_through: LLMSlotConfig | None = None,
+    *,
+    verbosity: int,
 ) -> int:
     from familiar_connect.bot import load_familiar
     from familiar_connect.platforms.terminal.adapter import TerminalPlatform, prompt_of
@@ -77,7 +166,10 @@ async def _chat(
     from familiar_connect.platforms.terminal.welcome import describe_model, greet, warm_up
     from familiar_connect.support.aio import off_loop
 
-    familiar, embedded = load_familiar(root, home=home, defaults_path=profile_of(home), zone=machine_zone())
+    familiar, embedded = load_familiar(
+        root, home=home, defaults_path=profile_of(home), zone=machine_zone(), speaks_through=speaks_through
+    )
+    user_name = options.user_name
     try:
         own_name = _own_name(root, familiar, user_name)
         if user_name and user_name != familiar.config.user_name:
@@ -96,8 +188,8 @@ async def _chat(
             lines = _typed_lines(familiar, user, home)
             reader = EditorReader(prompt_of(screen, user), lines, screen=screen, suggest=suggest)
         await familiar.start()
-        await greet(familiar, screen, user, greeting=greeting)
-        warming = warm_up(familiar, user)
+        await greet(familiar, screen, user, greeting=options.greeting, channel_id=channel_id)
+        warming = warm_up(familiar, user, channel_id)
         platform = TerminalPlatform(
             familiar,
             user=user,
@@ -105,6 +197,7 @@ async def _chat(
             reader=reader,
             busy_with=lambda: _busy(familiar, embedded),
             own_name=own_name,
+            channel_id=channel_id,
         )
         try:
             with _log_beside(platform, verbosity):
@@ -112,7 +205,7 @@ async def _chat(
         finally:
             warming.cancel()
             reader.close()
-        return platform.exit_code
+        return exit_codes.NO_REPLY if platform.exit_code else exit_codes.OK
     finally:
         await familiar.aclose()
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from familiar_connect.commands.completion import complete_familiars
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.home import familiar_root, find_home, home_nearby, pick_familiar, profile_path
 from familiar_connect.config.links import refuse_links
@@ -27,7 +28,13 @@ if TYPE_CHECKING:
     from familiar_connect.config.limits import LimitsConfig
     from familiar_connect.observe.spending import DayRecord
 
-familiar_option = click.option("--familiar", "familiar_id", metavar="ID", help="Which familiar (else FAMILIAR_ID).")
+familiar_option = click.option(
+    "--familiar",
+    "familiar_id",
+    metavar="ID",
+    shell_complete=complete_familiars,
+    help="Which familiar (else FAMILIAR_ID).",
+)
 MOST_TURNS = 1_000_000
 """More turns than a ledger holds: a larger number is a slip of the hand."""
 SPINNER_FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"

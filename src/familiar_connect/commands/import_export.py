@@ -20,6 +20,7 @@ IMPORTS: CommandTable = {
 }
 EXPORTS: CommandTable = {
     "card": ("import_export:export_card_command", "The character, as a card SillyTavern reads."),
+    "chat": ("chats:export_chat_command", "What was said in a chat, as SillyTavern's jsonl or Markdown."),
     "lorebook": ("lorebooks:export_lorebook", "The lore, as a SillyTavern lorebook."),
 }
 FORMATS = ("png", "json", "charx")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from familiar_connect.commands.common import open_root, profile_of
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.config.home import familiar_root, list_familiars
 from familiar_connect.config.links import refuse_links
-from familiar_connect.errors import FamiliarError
+from familiar_connect.config.llm import EMBEDDED_MODEL, EMBEDDED_PREFIX, LLMSlotConfig
+from familiar_connect.config.toml import format_value
+from familiar_connect.errors import ConfigError, FamiliarError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +52,39 @@ def write_model(home: Path, familiar_id: str | None, choice: ModelChoice) -> Wri
     for file in files:
         write_default_model(file, model=choice.model, base_url=choice.base_url, api_key_env=choice.api_key_env)
     return WrittenChoice(files=tuple(files), familiars=tuple(names), exceptions=tuple(_exceptions(home, names, choice)))
+
+
+def slot_for_model(home: Path, slot: LLMSlotConfig, model: str) -> LLMSlotConfig:
+    """The slot *slot* with *model* in it, for one call: a model on this computer by its name, else one of its endpoint.
+
+    What the settings say of the other model, such as its window, does not hold for this one.
+    """
+    from familiar_connect.llm.local.library import ModelLibrary
+
+    name = model.strip().removeprefix(EMBEDDED_PREFIX)
+    library = ModelLibrary(home)
+    is_local = name == EMBEDDED_MODEL or model.startswith(EMBEDDED_PREFIX)
+    is_local = is_local or name in {each.name for each in library.models_here()}
+    if not is_local and (slot.is_embedded or not name):
+        fetch = any(name == each.name for each in library.catalogue())
+        known = f"`familiar model get {name}` fetches it" if fetch else "`familiar model list` shows those that can run"
+        raise ConfigError(f"there is no model {format_value(name)} here: {known}; `familiar connect` adds a server's")
+    if is_local and name != EMBEDDED_MODEL:
+        library.file_of(name)
+    chosen = name if name == EMBEDDED_MODEL or not is_local else f"{EMBEDDED_PREFIX}{name}"
+    return replace(
+        slot,
+        model=chosen,
+        base_url=None if is_local else slot.base_url,
+        api_key_env=None if is_local else slot.api_key_env,
+        fallbacks=(),
+        context_window=None,
+        vision=None,
+        tools=None,
+        strict_roles=None,
+        price_per_million_input=None,
+        price_per_million_output=None,
+    )
 
 
 def _names_a_model(file: Path) -> bool:

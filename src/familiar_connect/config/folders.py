@@ -44,6 +44,11 @@ class FamiliarFolder:
         return self.root / "subscriptions.toml"
 
     @property
+    def chats_file(self) -> Path:
+        """The chats of each place."""
+        return self.root / "chats.toml"
+
+    @property
     def privacy_file(self) -> Path:
         return self.root / "privacy.toml"
 

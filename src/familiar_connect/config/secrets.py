@@ -126,6 +126,19 @@ class Secrets:
         lines = [line for line in self._lines() if _parsed(line, name) is None]
         write_text(self._file, "\n".join([*lines, f"{name}={quoted}", ""]), mode=_OWNER_ONLY)
 
+    def remove(self, name: str) -> bool:
+        """Take *name* out of `secrets.env`, keeping every other line; False when it was not there."""
+        lines = self._lines()
+        left = [line for line in lines if _parsed(line, name) is None]
+        if self._file is None or len(left) == len(lines):
+            return False
+        write_text(self._file, "\n".join([*left, ""]) if left else "", mode=_OWNER_ONLY)
+        return True
+
+    def names_in_home(self) -> list[str]:
+        """The names that the home's own file gives a value."""
+        return sorted(name for name, value in self._kept().items() if value)
+
     def _kept(self) -> dict[str, str]:
         found: dict[str, str] = {}
         for count, line in enumerate(self._lines(), start=1):

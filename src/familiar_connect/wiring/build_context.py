@@ -110,7 +110,7 @@ def build_providers(
                 wait_until_quiet=replies.wait,
             ),
             privacy=stores.privacy,
-            elsewhere=CrossChannelNotes(stores.short_term, stores.history),
+            elsewhere=CrossChannelNotes(stores.short_term, stores.history, stores.chats),
         ),
         "short_term_memory": ShortTermMemoryProvider(stores.short_term, tools_on=can_note),
         "documents": DocumentsProvider(store=stores.memory, search=index),

@@ -10,6 +10,7 @@ from familiar_connect.channel_config import ChannelConfigStore
 from familiar_connect.config import CharacterConfig
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.conversation.ignored import IgnoreList
+from familiar_connect.history.chats import ChatRegistry
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.memory.conditioning import Conditioning
 from familiar_connect.memory.index.indexing_store import IndexingMemoryStore
@@ -35,6 +36,7 @@ class Stores:
     conditioning: Conditioning
     audiences: PartAudiences
     ignored: IgnoreList
+    chats: ChatRegistry
 
 
 def build_stores(root: Path, config: CharacterConfig, clock: Clock) -> Stores:
@@ -51,4 +53,7 @@ def build_stores(root: Path, config: CharacterConfig, clock: Clock) -> Stores:
     short_term = ShortTermNotes(history, clock=clock, privacy=privacy)
     conditioning = Conditioning(history, familiar_id=root.name, clock=clock, privacy=privacy)
     audiences = PartAudiences(memory, history, familiar_id=root.name, privacy=privacy)
-    return Stores(memory, history, subscriptions, privacy, channels, short_term, conditioning, audiences, ignored)
+    chats = ChatRegistry(folder, clock=clock)
+    return Stores(
+        memory, history, subscriptions, privacy, channels, short_term, conditioning, audiences, ignored, chats
+    )

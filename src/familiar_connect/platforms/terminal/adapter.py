@@ -58,13 +58,15 @@ class TerminalPlatform:
         clock: Clock | None = None,
         busy_with: Callable[[], str] = lambda: THINKING,
         own_name: OwnName | None = None,
+        channel_id: int = CHANNEL_ID,
     ) -> None:
         self._familiar = familiar
+        self._channel_id = channel_id
         self._user = user
         self._screen = screen
         self._reader = reader
         self._clock = clock or SystemClock()
-        stored = StoredMessages(familiar.history_store, familiar.id, CHANNEL_ID, platform=self.id)
+        stored = StoredMessages(familiar.history_store, familiar.id, self._channel_id, platform=self.id)
         self._place = TerminalPlace(screen, familiar.name, user, stored, busy_with)
         self._own_name = own_name
         """Knows and keeps what the person is called; None: nobody keeps it."""
@@ -128,7 +130,7 @@ class TerminalPlatform:
             return
         message = InboundMessage(
             platform=self.id,
-            channel_id=CHANNEL_ID,
+            channel_id=self._channel_id,
             author=self._user,
             text=line,
             timestamp=self._clock.now(),
@@ -140,7 +142,7 @@ class TerminalPlatform:
         asked = await self._last_words()
         heard = await self._familiar.intake.receive(message, self._place)
         if heard is IntakeResult.answering:
-            await self._familiar.reply_path.queue.wait_until_channel_idle(CHANNEL_ID)
+            await self._familiar.reply_path.queue.wait_until_channel_idle(self._channel_id)
         elif heard is IntakeResult.private:
             self._screen.note("Your privacy level is FULL, so that was not heard. `privacy.toml` says so.")
         if self._own_name is not None and heard is not IntakeResult.private:
@@ -157,7 +159,7 @@ class TerminalPlatform:
         if self._own_name is None or self._own_name.is_known:
             return ""
         turns = await off_loop(
-            self._familiar.history_store.recent, familiar_id=self._familiar.id, channel_id=CHANNEL_ID, limit=1
+            self._familiar.history_store.recent, familiar_id=self._familiar.id, channel_id=self._channel_id, limit=1
         )
         return turns[-1].content if turns and turns[-1].role == "assistant" else ""
 
@@ -192,7 +194,7 @@ class TerminalPlatform:
         elif name == "name":
             await self._call(" ".join(words.split()))
         elif (found := find_command(name)) is not None:
-            context = SlashContext(channel_id=CHANNEL_ID, author=self._user, is_operator=True, words=words)
+            context = SlashContext(channel_id=self._channel_id, author=self._user, is_operator=True, words=words)
             reply = await run_command(found, context, self._familiar)
             self._screen.line(reply.text)
         else:
@@ -235,7 +237,7 @@ class TerminalPlatform:
             self._background.start(self._stop_reply(), name="stop-reply")
 
     async def _stop_reply(self) -> None:
-        stopped = await self._familiar.reply_path.queue.stop(CHANNEL_ID)
+        stopped = await self._familiar.reply_path.queue.stop(self._channel_id)
         if stopped:
             self._place.end()
             self._screen.note("(stopped; Ctrl-C again to leave)")
@@ -247,4 +249,4 @@ class TerminalPlatform:
     def _leave(self) -> None:
         """Stop hearing and end the reply under way; what was said of it is recorded."""
         self._leaving.set()
-        self._background.start(self._familiar.reply_path.queue.stop(CHANNEL_ID), name="leave")
+        self._background.start(self._familiar.reply_path.queue.stop(self._channel_id), name="leave")

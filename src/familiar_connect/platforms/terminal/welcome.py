@@ -74,18 +74,25 @@ def describe_confidence(familiar: Familiar) -> str | None:
     return f"What you say here stays here: other places hear it only where `shares_with` of {familiar.name} says so."
 
 
-async def greet(familiar: Familiar, screen: Screen, user: Author | None = None, *, greeting: int | None = None) -> None:
+async def greet(
+    familiar: Familiar,
+    screen: Screen,
+    user: Author | None = None,
+    *,
+    greeting: int | None = None,
+    channel_id: int = CHANNEL_ID,
+) -> None:
     """Say the character's first words where nothing was ever said, and record them as said.
 
     *greeting* chooses among them: 0 the first message, then the alternate ones. A pipe is greeted only so.
     """
     if screen.plain and greeting is None:
         return
-    if await off_loop(familiar.history_store.count, familiar_id=familiar.id, channel_id=CHANNEL_ID):
+    if await off_loop(familiar.history_store.count, familiar_id=familiar.id, channel_id=channel_id):
         if greeting is not None:
             screen.note("You have talked before, so no greeting is said.")
         if not screen.plain:
-            await _welcome_back(familiar, screen)
+            await _welcome_back(familiar, screen, channel_id)
         return
     if not screen.plain and (sentence := describe_confidence(familiar)) is not None:
         screen.note(sentence)
@@ -99,10 +106,10 @@ async def greet(familiar: Familiar, screen: Screen, user: Author | None = None, 
     await off_loop(
         familiar.history_store.append_turn,
         familiar_id=familiar.id,
-        channel_id=CHANNEL_ID,
+        channel_id=channel_id,
         role="assistant",
         content=words,
-        mode=familiar.channel_configs.get(channel_id=CHANNEL_ID).mode,
+        mode=familiar.channel_configs.get(channel_id=channel_id).mode,
     )
 
 
@@ -145,10 +152,10 @@ def _expanded(words: str, familiar: Familiar, user: Author | None) -> str:
     return substitute(words, values).strip()
 
 
-async def _welcome_back(familiar: Familiar, screen: Screen) -> None:
+async def _welcome_back(familiar: Familiar, screen: Screen, channel_id: int) -> None:
     """The last words of the last time, so that both know where they left off."""
     turns = await off_loop(
-        familiar.history_store.recent, familiar_id=familiar.id, channel_id=CHANNEL_ID, limit=SHOWN_FROM_LAST_TIME
+        familiar.history_store.recent, familiar_id=familiar.id, channel_id=channel_id, limit=SHOWN_FROM_LAST_TIME
     )
     if not turns:
         return
@@ -160,17 +167,17 @@ async def _welcome_back(familiar: Familiar, screen: Screen) -> None:
         screen.note(f"  {who}: {words if len(words) <= SHOWN_CHARS else truncate_chars(words, SHOWN_CHARS) + ' …'}")
 
 
-def warm_up(familiar: Familiar, user: Author) -> asyncio.Task[None]:
+def warm_up(familiar: Familiar, user: Author, channel_id: int = CHANNEL_ID) -> asyncio.Task[None]:
     """Let a model that keeps its prompt work the beginning of the next one while the person types."""
-    return asyncio.get_running_loop().create_task(_warm_up(familiar, user), name="warm-up")
+    return asyncio.get_running_loop().create_task(_warm_up(familiar, user, channel_id), name="warm-up")
 
 
-async def _warm_up(familiar: Familiar, user: Author) -> None:
+async def _warm_up(familiar: Familiar, user: Author, channel_id: int) -> None:
     model: object = familiar.llm_clients["main_prose"]
     if not hasattr(model, "prime"):
         return
     try:
-        channel, request = await familiar.reply_path.turns.preview_request(familiar.id, CHANNEL_ID, user)
+        channel, request = await familiar.reply_path.turns.preview_request(familiar.id, channel_id, user)
         messages = await familiar.build_pipeline(channel).prompt_prefix(request)
         await model.prime(messages)
     except Exception as error:  # isolation: warming up is a courtesy

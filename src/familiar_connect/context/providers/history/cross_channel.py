@@ -6,6 +6,7 @@ only where everybody who can read here was among those its channel's talk is sai
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -14,11 +15,15 @@ from familiar_connect.audience import Audience
 from familiar_connect.context.providers.scene.text import inline_safe, is_dm, persona_of, readable
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
 from familiar_connect.disclosure import may_tell_words
+from familiar_connect.errors import SetupError
+from familiar_connect.history.chats import ChatRegistry
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import Author
 from familiar_connect.memory.short_term import ShortTermNote, ShortTermNotes
 from familiar_connect.support.system_notes import quote_inline, speaker_name
 from familiar_connect.support.tokens import estimate_tokens
+
+logger = logging.getLogger(__name__)
 
 MAX_CHANNELS = 2
 MAX_NOTES_LOOKED_AT = 50
@@ -31,14 +36,16 @@ SOURCE = "history:elsewhere"
 class CrossChannelNotes:
     """Tells what short-term notes hold of other channels."""
 
-    def __init__(self, notes: ShortTermNotes, history: HistoryStore) -> None:
+    def __init__(self, notes: ShortTermNotes, history: HistoryStore, chats: ChatRegistry | None = None) -> None:
         self._notes = notes
         self._history = history
+        self._chats = chats
 
     def contributions(self, request: ContextRequest, *, but: Collection[int] = ()) -> list[Contribution]:
         """At most one contribution. Channels of *but* are told of in another way. Reads a database."""
         if request.author is None or not request.settings.short_term_memory_enabled:
             return []
+        but = {*but, *self.other_chats(request.channel_id)}
         notes = [note for note in self._notes_for(request, request.author) if note.channel_id not in but]
         notes.sort(key=lambda note: (-note.updated_at.timestamp(), note.channel_id))
         now = self._notes.clock.now()
@@ -59,6 +66,16 @@ class CrossChannelNotes:
                 audiences=frozenset(audience for _, audience in told),
             )
         ]
+
+    def other_chats(self, channel_id: int) -> Collection[int]:
+        """Chats of the same place: a new one begins with nothing of what was said in the others. Reads a file."""
+        if self._chats is None:
+            return ()
+        try:
+            return self._chats.siblings(channel_id)
+        except SetupError as error:  # the commands that list chats say it to the owner
+            logger.warning("the chats of this place cannot be read", extra={"error": str(error)})
+            return ()
 
     def _notes_for(self, request: ContextRequest, author: Author) -> list[ShortTermNote]:
         """Notes of other channels that the server or the speaker has a part in."""

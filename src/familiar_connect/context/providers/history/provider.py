@@ -289,6 +289,9 @@ class HistoryProvider:
         others = self._store.distinct_other_channels(
             familiar_id=request.familiar_id, exclude_channel_id=request.channel_id
         )
+        if self._cross_channel is not None:
+            chats = self._cross_channel.other_chats(request.channel_id)
+            others = [other for other in others if other.channel_id not in chats]
         for other, audience in self._tellable_channels(request, others):
             entry = self._store.get_cross_context(
                 familiar_id=request.familiar_id, viewer_mode=mode.value, source_channel_id=other.channel_id

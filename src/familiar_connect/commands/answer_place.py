@@ -1,0 +1,69 @@
+"""AnswerPlace: where the reply to one question goes: as it comes, to a stream."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import ExitStack, asynccontextmanager
+from typing import TextIO
+
+from familiar_connect.chat.scene import ChannelContext, ChannelKind, Scene
+from familiar_connect.chat.types import InboundMessage
+from familiar_connect.commands.common import say, spinner
+from familiar_connect.familiar import Familiar
+from familiar_connect.history.stored_messages import StoredMessages
+from familiar_connect.identity import Author
+from familiar_connect.support.text import printable
+
+PIECE_LIMIT = 100_000
+
+
+class AnswerPlace:
+    """The terminal for one reply: pieces are written to *out*, notices to the error stream."""
+
+    streams = True
+    limit = PIECE_LIMIT
+
+    def __init__(self, familiar: Familiar, channel_id: int, listener: Author, out: TextIO) -> None:
+        self._recent = StoredMessages(familiar.history_store, familiar.id, channel_id, platform="terminal")
+        self._listener = listener
+        self._out = out
+        self._waiting = ExitStack()
+        """Ends the sign of life."""
+        self._pieces: list[str] = []
+        self.notices: list[str] = []
+
+    @property
+    def reply(self) -> str:
+        """What was said."""
+        return "".join(self._pieces)
+
+    @asynccontextmanager
+    async def thinking(self) -> AsyncIterator[None]:
+        self._waiting.enter_context(spinner("thinking", quiet=not self._out.isatty()))
+        with self._waiting:
+            yield
+
+    async def send(self, text: str) -> None:
+        self._waiting.close()
+        self._pieces.append(text)
+        self._out.write(printable(text))
+        self._out.flush()
+
+    async def notice(self, text: str) -> None:
+        self._waiting.close()
+        self.notices.append(text)
+        self.end()
+        say(f"familiar: {text}", err=True)
+
+    def end(self) -> None:
+        """End the last line."""
+        if self._pieces and not self._pieces[-1].endswith("\n"):
+            self._pieces.append("\n")
+            self._out.write("\n")
+            self._out.flush()
+
+    async def recent(self, limit: int) -> Sequence[InboundMessage]:
+        return await self._recent.recent(limit)
+
+    async def scene(self) -> Scene:
+        return Scene(channel=ChannelContext("terminal", ChannelKind.dm), participants=(self._listener,))

@@ -1,0 +1,148 @@
+"""export chat: one chat, for SillyTavern or for reading."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterable
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+import click
+
+from familiar_connect.commands.common import (
+    familiar_option,
+    home_of,
+    profile_of,
+    progress_bar,
+    root_of,
+    say,
+)
+from familiar_connect.commands.completion import complete_chats
+from familiar_connect.commands.conversation import TERMINAL_PLACE
+from familiar_connect.commands.logs import find_chat
+from familiar_connect.config.folders import FamiliarFolder, HomeFolder
+from familiar_connect.errors import HomeError
+
+FORMATS = ("jsonl", "md")
+EPILOG = """\b
+Examples:
+  familiar export chat                             the chat of last time, as SillyTavern's jsonl
+  familiar export chat --chat travels -o travels.md
+  familiar export chat --format md -o -            Markdown on the screen
+  familiar export chat --channel 123456789         what was said in a channel of Discord or Twitch
+"""
+
+
+@click.command(name="chat", epilog=EPILOG)
+@familiar_option
+@click.option("--chat", "chat_name", metavar="NAME", shell_complete=complete_chats, help="Else the chat of last time.")
+@click.option("--channel", "channel_id", type=int, metavar="ID", help="A channel of another place instead.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Where to; - is the screen.")
+@click.option("--format", "form", type=click.Choice(FORMATS), help="Else the file's ending says, else jsonl.")
+@click.pass_context
+def export_chat_command(
+    ctx: click.Context,
+    familiar_id: str | None,
+    chat_name: str | None,
+    channel_id: int | None,
+    output: Path | None,
+    form: str | None,
+) -> None:
+    """Write one chat out: as SillyTavern's chat file (jsonl), or as Markdown."""
+    if chat_name is not None and channel_id is not None:
+        raise click.UsageError("--chat names a chat of the terminal, --channel another place: leave one out")
+    root = root_of(ctx, familiar_id)
+    name, channel_id = _which(root, chat_name, channel_id)
+    chosen = form or _form_of(output)
+    to_screen = str(output) == "-"
+    with progress_bar("Writing", quiet=to_screen) as progress:
+        lines = _lines(root, home_of(ctx), name, channel_id, chosen, progress)
+        if to_screen:
+            for line in lines:
+                say(line, nl=False) if sys.stdout.isatty() else click.echo(line, nl=False)
+            return
+        usual = f"{root.name}-{_file_name(name)}.{chosen}"
+        target = output.resolve() if output else HomeFolder(home_of(ctx)).exports / usual
+        if target.is_dir():
+            target = target / usual
+        count = _write_lines(target, lines)
+    hint = " SillyTavern takes it under Manage chat files, Import." if chosen == "jsonl" else ""
+    say(f"Wrote {target} ({count:,} messages).{hint}")
+
+
+def _which(root: Path, chat_name: str | None, channel_id: int | None) -> tuple[str, int]:
+    """What the chat is called, and its channel."""
+    from familiar_connect.history.chats import ChatRegistry
+
+    if channel_id is not None:
+        return str(channel_id), channel_id
+    if chat_name is not None:
+        return chat_name.strip(), find_chat(root, chat_name)
+    current = ChatRegistry(FamiliarFolder(root)).current(TERMINAL_PLACE)
+    return current.name, current.channel_id
+
+
+def _form_of(output: Path | None) -> str:
+    ending = output.suffix.lower().lstrip(".") if output and str(output) != "-" else ""
+    if ending in ("markdown", "txt"):
+        return "md"
+    if ending and ending not in FORMATS:
+        raise click.UsageError(f"a chat is not written as .{ending}: name a .jsonl or .md file")
+    return ending or "jsonl"
+
+
+def _lines(root: Path, home: Path, name: str, channel_id: int, form: Any, progress: Any) -> Iterable[str]:
+    from familiar_connect.bootstrap.export_chat import ChatExport, export_chat
+    from familiar_connect.config import load_character_config
+    from familiar_connect.context.providers.character import persona_name
+    from familiar_connect.history.store import HistoryStore
+    from familiar_connect.memory.store import MemoryStore
+    from familiar_connect.support.clock import machine_zone
+
+    folder = FamiliarFolder(root)
+    if not folder.history_db.exists():
+        raise HomeError(f"{root.name} has no history yet: talk first with `familiar chat --familiar {root.name}`")
+    config = load_character_config(folder.settings_file, defaults_path=profile_of(home), zone=machine_zone())
+    with closing(HistoryStore(folder.history_db)) as history:
+        if not history.count(familiar_id=root.name, channel_id=channel_id):
+            raise HomeError(f"nothing was said in {name} yet: `familiar chat --list` and `familiar logs` show where")
+        chat = ChatExport(
+            familiar_id=root.name,
+            channel_id=channel_id,
+            chat_name=name,
+            character_name=persona_name(MemoryStore(folder.memory), root.name),
+            zone=config.display_tz,
+        )
+        yield from export_chat(history, chat, form, progress=progress)
+
+
+def _write_lines(target: Path, lines: Iterable[str]) -> int:
+    """Write *lines* to *target*, whole or not at all; how many messages there are, the head not counted."""
+    from familiar_connect.support.files import temporary_name
+    from familiar_connect.support.no_follow import make_folder
+
+    rest = iter(lines)
+    head = next(rest)  # what cannot be exported leaves no folder behind
+    make_folder(target.parent)
+    temporary = target.parent / temporary_name()
+    try:
+        with open(temporary, "x", encoding="utf-8", newline="") as file:
+            file.write(head)
+            count = 0
+            for line in rest:
+                file.write(line)
+                count += 1
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    finally:
+        with suppress(FileNotFoundError):
+            temporary.unlink()
+    return count
+
+
+def _file_name(name: str) -> str:
+    return re.sub(r"[^\w-]+", "-", name).strip("-") or "chat"

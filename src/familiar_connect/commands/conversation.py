@@ -1,0 +1,90 @@
+"""What `chat` and `ask` share: which chat is meant and through which model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from familiar_connect.commands.common import profile_of
+from familiar_connect.commands.completion import complete_chats, complete_models
+from familiar_connect.config.folders import FamiliarFolder
+
+if TYPE_CHECKING:  # a verb loads no more than it needs
+    from familiar_connect.config.llm import LLMSlotConfig
+    from familiar_connect.history.chats import Chat
+
+TERMINAL_PLACE = 1
+"""The channel id of the terminal, and of its first chat."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChatWish:
+    """Which chat somebody asked for."""
+
+    name: str | None = None
+    is_new: bool = False
+    is_continued: bool = False
+
+    def check(self) -> None:
+        if self.is_continued and (self.is_new or self.name is not None):
+            raise click.UsageError("--continue goes on with the chat of last time: leave out --new and --chat")
+
+
+def chat_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that say in which chat and through which model."""
+    options = (
+        click.option("--new", "is_new", is_flag=True, help="Begin a new chat; with --chat under that name."),
+        click.option("--continue", "is_continued", is_flag=True, help="Go on with the chat of last time."),
+        click.option(
+            "--chat",
+            "chat_name",
+            metavar="NAME",
+            shell_complete=complete_chats,
+            help="The chat of this name; begun if there is none.",
+        ),
+        click.option(
+            "-m",
+            "--model",
+            metavar="MODEL",
+            shell_complete=complete_models,
+            help="Answer through this model this time: one of `model list`, or one of the endpoint in use.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def open_chat(root: Path, wish: ChatWish, *, usual: str | None = None) -> Chat:
+    """The chat that is meant, begun if it is not there.
+
+    Without a wish it is the one called *usual*, which stays beside the chat of last time; else that of last time.
+    """
+    from familiar_connect.history.chats import ChatRegistry
+
+    registry = ChatRegistry(FamiliarFolder(root))
+    is_wished = wish.is_new or wish.is_continued or wish.name is not None
+    name = wish.name if is_wished else usual
+    if wish.is_new:
+        return registry.start(TERMINAL_PLACE, name)
+    if name is None:
+        return registry.current(TERMINAL_PLACE)
+    found = registry.find(TERMINAL_PLACE, name)
+    if found is None:
+        return registry.start(TERMINAL_PLACE, name, make_current=is_wished)
+    return registry.select(TERMINAL_PLACE, name) if is_wished else found
+
+
+def model_for_call(root: Path, home: Path, model: str | None) -> LLMSlotConfig | None:
+    """How replies are made this time; None: as the settings say."""
+    if model is None:
+        return None
+    from familiar_connect.commands.model_choice import slot_for_model
+    from familiar_connect.config import load_character_config
+
+    config = load_character_config(FamiliarFolder(root).settings_file, defaults_path=profile_of(home))
+    return slot_for_model(home, config.llm["main_prose"], model)

@@ -1,0 +1,161 @@
+"""logs: what was said lately, wherever it was said; or what the program itself wrote down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import click
+
+from familiar_connect.commands.common import (
+    MOST_TURNS,
+    familiar_option,
+    home_of,
+    json_option,
+    profile_of,
+    root_of,
+    say,
+    say_json,
+)
+from familiar_connect.commands.completion import complete_chats
+from familiar_connect.commands.conversation import TERMINAL_PLACE
+from familiar_connect.config.folders import FamiliarFolder, HomeFolder
+from familiar_connect.errors import HomeError
+
+STEP = 2000
+"""Turns read at once while looking back for words."""
+MOST_LOG_BYTES = 1_000_000
+
+EPILOG = """\b
+Examples:
+  familiar logs                    the last turns, in all places
+  familiar logs -n 3 --chat main   of one chat of the terminal
+  familiar logs -q kettle          those in which the word stands
+  familiar logs --json             for a script
+  familiar logs --program          warnings and errors of the program itself
+What was shown to the model is another thing: `familiar inspect`.
+"""
+
+
+@click.command(epilog=EPILOG)
+@familiar_option
+@click.option("-n", "--last", default=20, show_default=True, type=click.IntRange(1, MOST_TURNS), help="How many.")
+@click.option("--chat", "chat_name", metavar="NAME", shell_complete=complete_chats, help="Only this chat.")
+@click.option("--channel", "channel_id", type=int, metavar="ID", help="Only this channel.")
+@click.option("-q", "--query", metavar="WORDS", help="Only turns in which these words stand.")
+@click.option("--program", is_flag=True, help="The program's own log instead.")
+@json_option
+@click.pass_context
+def logs(
+    ctx: click.Context,
+    familiar_id: str | None,
+    last: int,
+    chat_name: str | None,
+    channel_id: int | None,
+    query: str | None,
+    program: bool,
+    as_json: bool,
+) -> None:
+    """Show what was said lately, oldest first: when, where, by whom."""
+    if program:
+        _show_program_log(HomeFolder(home_of(ctx)).log_file, last)
+        return
+    root = root_of(ctx, familiar_id)
+    if chat_name is not None:
+        channel_id = find_chat(root, chat_name)
+    rows = _rows(root, home_of(ctx), last=last, channel_id=channel_id, query=query)
+    if as_json:
+        say_json(rows)
+    elif not rows:
+        say("Nothing was said there." if query is None else "No turn holds these words.")
+    else:
+        for row in rows:
+            say(f"{str(row['time'])[:16].replace('T', ' ')}  {row['where']}  {row['who']}: {row['text']}")
+
+
+def find_chat(root: Path, name: str) -> int:
+    """The channel id of a chat of the terminal."""
+    from familiar_connect.history.chats import ChatRegistry
+
+    registry = ChatRegistry(FamiliarFolder(root))
+    found = registry.find(TERMINAL_PLACE, name)
+    if found is None:
+        names = ", ".join(chat.name for chat in registry.all(TERMINAL_PLACE)[:20])
+        raise HomeError(f"{root.name} has no chat {name!r}; there are: {names}")
+    return found.channel_id
+
+
+def _rows(root: Path, home: Path, *, last: int, channel_id: int | None, query: str | None) -> list[dict[str, object]]:
+    from zoneinfo import ZoneInfo
+
+    from familiar_connect.config import load_character_config
+    from familiar_connect.context.providers.character import persona_name
+    from familiar_connect.history.store import HistoryStore
+    from familiar_connect.history.types import HistoryTurn
+    from familiar_connect.memory.store import MemoryStore
+    from familiar_connect.support.clock import machine_zone
+
+    folder = FamiliarFolder(root)
+    if not folder.history_db.exists():
+        return []
+    config = load_character_config(folder.settings_file, defaults_path=profile_of(home), zone=machine_zone())
+    zone, name, places = ZoneInfo(config.display_tz), persona_name(MemoryStore(folder.memory), root.name), _places(root)
+
+    def as_row(turn: HistoryTurn) -> dict[str, object]:
+        return {
+            "turn_id": turn.id,
+            "time": turn.timestamp.astimezone(zone).isoformat(timespec="seconds"),
+            "channel_id": turn.channel_id,
+            "where": places.get(turn.channel_id, str(turn.channel_id)),
+            "role": turn.role,
+            "who": turn.author.label if turn.author else name,
+            "text": turn.content,
+        }
+
+    found: list[dict[str, object]] = []
+    wanted = query.casefold() if query else None
+    with closing(HistoryStore(folder.history_db)) as history:
+        before = (history.latest_id(familiar_id=root.name, channel_id=channel_id) or 0) + 1
+        while len(found) < last:
+            step = STEP if wanted else last
+            turns = history.older_than(
+                familiar_id=root.name, max_id=before - 1, channel_id=channel_id, limit=min(step, STEP)
+            )
+            if not turns:
+                break
+            before = turns[0].id
+            found += [as_row(turn) for turn in reversed(turns) if wanted is None or wanted in turn.content.casefold()]
+    return found[:last][::-1]
+
+
+def _places(root: Path) -> dict[int, str]:
+    """What each channel is called: chats by their names, others as their settings say."""
+    from familiar_connect.history.chats import ChatRegistry
+
+    folder = FamiliarFolder(root)
+    return {**dict(_named_channels(folder)), **{c.channel_id: c.name for c in ChatRegistry(folder).all(TERMINAL_PLACE)}}
+
+
+def _named_channels(folder: FamiliarFolder) -> Iterator[tuple[int, str]]:
+    from familiar_connect.config.toml import read_toml
+    from familiar_connect.errors import ConfigError
+
+    for file in folder.channel_files():
+        try:
+            name = (read_toml(file) or {}).get("channel_name")
+        except ConfigError:  # `doctor` says what is wrong with it
+            continue
+        if isinstance(name, str) and file.stem.isdigit():
+            yield int(file.stem), name
+
+
+def _show_program_log(file: Path, last: int) -> None:
+    from familiar_connect.support.no_follow import load_bytes
+
+    try:
+        text = load_bytes(file)[-MOST_LOG_BYTES:].decode("utf-8", "replace")
+    except FileNotFoundError:
+        say(f"{file} is not there: nothing was written down yet.")
+        return
+    say("\n".join([str(file), *text.splitlines()[-last:]]))

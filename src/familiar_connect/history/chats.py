@@ -1,0 +1,186 @@
+"""Chats: the several conversations of one place, each a channel of the history.
+
+A place is where people talk: the terminal, a direct message, a channel of a server. Its first chat has the place's own
+channel id, so a place that never had another needs no entry. Every further chat gets a channel id of its own, and with
+it everything that is kept by channel: turns, settings, the last prompt. What a familiar remembers is not kept by
+channel and is the same in all of them. Kept in `chats.toml`; each call reads it.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from familiar_connect.config.folders import FamiliarFolder
+from familiar_connect.config.toml import format_rows, format_value, read_rows, read_text, write_text
+from familiar_connect.errors import HomeError
+from familiar_connect.support.clock import Clock, SystemClock
+from familiar_connect.support.files import open_locked
+
+FIRST_CHAT = "main"
+"""The name of a place's first chat."""
+MAX_NAME_CHARS = 64
+MAX_CHATS = 10_000
+LOWEST_OWN_ID, HIGHEST_OWN_ID = 10**12, 10**16
+"""Channel ids of chats are milliseconds since 1970: above every Twitch id and below every Discord id."""
+
+_TABLE = "chat"
+_HEADER = (
+    "# The chats of this familiar's places. Written by the program; a name may be changed while it is not running."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chat:
+    """One conversation of a place."""
+
+    name: str
+    place_id: int
+    """Channel id of the place, which is that of its first chat."""
+    channel_id: int
+    started: str | None = None
+    """When, as ISO 8601; None for the first one."""
+    is_current: bool = False
+
+    @property
+    def is_first(self) -> bool:
+        return self.channel_id == self.place_id
+
+
+class ChatRegistry:
+    """The chats of one familiar, in its folder."""
+
+    def __init__(self, folder: FamiliarFolder, *, clock: Clock | None = None) -> None:
+        self._folder = folder
+        self._file = folder.chats_file
+        self._clock = clock or SystemClock()
+
+    def all(self, place_id: int) -> list[Chat]:
+        """The chats of a place, the first one first; exactly one of them is current."""
+        found = [chat for chat in self._rows() if chat.place_id == place_id]
+        if not any(chat.is_first for chat in found):
+            found.insert(0, Chat(name=FIRST_CHAT, place_id=place_id, channel_id=place_id))
+        current = next((chat for chat in found if chat.is_current), found[0])
+        return [_with_current(chat, is_current=chat is current) for chat in found]
+
+    def siblings(self, channel_id: int) -> frozenset[int]:
+        """Channel ids of the other chats of the place that the chat *channel_id* belongs to."""
+        rows = self._rows()
+        place_id = next((chat.place_id for chat in rows if chat.channel_id == channel_id), channel_id)
+        here = {chat.channel_id for chat in rows if chat.place_id == place_id}
+        return frozenset({place_id, *here} - {channel_id})
+
+    def find(self, place_id: int, name: str) -> Chat | None:
+        wanted = name.strip().casefold()
+        return next((chat for chat in self.all(place_id) if chat.name.casefold() == wanted), None)
+
+    def current(self, place_id: int) -> Chat:
+        """The chat that was talked in last."""
+        return next(chat for chat in self.all(place_id) if chat.is_current)
+
+    def select(self, place_id: int, name: str) -> Chat:
+        """Make the chat *name* the current one."""
+        with self._locked():
+            chat = self.find(place_id, name)
+            if chat is None:
+                names = ", ".join(each.name for each in self.all(place_id)[:20])
+                raise HomeError(f"there is no chat called {format_value(name)}; there are: {names}")
+            return chat if chat.is_current else self._save(place_id, chat)
+
+    def start(self, place_id: int, name: str | None = None, *, make_current: bool = True) -> Chat:
+        """Begin a chat; without a *name* it is called by the next number.
+
+        Settings of the chat that was current hold in it too.
+        """
+        with self._locked():
+            there = self.all(place_id)
+            if len(there) >= MAX_CHATS:
+                raise HomeError(f"{self._file} holds {MAX_CHATS} chats of one place already; name one of them")
+            names = {chat.name.casefold() for chat in there}
+            name = _next_number(names) if name is None else check_chat_name(name)
+            if name.casefold() in names:
+                raise HomeError(f"there is a chat called {format_value(name)} already; choose another name")
+            now = self._clock.now()
+            taken = {chat.channel_id for chat in self._rows()}
+            channel_id = max(LOWEST_OWN_ID, min(int(now.timestamp() * 1000), HIGHEST_OWN_ID - MAX_CHATS - 1))
+            while channel_id in taken:
+                channel_id += 1
+            chat = Chat(name=name, place_id=place_id, channel_id=channel_id, started=_moment(now))
+            self._copy_settings(self.current(place_id), chat)
+            return self._save(place_id, chat, make_current=make_current)
+
+    def _copy_settings(self, source: Chat, target: Chat) -> None:
+        text = read_text(self._folder.channel_file(source.channel_id))
+        if text is not None:
+            write_text(self._folder.channel_file(target.channel_id), text)
+
+    def _save(self, place_id: int, chat: Chat, *, make_current: bool = True) -> Chat:
+        """Write *chat* among the others, as the place's current one or beside it; *chat* as it is kept."""
+        kept = [each for each in self._rows() if (each.place_id, each.channel_id) != (place_id, chat.channel_id)]
+        if make_current:
+            kept = [_with_current(each, is_current=False) if each.place_id == place_id else each for each in kept]
+        saved = _with_current(chat, is_current=make_current)
+        rows = [
+            {
+                "name": each.name,
+                "place": each.place_id,
+                "channel_id": each.channel_id,
+                "started": each.started,
+                "current": each.is_current or None,
+            }
+            for each in sorted([*kept, saved], key=lambda each: (each.place_id, each.channel_id))
+        ]
+        write_text(self._file, format_rows(_HEADER, _TABLE, rows))
+        return saved
+
+    def _rows(self) -> list[Chat]:
+        found: list[Chat] = []
+        for count, row in enumerate(read_rows(self._file, _TABLE), start=1):
+            chat = _chat_from(row)
+            if chat is None:
+                raise HomeError(
+                    f"{self._file}: [[{_TABLE}]] number {count} needs a name, a place and a channel_id; mend that row"
+                )
+            found.append(chat)
+        return found
+
+    def _locked(self) -> AbstractContextManager[int]:
+        """Nobody else changes the file meanwhile."""
+        return open_locked(self._folder.root, os.O_RDONLY)
+
+
+def check_chat_name(name: str) -> str:
+    """*name* as it is kept; a `HomeError` where it cannot name a chat."""
+    kept = name.strip()
+    if not kept or len(kept) > MAX_NAME_CHARS or not kept.isprintable():
+        raise HomeError(f"{format_value(name)} cannot name a chat; use at most {MAX_NAME_CHARS} letters on one line")
+    return kept
+
+
+def _next_number(names: set[str]) -> str:
+    return next(str(number) for number in range(2, MAX_CHATS + 3) if str(number) not in names)
+
+
+def _with_current(chat: Chat, *, is_current: bool) -> Chat:
+    return replace(chat, is_current=is_current)
+
+
+def _chat_from(row: object) -> Chat | None:
+    if not isinstance(row, dict):
+        return None
+    name, place, channel, started = (row.get(key) for key in ("name", "place", "channel_id", "started"))
+    if not isinstance(name, str) or not name.strip() or type(place) is not int or type(channel) is not int:
+        return None
+    return Chat(
+        name=name.strip(),
+        place_id=place,
+        channel_id=channel,
+        started=started if isinstance(started, str) else None,
+        is_current=row.get("current") is True,
+    )
+
+
+def _moment(when: datetime) -> str:
+    return when.isoformat(timespec="seconds")

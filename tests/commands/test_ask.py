@@ -1,0 +1,154 @@
+"""ask and chat by name, as a person or a script calls them: the program as a process, a model on loopback."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.model_server import ModelServer, error_answer, stream_answer
+from tests.fakes.program import make_home, model_endpoint, one_sentence, run_program
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with model_endpoint(stream_answer("Warm ", "tea.")) as found:
+        yield found
+
+
+def prompt(server: ModelServer, number: int = -1) -> str:
+    """What the model was shown."""
+    return json.dumps(server.requests[number].payload, ensure_ascii=False)
+
+
+def test_a_question_is_answered_on_standard_output(tmp_path: Path, server: ModelServer) -> None:
+    """The reply and nothing else."""
+    make_home(tmp_path, server)
+
+    done = run_program(tmp_path, "ask", "What", "is in the kettle?")
+
+    assert (done.returncode, done.stdout) == (0, "Warm tea.\n")
+    assert "What is in the kettle?" in prompt(server)
+
+
+def test_piped_text_stands_below_the_question(tmp_path: Path, server: ModelServer) -> None:
+    """As with other programs that ask models."""
+    make_home(tmp_path, server)
+
+    run_program(tmp_path, "ask", "What does this say?", said="line one\nline two\n")
+
+    said = server.requests[-1].payload["messages"][-1]["content"]
+    assert [line.strip() for line in said.splitlines() if line.strip()][-2:] == ["line one", "line two"]
+    assert "What does this say?" in said
+
+
+def test_json_says_what_a_script_needs(tmp_path: Path, server: ModelServer) -> None:
+    """The reply, through which model, in which chat, and the turn for `inspect`."""
+    make_home(tmp_path, server)
+
+    done = run_program(tmp_path, "ask", "--json", "Hello?")
+    facts = json.loads(done.stdout)
+
+    assert (facts["reply"], facts["model"], facts["chat"], facts["error"]) == ("Warm tea.", "test-model", "ask", None)
+    assert run_program(tmp_path, "inspect", facts["turn"]).returncode == 0
+
+
+def test_no_reply_is_exit_code_3(tmp_path: Path) -> None:
+    """With why on the error stream, or in the JSON."""
+    with model_endpoint(error_answer(401, "bad key")) as server:
+        make_home(tmp_path, server)
+        done = run_program(tmp_path, "ask", "Hello?")
+        as_json = run_program(tmp_path, "ask", "--json", "Hello?")
+
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.strip()
+    assert as_json.returncode == 3
+    assert (json.loads(as_json.stdout)["reply"], bool(json.loads(as_json.stdout)["error"])) == (None, True)
+
+
+def test_asking_nothing_is_a_mistake_of_usage(tmp_path: Path) -> None:
+    """Nothing is made for it."""
+    done = run_program(tmp_path, "ask")
+
+    assert done.returncode == 2
+    assert "nothing was asked" in one_sentence(done)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_question_does_not_stand_in_the_conversation(tmp_path: Path, server: ModelServer) -> None:
+    """It has a chat of its own, unless the chat of last time is asked for."""
+    make_home(tmp_path, server)
+    run_program(tmp_path, "chat", said="The lighthouse is green.\n")
+
+    run_program(tmp_path, "ask", "Hello?")
+    apart = prompt(server)
+    run_program(tmp_path, "ask", "--continue", "Hello?")
+
+    assert "lighthouse" not in apart
+    assert "lighthouse" in prompt(server)
+
+
+def test_chats_have_names_and_stay_apart(tmp_path: Path, server: ModelServer) -> None:
+    """--new begins one, --chat goes to one, --continue and nothing at all go on with the last."""
+    make_home(tmp_path, server)
+    run_program(tmp_path, "chat", said="The lighthouse is green.\n")
+    run_program(tmp_path, "chat", "--new", said="The barn is red.\n")
+    fresh = prompt(server)
+    run_program(tmp_path, "chat", "--continue", said="And now?\n")
+    continued = prompt(server)
+    run_program(tmp_path, "chat", "--chat", "main", said="Where were we?\n")
+    back = prompt(server)
+    run_program(tmp_path, "chat", said="Still here?\n")
+
+    assert "lighthouse" not in fresh
+    assert "barn" in continued
+    assert ("lighthouse" in back, "barn" in back) == (True, False)
+    assert "Where were we?" in prompt(server)
+    chats = json.loads(run_program(tmp_path, "chat", "--list", "--json").stdout)
+    assert [(chat["name"], chat["turns"], chat["current"]) for chat in chats] == [("main", 6, True), ("2", 4, False)]
+    assert "* main" in run_program(tmp_path, "chat", "--list").stdout
+
+
+def test_a_chat_that_is_not_there_is_begun_under_its_name(tmp_path: Path, server: ModelServer) -> None:
+    """And --new refuses a name that is taken."""
+    make_home(tmp_path, server)
+    first = run_program(tmp_path, "chat", "--chat", "travels", said="Hello\n")
+    again = run_program(tmp_path, "chat", "--new", "--chat", "Travels", said="Hello\n")
+
+    assert "'travels'" in first.stderr
+    assert again.returncode == 1
+    assert "already" in one_sentence(again)
+
+
+def test_contradicting_options_are_refused(tmp_path: Path) -> None:
+    """In one sentence, before anything is done."""
+    done = run_program(tmp_path, "chat", "--new", "--continue")
+
+    assert done.returncode == 2
+    assert "leave out --new" in one_sentence(done)
+
+
+def test_another_model_for_one_call(tmp_path: Path, server: ModelServer) -> None:
+    """One of the same endpoint; the settings stay, and the next call is through theirs."""
+    root = make_home(tmp_path, server)
+    before = (root / "character.toml").read_bytes()
+
+    run_program(tmp_path, "ask", "-m", "other-model", "Hello?")
+    once = server.requests[-1].payload["model"]
+    run_program(tmp_path, "chat", said="Hello?\n")
+
+    assert (once, server.requests[-1].payload["model"]) == ("other-model", "test-model")
+    assert (root / "character.toml").read_bytes() == before
+
+
+def test_a_model_nobody_has_is_one_sentence(tmp_path: Path) -> None:
+    """With where to look; one that could be fetched is said to be."""
+    make_home(tmp_path)
+    unknown = run_program(tmp_path, "ask", "-m", "no-such", "Hello?")
+    fetchable = run_program(tmp_path, "chat", "-m", "qwen2.5-coder-1.5b", said="Hello?\n")
+
+    assert (unknown.returncode, fetchable.returncode) == (1, 1)
+    assert "model list" in one_sentence(unknown)
+    assert "model get qwen2.5-coder-1.5b" in one_sentence(fetchable)
