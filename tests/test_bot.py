@@ -62,7 +62,9 @@ async def test_a_library_that_is_not_installed_is_named_with_its_command(
 ) -> None:
     """The command fits how the program was started."""
     monkeypatch.delenv("FAMILIAR_COMMAND", raising=False)
+    monkeypatch.setattr("familiar_connect.config.command.LAUNCHER", "not-there.py")
     by_pip = await bot_with(tmp_path / "a", ALL, installed=False)
+    monkeypatch.setattr("familiar_connect.config.command.LAUNCHER", "run.py")
     monkeypatch.setenv("FAMILIAR_COMMAND", "python3 run.py")
     by_script = await bot_with(tmp_path / "b", ALL, installed=False)
 

@@ -155,3 +155,36 @@ def test_a_trace_newer_than_the_page_does_not_borrow_it(
     page = capsys.readouterr().out
     assert "not on disk" in page
     assert "question" not in page
+
+
+def test_a_hint_can_be_pasted_as_it_stands(tmp_path: Path) -> None:
+    """It starts the program the way it was started, in the home that was named."""
+    home = tmp_path / "my home"
+    make_starter(home, "mira")
+    env = environment(tmp_path / "elsewhere", {"FAMILIAR_COMMAND": ""})
+
+    refused = subprocess.run(
+        [*PROGRAM, "--home", str(home), "inspect"], env=env, capture_output=True, text=True, check=False
+    )
+    hint = refused.stderr.split("`")[1]
+    pasted = subprocess.run(
+        hint, shell=True, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False
+    )
+
+    assert hint.endswith("chat --familiar mira")
+    assert pasted.returncode == 0, pasted.stderr
+    assert "Ember speaks through" in pasted.stderr
+
+
+def test_help_is_written_as_the_program_was_started(tmp_path: Path) -> None:
+    """Usage and examples alike."""
+    done = subprocess.run(
+        [*PROGRAM, "help", "chat"],
+        env=environment(tmp_path, {"FAMILIAR_COMMAND": "python3 run.py"}),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert "Usage: python3 run.py chat [OPTIONS]" in done.stdout
+    assert "  python3 run.py chat --new" in done.stdout

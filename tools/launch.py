@@ -60,7 +60,7 @@ def start(venv: str, arguments: Sequence[str]) -> int:
     """Become `familiar ARGUMENTS`: signals and the terminal go straight to it."""
     python = python_of(venv)
     command = [python, "-P", "-m", "familiar_connect", *arguments]
-    os.environ["FAMILIAR_COMMAND"] = "python3 run.py"  # so that advice names what the person types
+    os.environ["FAMILIAR_COMMAND"] = typed_command(sys.orig_argv)  # so that advice names what the person types
     sys.stdout.flush()
     if os.name == "nt":
         return call(command)
@@ -68,6 +68,14 @@ def start(venv: str, arguments: Sequence[str]) -> int:
         os.execv(python, command)
     except OSError as error:
         raise SetupProblem(f"{python} cannot be started ({error.strerror}): delete {venv} and run again.") from error
+
+
+def typed_command(typed: Sequence[str]) -> str:
+    """The interpreter and this launcher as the person named them, whatever stood behind."""
+    import shlex
+
+    ends = [place for place, word in enumerate(typed) if os.path.basename(word) == "run.py"]
+    return shlex.join(typed[: ends[0] + 1]) if ends else "python3 run.py"
 
 
 def run_checks(venv: str, arguments: Sequence[str]) -> int:

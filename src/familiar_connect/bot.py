@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from familiar_connect.config import CharacterConfig, load_character_config
+from familiar_connect.config.command import command_name, command_with_extra
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.config.llm import OPENROUTER_BASE_URL, LLMSlotConfig
-from familiar_connect.config.secrets import Secrets, command_name
+from familiar_connect.config.secrets import Secrets
 from familiar_connect.config.trust import TrustedOrigins
 from familiar_connect.errors import ConfigError, SetupError
 from familiar_connect.familiar import Familiar
@@ -171,8 +172,8 @@ def why_not_sent(secrets: Secrets, file: Path) -> str | None:
 
 def how_to_install(extra: str) -> str:
     """The sentence for an extra that is not installed."""
-    if command_name() != "familiar":
-        return f"its library is not installed; start with `{command_name()} --with {extra} run` once"
+    if (command := command_with_extra(extra)) is not None:
+        return f"its library is not installed; start with `{command}` once"
     return f"its library is not installed; run `pip install 'familiar-connect[{extra}]'`"
 
 

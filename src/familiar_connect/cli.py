@@ -43,11 +43,7 @@ VERBS: CommandTable = {
     "doctor": ("doctor:doctor", "Check home, settings, models, keys and disk; say what is wrong and the fix."),
     "completion": ("completion:completion", "Print what makes Tab complete in bash, zsh or fish."),
 }
-BEFORE_THE_VERB = {
-    "--home": "familiar --home DIR VERB",
-    "--verbose": "familiar --verbose VERB",
-    "-v": "familiar -v VERB",
-}
+BEFORE_THE_VERB = {"--home": "--home DIR VERB", "--verbose": "--verbose VERB", "-v": "-v VERB"}
 """Options of the program itself, and how to write them."""
 
 
@@ -70,6 +66,15 @@ class Verbs(LazyGroup):
         return outcome
 
 
+class TypedHelp(click.HelpFormatter):
+    """Help in which every command stands as it is typed here."""
+
+    def getvalue(self) -> str:
+        from familiar_connect.config.command import with_command_in_help
+
+        return with_command_in_help(super().getvalue())
+
+
 class OutputClosed(Exception):
     """Whoever read our output, such as `head`, has seen enough."""
 
@@ -78,7 +83,9 @@ def _help(words: list[str]) -> click.Command:
     """`help`, or `help VERB`, as people type it."""
 
     def show() -> None:
-        cli.main([*words[:1], "--help"], prog_name="familiar", standalone_mode=False)
+        from familiar_connect.config.command import program_name
+
+        cli.main([*words[:1], "--help"], prog_name=program_name(), standalone_mode=False)
 
     return click.Command("help", callback=show)
 
@@ -114,10 +121,12 @@ Examples:
 @click.pass_context
 def cli(ctx: click.Context, verbose: int, home: Path | None) -> None:
     """Gives an AI character a life among your friends: memory you can read, prompts you can see."""
+    from familiar_connect.config.command import set_home_option
     from familiar_connect.support.free_memory import check_free_memory
     from familiar_connect.support.log import set_up_logging
 
     set_up_logging(verbose)
+    set_home_option(home)
     if ctx.invoked_subcommand not in (None, "doctor"):
         check_free_memory()
     ctx.obj = {"home": home, "verbose": verbose}
@@ -144,12 +153,14 @@ def main() -> int:
 
 def _run_to_exit_code() -> int:
     """Run the verb; every mistake ends in one sentence and a meaningful exit code."""
+    from familiar_connect.config.command import program_name, with_command
     from familiar_connect.errors import FamiliarError
     from familiar_connect.support.text import printable
 
     _tolerate_bad_streams()
+    click.Context.formatter_class = TypedHelp
     try:
-        outcome: object = cli.main(prog_name="familiar", standalone_mode=False, complete_var=COMPLETE_VARIABLE)
+        outcome: object = cli.main(prog_name=program_name(), standalone_mode=False, complete_var=COMPLETE_VARIABLE)
     except click.exceptions.Exit as leaving:
         return leaving.exit_code
     except click.Abort:
@@ -157,11 +168,15 @@ def _run_to_exit_code() -> int:
         return 130
     except click.ClickException as mistake:
         if isinstance(mistake, click.NoSuchOption) and (right := BEFORE_THE_VERB.get(mistake.option_name)):
-            mistake = click.UsageError(f"{mistake.option_name} stands before the verb: {right}", ctx=mistake.ctx)
-        mistake.show()
+            sentence = f"{mistake.option_name} stands before the verb: {program_name()} {right}"
+            mistake = click.UsageError(sentence, ctx=mistake.ctx)
+        sentence = with_command(mistake.format_message())
+        if isinstance(mistake, click.UsageError):
+            mistake = click.UsageError(sentence, ctx=mistake.ctx)
+        mistake.show() if isinstance(mistake, click.UsageError) else click.echo(f"Error: {sentence}", err=True)
         return mistake.exit_code
     except FamiliarError as error:
-        _tell(printable(str(error)))
+        _tell(printable(with_command(str(error))))
         return 1
     except KeyboardInterrupt:
         return 130

@@ -31,7 +31,7 @@ def environment(home: Path | str, more: Mapping[str, str] | None = None) -> dict
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("FAMILIAR_", "OPENROUTER_"))}
     kept.pop("NO_COLOR", None)
     paths = os.pathsep.join([*((more or {}).get("PYTHONPATH", "").split(os.pathsep)), str(SRC)]).strip(os.pathsep)
-    ours = {"FAMILIAR_HOME": str(home), "PYTHONWARNINGS": "", "LC_ALL": "C.UTF-8"}
+    ours = {"FAMILIAR_HOME": str(home), "FAMILIAR_COMMAND": "familiar", "PYTHONWARNINGS": "", "LC_ALL": "C.UTF-8"}
     return {**kept, **ours, **(more or {}), "PYTHONPATH": paths}
 
 

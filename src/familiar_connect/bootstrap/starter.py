@@ -54,7 +54,7 @@ def make_starter(home: Path, familiar_id: str, *, name: str | None = None, user_
     root = new_familiar_root(home, familiar_id)
     if root.exists():
         raise HomeError(
-            f"{root} exists already: choose another name, or talk to it: familiar chat --familiar {root.name}"
+            f"{root} exists already: choose another name, or talk to it: `familiar chat --familiar {root.name}`"
         )
     made = root.with_name(f".{temporary_name()}")
     try:

@@ -19,6 +19,7 @@ from familiar_connect.commands.common import (
     progress_bar,
     root_of,
     say,
+    say_verbatim,
 )
 from familiar_connect.commands.completion import complete_chats
 from familiar_connect.commands.conversation import TERMINAL_PLACE
@@ -62,7 +63,7 @@ def export_chat_command(
         lines = _lines(root, home_of(ctx), name, channel_id, chosen, progress)
         if to_screen:
             for line in lines:
-                say(line, nl=False) if sys.stdout.isatty() else click.echo(line, nl=False)
+                say_verbatim(line, nl=False) if sys.stdout.isatty() else click.echo(line, nl=False)
             return
         usual = f"{root.name}-{_file_name(name)}.{chosen}"
         target = output.resolve() if output else HomeFolder(home_of(ctx)).exports / usual

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from familiar_connect.commands.completion import complete_familiars
+from familiar_connect.config.command import program_name, with_command
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.home import familiar_root, find_home, home_nearby, pick_familiar, profile_path
 from familiar_connect.config.links import refuse_links
@@ -43,9 +44,15 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON f
 
 
 def say(text: str = "", *, nl: bool = True, err: bool = False, fg: str | None = None, bold: bool | None = None) -> None:
-    """Print *text* for a person, broken at words. Whatever it quotes, nothing in it commands the terminal."""
-    shown = printable(text)
+    """Print *text* for a person, broken at words, hints as they are typed here; nothing in it commands the terminal."""
+    shown = printable(with_command(text))
     click.secho(wrap_for(sys.stderr if err else sys.stdout, shown) if nl else shown, nl=nl, err=err, fg=fg, bold=bold)
+
+
+def say_verbatim(text: str, *, nl: bool = True) -> None:
+    """Print what somebody said or wrote: as it is, but for what would command the terminal."""
+    shown = printable(text)
+    click.echo(wrap_for(sys.stdout, shown) if nl else shown, nl=nl)
 
 
 def say_json(value: object) -> None:
@@ -88,7 +95,11 @@ def _say_about(home: Path, *, is_named: bool) -> None:
     """What the owner should know of the home, once in a run: another one lies nearby, this one was open to others."""
     nearby = None if is_named else home_nearby()
     if nearby is not None and nearby.resolve() != home.resolve():
-        say("./data holds familiars and is not used, because nobody named it: familiar --home ./data … does.", err=True)
+        say(
+            "./data holds familiars and is not used, because nobody named it: "
+            f"`{program_name()} --home ./data chat` does.",
+            err=True,
+        )
     if restrict_to_owner(home):
         say(f"{home}: others on this computer could read its files; now only you can.", err=True)
 

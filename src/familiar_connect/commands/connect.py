@@ -15,8 +15,8 @@ import click
 
 from familiar_connect.commands.common import home_of, json_option, say, say_json, spinner
 from familiar_connect.commands.model_choice import ModelChoice, WrittenChoice, write_model
+from familiar_connect.config.command import command_name
 from familiar_connect.config.folders import HomeFolder
-from familiar_connect.config.secrets import command_name
 from familiar_connect.errors import ConfigError, FamiliarError, ModelError
 from familiar_connect.support.word_wrap import wrap_for
 

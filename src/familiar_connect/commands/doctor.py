@@ -31,10 +31,10 @@ from familiar_connect.commands.common import (
 from familiar_connect.commands.connect import ConnectTarget, ask_for_word
 from familiar_connect.commands.doctor_checks import DoctorFinding, check_documents, check_platforms, check_presets
 from familiar_connect.commands.settings import settings_problems
+from familiar_connect.config.command import command_name
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.home import list_familiars
 from familiar_connect.config.llm import EMBEDDED_MODEL
-from familiar_connect.config.secrets import command_name
 from familiar_connect.errors import FamiliarError
 
 if TYPE_CHECKING:
@@ -403,7 +403,7 @@ def _pending(root: Path) -> Iterator[DoctorFinding]:
     counts = {says: sum(pending.kind == kind for pending in waiting) for kind, says in kinds.items()}
     if waiting:
         says = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
-        yield DoctorFinding("review", "warn", f"{says} wait: familiar memory review")
+        yield DoctorFinding("review", "warn", f"{says} wait: `familiar memory review`")
 
 
 def _embedder(root: Path, home: Path) -> DoctorFinding:

@@ -10,10 +10,10 @@ import click
 from familiar_connect.bootstrap.starter import STARTER_ID, make_starter
 from familiar_connect.commands.common import home_of, json_option, say, say_json
 from familiar_connect.commands.doctor_checks import active_preset, platforms_of
+from familiar_connect.config.command import command_name
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.config.home import list_familiars
 from familiar_connect.config.links import refuse_links
-from familiar_connect.config.secrets import command_name
 from familiar_connect.errors import FamiliarError
 
 INIT_EPILOG = """\b

@@ -14,6 +14,14 @@ CommandTable = dict[str, tuple[str, str]]
 """Member → `module:command` in `commands/`, and its line in the help."""
 
 
+def command_path(ctx: click.Context) -> str:
+    """What is typed to come to where *ctx* is, with the options before the verb."""
+    from familiar_connect.config.command import command_name
+
+    root = ctx.find_root().info_name or ""
+    return command_name() + ctx.command_path.removeprefix(root)
+
+
 class LazyGroup(click.Group):
     """Knows its members' names and help lines without importing any of them; names the nearest for a slip."""
 
@@ -44,7 +52,7 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in self._table and not args[0].startswith("-"):
             near = difflib.get_close_matches(args[0], self._table, n=1, cutoff=0.4)
-            path = ctx.command_path
+            path = command_path(ctx)
             hint = f" Did you mean `{path} {near[0]}`?" if near else f" `{path} --help` lists the {self._noun}s."
             ctx.fail(f"there is no {self._noun} {args[0]!r}.{hint}")
         return super().resolve_command(ctx, args)

@@ -17,6 +17,7 @@ from familiar_connect.commands.common import (
     root_of,
     say,
     say_json,
+    say_verbatim,
 )
 from familiar_connect.commands.completion import complete_chats
 from familiar_connect.commands.conversation import TERMINAL_PLACE
@@ -71,7 +72,7 @@ def logs(
         say("Nothing was said there." if query is None else "No turn holds these words.")
     else:
         for row in rows:
-            say(f"{str(row['time'])[:16].replace('T', ' ')}  {row['where']}  {row['who']}: {row['text']}")
+            say_verbatim(f"{str(row['time'])[:16].replace('T', ' ')}  {row['where']}  {row['who']}: {row['text']}")
 
 
 def find_chat(root: Path, name: str) -> int:

@@ -14,10 +14,10 @@ import click
 from familiar_connect.commands.common import home_of, json_option, profile_of, progress_bar, say, say_json, spinner
 from familiar_connect.commands.connect import ConnectOptions, connect_home, say_choice
 from familiar_connect.commands.model_choice import ModelChoice, write_model
+from familiar_connect.config.command import command_name
 from familiar_connect.config.folders import PROFILE_NAME, FamiliarFolder
 from familiar_connect.config.home import familiar_root, list_familiars
 from familiar_connect.config.llm import EMBEDDED_MODEL, EMBEDDED_PREFIX
-from familiar_connect.config.secrets import command_name
 from familiar_connect.errors import ConfigError, FamiliarError
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ import click
 from familiar_connect.bootstrap.import_preset import import_preset as keep_preset
 from familiar_connect.channel_config import ChannelConfigStore
 from familiar_connect.commands.common import familiar_option, home_of, json_option, profile_of, root_of, say, say_json
+from familiar_connect.config.command import command_name
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.load import load_character_config
-from familiar_connect.config.secrets import command_name
 from familiar_connect.errors import ConfigError, PresetError
 from familiar_connect.presets.import_report import ImportReport, pluralize, report_on
 from familiar_connect.presets.prompt_order import find_node, nodes_of

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from familiar_connect.commands.common import familiar_option, home_of, json_option, profile_of, root_of, say, say_json
+from familiar_connect.commands.common import (
+    familiar_option,
+    home_of,
+    json_option,
+    profile_of,
+    root_of,
+    say,
+    say_json,
+    say_verbatim,
+)
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import ConfigError, PresetError
 
@@ -91,7 +100,7 @@ def prompt(
         say(block_table(parts, reply))
     else:
         for message in reply.messages:
-            say(format_message(message))
+            say_verbatim(format_message(message))
     for words in lacking:
         say(f"Left out: {words}", err=True)
 

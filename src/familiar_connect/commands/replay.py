@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from familiar_connect.commands.common import familiar_option, home_of, json_option, profile_of, root_of, say, say_json
+from familiar_connect.commands.common import (
+    familiar_option,
+    home_of,
+    json_option,
+    profile_of,
+    root_of,
+    say,
+    say_json,
+    say_verbatim,
+)
 from familiar_connect.commands.inspect import explain_missing_turn
 from familiar_connect.commands.prompt import format_message
 from familiar_connect.config.folders import FamiliarFolder
@@ -69,7 +78,7 @@ def replay(
         return 0 if same else 1
     if not today:
         for message in messages:
-            say(format_message(message))
+            say_verbatim(format_message(message))
     say(f"{turn}: {'the same as was sent, byte for byte' if same else 'NOT the same as was sent'}", err=True)
     if not as_sent:
         say(describe_changes(changes))

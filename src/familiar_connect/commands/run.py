@@ -18,8 +18,8 @@ import click
 from familiar_connect.bootstrap.starter import STARTER_ID, make_starter
 from familiar_connect.commands.common import familiar_from_env, familiar_option, home_of, open_root, profile_of, say
 from familiar_connect.commands.trust import ask_about_endpoints
+from familiar_connect.config.command import command_name
 from familiar_connect.config.home import list_familiars
-from familiar_connect.config.secrets import command_name
 from familiar_connect.errors import SetupError
 
 if TYPE_CHECKING:  # a verb loads no more than it needs

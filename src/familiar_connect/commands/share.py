@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from familiar_connect.commands.common import familiar_option, home_of, json_option, root_of, say, say_json
-from familiar_connect.config.secrets import command_name
+from familiar_connect.config.command import command_name
 from familiar_connect.errors import HomeError
 
 if TYPE_CHECKING:

@@ -38,7 +38,7 @@ def version_text(home: Path | None) -> str:
 
 
 def _started_as() -> list[str]:
-    from familiar_connect.config.secrets import command_name
+    from familiar_connect.config.command import command_name
 
     return command_name().split(" ")
 

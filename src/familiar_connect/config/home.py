@@ -70,7 +70,7 @@ def pick_familiar(home: Path, wanted: str | None = None, *, environ: Mapping[str
             return name
         raise HomeError(_no_such(home, name, there))
     if not there:
-        raise HomeError(f"{home}: there is no familiar here yet; make one with: familiar init")
+        raise HomeError(f"{home}: there is no familiar here yet; make one with `familiar init`")
     if len(there) == 1:
         return there[0]
     when = {each: _last_used(familiar_root(home, each)) for each in there}
@@ -103,7 +103,7 @@ def _no_such(home: Path, name: str, there: list[str]) -> str:
         sentence += f"; there are: {_listed(there)}"
     if not is_valid_familiar_id(name):
         return f"{sentence}; a name is made of letters, digits, - and _"
-    return f"{sentence}; make it with: familiar init {name}"
+    return f"{sentence}; make it with `familiar init {name}`"
 
 
 def _listed(names: list[str]) -> str:

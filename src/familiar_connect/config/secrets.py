@@ -17,8 +17,6 @@ from familiar_connect.config.folders import HomeFolder
 from familiar_connect.config.toml import read_text, write_text
 from familiar_connect.errors import ConfigError, HomeError
 
-COMMAND_VARIABLE = "FAMILIAR_COMMAND"
-"""Set by the launcher, so that messages name the command the person typed."""
 HOME_VARIABLE = "FAMILIAR_HOME"
 FAMILIAR_VARIABLE = "FAMILIAR_ID"
 APP_NAME = "familiar-connect"
@@ -83,11 +81,6 @@ def expand_folder(name: Path | str) -> Path:
         return Path(name).expanduser().absolute()
     except RuntimeError as exc:
         raise HomeError(f"{name}: there is no such person on this computer; write the folder out") from exc
-
-
-def command_name() -> str:
-    """What a person types to start this program."""
-    return os.environ.get(COMMAND_VARIABLE) or "familiar"
 
 
 class Secrets:

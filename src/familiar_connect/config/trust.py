@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from familiar_connect.config.command import command_name
 from familiar_connect.config.folders import HomeFolder
 from familiar_connect.config.llm import (
     KEY_VARIABLE_NAME,
@@ -18,7 +19,6 @@ from familiar_connect.config.llm import (
     PLATFORM_TOKENS,
     LLMSlotConfig,
 )
-from familiar_connect.config.secrets import command_name
 from familiar_connect.config.toml import format_rows, format_value, read_rows, write_text
 from familiar_connect.errors import ConfigError
 from familiar_connect.support.web_origin import is_this_machine, may_carry_key, origin_of

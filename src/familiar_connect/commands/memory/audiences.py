@@ -62,7 +62,7 @@ def audiences(ctx: click.Context, accept: bool, files: tuple[str, ...], familiar
     if not proposals:
         say("Every memory file is settled.")
     elif left and not accept:
-        say(f"{len(left)} files do not say whom they may be told to: familiar memory audiences --accept")
+        say(f"{len(left)} files do not say whom they may be told to: `familiar memory audiences --accept`")
     elif left:
         say(f"{len(left)} were made from what several audiences were told: name those you want narrowed")
 

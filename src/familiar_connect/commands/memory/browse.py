@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from familiar_connect.commands.common import familiar_option, json_option, say, say_json
+from familiar_connect.commands.common import familiar_option, json_option, say, say_json, say_verbatim
 from familiar_connect.commands.memory.session import minute_stamp, open_session
 from familiar_connect.memory.maintenance.links import follow_links, markdown_files
 
@@ -85,7 +85,7 @@ def show(
         if as_json:
             say_json({"file": path, "version": version, "text": text})
         else:
-            say(text, nl=not text.endswith("\n"))
+            say_verbatim(text, nl=not text.endswith("\n"))
 
 
 @click.command(epilog=GREP_EPILOG)

@@ -48,9 +48,9 @@ def check(ctx: click.Context, propose: bool, familiar_id: str | None, as_json: b
         suggested = sum(bool(finding.edits) for finding in findings)
         say(f"{len(findings)} findings" if findings else "All is well.")
         if run_id:
-            say(f"Suggested edits wait as {run_id}: familiar memory review")
+            say(f"Suggested edits wait as {run_id}: `familiar memory review`")
         elif suggested:
-            say(f"{suggested} come with a suggested edit: familiar memory check --propose")
+            say(f"{suggested} come with a suggested edit: `familiar memory check --propose`")
         if pending:
-            say(f"{len(pending)} proposals and batches wait: familiar memory review")
+            say(f"{len(pending)} proposals and batches wait: `familiar memory review`")
     return 1 if any(finding.kind in BROKEN for finding in findings) else 0

@@ -86,13 +86,17 @@ def _summary(results: list[MemoryWriterResult]) -> str:
         files = [result.session_file, *result.people_files, *result.topic_files]
         said = f"{result.turns_summarized} turns" if result.turns_summarized else "a batch"
         if result.state == "proposed":
-            lines.append(f"{said}: waits as {result.run_id}; familiar memory review")
+            lines.append(f"{said}: waits as {result.run_id}; `familiar memory review`")
         elif result.state == "unparsed":
             lines.append(f"{said}: the model gave no usable answer; it is tried again later")
         elif result.state == "quarantined":
-            lines.append(f"{said}: put aside as {result.run_id} after too many attempts; familiar memory review --list")
+            lines.append(
+                f"{said}: put aside as {result.run_id} after too many attempts; `familiar memory review --list`"
+            )
         else:
             lines.append(f"{said}: {', '.join(file for file in files if file) or 'nothing worth keeping'}")
-        lines += [f"  would change a line of yours: familiar memory review --show {each}" for each in result.questions]
+        lines += [
+            f"  would change a line of yours: `familiar memory review --show {each}`" for each in result.questions
+        ]
         lines += [f"  refused {edit.name}: {edit.reason}" for edit in result.refused]
     return "\n".join(lines)

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from platform import machine
 
-from familiar_connect.config.secrets import command_name
+from familiar_connect.config.command import command_name
 from familiar_connect.errors import ModelSetupError
 from familiar_connect.llm.embedded.gguf import ModelFile
 from familiar_connect.support.free_memory import free_memory

@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
-from familiar_connect.config.secrets import command_name
+from familiar_connect.config.command import command_name
 from familiar_connect.errors import ModelSetupError
 from familiar_connect.llm.embedded.gguf import ModelFile
 from familiar_connect.llm.embedded.run_plan import FEW_CORES, SIDE_TOKENS, RunPlan, usable_cores

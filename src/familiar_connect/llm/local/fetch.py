@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
-from familiar_connect.config.secrets import command_name
+from familiar_connect.config.command import command_name
 from familiar_connect.errors import ModelSetupError
 from familiar_connect.llm.local.catalogue import CatalogueModel
 from familiar_connect.llm.local.library import part_files

@@ -11,9 +11,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from familiar_connect.config.command import command_name
 from familiar_connect.config.folders import HomeFolder
 from familiar_connect.config.llm import LOCAL_MODEL_NAME
-from familiar_connect.config.secrets import command_name
 from familiar_connect.config.toml import format_rows, format_value, read_rows, write_text
 from familiar_connect.errors import ConfigError, ModelSetupError
 from familiar_connect.llm.local.catalogue import CatalogueModel, read_catalogue

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
-from familiar_connect.config.secrets import command_name
+from familiar_connect.config.command import command_name
 from familiar_connect.errors import ModelSetupError
 from familiar_connect.llm.local.catalogue import PackageRoute
 from familiar_connect.support.files import atomic_write

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from familiar_connect.config.secrets import command_name
+from familiar_connect.config.command import command_name
 from familiar_connect.errors import ModelSetupError
 from familiar_connect.support.no_follow import open_file, remove_file
 

@@ -15,6 +15,7 @@ from dataclasses import replace
 from types import FrameType
 
 from familiar_connect.chat.types import InboundMessage
+from familiar_connect.config.command import with_command
 from familiar_connect.conversation.intake import IntakeResult
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.stored_messages import StoredMessages
@@ -196,7 +197,7 @@ class TerminalPlatform:
         elif (found := find_command(name)) is not None:
             context = SlashContext(channel_id=self._channel_id, author=self._user, is_operator=True, words=words)
             reply = await run_command(found, context, self._familiar)
-            self._screen.line(reply.text)
+            self._screen.line(with_command(reply.text))
         else:
             near = nearest_command(name)
             hint = f"Did you mean /{near}?" if near else "Type /help to see what there is."

@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import TextIO
 
+from familiar_connect.config.command import with_command
 from familiar_connect.platforms.terminal.markdown_stream import MarkdownFlow
 from familiar_connect.support.text import printable
 from familiar_connect.support.word_wrap import display_width, terminal_width, wrap_words
@@ -109,7 +110,7 @@ class Screen:
 
     def _write_note(self, text: str, colour: str = "dim") -> None:
         stream = self._aside if self.plain else self._out
-        self._put(stream, self.paint(self._fit(printable(text)), colour) + "\n")
+        self._put(stream, self.paint(self._fit(printable(with_command(text))), colour) + "\n")
 
     @asynccontextmanager
     async def spinner(self, words: Callable[[], str]) -> AsyncIterator[None]:

@@ -11,9 +11,9 @@ from datetime import datetime
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
+from familiar_connect.config.command import command_name
 from familiar_connect.config.folders import HomeFolder
 from familiar_connect.config.llm import local_model_name
-from familiar_connect.config.secrets import command_name
 from familiar_connect.disclosure import Confidence
 from familiar_connect.errors import HomeError
 from familiar_connect.familiar import Familiar

@@ -1,0 +1,87 @@
+"""The command as the person types it: every hint that is printed can be pasted and does what it says.
+
+Sentences name the program `familiar`, the name it is installed under. Where they are shown, `with_command` puts in
+its place how this run was started, with the options that stand before the verb.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sys
+from pathlib import Path
+
+COMMAND_VARIABLE = "FAMILIAR_COMMAND"
+"""Set by the launcher, so that messages name the command the person typed."""
+NAME = "familiar"
+SCRIPTS = (NAME, "familiar-connect")
+LAUNCHER = "run.py"
+
+VERBS = (
+    *("adopt", "ask", "chat", "completion", "config", "connect", "doctor", "export", "ignore", "import", "init"),
+    *("inspect", "keys", "list", "logs", "memory", "metrics", "model", "pack", "preset", "prompt", "rehearse"),
+    *("replay", "run", "trust"),
+)
+_VERB = rf"(?= (?:{'|'.join(VERBS)})\b)"
+_IN_HINT = re.compile(rf"(?<=[`;:] ){NAME}{_VERB}|(?<=`){NAME}{_VERB}")
+_IN_HELP = re.compile(rf"(?<![\w-]){NAME}{_VERB}")
+
+
+class _Options:
+    """What stood before the verb of this run."""
+
+    home: str | None = None
+
+
+def set_home_option(home: Path | None) -> None:
+    """Remember `--home` of this run, so that every hint carries it."""
+    _Options.home = None if home is None else str(home)
+
+
+def program_name() -> str:
+    """What a person types to start this program, without options."""
+    return os.environ.get(COMMAND_VARIABLE) or _started_as(sys.argv[0], sys.orig_argv)
+
+
+def command_name() -> str:
+    """What a person types before a verb: the program, and the options of this run that stand there."""
+    home = _Options.home
+    return program_name() if home is None else f"{program_name()} --home {shlex.quote(home)}"
+
+
+def with_command(text: str) -> str:
+    """*text* with each hint in it, such as `familiar doctor`, as it is typed here."""
+    return _IN_HINT.sub(lambda _: command_name(), text) if NAME in text else text
+
+
+def with_command_in_help(text: str) -> str:
+    """As `with_command`, for the program's own help, in which every `familiar VERB` is the command."""
+    return _IN_HELP.sub(lambda _: program_name(), text)
+
+
+def command_with_extra(extra: str, words: list[str] | None = None) -> str | None:
+    """How this run is started with the packages of *extra*: the same words; None where no launcher lies beside us."""
+    words = sys.argv[1:] if words is None else words
+    if "run" not in words:
+        words = [*(["--home", _Options.home] if _Options.home is not None else []), "run"]
+    launcher = Path(__file__).parents[3] / LAUNCHER
+    typed = os.environ.get(COMMAND_VARIABLE, "")
+    if not typed.endswith(LAUNCHER):
+        if not launcher.is_file():
+            return None
+        typed = f"python3 {shlex.quote(str(launcher))}"
+    return f"{typed} --with {extra} {shlex.join(words)}"
+
+
+def _started_as(script: str, typed: list[str]) -> str:
+    path = Path(script)
+    if path.name == "__main__.py" and "-m" in typed:
+        return shlex.join(typed[: typed.index("-m") + 2])
+    if path.stem in SCRIPTS:
+        from shutil import which
+
+        found = which(path.name)
+        is_found = found is not None and Path(found).resolve() == path.resolve()
+        return path.stem if is_found else shlex.quote(script)
+    return NAME
