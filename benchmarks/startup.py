@@ -1,15 +1,21 @@
-"""Start-up: what importing the command line and asking it for help cost, in fresh processes.
+"""Start-up: what importing the command line, asking it for help and the verbs that only look cost, in fresh processes.
 
 Medians over several processes each, the bare interpreter among them by turns, so that a busy machine
-slows all alike. The heavy libraries must not be among the modules that were imported.
+slows all alike. The heavy libraries must not be among the modules that were imported. Verbs are measured in CPU time
+of the whole process, in a home in which something was said; no model is asked.
 """
 
 from __future__ import annotations
 
+import asyncio
+import io
 import os
+import resource
 import subprocess
 import sys
+import tempfile
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +23,15 @@ import familiar_connect
 from benchmarks.table import Row, spread
 
 IMPORT_MS, HELP_MS = 150.0, 300.0
+VERB_CPU_MS: dict[str, tuple[tuple[str, ...], float]] = {
+    "list": (("list",), 400.0),
+    "metrics": (("metrics",), 400.0),
+    "inspect": (("inspect",), 400.0),
+    "config show": (("config", "show"), 400.0),
+    "doctor, endpoints not asked": (("doctor", "--offline"), 1000.0),
+    "memory search, cold": (("memory", "search", "tea"), 1000.0),
+}
+"""What a verb may cost in CPU time, start of Python included."""
 ROUNDS, QUICK_ROUNDS = 15, 5
 HEAVY = (
     "asyncio",
@@ -61,14 +76,70 @@ def measure(*, quick: bool = False) -> dict[str, Any]:
         "modules_after_help": len(shown),
         "heavy": sorted(name for name in HEAVY if name in imported | shown),
         "forbidden": sorted(name for name in FORBIDDEN if name in imported | shown),
+        "verbs": measure_verbs(3 if quick else 7),
     }
+
+
+def measure_verbs(rounds: int) -> dict[str, Any]:
+    """CPU time of each verb that only looks, over *rounds* fresh processes."""
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(_make_home(Path(folder)))
+        found: dict[str, Any] = {}
+        for name, (words, _) in VERB_CPU_MS.items():
+            _cpu_s(folder, words)  # compiled files and the index are there afterwards
+            found[name] = spread([_cpu_s(folder, words) for _ in range(rounds)], 1000)
+    return found
+
+
+async def _make_home(home: Path) -> None:
+    """A home in which a familiar was talked with, as far as the verbs look."""
+    from familiar_connect.bootstrap.starter import make_starter
+    from familiar_connect.chat.types import InboundMessage
+    from familiar_connect.commands.answer_place import AnswerPlace
+    from familiar_connect.config.llm import SLOT_TEMPERATURES
+    from familiar_connect.familiar import Familiar
+    from familiar_connect.identity import Author
+    from familiar_connect.llm.protocols import ChatModel
+    from familiar_connect.llm.scripted import ScriptedModel
+
+    root = make_starter(home, "ember")
+    (root / "memory" / "topics").mkdir(parents=True, exist_ok=True)
+    for number in range(20):
+        (root / "memory" / "topics" / f"tea-{number}.md").write_text(f"# Tea {number}\n\nA cup of it.\n", "utf-8")
+    model = ScriptedModel(lambda _messages: "Tea it is.")
+    clients: dict[str, ChatModel] = dict.fromkeys(SLOT_TEMPERATURES, model)
+    familiar = Familiar.load_from_disk(root, llm_clients=clients)
+    sam = Author("terminal", "sam", None, "Sam")
+    try:
+        for text in ("Hello!", "What about tea?"):
+            said = InboundMessage(
+                platform="terminal", channel_id=1, author=sam, text=text, timestamp=datetime.now(UTC), is_dm=True
+            )
+            await familiar.intake.receive(said, AnswerPlace(familiar, 1, sam, io.StringIO()))
+            await familiar.reply_path.queue.wait_until_channel_idle(1)
+    finally:
+        await familiar.aclose()
+
+
+def _cpu_s(home: str, words: tuple[str, ...]) -> float:
+    """CPU time of one run of the program, its children included."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    environment = {**_environment(), "FAMILIAR_HOME": home}
+    command = [sys.executable, "-P", "-m", "familiar_connect", *words]
+    subprocess.run(command, capture_output=True, check=False, env=environment, timeout=120)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def _environment() -> dict[str, str]:
+    source = str(Path(familiar_connect.__file__).parent.parent)
+    inherited = os.environ.get("PYTHONPATH")
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([source, *([inherited] if inherited else [])])}
 
 
 def _run(*arguments: str) -> tuple[float, str]:
     """One fresh process: how long it took from start to end, and what it printed."""
-    source = str(Path(familiar_connect.__file__).parent.parent)
-    inherited = os.environ.get("PYTHONPATH")
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([source, *([inherited] if inherited else [])])}
+    environment = _environment()
     began = time.perf_counter()
     done = subprocess.run(
         [sys.executable, "-P", *arguments], capture_output=True, text=True, check=True, env=environment, timeout=60
@@ -100,5 +171,14 @@ def rows(found: dict[str, Any]) -> list[Row]:
             f"{', '.join(name for name in found['heavy'] if name not in forbidden) or 'none'})",
             bar="none",
             ok=not forbidden,
+        ),
+        *(
+            Row(
+                name=f"familiar {name}",
+                value=f"{found['verbs'][name]['p50']:.0f} ms of CPU (worst {found['verbs'][name]['worst']:.0f})",
+                bar=f"< {bar:.0f} ms of CPU",
+                ok=found["verbs"][name]["p50"] < bar,
+            )
+            for name, (_, bar) in VERB_CPU_MS.items()
         ),
     ]

@@ -59,6 +59,7 @@ LEAF_MODULES = (
     "chat.message_ids",
     "chat.directives",
     "chat.roster",
+    "context.layers",
     "context.slots",
     "observe.trace",
 )

@@ -98,8 +98,8 @@ def _form_of(output: Path | None) -> str:
 def _lines(root: Path, home: Path, name: str, channel_id: int, form: Any, progress: Any) -> Iterable[str]:
     from familiar_connect.bootstrap.export_chat import ChatExport, export_chat
     from familiar_connect.config import load_character_config
-    from familiar_connect.context.providers.character import persona_name
     from familiar_connect.history.store import HistoryStore
+    from familiar_connect.memory.persona import persona_name
     from familiar_connect.memory.store import MemoryStore
     from familiar_connect.support.clock import machine_zone
 

@@ -27,9 +27,9 @@ class DoctorFinding:
 
 def check_platforms(root: Path, home: Path) -> Iterator[DoctorFinding]:
     """Where `familiar run` would answer; what its owner began to set up and cannot work is bad."""
-    from familiar_connect.bot import LIBRARIES, why_absent, why_not_set_up
     from familiar_connect.config import load_character_config
     from familiar_connect.config.secrets import Secrets
+    from familiar_connect.platforms.requirements import LIBRARIES, why_absent, why_not_set_up
 
     config = load_character_config(FamiliarFolder(root).settings_file, defaults_path=profile_of(home))
     secrets = Secrets(home)
@@ -46,9 +46,9 @@ def check_platforms(root: Path, home: Path) -> Iterator[DoctorFinding]:
 
 def platforms_of(root: Path) -> list[str]:
     """The platforms a familiar is set up for, whether their libraries are there or not."""
-    from familiar_connect.bot import LIBRARIES, why_not_set_up
     from familiar_connect.config import load_character_config
     from familiar_connect.config.secrets import Secrets
+    from familiar_connect.platforms.requirements import LIBRARIES, why_not_set_up
 
     home = FamiliarFolder(root).home.root
     config = load_character_config(FamiliarFolder(root).settings_file, defaults_path=profile_path(home))

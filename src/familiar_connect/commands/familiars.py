@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from familiar_connect.bootstrap.starter import STARTER_ID, make_starter
 from familiar_connect.commands.common import home_of, json_option, say, say_json
 from familiar_connect.commands.doctor_checks import active_preset, platforms_of
 from familiar_connect.config.command import command_name
@@ -51,6 +50,8 @@ def init(
         return
     if overwrite:
         raise click.UsageError("--overwrite goes with --from-card FILE")
+    from familiar_connect.bootstrap.starter import STARTER_ID, make_starter  # heavy: `list` does without it
+
     wanted = familiar_id or STARTER_ID
     called = name or (None if wanted == STARTER_ID else wanted[:1].upper() + wanted[1:])
     root = make_starter(home_of(ctx), wanted, name=called, user_name=user_name)
@@ -126,7 +127,7 @@ def _facts(root: Path) -> dict[str, Any]:
     """What can be said of one familiar without waking it; what is wrong with it is part of that."""
     from familiar_connect.config import load_character_config
     from familiar_connect.config.home import profile_path
-    from familiar_connect.context.providers.character import persona_name
+    from familiar_connect.memory.persona import persona_name
     from familiar_connect.memory.store import MemoryStore
 
     facts: dict[str, Any] = {"id": root.name, "name": root.name, "model": "?", "turns": 0, "problem": None}

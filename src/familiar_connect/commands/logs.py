@@ -91,9 +91,9 @@ def _rows(root: Path, home: Path, *, last: int, channel_id: int | None, query: s
     from zoneinfo import ZoneInfo
 
     from familiar_connect.config import load_character_config
-    from familiar_connect.context.providers.character import persona_name
     from familiar_connect.history.store import HistoryStore
     from familiar_connect.history.types import HistoryTurn
+    from familiar_connect.memory.persona import persona_name
     from familiar_connect.memory.store import MemoryStore
     from familiar_connect.support.clock import machine_zone
 

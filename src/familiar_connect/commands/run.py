@@ -155,7 +155,8 @@ class _Demo:
 def _demo(familiar: Familiar) -> Bot:
     from importlib.util import find_spec
 
-    from familiar_connect.bot import Bot, how_to_install
+    from familiar_connect.bot import Bot
+    from familiar_connect.platforms.requirements import how_to_install
 
     if find_spec("discord") is None:
         raise SetupError(f"the demo speaks through the real Discord library, and {how_to_install('discord')}")

@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from familiar_connect.config.rules import InvalidValue, Rule, integer_rule
 from familiar_connect.config.settings import section, setting
-from familiar_connect.context.types import Layer
+from familiar_connect.context.layers import Layer
 
 LARGE_WINDOW_SHARES: Mapping[Layer, float] = MappingProxyType(
     {

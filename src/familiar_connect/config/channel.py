@@ -26,7 +26,7 @@ from familiar_connect.config.types import (
     StepSettings,
     TurnDeadlines,
 )
-from familiar_connect.context.types import Layer
+from familiar_connect.context.layers import Layer
 from familiar_connect.errors import ConfigError
 
 PRESET_FIDELITIES = ("with_memory", "sillytavern")

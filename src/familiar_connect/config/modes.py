@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from familiar_connect.config.channel import ChannelConfig, TypingSimulationConfig
 from familiar_connect.config.types import ChannelMode, EnabledSteps
-from familiar_connect.context.types import Layer
+from familiar_connect.context.layers import Layer
 
 _PROVIDERS = frozenset({"character", "history", "content_search", "mode_instructions"})
 _PLACE = frozenset({"channel_notes", "server_info", "server_memories", "participants"})

@@ -12,7 +12,7 @@ from familiar_connect.config.secrets import ENVIRONMENT
 from familiar_connect.config.settings import Key, KeyPath, field_value
 from familiar_connect.config.toml import toml_literal
 from familiar_connect.config.types import ChannelMode
-from familiar_connect.context.types import Layer
+from familiar_connect.context.layers import Layer
 
 _CHARACTER = CharacterConfig()
 _TOP_KEYS = tuple(key for key in PLAIN_KEYS if len(key.path) == 1)

@@ -10,13 +10,15 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from familiar_connect.observe.last_context import NOTES, SEPARATOR
-from familiar_connect.observe.replay_store import ReplayRecord
 from familiar_connect.observe.report import seconds
 from familiar_connect.observe.trace import TurnTrace
 from familiar_connect.observe.trace_values import count_or_zero, finite_number, only_mappings, provider_outcomes
+
+if TYPE_CHECKING:  # a report loads no more than it needs
+    from familiar_connect.observe.replay_store import ReplayRecord
 
 MODEL_FACTS = (
     "model",

@@ -12,10 +12,12 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from familiar_connect.context.types import ProviderOutcome
 from familiar_connect.support.clock import Clock, SystemClock
+
+if TYPE_CHECKING:  # a report loads no more than it needs
+    from familiar_connect.context.types import ProviderOutcome
 
 _COUNTER = itertools.count()
 

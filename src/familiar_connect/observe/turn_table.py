@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
+from typing import TYPE_CHECKING
 
-from familiar_connect.context.types import ItemTag
+from familiar_connect.context.layers import ItemTag
 from familiar_connect.observe.inspector import (
     BlockLine,
     block_lines,
@@ -17,11 +18,13 @@ from familiar_connect.observe.inspector import (
     prefix_line,
     prompt_size_line,
 )
-from familiar_connect.observe.replay_store import ReplayRecord
 from familiar_connect.observe.report import NOTHING, seconds, table
 from familiar_connect.observe.trace import TurnTrace
 from familiar_connect.observe.trace_values import count_or_zero, finite_number, provider_outcomes
 from familiar_connect.support.text import one_line
+
+if TYPE_CHECKING:  # a report loads no more than it needs
+    from familiar_connect.observe.replay_store import ReplayRecord
 
 _GATHERED = {ItemTag.SAMPLE.value: "examples", ItemTag.DIALOGUE.value: "turns of dialogue"}
 """Blocks of which a prompt holds many alike: one row tells them all."""

@@ -17,9 +17,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from familiar_connect.errors import PresetError
-from familiar_connect.presets.import_report import ImportOutcome, ImportReport, report_on
 from familiar_connect.presets.load import MAX_BYTES, is_no_preset, read_preset, safe_preset_name
 from familiar_connect.presets.prompt_order import find_node, nodes_of
 from familiar_connect.presets.types import OrderEntry, Preset, PresetFidelity, PresetNode
@@ -27,6 +27,9 @@ from familiar_connect.support.files import atomic_write, open_locked
 from familiar_connect.support.lru import LruCache
 from familiar_connect.support.no_follow import LinkRefused, load_bytes, make_folder, refuse_linked_path, remove_file
 from familiar_connect.support.text import without_surrogates
+
+if TYPE_CHECKING:
+    from familiar_connect.presets.import_report import ImportOutcome, ImportReport
 
 SUFFIX = ".json"
 STATE_NAME = ".state.json"
@@ -156,6 +159,8 @@ class PresetStore:
         and its toggles, which were meant for it, are let go. The report is for *fidelity*.
         """
         wanted = safe_preset_name(name)
+        from familiar_connect.presets.import_report import report_on  # heavy: the macro engine comes with it
+
         report = report_on(read_preset(raw, wanted), fidelity=fidelity)
         with self._locked_state() as state:
             stem = self._find(wanted) or wanted

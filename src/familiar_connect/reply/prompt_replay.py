@@ -18,7 +18,6 @@ from familiar_connect.errors import FamiliarError
 from familiar_connect.llm.types import Capabilities, Message, TextPart
 from familiar_connect.observe.last_context import is_of_turn, page_of
 from familiar_connect.observe.replay_store import ReplayRecord, hash_messages
-from familiar_connect.presets.arranger import PresetArranger
 from familiar_connect.support.serialize import PlainDataError, from_plain
 
 
@@ -75,6 +74,8 @@ class Fitting:
 
 def full_prompt(output: PipelineOutput, options: RenderOptions) -> tuple[ContextItem, ...]:
     """Every item of a turn's prompt, before any model's window is looked at."""
+    from familiar_connect.presets.arranger import PresetArranger  # heavy: a prompt that is on disk is not made anew
+
     return place_tail(PresetArranger().arrange(native_prompt(output, options), output.request)).items
 
 

@@ -188,11 +188,11 @@ def stats(ctx: click.Context, familiar_id: str | None, as_json: bool) -> None:
 
 @contextmanager
 def _open_index(ctx: click.Context, familiar_id: str | None, *, anew: bool = False) -> Iterator[_Index]:
-    from familiar_connect.context.providers.character import persona_name
     from familiar_connect.memory.index.embeddings import INDEX_FILE, EmbeddingIndex
     from familiar_connect.memory.index.retriever import MemoryRetriever
     from familiar_connect.memory.index.turns import TURNS_FILE, TurnIndex
     from familiar_connect.memory.people import read_aliases
+    from familiar_connect.memory.persona import persona_name
     from familiar_connect.privacy import PrivacyRegistry
 
     with ExitStack() as stack:

@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 
 from familiar_connect.context.providers.mes_example import sample_items
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
+from familiar_connect.memory.persona import persona_name as persona_name
 from familiar_connect.memory.store import MemoryStore, MemoryStoreError
 from familiar_connect.presets.types import CardFields, PresetFidelity
 from familiar_connect.support.aio import off_loop
@@ -116,11 +117,3 @@ def _contribution(stem: str, text: str, card: CardFields) -> Contribution:
         role=card.depth_prompt_role if note else "system",
         authored=True,
     )
-
-
-def persona_name(store: MemoryStore, familiar_id: str) -> str:
-    """What the familiar is called: the text of `self/name.md`, else its folder's name."""
-    try:
-        return store.read_file("self/name.md").strip() or familiar_id
-    except MemoryStoreError:
-        return familiar_id
