@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import socket
@@ -162,7 +163,7 @@ def test_a_preset_that_cannot_be_used_is_found(tmp_path: Path) -> None:
     (root / "channels" / "42.toml").write_text('mode = "full_rp"\npreset = "Gone"\n', encoding="utf-8")
     said = [each.says for each in run_checks(tmp_path, None) if each.area == "preset" and each.state == "bad"]
 
-    assert sound == ("ok", "Default, 1 prompt")
+    assert sound == ("ok", "Default, 1 prompt, about 1 tokens")
     assert "`familiar preset off`" in said[0]
     assert "42.toml" in said[1]
     assert "--channel 42" in said[1]
@@ -191,3 +192,45 @@ def test_an_open_mind_is_named_with_what_it_means(tmp_path: Path) -> None:
     said = [finding.says for finding in run_checks(tmp_path, None) if finding.area == "confidence"]
 
     assert "direct messages and hidden channels may be told anywhere" in "\n".join(said)
+
+
+def test_a_character_without_a_description_is_noticed(tmp_path: Path) -> None:
+    """The file to write is named."""
+    root = make_home(tmp_path)
+    for name in ("description.md", "personality.md"):
+        (root / "memory" / "self" / name).write_text("\n", encoding="utf-8")
+
+    said = [each.says for each in run_checks(tmp_path, None) if each.area == "memory" and each.state == "warn"]
+
+    assert len(said) == 1
+    assert str(root / "memory" / "self" / "description.md") in said[0]
+
+
+def test_a_preset_too_large_for_the_model_is_noticed(tmp_path: Path) -> None:
+    """With both numbers, and how to make it smaller."""
+    root = make_home(tmp_path)
+    (root / "character.toml").write_text('[llm.default]\nmodel = "embedded"\nwindow = 2048\n', encoding="utf-8")
+    prompts = [{"identifier": "main", "name": "Main", "role": "system", "content": "Speak of tea. " * 800}]
+    order = [{"character_id": 100001, "order": [{"identifier": "main", "enabled": True}]}]
+    store = PresetStore(FamiliarFolder(root).presets)
+    store.import_bytes("Large", json.dumps({"prompts": prompts, "prompt_order": order}).encode())
+    store.use("Large")
+
+    said = [each.says for each in run_checks(tmp_path, None) if each.area == "preset" and each.state == "warn"]
+
+    assert len(said) == 1
+    assert "2,048" in said[0]
+    assert "preset toggle" in said[0]
+
+
+@pytest.mark.parametrize(
+    ("file", "area"), [("history.db", "history"), ("chats.toml", "chats"), ("memory/.index/turns.sqlite", "index")]
+)
+def test_a_broken_store_is_found(tmp_path: Path, file: str, area: str) -> None:
+    """Whichever it is, with its file."""
+    root = make_home(tmp_path)
+    path = root / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"[[chat]]\nnothing = 1\n" * 99)
+
+    assert str(path) in bad(tmp_path)[area]

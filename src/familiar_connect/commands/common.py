@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import shutil
 import sys
 import threading
 import time
@@ -53,6 +55,16 @@ def say_verbatim(text: str, *, nl: bool = True) -> None:
     """Print what somebody said or wrote: as it is, but for what would command the terminal."""
     shown = printable(text)
     click.echo(wrap_for(sys.stdout, shown) if nl else shown, nl=nl)
+
+
+def say_in_pages(text: str) -> None:
+    """Print a long *text*: page by page where somebody watches and it does not fit the terminal."""
+    lines = text.count("\n") + 1
+    if not sys.stdout.isatty() or not sys.stdin.isatty() or lines < shutil.get_terminal_size().lines:
+        say(text)
+        return
+    os.environ.setdefault("LESS", "-FRX")  # what was shown stays on the screen
+    click.echo_via_pager(printable(with_command(text)))
 
 
 def say_json(value: object) -> None:

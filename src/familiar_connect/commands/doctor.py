@@ -10,7 +10,7 @@ import socket
 import ssl
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,16 +35,19 @@ from familiar_connect.config.command import command_name
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.home import list_familiars
 from familiar_connect.config.llm import EMBEDDED_MODEL
-from familiar_connect.errors import FamiliarError
+from familiar_connect.errors import FamiliarError, MemoryStoreError
+from familiar_connect.support.no_follow import load_bytes
 
 if TYPE_CHECKING:
     from familiar_connect.config.llm import LLMSlotConfig
     from familiar_connect.config.trust import TrustedOrigins
+    from familiar_connect.memory.store import MemoryStore
 
 LEAST_FREE_BYTES = 200 * 1024 * 1024
 EMBEDDED_BYTES = 700 * 1024 * 1024
 """About what the embedded model and a familiar take together."""
 CONNECT_TIMEOUT_S = 1.0
+SQLITE_START = b"SQLite format 3\0"
 """How long a server on this computer may take to open its door."""
 ASK_TIMEOUT_S = 120.0
 """How long a model may take for a word; a server on this computer may load it first."""
@@ -95,12 +98,13 @@ def run_checks(home: Path, familiar_id: str | None, *, ask_models: bool = False)
     yield from _run_check("settings", lambda: _settings(root, home, ask_models=ask_models, may_load=loads))
     yield from _run_check("history", lambda: [_history(root)])
     yield from _run_check("ledger", lambda: _ledger(root))
+    yield from _run_check("chats", lambda: _chats(root))
     yield from _run_check("memory", lambda: _memory(root))
     yield from _run_check("confidence", lambda: _confidence(root))
     yield from _run_check("versions", lambda: _versions(root))
     yield from _run_check("review", lambda: _pending(root))
     yield from _run_check("documents", lambda: check_documents(root))
-    yield from _run_check("preset", lambda: check_presets(root))
+    yield from _run_check("preset", lambda: check_presets(root, home))
     yield from _run_check("platforms", lambda: check_platforms(root, home))
     yield from _run_check("index", lambda: [_index(root)])
     if free.state != "bad":  # loading it would end this process
@@ -317,6 +321,17 @@ def _read_history(path: Path, familiar_id: str) -> str:
         store.close()
 
 
+def _chats(root: Path) -> Iterator[DoctorFinding]:
+    """The chats of the terminal; nothing is said where there is only the first."""
+    from familiar_connect.commands.conversation import TERMINAL_PLACE
+    from familiar_connect.history.chats import ChatRegistry
+
+    chats = ChatRegistry(FamiliarFolder(root)).all(TERMINAL_PLACE)
+    if len(chats) > 1:
+        current = next(chat.name for chat in chats if chat.is_current)
+        yield DoctorFinding("chats", "ok", f"{len(chats)} in the terminal, {current!r} is the current one")
+
+
 def _ledger(root: Path) -> Iterator[DoctorFinding]:
     """The past turns that `inspect` and `metrics` read; nothing is said of sound ones."""
     from familiar_connect.observe.ledger import SQLiteCollector
@@ -329,7 +344,7 @@ def _ledger(root: Path) -> Iterator[DoctorFinding]:
 
 
 def _memory(root: Path) -> Iterator[DoctorFinding]:
-    from familiar_connect.memory.store import MemoryStore, MemoryStoreError
+    from familiar_connect.memory.store import MemoryStore
 
     folder = FamiliarFolder(root).memory
     if folder.exists() and not folder.is_dir():
@@ -350,8 +365,20 @@ def _memory(root: Path) -> Iterator[DoctorFinding]:
             yield DoctorFinding("memory", "bad", f"{error}")
     if not any(path.startswith("self/") for path in files):
         yield DoctorFinding("memory", "warn", f"no character: write {folder / 'self' / 'description.md'}")
+    elif not _has_text(store, ("self/description.md", "self/personality.md")):
+        file = folder / "self" / "description.md"
+        yield DoctorFinding("memory", "warn", f"no description: say in {file} who the character is")
     if not broken:
         yield DoctorFinding("memory", "ok", f"{len(files)} readable files in {folder}")
+
+
+def _has_text(store: MemoryStore, paths: tuple[str, ...]) -> bool:
+    """Whether one of the files says anything."""
+    for path in paths:
+        with suppress(MemoryStoreError):
+            if store.read_file(path).strip():
+                return True
+    return False
 
 
 def _confidence(root: Path) -> Iterator[DoctorFinding]:
@@ -419,6 +446,10 @@ def _index(root: Path) -> DoctorFinding:
     index = FamiliarFolder(root).index
     if not index.is_dir():
         return DoctorFinding("index", "ok", "none yet: it is made while a chat runs, or by `familiar memory reindex`")
+    for file in index.glob("*.sqlite"):
+        if file.stat().st_size and load_bytes(file, limit=len(SQLITE_START)) != SQLITE_START:
+            fix = "`familiar memory reindex` makes it again, nothing said is lost"
+            return DoctorFinding("index", "bad", f"{file} is no index any more: delete it; {fix}")
     size = sum(file.stat().st_size for file in index.rglob("*") if file.is_file())
     return DoctorFinding("index", "ok", f"{size / 1e6:.1f} MB in {index}; safe to delete, it is rebuilt")
 

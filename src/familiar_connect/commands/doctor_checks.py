@@ -56,9 +56,8 @@ def platforms_of(root: Path) -> list[str]:
     return [name for name in LIBRARIES if why_not_set_up(name, config, root, home=home, secrets=secrets) is None]
 
 
-def check_presets(root: Path) -> Iterator[DoctorFinding]:
+def check_presets(root: Path, home: Path | None = None) -> Iterator[DoctorFinding]:
     """The preset in force, and those that channels choose for themselves."""
-    from familiar_connect.presets.import_report import pluralize
     from familiar_connect.presets.prompt_order import nodes_of
     from familiar_connect.presets.store import PresetStore
     from familiar_connect.presets.types import PresetFidelity
@@ -76,13 +75,33 @@ def check_presets(root: Path) -> Iterator[DoctorFinding]:
         except PresetError as error:
             yield DoctorFinding("preset", "bad", f"{name} is in force and cannot be used: {error}; {fix}")
         else:
-            yield DoctorFinding("preset", "ok", f"{name}, {pluralize(len(nodes), 'prompt')}")
+            yield _preset_size(root, home, name, [node.content for node in nodes])
     for channel_id, chosen in _channel_presets(root):
         try:
             store.get(chosen)
         except PresetError as error:
             fix = f"`familiar preset use NAME --channel {channel_id}` chooses another"
             yield DoctorFinding("preset", "bad", f"{FamiliarFolder(root).channel_file(channel_id)}: {error}; {fix}")
+
+
+def _preset_size(root: Path, home: Path | None, name: str, texts: list[str]) -> DoctorFinding:
+    """How much room the prompts of the preset take; too much where the talk has less than half of the window left."""
+    from familiar_connect.config import load_character_config
+    from familiar_connect.llm.profiles import capabilities_for
+    from familiar_connect.presets.import_report import pluralize
+    from familiar_connect.support.tokens import estimate_tokens
+
+    config = load_character_config(FamiliarFolder(root).settings_file, defaults_path=home and profile_of(home))
+    slot = config.llm["main_prose"]
+    window = slot.context_window or capabilities_for(slot.model).window
+    tokens = sum(map(estimate_tokens, texts))
+    says = f"{name}, {pluralize(len(texts), 'prompt')}, about {tokens:,} tokens"
+    if window and tokens * 2 > window:
+        fix = "`familiar preset toggle` turns prompts off, `familiar preset off` the preset"
+        return DoctorFinding(
+            "preset", "warn", f"{says}: too large for {slot.model}, which takes in {window:,} in all; {fix}"
+        )
+    return DoctorFinding("preset", "ok", says)
 
 
 def _channel_presets(root: Path) -> Iterator[tuple[int, str]]:

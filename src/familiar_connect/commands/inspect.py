@@ -13,8 +13,10 @@ from familiar_connect.commands.common import (
     read_today,
     root_of,
     say,
+    say_in_pages,
     say_json,
 )
+from familiar_connect.commands.turn_choice import TurnCommand, find_turn, typed_turn
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import HomeError
 
@@ -22,11 +24,13 @@ EPILOG = """\b
 Examples:
   familiar inspect                 the last turn: blocks, times, the prompt itself
   familiar inspect --list          the latest turns, newest first
-  familiar inspect TURN --json     one turn as JSON
+  familiar inspect -2              the turn before the last one
+  familiar inspect 6aecd --json    the turn whose id begins or ends so, as JSON
+A terminal shows it in pages and ends with a summary; in a pipe it is one text.
 """
 
 
-@click.command(epilog=EPILOG)
+@click.command(epilog=EPILOG, cls=TurnCommand)
 @click.argument("turn", required=False)
 @familiar_option
 @click.option("--list", "list_turns", is_flag=True, help="List the latest turns instead.")
@@ -56,13 +60,14 @@ def inspect(
         else:
             say("\n\n".join(text for text in (turn_table(traces), refusals_text(read_today(root)[0])) if text))
         return
-    trace = collector.trace(turn) if turn else collector.last_trace(root.name)
+    turn_id = find_turn(collector, root.name, turn)
+    trace = collector.trace(turn_id) if turn_id else None
     today, _ = read_today(root)
     if trace is None and not turn and not as_json and (not_answered := refusals_text(today)):
         say(not_answered)
         return
     if trace is None:
-        raise HomeError(explain_missing_turn(root, turn))
+        raise HomeError(explain_missing_turn(root, typed_turn(turn)))
     record = ReplayStore(FamiliarFolder(root).traces).find(trace.trace_id)
     latest = LastContextCache(channels_root=FamiliarFolder(root).channels).get(channel_id=trace.channel_id)
     page = prompt_page(trace.trace_id, latest, record)
@@ -71,7 +76,7 @@ def inspect(
     else:
         text = explain_turn(trace, record, page)
         not_answered = "" if turn else refusals_text(today)
-        say(f"{not_answered}\n\n{text}" if not_answered else text)
+        say_in_pages(f"{not_answered}\n\n{text}" if not_answered else text)
 
 
 def explain_missing_turn(root: Path, turn: str | None) -> str:

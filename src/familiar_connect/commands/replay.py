@@ -21,6 +21,7 @@ from familiar_connect.commands.common import (
 )
 from familiar_connect.commands.inspect import explain_missing_turn
 from familiar_connect.commands.prompt import format_message
+from familiar_connect.commands.turn_choice import TurnCommand, find_turn, typed_turn
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import HomeError
 
@@ -32,13 +33,14 @@ if TYPE_CHECKING:
 EPILOG = """\b
 Examples:
   familiar replay                 the last turn, and what would differ today
+  familiar replay -2              the turn before the last one
   familiar replay TURN --as-sent  one turn as it was sent, and nothing else
   familiar replay TURN --today    only how it differs from what would be built today
 `familiar inspect --list` shows the turns. Exit code 1: it does not come out as it was sent.
 """
 
 
-@click.command(epilog=EPILOG)
+@click.command(epilog=EPILOG, cls=TurnCommand)
 @click.argument("turn", required=False)
 @familiar_option
 @click.option("--as-sent", is_flag=True, help="Only the prompt as it was sent.")
@@ -53,6 +55,7 @@ def replay(
     Then compare it, block by block, with what today's settings, character, preset and memory would make of the same
     words. No model or person is asked, and nothing is kept.
     """
+    from familiar_connect.observe.ledger import SQLiteCollector
     from familiar_connect.observe.prompt_diff import describe_changes
     from familiar_connect.observe.replay_store import ReplayStore, hash_messages
     from familiar_connect.reply.prompt_replay import replay_items, replay_messages
@@ -61,7 +64,11 @@ def replay(
         raise click.UsageError("--as-sent and --today each leave out what the other shows: choose one, or neither")
     root = root_of(ctx, familiar_id)
     store = ReplayStore(FamiliarFolder(root).traces)
-    turn = turn or next(iter(store.ids()), None)
+    asked = turn
+    if asked is not None:
+        turn = find_turn(SQLiteCollector(FamiliarFolder(root).metrics_db), root.name, asked) or typed_turn(asked)
+    else:
+        turn = next(iter(store.ids()), None)
     if turn is None:
         raise HomeError(explain_missing_turn(root, None))
     record = store.load(turn)

@@ -51,7 +51,7 @@ class BlockLine:
 def explain_turn(trace: TurnTrace, record: ReplayRecord | None = None, messages: bytes | None = None) -> str:
     """The turn as Markdown. *messages* is the prompt as it was written down when it was sent."""
     sections = [_heading(trace), _blocks(trace, record), _stages(trace), _providers(trace), _model(trace)]
-    sections += [_prefix(trace), _replay(record), _prompt(messages)]
+    sections += [_prefix(trace), _replay(record), _prompt(messages), _summary(trace, record)]
     return "\n\n".join(section for section in sections if section) + "\n"
 
 
@@ -314,6 +314,27 @@ def _prompt(messages: bytes | None) -> str:
     text = messages.decode("utf-8", errors="replace")
     prompt, _, notes = text.rpartition(f"{SEPARATOR}{NOTES}")
     return "## Prompt\n\n" + (prompt if notes and prompt else text).strip()
+
+
+def _summary(trace: TurnTrace, record: ReplayRecord | None) -> str:
+    """The turn in a few lines, last, where a terminal stops scrolling."""
+    lines = block_lines(trace, record)
+    kept = [line for line in lines if line.place is not None]
+    lost = [line for line in lines if line.fate != "kept"]
+    tokens = sum(line.tokens for line in kept)
+    counts = f"{len(kept)} blocks, about {tokens:,} tokens"
+    cut = ", ".join(dict.fromkeys(line.source for line in lost))
+    facts = [
+        ("turn", f"{trace.trace_id} · {trace.timestamp[:19].replace('T', ' ')} · channel {trace.channel_id}"),
+        ("took", seconds(trace.total_duration_s)),
+        ("model", model_facts_line(trace)),
+        (
+            "prompt",
+            f"{counts}; {f'{len(lost)} cut or shortened: {cut}' if lost else 'nothing was cut'}" if lines else "",
+        ),
+        ("failed", ", ".join(str(each.get("id")) for each in provider_outcomes(trace) if each.get("status") != "ok")),
+    ]
+    return "## Summary\n\n" + "\n".join(f"- {name}: {says}" for name, says in facts if says)
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

@@ -187,6 +187,16 @@ class SQLiteCollector:
         self.flush()
         return next(iter(self._traces("WHERE trace_id = ? ORDER BY id DESC", (trace_id,), 1)), None)
 
+    def trace_ids_like(self, part: str, *, familiar_id: str, limit: int = 5) -> list[str]:
+        """Ids of traces that begin or end with *part*, newest first."""
+        escaped = part.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+        query = (
+            "SELECT trace_id FROM traces WHERE familiar_id = ?"
+            f" AND (trace_id LIKE ? ESCAPE '\\' OR trace_id LIKE ? ESCAPE '\\') {_NEWEST_FIRST} LIMIT ?"
+        )
+        values = (familiar_id, f"{escaped}%", f"%{escaped}", limit)
+        return self._read(lambda db: [str(row[0]) for row in db.execute(query, values)], [])
+
     def problem(self) -> str | None:
         """What keeps the database from being read, if anything does."""
         try:
