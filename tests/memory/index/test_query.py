@@ -13,12 +13,13 @@ from familiar_connect.memory.index.query import (
     MAX_QUESTION_CHARS,
     concerns_speaker,
     content_words,
+    every_word,
     line_label,
     parse_query,
     to_fts_text,
 )
 from familiar_connect.memory.index.ranking import nearness
-from familiar_connect.memory.index.time_expressions import extract_times
+from familiar_connect.memory.index.time_expressions import extract_times, tells_number, tells_time
 
 NOW = datetime(2026, 11, 18, 15, 30, tzinfo=UTC)  # a Wednesday
 
@@ -39,6 +40,82 @@ def test_names_say_who_and_are_no_part_of_what_is_compared() -> None:
 def test_a_name_is_a_whole_word() -> None:
     """`bo` does not stand in `boat`; a name of two words does when both stand together."""
     assert parse_query("the boat of Ada Lovelace", names=["bo", "ada lovelace"], now=NOW).names == {"ada lovelace"}
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("When will Will come home?", {"will"}),
+        ("What did May cook?", {"may"}),
+        ("Will's kid is how old?", {"will"}),
+        ("Will it rain, and may I go?", set()),
+        ("What happened in May?", set()),
+        ("Who met on 3 May 2026?", set()),
+        ("What did Will say about May 2026?", {"will"}),
+    ],
+)
+def test_a_name_that_is_a_common_word_is_told_by_its_capital(question: str, names: set[str]) -> None:
+    """Will, May: neither the verb nor the month is somebody."""
+    assert parse_query(question, names=["Will", "May"], now=NOW).names == names
+
+
+def test_a_month_is_a_month_though_somebody_is_called_so() -> None:
+    """ "What did May say in May" names a person and a time."""
+    asked = parse_query("What did May say in May?", names=["may"], now=NOW)
+
+    assert asked.names == {"may"}
+    assert len(asked.spans) == 1
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ("Wo hat der Hund von meiner Tante den Schuh versteckt?", ("hund", "meiner", "tante", "schuh", "versteckt")),
+        ("¿Qué color tiene la casa de los abuelos?", ("color", "casa", "abuelos")),
+        ("Quel est le nom de la voiture?", ("nom", "voiture")),
+        ("Did the hat of the man die in the war?", ("hat", "man", "die", "war")),
+    ],
+)
+def test_stop_words_are_those_of_the_questions_own_language(question: str, words: tuple[str, ...]) -> None:
+    """ "Die" and "war" say much in English and nothing in German."""
+    assert parse_query(question, names=[], now=NOW).words == words
+
+
+@pytest.mark.parametrize(
+    ("question", "when", "number"),
+    [
+        ("When did she move?", True, False),
+        ("Seit wann spielt er Cello?", True, False),
+        ("how many cats has he", False, True),
+        ("Combien de chats?", False, True),
+        ("Who plays the cello?", False, False),
+    ],
+)
+def test_a_question_for_a_time_or_a_number_is_known_as_one(question: str, when: bool, number: bool) -> None:
+    """In a few languages."""
+    asked = parse_query(question, names=[], now=NOW)
+
+    assert (asked.asks_when, asked.asks_number) == (when, number)
+
+
+@pytest.mark.parametrize("text", ["yesterday", "am Montag", "la semana pasada", "on the 3rd", "at 7:30", "明日ね"])
+def test_a_text_tells_a_time(text: str) -> None:
+    """Days, months, clocks and what is said for them, in a few languages."""
+    assert tells_time(text, every_word(text))
+
+
+@pytest.mark.parametrize("text", ["she may come", "a red door", "3 cats"])
+def test_a_text_tells_no_time(text: str) -> None:
+    """ "May" alone is no month, and a number is no time."""
+    assert not tells_time(text, every_word(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "is_told"), [("3 cats", True), ("two of them", True), ("deux", True), ("cats", False)]
+)
+def test_a_text_tells_a_number(text: str, is_told: bool) -> None:
+    """In digits or as a small word."""
+    assert tells_number(text, every_word(text)) is is_told
 
 
 def test_a_question_of_a_name_alone_is_searched_by_it() -> None:

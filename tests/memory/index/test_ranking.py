@@ -64,10 +64,10 @@ def test_a_units_number_holds_its_stretch_and_place(stretch: int, place: int) ->
 
 
 def test_a_unit_with_the_word_comes_before_its_neighbour_and_strangers_not_at_all() -> None:
-    """Words count in the unit itself, a little less beside it, still less in the same conversation."""
-    facts = {unit: plain() for unit in (unit_number(1, 9), A, B, FAR)}
+    """Words count in the unit itself, a little less near it, still less in the same conversation."""
+    facts = {unit: plain() for unit in (unit_number(1, 9), A, C, B, FAR)}
 
-    assert ranked(facts=facts, bees=[A]) == [A, B, unit_number(1, 9)]
+    assert ranked(facts=facts, bees=[A]) == [A, B, C, unit_number(1, 9)]
 
 
 def test_rare_words_say_more() -> None:
@@ -94,6 +94,29 @@ def test_the_time_that_was_asked_for_comes_first() -> None:
 def test_a_question_is_a_lesser_answer() -> None:
     """Of two alike, the one that asks comes last."""
     assert ranked(facts={A: plain(asks=True), FAR: plain()}, bees=[A, FAR])[0] == FAR
+
+
+def test_what_follows_a_question_of_that_meaning_is_taken_for_its_answer() -> None:
+    """It need not share a word, nor the meaning: "in Ghent" does not say what it answers."""
+    asked, nothing = parse_query("bees", names=[], now=NOW), score_words({}, total=9, stretches=2)
+    cosines = looked_up({A: 0.5, FAR: 0.5})
+    facts = {A: plain(asks=True), B: plain(), FAR: plain(), FAR + 1: plain()}
+
+    found = rank_units(columns(facts), nothing, cosines, asked, now=NOW)
+
+    order = found.units.tolist()
+    assert order.index(B) < order.index(FAR + 1)
+    assert found.explain(order.index(B)).signals["an answer"] > 0
+
+
+def test_a_conversation_that_means_what_is_asked_draws_all_of_it_up() -> None:
+    """The rest of a talk about bees comes before the rest of another, and belongs to the answer."""
+    asked, nothing = parse_query("bees", names=[], now=NOW), score_words({}, total=9, stretches=2)
+    facts = {unit_number(1, 20): plain(), unit_number(7, 20): plain(), A: plain()}
+
+    found = rank_units(columns(facts), nothing, looked_up({A: 0.6}), asked, now=NOW)
+
+    assert found.units[: found.fitting].tolist() == [A, unit_number(1, 20)]
 
 
 def test_of_two_alike_the_later_and_nearer_comes_first() -> None:
@@ -140,7 +163,7 @@ def test_arrays_rank_as_reckoning_unit_by_unit_does(
     found = rank_units(
         columns(facts), score_words(postings, total=200, stretches=9), looked_up(cosines), asked, now=NOW
     )
-    wanted = {unit: reckon(unit, facts[unit], postings, cosines, asked) for unit in facts}
+    wanted = {unit: reckon(unit, facts, postings, cosines, asked) for unit in facts}
 
     assert sorted(found.units.tolist()) == sorted(facts)
     for at, unit in enumerate(found.units.tolist()):
@@ -155,21 +178,28 @@ def looked_up(cosines: dict[int, float]) -> Callable[[Numbers], Floats]:
 
 
 def reckon(
-    unit: int, fact: Facts, postings: dict[str, list[int]], cosines: dict[int, float], asked: SearchQuery
+    unit: int, facts: dict[int, Facts], postings: dict[str, list[int]], cosines: dict[int, float], asked: SearchQuery
 ) -> tuple[float, bool]:
     """A unit's score and whether it has to do with the question, one signal after the other."""
+    fact = facts[unit]
     own, around, stretch = shares(unit, {word: set(met) for word, met in postings.items() if met})
     when = float(nearness(np.array([fact.said_at]), asked.spans)[0])
     days = max(0.0, NOW.timestamp() - fact.said_at) / 86_400
-    near = [cosines.get(unit + step, NEUTRAL_COSINE) for step in (-1, 0, 1)]
+    near = {step: cosines.get(unit + step, NEUTRAL_COSINE) for step in (-2, -1, 0, 1)}
+    beside = [other for other in facts if stretch_of(other)[0] == stretch_of(unit)[0]]
+    best = max(cosines.get(other, NEUTRAL_COSINE) for other in beside)
+    answers = unit - 1 in facts and facts[unit - 1].asks
     weights = SignalWeights()
     score = (
         weights.words * own / (0.6 + 0.4 * fact.word_count / 12)
         + weights.words_around * around
         + weights.stretch * stretch
-        + weights.meaning_before * near[0]
-        + weights.meaning * near[1]
-        + weights.meaning_after * near[2]
+        + weights.stretch_meaning * best
+        + weights.meaning_two_before * near[-2]
+        + weights.meaning_before * near[-1]
+        + weights.answers * near[-1] * answers
+        + weights.meaning * near[0]
+        + weights.meaning_after * near[1]
         + weights.who * fact.concerns
         + weights.when * when
         + weights.substance * math.log1p(min(fact.word_count, 40))
@@ -177,7 +207,7 @@ def reckon(
         + weights.recency * (90 / (90 + days) if fact.said_at >= 0 else 0.0)
         + weights.same_channel * fact.in_channel
     )
-    return score, weights.meaning * near[1] >= weights.meaning * 0.2 or stretch > 0 or fact.concerns or when > 0
+    return score, best >= 0.2 or stretch > 0 or fact.concerns or when > 0
 
 
 def shares(unit: int, postings: dict[str, set[int]]) -> tuple[float, float, float]:
@@ -192,7 +222,7 @@ def shares(unit: int, postings: dict[str, set[int]]) -> tuple[float, float, floa
         here = [other for other in met if stretch_of(other)[0] == stretch_of(unit)[0]]
         home_weight = rarity(len({stretch_of(other)[0] for other in met}), 9)
         own += weight * (unit in met)
-        around += weight * (not met.isdisjoint((unit - 1, unit, unit + 1)))
+        around += weight * max([0.0, *(1 - 0.2 * abs(other - unit) for other in met if abs(other - unit) <= 3)])
         stretch += home_weight * len(here) / (len(here) + 1)
         of_units, of_stretches = of_units + weight, of_stretches + home_weight
     return (own / of_units, around / of_units, stretch / of_stretches) if postings else (0.0, 0.0, 0.0)

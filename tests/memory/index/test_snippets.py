@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,7 +17,8 @@ WHEN = datetime(2026, 5, 1, 12, 30, tzinfo=UTC)
 
 def said(text: str, place: int = 1, **changes: Any) -> Recollection:
     facts: dict[str, Any] = {"source": "turn", "key": f"{place}", "speaker": "Ada", "when": WHEN, "turn_id": place}
-    return Recollection(text=text, explained=ExplainedScore(1.0, {}), place=("turns:1", place), **facts | changes)
+    facts["explained"] = ExplainedScore(1.0, {})
+    return Recollection(text=text, place=("turns:1", place), **facts | changes)
 
 
 def written(text: str, place: int = 1, path: str = "sessions/a.md") -> Recollection:
@@ -79,3 +81,27 @@ def test_what_was_said_and_written_down_word_for_word_is_shown_once() -> None:
 def test_what_two_people_said_alike_is_shown_twice() -> None:
     """Saying it again is news."""
     assert len(without_repeats([said("me too", 1), said("me too", 2)])) == 2
+
+
+def test_a_file_repeats_what_was_said_though_that_opens_like_a_label() -> None:
+    """ "Plan: at nine" has no speaker before the colon; and what was said need not be a hit itself."""
+    said_as_hit = without_repeats([said("plan: castle at nine"), written("- **Ada:** plan: castle at nine")])
+    elsewhere = without_repeats([written("- **Ada:** castle at nine")], also_said=["castle at nine"])
+
+    assert [hit.source for hit in said_as_hit] == ["turn"]
+    assert elsewhere == []
+
+
+def test_a_line_of_a_file_that_holds_no_word_is_not_shown() -> None:
+    """A laughing face says nothing once it is written down."""
+    assert without_repeats([written("- **Ada:** 😂")]) == []
+
+
+def test_of_two_nearly_as_good_the_short_one_is_shown_where_there_is_room_for_one() -> None:
+    """Many short pieces tell more than one long one."""
+    long = said("x" * 150, 1, explained=ExplainedScore(8.0, {"meaning": 8.0}))
+    short = said("in Ghent", 2, explained=ExplainedScore(7.5, {"meaning": 7.5}))
+
+    assert "in Ghent" in format_snippets([long, short], 45)
+    better = replace(long, explained=ExplainedScore(12.0, {"meaning": 12.0}))
+    assert "in Ghent" not in format_snippets([better, short], 45)

@@ -17,6 +17,8 @@ from familiar_connect.memory.index.time_expressions import TimeSpan, extract_tim
 MAX_QUESTION_CHARS = 2_000
 """A longer text is searched for by its beginning and its end: that is where people put what they want."""
 MAX_WORDS = 40
+MAX_LABEL_CHARS = 80
+"""A label, such as who says a line, ends before this."""
 MAX_TAKEN_APART = 2_048
 """Texts whose words are kept: what a search finds is looked at several times on its way into a prompt."""
 
@@ -29,6 +31,7 @@ of off oh ok okay on once only or other our ours out over own same she she's sho
 some such than that that's the their theirs them then there there's these they they're this those to too until
 up us very was wasn't we we're were what what's when where which while who whom whose why will with
 won't would yeah yes yet you you're your yours d ll m re s t ve
+hi hello hey hiya yo bye please thanks thank
 """
 STOP_WORDS = frozenset(_STOP.split())
 _ONESELF = re.compile(
@@ -36,8 +39,56 @@ _ONESELF = re.compile(
     r"moi|mon|ma|mes|nous|nos|notre|yo|mi|mis|nosotros|nuestr[oa]s?)(?!\w)",
     re.IGNORECASE,
 )
+_OTHER_STOP = (
+    """
+    aber als am an auch auf aus bei bin bis bist da damit dann das dass dein dem den der des die dir doch du ein
+    eine einem einen einer er es für hat hatte hast haben ich ihr im in ist ja kein keine man mein mich mir mit
+    nach nicht noch nur oder ob schon sein seine sich sie sind so um und uns unser von vor war waren was weil
+    wem wen wenn wer wie wird wir wo zu zum zur wann warum welche welcher welches wurde
+    """,
+    """
+    à au aux avec ce ces cette dans de des du elle en est et eu il ils je la le les leur lui ma mais me même mes
+    moi mon ne nos notre nous on ou où par pas pour quand que quel quelle quels quelles qui quoi sa se ses son
+    sont sur ta te tes toi ton tu un une vos votre vous été a ont avait était c'est d'un d'une qu'est j'ai
+    comment pourquoi
+    """,
+    """
+    a al algo como con cuando cuándo cuál cómo de del desde donde dónde el ella ellos en entre era es esa ese
+    eso esta está este esto fue ha han hay la las le les lo los más me mi mis muy no nos o para pero por porque
+    qué que quién quien se ser si sin sobre son su sus te tiene tu un una uno y ya yo
+    """,
+    """
+    a ao aos as com como da das de dele dela do dos e ela ele em entre era essa esse esta este eu foi há isso já
+    lhe mais mas me meu minha na nas não no nos o os ou para pela pelo por porque qual quando que quem se sem
+    ser seu sua são também te tem um uma você
+    """,
+    """
+    aan als bij dan dat de der des die dit door dus een en er had heb hebben heeft hem het hij hoe ik in is je
+    kan maar me met mij mijn na naar niet nog nu of om omdat ons ook op over te tot u uit van voor waar was wat
+    we wel wie wordt ze zich zij zijn zo wanneer waarom welke
+    """,
+)
+_OTHER_STOP_WORDS = tuple(frozenset(words.split()) for words in _OTHER_STOP)
+"""German, French, Spanish, Portuguese and Dutch; each counts only where the question is in that language."""
+_ASKS_WHEN = re.compile(
+    r"\b(?:when|what (?:date|day|month|year|time)|how (?:long|often)|which (?:day|date|month|year|week)|wann|wie lange?"
+    r"|an welchem tag|quand|combien de temps|quel(?:le)? (?:jour|date|heure|année|mois)|cuándo|cuando|cuánto tiempo"
+    r"|qué (?:día|fecha|hora|año|mes)|quando|wanneer|hoe lang)\b|いつ",
+    re.I,
+)
+_ASKS_NUMBER = re.compile(
+    r"\b(?:how (?:many|much|old|long|far|big|tall|often)|what number|prices?|costs?|wie ?viele?|wie (?:alt|lange?|oft)"
+    r"|combien|quel âge|cuánt[oa]s?|quant[oa]s?|hoeveel|hoe oud)\b|いくつ|いくら|何[人個歳回]",
+    re.I,
+)
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _LABEL = re.compile(r"\s*(?:[-*+>]\s+)?(?:\[[^\]\n]{1,40}\]\s*)?[*_]{0,3}([^\W_][^:*\n]{0,40}?)[*_]{0,3}:[*_]{0,3}\s")
+_IS_A_TIME_BEFORE = re.compile(
+    r"(?:\b(?:in|of|last|this|next|during|since|by|until|early|late|mid)|\d(?:st|nd|rd|th)?)[\s-]+$", re.I
+)
+_IS_A_TIME_AFTER = re.compile(r"\.?,?\s+\d")
+_POSSESSIVE = re.compile(r"['’]s\b|s['’](?!\w)")
+_SENTENCE_START = re.compile(r"(?:^|[.!?…:;])[\W_]*$")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0e7f]")
 
 
@@ -54,6 +105,8 @@ class SearchQuery:
     names: frozenset[str]
     """Known names that stand in it, lower-cased."""
     spans: tuple[TimeSpan, ...]
+    asks_when: bool = False
+    asks_number: bool = False
 
 
 def parse_query(utterance: str, *, names: Iterable[str], now: datetime) -> SearchQuery:
@@ -61,9 +114,27 @@ def parse_query(utterance: str, *, names: Iterable[str], now: datetime) -> Searc
     text = _shortened(utterance)
     mentioned = frozenset(_mentioned(text, names))
     meaning = _without(text, mentioned)
-    spans, timeless = extract_times(meaning, now)
-    words = dict.fromkeys(content_words(timeless)) or dict.fromkeys(content_words(text))
-    return SearchQuery(text, meaning or text, tuple(words)[:MAX_WORDS], mentioned, spans)
+    spans, timeless = extract_times(text, now)
+    words = dict.fromkeys(_telling(_without(timeless, mentioned))) or dict.fromkeys(content_words(text))
+    return SearchQuery(
+        text,
+        meaning or text,
+        tuple(words)[:MAX_WORDS],
+        mentioned,
+        spans,
+        asks_when=_ASKS_WHEN.search(text) is not None,
+        asks_number=_ASKS_NUMBER.search(text) is not None,
+    )
+
+
+def _telling(text: str) -> list[str]:
+    """The content words of *text* without the stop words of the language it seems to be in."""
+    words = list(content_words(text))
+    all_of_it = all_words(text)
+    most = max(_OTHER_STOP_WORDS, key=lambda stop: len(all_of_it & stop))
+    if len(all_of_it & most) <= max(1, len(all_of_it & STOP_WORDS)):
+        return words
+    return [word for word in words if word not in most] or words
 
 
 def concerns_speaker(utterance: str) -> bool:
@@ -89,18 +160,22 @@ def to_fts_text(text: str) -> str:
 
 def line_label(line: str) -> str | None:
     """Who or what a line is labelled with ("- **Ada:** …"), lower-cased; None without a label."""
-    match = _LABEL.match(line[:80])
+    match = _LABEL.match(line[:MAX_LABEL_CHARS])
     return match[1].strip().lower() if match else None
 
 
 @lru_cache(maxsize=MAX_TAKEN_APART)
 def plain_words(text: str) -> tuple[str, ...]:
     """The words of *text* in order, lower-cased, without the label it may open with."""
-    label = _LABEL.match(text[:80])
-    start = label.end() if label else 0
+    label = _LABEL.match(text[:MAX_LABEL_CHARS])
+    return every_word(text[label.end() :] if label else text)
+
+
+def every_word(text: str) -> tuple[str, ...]:
+    """The words of *text* in order, lower-cased."""
     if text.isascii():
-        return tuple(_WORD.findall(text.lower(), start))
-    return tuple(word.lower() for word in _WORD.findall(text, start))
+        return tuple(_WORD.findall(text.lower()))
+    return tuple(word.lower() for word in _WORD.findall(text))
 
 
 def all_words(text: str) -> set[str]:
@@ -123,8 +198,23 @@ def _mentioned(text: str, names: Iterable[str]) -> Iterator[str]:
     flat = " ".join(match[0] for match in _WORD.finditer(text.lower()))
     for name in names:
         low = name.strip().lower()
-        if (low in words and len(low) > 1 and low not in STOP_WORDS) or (" " in low and f" {low} " in f" {flat} "):
+        if low in STOP_WORDS:
+            if low in words and _is_meant_as_name(low, text):
+                yield low
+        elif (low in words and len(low) > 1) or (" " in low and f" {low} " in f" {flat} "):
             yield low
+
+
+def _is_meant_as_name(word: str, text: str) -> bool:
+    """Whether *word*, such as "will" or "may", is somebody's name in *text*: by its capital, and no month."""
+    for match in re.finditer(rf"(?<!\w){re.escape(word.capitalize())}(?!\w)", text):
+        if _POSSESSIVE.match(text, match.end()):
+            return True
+        before = text[max(0, match.start() - 40) : match.start()]
+        is_time = _IS_A_TIME_BEFORE.search(before) or _IS_A_TIME_AFTER.match(text, match.end())
+        if not is_time and not _SENTENCE_START.search(before):
+            return True
+    return False
 
 
 def _without(text: str, names: frozenset[str]) -> str:
@@ -135,5 +225,9 @@ def _without(text: str, names: frozenset[str]) -> str:
 
 @lru_cache(maxsize=64)
 def _name_pattern(names: frozenset[str]) -> re.Pattern[str]:
-    wanted = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
+    # "When will Will come": of a name that is a common word only the capital one is the name.
+    wanted = "|".join(
+        f"(?-i:{re.escape(name.capitalize())})" if name in STOP_WORDS else re.escape(name)
+        for name in sorted(names, key=len, reverse=True)
+    )
     return re.compile(rf"(?<!\w)(?:{wanted})(?:['’]s)?(?!\w)", re.I)

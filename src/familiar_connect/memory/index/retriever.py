@@ -29,7 +29,7 @@ from familiar_connect.memory.index.protocols import (
     Retriever,
     Source,
 )
-from familiar_connect.memory.index.query import SearchQuery, concerns_speaker, parse_query
+from familiar_connect.memory.index.query import SearchQuery, concerns_speaker, parse_query, plain_words
 from familiar_connect.memory.index.ranking import (
     MAX_CANDIDATES,
     NEUTRAL_COSINE,
@@ -43,6 +43,7 @@ from familiar_connect.memory.index.ranking import (
 )
 from familiar_connect.memory.index.snippets import as_chunk, format_snippets, without_repeats
 from familiar_connect.memory.index.storage import IndexUnavailable, Numbers, Vector, Vectors
+from familiar_connect.memory.index.time_expressions import tells_number, tells_time
 from familiar_connect.memory.index.turns import TurnIndex
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.clock import Clock, SystemClock
@@ -116,6 +117,16 @@ class _Candidate:
     at: int
     """Its place in the order of its own source."""
     ranked: RankedUnits
+    told: dict[str, float]
+    """What its text adds to the score because it tells the kind of thing that is asked for."""
+
+    @property
+    def fits(self) -> bool:
+        """Whether it has anything to do with the question."""
+        return self.at < self.ranked.fitting
+
+    def explain(self) -> ExplainedScore:
+        return ExplainedScore(self.score, self.ranked.explain(self.at).signals | self.told)
 
 
 class MemoryRetriever:
@@ -184,10 +195,11 @@ class MemoryRetriever:
             with _unavailable_logged():
                 told += self._search(kind, source, question, vector, scope, now, limit * SHOWN_BEYOND_LIMIT)
         told.sort(key=lambda hit: (-hit.score, hit.key))
-        chosen = without_repeats(told, limit)
+        unasked = [hit.text for hit in told if hit.source == "turn" and not hit.fits]
+        chosen = without_repeats([hit for hit in told if hit.fits], limit, also_said=unasked)
         found: list[Recollection] = []
         for kind, source in sources.items():
-            hits = [(int(hit.ranked.units[hit.at]), hit.ranked.explain(hit.at)) for hit in chosen if hit.source == kind]
+            hits = [(int(hit.ranked.units[hit.at]), hit.explain()) for hit in chosen if hit.source == kind]
             with _unavailable_logged():
                 found += source.show(hits, scope)
         return sorted(found, key=lambda hit: (-hit.score, hit.key))
@@ -269,30 +281,49 @@ class MemoryRetriever:
             wanted = candidates(lexical, np.concatenate(brought) if brought else (), MAX_CANDIDATES * wider)
             facts = source.facts(wanted, scope, question.names)
             ranked = rank_units(facts, lexical, cosines, question, now=now, weights=self._weights)
-            found = _tellable(kind, source, ranked, scope, limit)
+            found = self._tellable(kind, source, ranked, question, scope, limit)
             if len(found) >= limit or len(wanted) >= total:
                 break
-        return [hit for hit in found if hit.at < ranked.fitting]
+        return found
 
+    def _tellable(
+        self,
+        kind: Source,
+        source: UnitSource,
+        ranked: RankedUnits,
+        question: SearchQuery,
+        scope: RecallScope,
+        limit: int,
+    ) -> list[_Candidate]:
+        """The best *limit* of *ranked* that may be told.
 
-def _tellable(
-    kind: Source, source: UnitSource, ranked: RankedUnits, scope: RecallScope, limit: int
-) -> list[_Candidate]:
-    """The best *limit* of *ranked* that may be told; of what does not fit only in a narrowed scope, to be counted."""
-    found: list[_Candidate] = []
-    count = len(ranked.units) if scope.is_narrowed else ranked.fitting
-    for start in range(0, count, limit):
-        units = ranked.units[start : min(count, start + limit)].tolist()
-        told = source.tellable_texts(units, scope)
-        scores = ranked.scores[start : start + len(units)].tolist()
-        found += [
-            _Candidate(kind, *told[unit], score, at, ranked)
-            for at, (unit, score) in enumerate(zip(units, scores, strict=True), start)
-            if unit in told
-        ]
-        if len(found) >= limit:
-            break
-    return found[:limit]
+        What does not fit is among them in a narrowed scope, to be counted, and where files are searched too, so that
+        no file tells again what was said.
+        """
+        found: list[_Candidate] = []
+        everything = scope.is_narrowed or (kind == "turn" and scope.files)
+        count = len(ranked.units) if everything else ranked.fitting
+        for start in range(0, count, limit):
+            units = ranked.units[start : min(count, start + limit)].tolist()
+            texts = source.tellable_texts(units, scope)
+            scores = ranked.scores[start : start + len(units)].tolist()
+            for at, (unit, score) in enumerate(zip(units, scores, strict=True), start):
+                if unit in texts:
+                    key, text = texts[unit]
+                    told = self._told_by(text, question)
+                    found.append(_Candidate(kind, key, text, score + sum(told.values()), at, ranked, told))
+            if len(found) >= limit:
+                break
+        return found[:limit]
+
+    def _told_by(self, text: str, question: SearchQuery) -> dict[str, float]:
+        """What *text* adds because it tells a time or a number where one is asked for."""
+        told: dict[str, float] = {}
+        if question.asks_when and tells_time(text, plain_words(text)):
+            told["tells a time"] = self._weights.tells_when
+        if question.asks_number and tells_number(text, plain_words(text)):
+            told["tells a number"] = self._weights.tells_number
+        return told
 
 
 @contextmanager

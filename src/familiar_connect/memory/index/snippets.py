@@ -1,22 +1,27 @@
 """Snippets: what was found again, formatted as it is shown to a model, within a budget.
 
-The best comes in first; things from one conversation or one file stand together in their order, under one line that
-says when or where. Where room is left, what stands right before and after the best is shown with it, because an
-answer often needs its question. Nothing is shown twice, though it was both said and written down.
+What gives most for the room it takes comes in first; things from one conversation or one file stand together in their
+order, under one line that says when or where. Where room is left, what stands right before and after the best is shown
+with it, because an answer often needs its question. Nothing is shown twice, though it was both said and written down.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol, TypeVar
 
 from familiar_connect.memory.index.protocols import ExplainedScore, Recollection, RetrievedChunk, Source
-from familiar_connect.memory.index.query import plain_words
+from familiar_connect.memory.index.query import MAX_LABEL_CHARS, every_word, plain_words
 from familiar_connect.support.text import truncate_chars
 from familiar_connect.support.tokens import CHARS_PER_TOKEN
 
+ROOM_WEIGHT = 0.8
+"""What a piece e times as long must have more in score to be shown before another."""
+SHORT_LINE = 16
+"""Characters that showing a piece takes besides its text."""
 SHINGLE = 6
 """Words in a row that two texts must share, at both ends, to count as the same."""
 GAP = "…"
@@ -60,7 +65,7 @@ def format_snippets(hits: Sequence[Recollection | RetrievedChunk], max_tokens: i
     room = max_tokens * CHARS_PER_TOKEN
     groups: dict[str, _Group] = {}
     shown: list[Recollection] = []
-    for hit in map(_as_recollection, hits):
+    for hit in _in_order_of_worth([_as_recollection(hit) for hit in hits]):
         line = _line(hit.speaker, hit.text)
         cost = _cost(groups, hit, hit.place[1], line)
         if cost > room and not groups and room >= MIN_ROOM_CHARS:
@@ -80,19 +85,30 @@ def format_snippets(hits: Sequence[Recollection | RetrievedChunk], max_tokens: i
     return "\n\n".join(group.text() for group in groups.values())
 
 
-def without_repeats(hits: Sequence[H], limit: int | None = None) -> list[H]:
-    """The first *limit* of *hits*, each thing once: said and also written down word for word, it counts as said."""
+def _in_order_of_worth(hits: list[Recollection]) -> list[Recollection]:
+    """*hits* by what they give for the room they take; as they stand where a score says nothing of its signals."""
+    if not all(hit.explained.signals for hit in hits):
+        return hits
+    return sorted(hits, key=lambda hit: -(hit.score - ROOM_WEIGHT * math.log(SHORT_LINE + len(hit.text))))
+
+
+def without_repeats(hits: Sequence[H], limit: int | None = None, *, also_said: Iterable[str] = ()) -> list[H]:
+    """The first *limit* of *hits*, each thing once: said and also written down word for word, it counts as said.
+
+    *also_said* are texts that were said and are no hits; a file that repeats them is none either.
+    """
     seen = _SeenWords()
-    for hit in hits:
-        if hit.source == "turn":
-            seen.add(plain_words(hit.text))
+    for text in (*(hit.text for hit in hits if hit.source == "turn"), *also_said):
+        seen.add(plain_words(text))
+        if ":" in text[:MAX_LABEL_CHARS]:  # "plan: at nine" has no label though it looks like one
+            seen.add(every_word(text))
     found: list[H] = []
     for hit in hits:
         if limit is not None and len(found) == limit:
             break
         if hit.source == "file":
             words = plain_words(hit.text)
-            if words in seen:
+            if not words or words in seen:
                 continue
             seen.add(words)
         found.append(hit)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import calendar
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -31,6 +32,25 @@ _AGO = re.compile(r"\b(\d{1,3}|a|an|couple of|few|" + "|".join(_SMALL) + r") (da
 _RELATIVE = re.compile(r"\b(last|this|past) (night|week|weekend|month|year)\b", re.I)
 _WEEKDAY = re.compile(r"\b(?:last|on|this) (" + "|".join(_DAYS) + r")\b", re.I)
 _DAY_WORD = re.compile(r"\b(today|tonight|yesterday|the day before yesterday)\b", re.I)
+_SAYS_WHEN = """
+yesterday today tonight tomorrow tmrw ago last next week weeks weekend month months year years yr yrs since recently
+soon morning evening mon tue tues wed thur thurs fri sat sun
+gestern heute morgen letzte letzten letzter letztes nächste nächsten nächster nächstes woche wochen monat jahr jahre
+jahren montag dienstag mittwoch donnerstag freitag samstag sonntag
+hier demain semaine mois dernier dernière prochain prochaine lundi mardi mercredi jeudi vendredi samedi dimanche
+ayer hoy mañana semana mes año pasado pasada próximo próxima lunes martes miércoles jueves viernes sábado domingo
+"""
+_TIME_WORDS = frozenset([*_SAYS_WHEN.split(), *_DAYS, *_MONTHS]) - {"may"}
+_CLOCK = re.compile(
+    r"\d(?:st|nd|rd|th|am|pm|[:.]\d\d)(?!\w)|(?<!\d)(?:19|20)\d\d(?!\d)|[昨今明]日|[先来][週月]|[去来]年|曜日", re.I
+)
+_SAYS_HOW_MANY = """
+two three four five six seven eight nine ten eleven twelve dozen hundred thousand once twice both
+zwei drei vier fünf sechs sieben acht neun zehn deux trois quatre cinq sept huit neuf dix
+dos tres cuatro cinco seis siete ocho nueve diez
+"""
+_NUMBER_WORDS = frozenset(_SAYS_HOW_MANY.split())
+_DIGIT = re.compile(r"\d")
 _LENGTH_DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
 
 
@@ -60,6 +80,16 @@ def extract_times(text: str, now: datetime) -> tuple[tuple[TimeSpan, ...], str]:
                 end = match.end()
         text = " ".join([*kept, text[end:]])
     return tuple(found), text
+
+
+def tells_time(text: str, words: Collection[str]) -> bool:
+    """Whether *text*, which holds these *words*, says when something was or will be."""
+    return not _TIME_WORDS.isdisjoint(words) or _CLOCK.search(text) is not None
+
+
+def tells_number(text: str, words: Collection[str]) -> bool:
+    """Whether *text*, which holds these *words*, has a number in digits or as a small word."""
+    return not _NUMBER_WORDS.isdisjoint(words) or _DIGIT.search(text) is not None
 
 
 def _iso(match: re.Match[str], today: datetime) -> TimeSpan | None:
