@@ -62,8 +62,10 @@ DEFAULT_DEADLINE_S = 15.0
 DEFAULT_TOP_K = 8
 DEFAULT_RECENT_AUTHORS = 5
 DEFAULT_RECENT_TURNS = 20
-MAX_TOLD = 48
-"""Pieces that go into one prompt at most."""
+MAX_TOLD = 120
+"""Pieces that go into one prompt at most; what people write to each other is short."""
+WEIGHED_FOR_FILTER = 48
+"""Of so many pieces all must fit, or a model is asked to pick; the others fill what room is left."""
 MOST_WITH_NEIGHBOURS = 4
 """Pieces, best first, that are shown with what stands beside them."""
 RECALLED_PER_CHUNK = 20
@@ -291,7 +293,7 @@ class ContentSearchProvider:
         self, request: ContextRequest, model: SideModel, hits: Sequence[Hit], room: int, seconds: float
     ) -> bool:
         wanted = request.settings.content_filter
-        if wanted == FILTER_NEVER or (wanted == FILTER_WHEN_FULL and hits_fit(hits, room)):
+        if wanted == FILTER_NEVER or (wanted == FILTER_WHEN_FULL and hits_fit(hits[:WEIGHED_FOR_FILTER], room)):
             return False
         return self._can_filter(model, seconds)
 

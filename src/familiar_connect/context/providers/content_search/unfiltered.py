@@ -27,7 +27,7 @@ from familiar_connect.support.text import truncate
 from familiar_connect.support.tokens import estimate_tokens
 
 LORE_FOLDER = "lore/"
-MAX_DIRECT_TOKENS = 1_200
+MAX_DIRECT_TOKENS = 1_500
 LEAST_DIRECT_TOKENS = 160
 DIRECT_SHARE = 1 / 40
 """Of the whole prompt's room. What is recalled changes with every message, so that a small machine reads all of it
