@@ -314,6 +314,7 @@ OPENS_BY_NAME = {
     "llm.local.catalogue": "a file of the installed package",
     "llm.embedded.gguf": "a file that the owner names, or one of the home after its path was looked at",
     "memory.maintenance.export_person": "a file that the owner names",
+    "commands.memory.search": "SQLite, after the path was looked at",
     "commands.chats": "a new file in a folder that was made or looked at",
     "commands.version": "a file of the program's own checkout",
     "commands.sandbox": "a copy in a folder of our own",

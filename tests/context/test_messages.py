@@ -196,3 +196,20 @@ def test_first_words_are_sent_only_to_a_model_that_goes_on_from_them() -> None:
 
     assert contents(to_messages(items, Capabilities())) == ["hi", "Well,"]
     assert contents(to_messages(items, Capabilities(prefill=False))) == ["hi"]
+
+
+def test_what_is_recalled_for_a_message_opens_that_message() -> None:
+    """A small model talks past it where it stands alone; with nobody to say something after it, it stays."""
+    found = ContextItem.of("system", "<memory>Ada bakes</memory>", tag=ItemTag.FOUND, apart=True)
+    now = ContextItem.of("user", "[System: noon]", tag=ItemTag.NOW, apart=True)
+    items = [system("a"), said("assistant", "hm"), found, now, said("user", "what do I bake?")]
+
+    assert contents(to_messages(items)) == [
+        "a",
+        "hm",
+        "[System: noon]",
+        "<memory>Ada bakes</memory>\n\nwhat do I bake?",
+    ]
+    assert message_places(items, None) == [0, 1, 3, 2, 3]
+    assert contents(to_messages([system("a"), found, said("assistant", "hm")])) == ["a", found.text, "hm"]
+    assert contents(to_messages([system("a"), replace(found, apart=False), said("user", "b")]))[1] == "b"

@@ -167,7 +167,7 @@ def test_volatile_blocks_stand_before_the_newest_exchange() -> None:
     """So that everything above stays the same; in classic order they keep their seat on top."""
     output = packed(DIALOGUE, a_piece("found", tag=ItemTag.FOUND, volatile=True), interruption_context="cut")
 
-    assert lines(output) == ["Ada: one", "two", "Bo: three", "found", "cut", "Ada: hello"]
+    assert lines(output) == ["Ada: one", "two", "Bo: three", "cut", "found\n\nAda: hello"]
     assert "found" in assemble_chat_messages(output, prompt_order=PromptOrder.classic)[0].content
 
 

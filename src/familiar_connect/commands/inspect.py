@@ -16,7 +16,7 @@ from familiar_connect.commands.common import (
     say_in_pages,
     say_json,
 )
-from familiar_connect.commands.turn_choice import TurnCommand, find_turn, typed_turn
+from familiar_connect.commands.turn_choice import TurnCommand, find_turn, read_turn_word
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import HomeError
 
@@ -67,7 +67,7 @@ def inspect(
         say(not_answered)
         return
     if trace is None:
-        raise HomeError(explain_missing_turn(root, typed_turn(turn)))
+        raise HomeError(explain_missing_turn(root, read_turn_word(turn)))
     record = ReplayStore(FamiliarFolder(root).traces).find(trace.trace_id)
     latest = LastContextCache(channels_root=FamiliarFolder(root).channels).get(channel_id=trace.channel_id)
     page = prompt_page(trace.trace_id, latest, record)

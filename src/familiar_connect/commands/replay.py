@@ -21,7 +21,7 @@ from familiar_connect.commands.common import (
 )
 from familiar_connect.commands.inspect import explain_missing_turn
 from familiar_connect.commands.prompt import format_message
-from familiar_connect.commands.turn_choice import TurnCommand, find_turn, typed_turn
+from familiar_connect.commands.turn_choice import TurnCommand, find_turn, read_turn_word
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import HomeError
 
@@ -66,7 +66,7 @@ def replay(
     store = ReplayStore(FamiliarFolder(root).traces)
     asked = turn
     if asked is not None:
-        turn = find_turn(SQLiteCollector(FamiliarFolder(root).metrics_db), root.name, asked) or typed_turn(asked)
+        turn = find_turn(SQLiteCollector(FamiliarFolder(root).metrics_db), root.name, asked) or read_turn_word(asked)
     else:
         turn = next(iter(store.ids()), None)
     if turn is None:

@@ -48,6 +48,6 @@ def find_turn(collector: SQLiteCollector, familiar_id: str, word: str | None) ->
     return found[0] if found else None
 
 
-def typed_turn(word: str | None) -> str | None:
+def read_turn_word(word: str | None) -> str | None:
     """*word* as it was typed."""
     return f"-{word.removeprefix(_MARK)}" if word is not None and word.startswith(_MARK) else word

@@ -10,6 +10,7 @@ import os
 import re
 import shlex
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 COMMAND_VARIABLE = "FAMILIAR_COMMAND"
@@ -28,15 +29,19 @@ _IN_HINT = re.compile(rf"(?<=[`;:] ){NAME}{_VERB}|(?<=`){NAME}{_VERB}")
 _IN_HELP = re.compile(rf"(?<![\w-]){NAME}{_VERB}")
 
 
+@dataclass
 class _Options:
     """What stood before the verb of this run."""
 
     home: str | None = None
 
 
+_options = _Options()
+
+
 def set_home_option(home: Path | None) -> None:
     """Remember `--home` of this run, so that every hint carries it."""
-    _Options.home = None if home is None else str(home)
+    _options.home = None if home is None else str(home)
 
 
 def program_name() -> str:
@@ -46,7 +51,7 @@ def program_name() -> str:
 
 def command_name() -> str:
     """What a person types before a verb: the program, and the options of this run that stand there."""
-    home = _Options.home
+    home = _options.home
     return program_name() if home is None else f"{program_name()} --home {shlex.quote(home)}"
 
 
@@ -64,7 +69,7 @@ def command_with_extra(extra: str, words: list[str] | None = None) -> str | None
     """How this run is started with the packages of *extra*: the same words; None where no launcher lies beside us."""
     words = sys.argv[1:] if words is None else words
     if "run" not in words:
-        words = [*(["--home", _Options.home] if _Options.home is not None else []), "run"]
+        words = [*(["--home", _options.home] if _options.home is not None else []), "run"]
     launcher = Path(__file__).parents[3] / LAUNCHER
     typed = os.environ.get(COMMAND_VARIABLE, "")
     if not typed.endswith(LAUNCHER):

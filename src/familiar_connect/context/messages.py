@@ -47,7 +47,9 @@ def _sent(
     shown: Sequence[ContextItem], capabilities: Capabilities | None, *, squash: bool
 ) -> tuple[list[Message], list[int | None]]:
     strict = capabilities is not None and capabilities.strict_roles
-    items, hosts = merge_by_depth(shown) if strict else (shown, range(len(shown)))
+    items, hosts = merge_by_depth(shown) if strict else (shown, list(range(len(shown))))
+    items, moved_into = merge_recall(items)
+    hosts = [moved_into[host] for host in hosts]
     top = top_length(items)
     messages = [Message(role="system", content=join_text(items[:top]))] if top else []
     fixed = [False] * len(messages)
@@ -115,6 +117,31 @@ def merge_by_depth(items: Sequence[ContextItem]) -> tuple[list[ContextItem], lis
         hosts |= dict.fromkeys(last, len(result))
         result.append(ContextItem.of("user", _system_line(items, last), source=items[last[0]].source, apart=True))
     return result, [hosts[index] for index in range(len(items))]
+
+
+def merge_recall(items: Sequence[ContextItem]) -> tuple[Sequence[ContextItem], list[int]]:
+    """*items* with what was recalled for a message at the head of that message, and for each which of them holds it.
+
+    A model of 1.5 billion parameters answered from it there, and talked past it where it stood as a message of its own.
+    """
+    into: dict[int, int] = {}
+    for index, item in enumerate(items):
+        if item.tag is ItemTag.FOUND and item.apart:
+            host = next((at for at in range(index + 1, len(items)) if is_dialogue(items[at])), None)
+            if host is not None and items[host].role == "user":
+                into[index] = host
+    if not into:
+        return items, list(range(len(items)))
+    result: list[ContextItem] = []
+    hosts: list[int] = []
+    for index, item in enumerate(items):
+        hosts.append(len(result))
+        if index in into:
+            continue
+        recalled = [items[found].text for found, host in into.items() if host == index]
+        before = (TextPart("".join(f"{text}\n\n" for text in recalled)),) if recalled else ()
+        result.append(replace(item, parts=(*before, *item.parts)))
+    return result, [hosts[into.get(index, index)] for index in range(len(items))]
 
 
 def _is_deep(item: ContextItem) -> bool:

@@ -60,7 +60,8 @@ class ReplyQueue:
 
     def set_place(self, channel_id: int, place: Any, *, guild_id: int | None = None, is_voice: bool = False) -> None:
         """Remember how the channel is met now: the next reply goes there."""
-        channel = self._channels.pop(channel_id, None) or _Channel()
+        known = self._channels.pop(channel_id, None)
+        channel: _Channel = known or _Channel()
         self._channels[channel_id] = channel
         channel.place, channel.guild_id, channel.is_voice = place, guild_id, is_voice
         if len(self._channels) > MAX_CHANNELS:

@@ -29,6 +29,7 @@ from familiar_connect.commands.common import (
 from familiar_connect.commands.memory.session import MemorySession, open_session
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import FamiliarError, HomeError
+from familiar_connect.support.no_follow import refuse_linked_path
 
 if TYPE_CHECKING:
     from familiar_connect.config import CharacterConfig
@@ -270,8 +271,9 @@ def _embedder(root: Path, *, anew: bool = False) -> EmbeddingModel:
 
 def _model_of_index(path: Path) -> tuple[str, int] | None:
     """Which embedder the index at *path* was made with, and of how many numbers; None: there is none that tells."""
-    if not path.is_file() or path.is_symlink():
+    if not path.is_file():
         return None
+    refuse_linked_path(path)
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
             meta = dict(database.execute("SELECT key, value FROM meta").fetchall())

@@ -52,7 +52,7 @@ class FastEmbedModel:
     def dim(self) -> int:
         """How many numbers a text becomes."""
         if self._dim is None:
-            self._dim = known_dim(self.name) or self._measured_dim()
+            self._dim = find_dim(self.name) or self._measured_dim()
         return self._dim
 
     def _measured_dim(self) -> int:
@@ -103,7 +103,7 @@ def why_unavailable(
     """What is lacking for *model_name*, in a sentence with the way out; None when it can be used."""
     if importlib.util.find_spec("fastembed") is None:
         return f"{model_name} needs fastembed: run `pip install familiar-connect[fastembed]`."
-    if (known := known_models()) and model_name.lower() not in known:
+    if (known := list_fastembed_models()) and model_name.lower() not in known:
         return (
             f"fastembed does not know {model_name}: `embedder` under [providers.content_search] takes `auto`, "
             f"`hashing` or one of its models, such as {DEFAULT_EMBEDDING_MODEL}."
@@ -116,7 +116,7 @@ def why_unavailable(
     return None
 
 
-def known_models() -> dict[str, Mapping[str, Any]]:
+def list_fastembed_models() -> dict[str, Mapping[str, Any]]:
     """What fastembed says of each of its models, by name in small letters; nothing where it is not installed."""
     try:
         from fastembed import TextEmbedding
@@ -126,15 +126,15 @@ def known_models() -> dict[str, Mapping[str, Any]]:
         return {}
 
 
-def known_dim(model_name: str) -> int | None:
+def find_dim(model_name: str) -> int | None:
     """How many numbers *model_name* gives, as far as fastembed says; None: it does not."""
-    dim = known_models().get(model_name.lower(), {}).get("dim")
+    dim = list_fastembed_models().get(model_name.lower(), {}).get("dim")
     return dim if isinstance(dim, int) and dim > 0 else None
 
 
 def download_size_gb(model_name: str) -> float | None:
     """How much there is to fetch, as far as fastembed says; None: it does not."""
-    size = known_models().get(model_name.lower(), {}).get("size_in_GB")
+    size = list_fastembed_models().get(model_name.lower(), {}).get("size_in_GB")
     return float(size) if isinstance(size, int | float) and size > 0 else None
 
 
