@@ -1,9 +1,10 @@
 """How far we agree with SillyTavern on a folder of vectors.
 
-    python -m benchmarks.sillytavern FOLDER [--json]
+    python -m benchmarks.sillytavern FOLDER [--json] [--only KIND ...]
 
 FOLDER holds cards/, lorebooks/, presets/ and expected/. Printed are passed and total of each kind, what rests on
 things that are not ours counted apart, and the first difference of each failure. Exits with 1 if any failed.
+Prompts are made twice: by the library, and through the program as a process (`prompts_through_program`).
 """
 
 from __future__ import annotations
@@ -24,14 +25,17 @@ KINDS = {
     "macros": "expected/macros.json",
     "prompts": "expected/prompts",
     "world_info": "expected/lorebooks",
+    "prompts_through_program": "expected/prompts",
 }
 """Each kind of vector, and where in the folder it lies."""
+MODULES = {"prompts_through_program": "through_program"}
+"""Kinds that a module of another name checks."""
 SHOWN = 400
 
 
-def check(folder: Path) -> list[CaseResult]:
-    """Every vector of *folder*, whatever its kind."""
-    return [result for kind in KINDS for result in check_kind(folder, kind)]
+def check(folder: Path, kinds: Sequence[str] = tuple(KINDS)) -> list[CaseResult]:
+    """Every vector of *folder* that is of one of *kinds*."""
+    return [result for kind in kinds for result in check_kind(folder, kind)]
 
 
 def check_kind(folder: Path, kind: str) -> list[CaseResult]:
@@ -39,7 +43,7 @@ def check_kind(folder: Path, kind: str) -> list[CaseResult]:
     if not (folder / KINDS[kind]).exists():
         return []
     try:
-        module = importlib.import_module(f"benchmarks.sillytavern.{kind}")
+        module = importlib.import_module(f"benchmarks.sillytavern.{MODULES.get(kind, kind)}")
         checked: Callable[[Path], list[CaseResult]] = module.check
         return checked(folder)
     except Exception as error:  # a broken folder is a result, not an accident
@@ -61,11 +65,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.sillytavern", description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, help="holds cards/, lorebooks/, presets/ and expected/")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    parser.add_argument("--only", nargs="+", choices=tuple(KINDS), default=tuple(KINDS), help="check these kinds alone")
     options = parser.parse_args(arguments)
     if not any((options.folder / place).exists() for place in KINDS.values()):
         print(f"{options.folder} holds no vectors: expected/ with cards, lorebooks, macros.json or prompts is missing.")
         return 1
-    results = check(options.folder)
+    results = check(options.folder, options.only)
     failed = [result for result in results if not result.passed and not result.out_of_scope]
     if options.json:
         print(json.dumps({"tally": tally(results), "failed": [asdict(result) for result in failed]}, indent=2))

@@ -24,13 +24,11 @@ from familiar_connect.presets.prompt_order import nodes_of
 from familiar_connect.presets.sillytavern.assemble import assemble
 from familiar_connect.presets.sillytavern.strict_roles import post_process
 from familiar_connect.presets.sillytavern.types import (
-    AuthorNote,
-    NotePosition,
-    PersonaPosition,
     Piece,
     PromptTooLarge,
     SillyTavernInputs,
 )
+from familiar_connect.presets.story.types import AuthorNote, NotePosition, PersonaPosition
 from familiar_connect.presets.types import ChatLine, GenerationKind, PresetFidelity, PresetSettings
 from familiar_connect.presets.world_info.read_entries import read_entry
 from familiar_connect.presets.world_info.types import BookKind, WorldBook
@@ -207,8 +205,8 @@ def _difference(vector: Mapping[str, Any], inputs: SillyTavernInputs) -> str:
         items = assemble(inputs).items
     except PromptTooLarge as error:  # SillyTavern sends what it has by then; we refuse, having built the same
         items = error.built.items if error.built else ()
-    runs = _runs(vector)
-    ours = _loosely(to_wire(items), runs) if len(runs) > 1 else to_wire(items)
+    runs = runs_of(vector)
+    ours = loosen(to_wire(items), runs) if len(runs) > 1 else to_wire(items)
     difference = first_difference(ours, runs[0])
     for mode, wanted in _section(vector, "post_processed").items():
         if difference:
@@ -219,7 +217,7 @@ def _difference(vector: Mapping[str, Any], inputs: SillyTavernInputs) -> str:
     return difference
 
 
-def _runs(vector: Mapping[str, Any]) -> list[Messages]:
+def runs_of(vector: Mapping[str, Any]) -> list[Messages]:
     """What SillyTavern sent: one run, or two where chance had a hand in it."""
     runs = [vector["messages"]]
     if vector.get("deterministic") is False:
@@ -233,7 +231,7 @@ def _runs(vector: Mapping[str, Any]) -> list[Messages]:
     return runs
 
 
-def _loosely(ours: Messages, runs: Sequence[Messages]) -> Messages:
+def loosen(ours: Messages, runs: Sequence[Messages]) -> Messages:
     """*ours*, taken for the first run's wherever it has all that both runs agree on."""
     if any([message["role"] for message in run] != [message["role"] for message in ours] for run in runs):
         return ours

@@ -53,7 +53,10 @@ def test_import_again_says_what_to_do(home: Path) -> None:
 
     assert "0 written" in again.output
     assert "--force" in again.output
-    assert json.loads(forced.output) == {"written": ["lore/imported/glade.md"], "skipped": [], "errors": []}
+    counts = {"entries": 2, "constant": 0, "keyed": 1, "by_search": 0, "off": 1}
+    taken = {"written": ["lore/imported/glade.md"], "skipped": [], "errors": []}
+    assert json.loads(forced.output) == {**taken, "entries": counts}
+    assert "2 entries: 0 constant (pinned, always in the prompt), 1 with keys, 0 without" in again.output
 
 
 def test_entries_that_cannot_be_taken_end_it_with_one(home: Path) -> None:

@@ -14,6 +14,7 @@ ORDER = [
     "PERSONA",
     "TRAITS",
     "SCENARIO",
+    "PINNED",
     "AUTHOR_NOTE",
     "SERVER_INFO",
     "SERVER_MEMORIES",

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from familiar_connect.bootstrap.lorebook_files.entry_markdown import parse_entry
 from familiar_connect.memory.index.chunking import split_passages
+from familiar_connect.memory.lorebooks.entry_markdown import parse_entry
 from familiar_connect.memory.maintenance.links import links_of
 from familiar_connect.memory.writing.markdown_sections import has_section, without_sections
 from familiar_connect.support.markdown import Heading, document_title, find_section, read_blocks, read_headings

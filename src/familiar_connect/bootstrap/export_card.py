@@ -15,12 +15,12 @@ from familiar_connect.bootstrap.card_files.v3_payload import v3_payload
 from familiar_connect.bootstrap.card_files.write_png import is_whole, plain_picture, png_card
 from familiar_connect.bootstrap.cards import CARD_FIELDS, CharacterCard
 from familiar_connect.bootstrap.lorebook_files.books import Book, read_book
-from familiar_connect.bootstrap.lorebook_files.entry_markdown import FileNames, entry_title
 from familiar_connect.bootstrap.lorebook_files.formats import to_world_info
-from familiar_connect.bootstrap.lorebook_files.import_record import PREFIX, ImportRecord, records_in
-from familiar_connect.bootstrap.lorebook_files.markdown_entries import with_edits
 from familiar_connect.bootstrap.unpack_character import EXTRAS_PATH, ORIGINAL_STEM
 from familiar_connect.errors import CharacterCardError, LorebookImportError, MemoryStoreError
+from familiar_connect.memory.lorebooks.entry_markdown import FileNames, entry_title
+from familiar_connect.memory.lorebooks.import_record import PREFIX, ImportRecord, records_in
+from familiar_connect.memory.lorebooks.markdown_entries import with_edits
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.presets.greetings import join_greetings, split_greetings
 

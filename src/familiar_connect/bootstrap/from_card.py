@@ -16,7 +16,8 @@ from pathlib import Path
 from familiar_connect.bootstrap.card_files.read_payload import SUFFIXES, CardKind, Payload
 from familiar_connect.bootstrap.cards import CARD_FIELDS, CharacterCard, read_card, read_card_bytes
 from familiar_connect.bootstrap.child_reader import read_in_child
-from familiar_connect.bootstrap.import_silly_tavern import import_silly_tavern_lorebook
+from familiar_connect.bootstrap.import_silly_tavern import BookCounts, count_entries, import_book
+from familiar_connect.bootstrap.lorebook_files.books import read_book
 from familiar_connect.bootstrap.starter import new_familiar_root
 from familiar_connect.bootstrap.unpack_character import unpack_character
 from familiar_connect.config.folders import FamiliarFolder
@@ -53,6 +54,8 @@ class CardImportResult:
     """Lore files written."""
     lore_there: int = 0
     """Lore files that stood there already and were left alone."""
+    counts: BookCounts | None = None
+    """The entries of the lorebook inside, in numbers."""
     left_out: list[str] = field(default_factory=list)
     """A sentence for everything of the card that was not taken."""
 
@@ -146,9 +149,11 @@ def _unpack(place: Path, source: CardFile, outcome: CardImportResult, *, overwri
 
 def _import_lore(store: MemoryStore, book: dict[str, object], outcome: CardImportResult, *, overwrite: bool) -> None:
     try:
-        result = import_silly_tavern_lorebook(store, book, force=overwrite)
+        read = read_book(book)
+        result = import_book(store, read, force=overwrite)
     except LorebookImportError as error:
         outcome.left_out.append(f"the lorebook inside: {error}")
         return
+    outcome.counts = count_entries(read)
     outcome.lore, outcome.lore_there = len(result.written), len(result.skipped)
     outcome.left_out += result.errors

@@ -11,22 +11,30 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from familiar_connect.bootstrap.lorebook_files.books import Book, read_book
-from familiar_connect.bootstrap.lorebook_files.entry_markdown import FileNames, entry_title, render_entry
 from familiar_connect.bootstrap.lorebook_files.formats import to_world_info
-from familiar_connect.bootstrap.lorebook_files.import_record import (
+from familiar_connect.bootstrap.lorebook_files.json_source import LorebookSource
+from familiar_connect.errors import LorebookImportError, MemoryStoreError, MemoryStoreSizeLimitError
+from familiar_connect.memory.lorebooks.entry_markdown import FileNames, entry_keys, entry_title, render_entry
+from familiar_connect.memory.lorebooks.import_record import (
     ImportRecord,
     RecordedEntry,
     encode_record,
     read_record,
+    records_in,
     write_record,
 )
-from familiar_connect.bootstrap.lorebook_files.json_source import LorebookSource
-from familiar_connect.bootstrap.lorebook_files.markdown_entries import is_record_redundant
-from familiar_connect.errors import LorebookImportError, MemoryStoreError, MemoryStoreSizeLimitError
+from familiar_connect.memory.lorebooks.markdown_entries import is_record_redundant
 from familiar_connect.memory.paths import quote_for_error, split_path
 from familiar_connect.memory.store import MemoryStore
 
-__all__ = ["ImportResult", "LorebookImportError", "import_book", "import_silly_tavern_lorebook"]
+__all__ = [
+    "BookCounts",
+    "ImportResult",
+    "LorebookImportError",
+    "count_entries",
+    "import_book",
+    "import_silly_tavern_lorebook",
+]
 
 DEFAULT_TARGET = "lore/imported"
 SOURCE = "silly_tavern_lorebook_importer"
@@ -43,6 +51,39 @@ class ImportResult:
     written: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BookCounts:
+    """What a book's entries are, in numbers."""
+
+    entries: int = 0
+    constant: int = 0
+    """Always in the prompt: pinned."""
+    keyed: int = 0
+    """Called up by keys, under `sillytavern`; found by search otherwise."""
+    by_search: int = 0
+    """Without keys: found by search alone."""
+    off: int = 0
+
+
+def count_entries(book: Book) -> BookCounts:
+    """How many entries of *book* are what."""
+    read = [
+        to_world_info(book.format_of(raw), raw, index)
+        for index, (_, raw) in enumerate(book.entries)
+        if isinstance(raw, dict)
+    ]
+    on = [entry for entry in read if not entry.get("disable")]
+    constant = sum(bool(entry.get("constant")) for entry in on)
+    keyed = sum(bool(entry_keys(entry)) and not entry.get("constant") for entry in on)
+    return BookCounts(
+        entries=len(read),
+        constant=constant,
+        keyed=keyed,
+        by_search=len(on) - constant - keyed,
+        off=len(read) - len(on),
+    )
 
 
 def import_silly_tavern_lorebook(
@@ -69,12 +110,12 @@ def import_book(
             "split it in SillyTavern and import the parts into folders of their own"
         )
     result = ImportResult()
-    planned = _plan(book, result)
     standing = _existing_names(store, folder)
+    planned = _plan(store, folder, book, result, force=force)
     _check_room(book, folder, planned, standing, limit)
     record = ImportRecord(book.name, book.top, tuple(planned))
     encode_record(record)  # too large for a record is too large to begin with
-    earlier = read_record(store, _at(folder, record.file_name))
+    place, earlier = _earlier(store, folder, record)
     owners = {each.file: each for each in earlier.entries if each.file is not None} if earlier is not None else {}
     kept: list[RecordedEntry] = []
     for start in range(0, len(planned), AT_ONCE):
@@ -89,14 +130,35 @@ def import_book(
                 kept.append(each if each.file in written else replace(each, file=None))
         if progress is not None:
             progress(start + len(some), len(planned))
-    _update_record(store, folder, replace(record, entries=tuple(kept)), earlier, result, standing)
+    _update_record(store, folder, place, replace(record, entries=tuple(kept)), earlier, result, standing)
     return result
 
 
-def _plan(book: Book, result: ImportResult) -> list[RecordedEntry]:
-    """Every entry that can be taken, with the file it is to have; disabled ones have none."""
+def _earlier(store: MemoryStore, folder: str, record: ImportRecord) -> tuple[str, ImportRecord | None]:
+    """Where the book's record is kept, and what it says of an earlier import."""
+    for name in (record.file_name, record.older_file_name):
+        found = read_record(store, _at(folder, name))
+        if found is not None and (name == record.file_name or found.name == record.name):
+            return _at(folder, name), found
+    return _at(folder, record.file_name), None
+
+
+def _plan(store: MemoryStore, folder: str, book: Book, result: ImportResult, *, force: bool) -> list[RecordedEntry]:
+    """Every entry that can be taken, with the file it is to have; disabled ones have none.
+
+    A file that another book has and that says something else is left to that book, unless *force* takes it over.
+    """
     planned: list[RecordedEntry] = []
     names = FileNames()
+    records = [] if force else [record for record in _records(store, folder) if record.name != book.name]
+    others = {kept.file for record in records for kept in record.entries if kept.file is not None}
+
+    def file_for(entry: dict[str, object]) -> str:
+        while True:
+            name = names.take(entry_title(entry))
+            if name not in others or _says(store, _at(folder, name), render_entry(entry)):
+                return name
+
     for index, (key, raw) in enumerate(book.entries):
         if not isinstance(raw, dict):
             result.errors.append(f"entry {quote_for_error(key)} is no object, so it was left out")
@@ -107,8 +169,15 @@ def _plan(book: Book, result: ImportResult) -> list[RecordedEntry]:
             shown = f"{quote_for_error(entry_title(entry))} ({quote_for_error(key)})"
             result.errors.append(f"entry {shown} has no text in `{format.content}`, so it was left out")
         else:
-            planned.append(RecordedEntry(key, None if entry.get("disable") else names.take(entry_title(entry)), entry))
+            planned.append(RecordedEntry(key, None if entry.get("disable") else file_for(entry), entry))
     return planned
+
+
+def _records(store: MemoryStore, folder: str) -> list[ImportRecord]:
+    try:
+        return records_in(store, folder)
+    except MemoryStoreError:  # the folder is still to be made
+        return []
 
 
 def _existing_names(store: MemoryStore, folder: str) -> set[str]:
@@ -168,6 +237,7 @@ def _says(store: MemoryStore, path: str, text: str) -> bool:
 def _update_record(
     store: MemoryStore,
     folder: str,
+    place: str,
     record: ImportRecord,
     earlier: ImportRecord | None,
     result: ImportResult,
@@ -182,7 +252,7 @@ def _update_record(
         record = record.with_earlier(earlier, standing=standing | written)
         if record == earlier:
             return
-    write_record(store, _at(folder, record.file_name), encode_record(record), source=SOURCE)
+    write_record(store, place, encode_record(record), source=SOURCE)
 
 
 def _at(folder: str, name: str) -> str:

@@ -25,7 +25,7 @@ from familiar_connect.chat.merge import merge
 from familiar_connect.chat.message_ids import MessageIdMap
 from familiar_connect.chat.scene import Scene, StoredTurns, Surroundings, WindowStart
 from familiar_connect.chat.silence import SILENCE_DIRECTIVE
-from familiar_connect.chat.simplify import message_key, simplify
+from familiar_connect.chat.simplify import message_key, simplify, verbatim_entry
 from familiar_connect.chat.types import (
     Directives,
     Imitated,
@@ -99,6 +99,7 @@ async def build_turn(
             own_names=bool(settings.alters),
             media_window=min(MEDIA_WINDOW, fetch_limit(settings.message_fetch_limit)),
             now=now,
+            verbatim=settings.verbatim,
         ),
     )
     recent, scene = await _fetch_recent_and_scene(surroundings, fetch_limit(settings.message_fetch_limit), scene)
@@ -112,6 +113,12 @@ async def build_turn(
     seen = without_private_authors(
         since_reset(cut_to_window(seen, start, size=settings.window_size, step=settings.window_step)), privacy
     )
+    if settings.verbatim:
+        typed = [each.message for each in seen]
+        reading = _annotation_context(scene, ids, typed, settings, privacy, exchange, now, is_owner)
+        lines = tuple(verbatim_entry(each, reading, place=place) for place, each in enumerate(seen))
+        return _finish_turn(turn, lines, reading, asked, ids)
+    seen = [each for each in seen if not each.message.line.is_hidden]
     messages = await with_references([each.message for each in seen], surroundings, reactions=settings.show_reactions)
     messages = await with_transcripts(
         messages, transcribe, transcripts or TranscriptCache(), chat_only=settings.chat_only

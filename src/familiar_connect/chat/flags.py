@@ -64,6 +64,7 @@ def turn_flags(
         manual=asked.manual,
         manual_prompt=asked.manual_prompt,
         alter=asked.alter,
+        kind=asked.kind,
         reminder=reminder,
         forced_mentions=(recipient,) if recipient is not None else (),
         explicit_long_term_memory_intent=wants_remembering(trigger_text),

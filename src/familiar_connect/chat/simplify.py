@@ -49,6 +49,29 @@ def simplify(seen: WindowMessage, reading: AnnotationContext, *, place: int = 0)
     return _said(seen, key, reading)
 
 
+def verbatim_entry(seen: WindowMessage, reading: AnnotationContext, *, place: int = 0) -> SimplifiedMessage:
+    """A message as it was typed, with what it carries."""
+    message = seen.message
+    by_us, persona = message.is_self, reading.settings.persona
+    key = message_key(message, place)
+    media = media_of(message, reading, source=key)
+    return SimplifiedMessage(
+        id=key,
+        author_id=message.author.user_id,
+        author_name=message.line.name or (persona if by_us else message.author.label),
+        author_type="persona" if by_us else "user",
+        persona_name=persona if by_us else None,
+        content=message.text,
+        created_at=message.timestamp,
+        image_attachments=media.images,
+        video_attachments=media.videos,
+        history_id=message.history_id,
+        in_exchange=seen.in_exchange,
+        ordinal=seen.ordinal,
+        line=message.line,
+    )
+
+
 def _join(seen: WindowMessage, key: str, reading: AnnotationContext) -> SimplifiedMessage:
     message = seen.message
     where = speaker_name(reading.scene.server_name, "the server")

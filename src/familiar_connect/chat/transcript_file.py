@@ -15,16 +15,19 @@
                     "forwards": [{"author": "bo", "text": "…", "channel": "garden"}],
                     "embeds": [{"title": "…", "description": "…", "url": "…", "image": "…"}],
                     "attachments": [{"url": "…", "filename": "cat.png", "mime": "image/png"}],
-                    "stickers": ["wave"], "kind": "join"}],
+                    "stickers": ["wave"], "kind": "join"},
+                   {"author": "narrator", "text": "…", "narrator": true, "hidden": false}],
       "answer": 1,
+      "user":     "Ada",
       "asked":    {"manual": true, "manual_prompt": "…", "prefill": "…", "imitate": "bo", "imitate_style": "…",
-                   "alter": "Moss", "stop": false, "reasoning": false}
+                   "alter": "Moss", "stop": false, "reasoning": false, "kind": "swipe"}
     }
 
 Only `messages` is needed, and of each an `author`. Authors are members by `id`; anyone else is a person of that
 name. A member's `platform` says whose notes are theirs. In a channel of the kind `voice` all is spoken. `answer` says
 how many of the newest messages are being answered; without it all since `me` last spoke. A file that cannot be read so
-is a `ConfigError` that names the place.
+is a `ConfigError` that names the place. For prompts as in SillyTavern, `user` says whose name `{{user}}` is, `kind`
+under `asked` what kind of answer is wanted, and a message may be told by a narrator or hidden.
 """
 
 from __future__ import annotations
@@ -33,6 +36,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import get_args
 
 from familiar_connect.chat.message_parts import (
     Attachment,
@@ -45,10 +49,12 @@ from familiar_connect.chat.message_parts import (
     Sticker,
 )
 from familiar_connect.chat.scene import ChannelContext, ChannelKind, ChannelRef, Member, Role, Scene
-from familiar_connect.chat.types import InboundMessage, TurnOptions
+from familiar_connect.chat.types import InboundMessage, LineFacts, TurnOptions
 from familiar_connect.conversation.types import BufferedMessage, Exchange, ResponseTrigger
 from familiar_connect.errors import ConfigError
 from familiar_connect.identity import Author, FixedPrivacy, Privacy, PrivacyLevel
+from familiar_connect.presets.story.types import ChatFacts, Story
+from familiar_connect.presets.types import GenerationKind
 from familiar_connect.support.json_object import JsonObject, read_json
 
 PLATFORM = "transcript"
@@ -73,6 +79,11 @@ class Transcript:
     levels: tuple[tuple[Author, PrivacyLevel], ...] = ()
     """What each member allows, where the file says so."""
     asked: TurnOptions = TurnOptions()
+    facts: ChatFacts = ChatFacts()
+    """What the file says of its story."""
+
+    def tell_story(self, story: Story) -> Story:
+        return self.facts.add_to(story)
 
     async def recent(self, limit: int) -> Sequence[InboundMessage]:
         return self.messages[-limit:] if limit > 0 else ()
@@ -129,6 +140,7 @@ def parse_transcript(data: object, name: str = "transcript") -> Transcript:
         channel_id=(channel.number("id") if channel else None) or (server.number("id") if server else None) or 7,
         levels=tuple((member.author, level) for member, level in members if level is not PrivacyLevel.MINIMAL),
         asked=_asked(top.part("asked"), people),
+        facts=ChatFacts(user=top.text("user") or ""),
     )
 
 
@@ -145,6 +157,7 @@ def _asked(part: JsonObject | None, people: dict[str, Author]) -> TurnOptions:
         manual=part.flag("manual"),
         manual_prompt=part.text("manual_prompt") or "",
         prefill=part.text("prefill") or "",
+        kind=part.one_of("kind", {kind: kind for kind in get_args(GenerationKind)}, None),
     )
 
 
@@ -243,6 +256,7 @@ def _message(
         embeds=tuple(_embed(each) for each in part.parts("embeds")),
         attachments=tuple(parse_attachment(each) for each in part.parts("attachments")),
         stickers=tuple(stickers.get(str(name), Sticker(name=str(name))) for name in part.entries("stickers")),
+        line=LineFacts(is_narrator=part.flag("narrator"), is_hidden=part.flag("hidden")),
     )
 
 

@@ -20,9 +20,33 @@ from familiar_connect.chat.message_parts import (
     WebhookIdentity,
 )
 from familiar_connect.identity import Author
+from familiar_connect.presets.types import GenerationKind
 
 AuthorKind = Literal["user", "persona", "webhook", "bridge", "system"]
 """Ids are only unique within their kind."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LineFacts:
+    """What a roleplay chat says of one message besides who said what."""
+
+    name: str = ""
+    """What its speaker is called in the story; empty: as the author is."""
+    is_narrator: bool = False
+    """Told by nobody in the story."""
+    is_hidden: bool = False
+    """Kept, and never shown to a model."""
+    is_other: bool = False
+    """Spoken under a name and picture of its own."""
+    is_undated: bool = False
+    """Nobody knows when it was said."""
+    swipes: tuple[str, ...] = ()
+    """The versions there are of it."""
+    swipe: int = 0
+    """Which of them it shows."""
+
+
+PLAIN_LINE = LineFacts()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +87,7 @@ class InboundMessage:
     """The channel mode it was stored under; None: not from the store."""
     wants_answer: bool = False
     """Answered at once, whoever would decide otherwise."""
+    line: LineFacts = PLAIN_LINE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,6 +168,7 @@ class SimplifiedMessage:
     """How many stored turns of the channel lie before it; good places to cut are counted by it."""
     in_exchange: bool = False
     """It holds a message being answered."""
+    line: LineFacts = PLAIN_LINE
 
     @property
     def author_key(self) -> tuple[AuthorKind, str]:
@@ -190,6 +216,8 @@ class TurnOptions:
     manual: bool = False
     manual_prompt: str = ""
     prefill: str = ""
+    kind: GenerationKind | None = None
+    """What SillyTavern calls this turn, where somebody says so."""
     reminder: Reminder | None = None
     scene_turn: bool = False
     suppress_user_errors: bool = False
@@ -219,6 +247,8 @@ class TurnFlags:
     """The persona that answers, where it is not the main one."""
     continuation: bool = False
     """The familiar is asked to go on with its own last message."""
+    kind: GenerationKind | None = None
+    """What SillyTavern calls this turn, where somebody says so."""
     reminder: Reminder | None = None
     forced_mentions: tuple[Author, ...] = ()
     explicit_long_term_memory_intent: bool = False
@@ -256,6 +286,8 @@ class TurnSettings:
     self_debug: bool = False
     """The familiar is shown its own error notices."""
     tools_available: bool = True
+    verbatim: bool = False
+    """Each message is shown as it was typed, one by one, without notes of ours."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -269,6 +301,8 @@ class Showing:
     media_window: int = 10
     """Entries, counted from the newest, whose media may be rendered."""
     now: datetime | None = None
+    verbatim: bool = False
+    """As they were typed, without marks."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -64,6 +64,7 @@ def init(
 
 def _init_from_card(home: Path, wanted: str | None, path: Path, user_name: str | None, *, overwrite: bool) -> None:
     from familiar_connect.bootstrap.from_card import familiar_id_for, make_from_card, read_card_file
+    from familiar_connect.commands.lorebooks import describe_counts
 
     source = read_card_file(path)
     familiar_id = wanted or familiar_id_for(source.card, path)
@@ -81,7 +82,10 @@ def _init_from_card(home: Path, wanted: str | None, path: Path, user_name: str |
     if made.lore or made.lore_there:
         there = f", {made.lore_there} there already" if made.lore_there else ""
         say(f"  memory/lore/imported/        {made.lore} {'piece' if made.lore == 1 else 'pieces'} of lore{there}")
+    if made.counts is not None:
+        say(f"  lorebook inside              {describe_counts(made.counts)}")
     say(f"  greetings                    {bool(card.first_mes) + len(card.alternate_greetings)}")
+    _say_linked(card.extras)
     _say_left_out(made.left_out, card.extras)
     say(f"Talk to it:  {command_name()} chat --familiar {familiar_id}")
 
@@ -96,6 +100,17 @@ def _say_left_out(sentences: list[str], extras: dict[str, object]) -> None:
         say(f"  not taken: {sentence}", err=True)
     if len(sentences) > MOST_SHOWN:
         say(f"  … and {len(sentences) - MOST_SHOWN} more", err=True)
+
+
+def _say_linked(extras: dict[str, object]) -> None:
+    """What the card names and does not bring, and what is for groups only."""
+    extensions = extras.get("extensions")
+    world = extensions.get("world") if isinstance(extensions, dict) else None
+    if isinstance(world, str) and world.strip():
+        say(f"  linked lorebook              {world}: export it from SillyTavern and `import lorebook` it as well")
+    groups = extras.get("group_only_greetings")
+    if isinstance(groups, list) and groups:
+        say(f"  greetings for groups         {len(groups)}, kept for export")
 
 
 def _has(extensions: object, key: str) -> bool:

@@ -5,12 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import asdict
 from pathlib import Path
 
 import click
 
 from familiar_connect.bootstrap.export_silly_tavern import DEFAULT_FOLDER, export_silly_tavern_lorebook
-from familiar_connect.bootstrap.import_silly_tavern import DEFAULT_TARGET, ImportResult, import_book
+from familiar_connect.bootstrap.import_silly_tavern import (
+    DEFAULT_TARGET,
+    BookCounts,
+    ImportResult,
+    count_entries,
+    import_book,
+)
 from familiar_connect.bootstrap.lorebook_files.books import read_book_file
 from familiar_connect.commands.common import familiar_option, json_option, progress_bar, root_of, say, say_json
 from familiar_connect.config.folders import FamiliarFolder
@@ -54,10 +61,13 @@ def import_lorebook(
     book = read_book_file(file)
     with _memory(root) as store, progress_bar("entries", quiet=as_json) as progress:
         result = import_book(store, book, target_dir=folder, force=force, progress=progress)
+    counts = count_entries(book)
     if as_json:
-        say_json({"written": result.written, "skipped": result.skipped, "errors": result.errors})
+        said = {"written": result.written, "skipped": result.skipped, "errors": result.errors}
+        say_json({**said, "entries": asdict(counts)})
     else:
         _report(result, folder, root.name)
+        say(describe_counts(counts))
     return 1 if result.errors else 0
 
 
@@ -91,6 +101,14 @@ def export_lorebook(ctx: click.Context, output: Path | None, folder: str, famili
         atomic_write(output.resolve(), json.dumps(result.book, ensure_ascii=True, indent=4) + "\n")
         say(f"{count} {'entry' if count == 1 else 'entries'} written to {output}")
     return 1 if result.errors else 0
+
+
+def describe_counts(counts: BookCounts) -> str:
+    """The entries of a book in numbers."""
+    return (
+        f"{counts.entries} {'entry' if counts.entries == 1 else 'entries'}: {counts.constant} constant (pinned, always "
+        f"in the prompt), {counts.keyed} with keys, {counts.by_search} without (found by search), {counts.off} off"
+    )
 
 
 def _report(result: ImportResult, folder: str, familiar_id: str) -> None:

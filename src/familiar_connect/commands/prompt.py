@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 import click
 
@@ -22,9 +23,13 @@ from familiar_connect.commands.common import (
 )
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import ConfigError, PresetError
+from familiar_connect.presets.types import GenerationKind, PresetFidelity
+
+DATE_FORMATS = ("%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d")
 
 if TYPE_CHECKING:
     from familiar_connect.chat.transcript_file import Transcript
+    from familiar_connect.chat.types import TurnOptions
     from familiar_connect.config import ChannelConfig, CharacterConfig
     from familiar_connect.context.pipeline import PipelineReply
     from familiar_connect.llm.types import Message
@@ -37,6 +42,7 @@ Examples:
   familiar prompt busy.json --preset "Plain Scene.json" --fidelity sillytavern
   familiar prompt busy.json --model claude-sonnet --blind
   familiar prompt busy.json --window 4096 --blocks
+  familiar prompt "Wren - 2026-3-1.jsonl" --fidelity sillytavern --kind continue
 No model is asked and nothing is kept: no history, no index, no notes. An endpoint that is set up is asked how much its
 model takes in, unless `window` or --window says it.
 """
@@ -52,6 +58,10 @@ class PromptOverrides:
     model: str | None = None
     capabilities: dict[str, Any] = field(default_factory=dict)
     seed: int = 0
+    kind: str | None = None
+    quiet_prompt: str = ""
+    chance: float | None = None
+    now: datetime | None = None
 
 
 @click.command(epilog=EPILOG)
@@ -65,6 +75,12 @@ class PromptOverrides:
 @click.option("--seeing/--blind", "sees", default=None, help="Whether the model sees pictures and films.")
 @click.option("--strict-roles/--free-roles", "strict", default=None, help="Whether turns must alternate strictly.")
 @click.option("--tools/--no-tools", "tools", default=None, help="Whether the model can use tools.")
+@click.option("--kind", type=click.Choice(get_args(GenerationKind)), help="What kind of answer is asked for.")
+@click.option("--quiet-prompt", default="", metavar="TEXT", help="With --kind quiet: what is asked.")
+@click.option(
+    "--now", type=click.DateTime(DATE_FORMATS), metavar="TIME", help="What time it is (else the last message's)."
+)
+@click.option("--chance", type=click.FloatRange(0, 1), metavar="0..1", help="What every chance comes to (sillytavern).")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="What chances are taken from.")
 @click.option("--blocks", is_flag=True, help="List the blocks and their cost instead of the text.")
 @json_option
@@ -81,18 +97,38 @@ def prompt(
     sees: bool | None,
     strict: bool | None,
     tools: bool | None,
+    kind: str | None,
+    quiet_prompt: str,
+    now: datetime | None,
+    chance: float | None,
     seed: int,
     blocks: bool,
     as_json: bool,
 ) -> None:
-    """Print the exact prompt for the conversation in TRANSCRIPT, a JSON file, as a reply would send it."""
+    """Print the exact prompt for the conversation in TRANSCRIPT, as a reply would send it.
+
+    TRANSCRIPT is a JSON file as in examples/see_the_prompt, or a chat of SillyTavern's (.jsonl).
+    """
+    from familiar_connect.bootstrap.chat_files.sillytavern_chat import SUFFIX, read_sillytavern_chat
     from familiar_connect.chat.transcript_file import read_transcript
 
     told = {"window": window, "vision": sees, "video": sees, "strict_roles": strict, "tools": tools}
     over = {name: value for name, value in told.items() if value is not None}
-    wish = PromptOverrides(order=order, preset=preset, fidelity=fidelity, model=model, capabilities=over, seed=seed)
+    wish = PromptOverrides(
+        order=order,
+        preset=preset,
+        fidelity=fidelity,
+        model=model,
+        capabilities=over,
+        seed=seed,
+        kind=kind,
+        quiet_prompt=quiet_prompt,
+        chance=chance,
+        now=now.replace(tzinfo=UTC) if now is not None and now.tzinfo is None else now,
+    )
     root = root_of(ctx, familiar_id)
-    conversation = read_transcript(transcript)
+    is_chat = transcript.suffix.casefold() == SUFFIX
+    conversation = read_sillytavern_chat(transcript) if is_chat else read_transcript(transcript)
     reply, parts, lacking = asyncio.run(preview_prompt(root, profile_of(home_of(ctx)), conversation, wish))
     if as_json:
         say_json(_as_json(reply, parts, lacking))
@@ -113,8 +149,9 @@ async def preview_prompt(
     from familiar_connect.support.aio import off_loop
     from familiar_connect.support.clock import ManualClock
 
-    clock = ManualClock(transcript.messages[-1].timestamp)
+    clock = ManualClock(wish.now or transcript.messages[-1].timestamp)
     settings: dict[str, Any] = {"clock": clock, "capabilities": wish.capabilities, "model": wish.model}
+    settings["searches"] = wish.fidelity != PresetFidelity.sillytavern.value
     async with open_sandbox(root, profile=profile, changed=lambda config: _with_order(config, wish), **settings) as (
         familiar,
         found,
@@ -127,17 +164,26 @@ async def preview_prompt(
 
         for author, level in transcript.levels:
             await off_loop(familiar.stores.privacy.set, author, level)
-        exchange = transcript.exchange(familiar.id)
+        exchange = transcript.exchange(familiar.id, _asked(transcript.asked, wish))
         _check_alter(exchange.asked.alter, [alter.name for alter in familiar.config.alters])
         channel, request = await familiar.reply_path.turns.request_for(
             exchange, transcript, seed=wish.seed, changed=with_wishes
         )
+        request = replace(request, story=replace(request.story, chance=wish.chance))
         pipeline = await off_loop(familiar.build_pipeline, channel, modality=request.modality)
         reply, parts = await pipeline.preview(request)
     lacking = providers_that_failed(reply.output) + (
         [] if found else ["what memory search would find (its index is not ready)"]
     )
     return reply, parts, lacking
+
+
+def _asked(asked: TurnOptions, wish: PromptOverrides) -> TurnOptions:
+    """What the transcript asks for, with what was said on the command line."""
+    if wish.kind is None:
+        return asked
+    asked = replace(asked, kind=cast("GenerationKind", wish.kind))
+    return replace(asked, manual=True, manual_prompt=wish.quiet_prompt) if wish.kind == "quiet" else asked
 
 
 def _with_order(config: CharacterConfig, wish: PromptOverrides) -> CharacterConfig:
@@ -189,6 +235,7 @@ def block_table(parts: Sequence[dict[str, Any]], reply: PipelineReply) -> str:
     counted = tokens_by_segment(parts)
     shares = ", ".join(f"{segment} {tokens}" for segment, tokens in counted.items() if tokens)
     lines.append(f"{len(reply.messages)} messages, about {sum(counted.values())} tokens: {shares}")
+    lines += [f"world info: {entry}: {reason}" for entry, reason in reply.prompt.reasons]
     for note in reply.prompt.dropped:
         lines.append(f"cut: {note.source} {note.reason}, {note.tokens_dropped} tokens; no room in the {note.full}")
     return "\n".join(lines)
@@ -213,5 +260,6 @@ def _as_json(reply: PipelineReply, parts: list[dict[str, object]], lacking: list
         "blocks": parts,
         "segments": tokens_by_segment(parts),
         "dropped": to_plain(reply.prompt.dropped),
+        "world_info": [{"entry": entry, "reason": reason} for entry, reason in reply.prompt.reasons],
         "lacking": lacking,
     }

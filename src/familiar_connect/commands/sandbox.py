@@ -60,10 +60,12 @@ async def open_sandbox(
     changed: Callable[[CharacterConfig], CharacterConfig] | None = None,
     capabilities: Mapping[str, Any] | None = None,
     model: str | None = None,
+    searches: bool = True,
 ) -> AsyncIterator[tuple[Familiar, bool]]:
     """The familiar in *root*, copied, and whether all of its memory is found; gone at the end.
 
-    *capabilities* go over what is known of *model*, or of the familiar's own model.
+    *capabilities* go over what is known of *model*, or of the familiar's own model. Without *searches* memory is not
+    made ready to be found, for prompts in which nothing found stands.
     """
     with tempfile.TemporaryDirectory(prefix="familiar-") as folder:
         config = await off_loop(load_character_config, FamiliarFolder(root).settings_file, defaults_path=profile)
@@ -78,7 +80,7 @@ async def open_sandbox(
             fetches_media=False,
         )
         try:
-            yield familiar, await familiar.update_memory_index(INDEX_READY_S)
+            yield familiar, not searches or await familiar.update_memory_index(INDEX_READY_S)
         except FamiliarError as error:  # whoever reads it has the files themselves, not the copy
             raise FamiliarError(str(error).replace(str(copy), str(root))) from error
         finally:

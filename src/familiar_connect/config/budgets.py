@@ -23,6 +23,7 @@ LARGE_WINDOW_SHARES: Mapping[Layer, float] = MappingProxyType(
         Layer.recent_history: 0.65,
         Layer.author_note: 0.02,
         Layer.scene: 0.03,
+        Layer.pinned: 0.05,
     }
 )
 """How a large prompt is divided. What is not named keeps the table's number: recalled memory does not grow with the
@@ -69,6 +70,7 @@ class LayerAmounts:
     depth_inject: int | float | None = _layer("thoughts before the reply")
     scene: int | float | None = _layer("the place and who is there")
     examples: int | float | None = _layer("sample dialogues")
+    pinned: int | float | None = _layer("pinned files")
 
     def over(self, wider: LayerAmounts) -> LayerAmounts:
         """These, and where they say nothing, *wider*."""

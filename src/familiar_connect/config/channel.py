@@ -85,6 +85,11 @@ class ChannelConfig:
         'The SillyTavern preset of this channel, in place of the familiar\'s; "none" uses no preset here.',
     )
     """The channel's own preset; empty: none here; None: the familiar's."""
+    chat_book: str | None = setting(
+        None,
+        TEXT_OR_NONE,
+        "The lorebook of this chat, by name: under `sillytavern` it is asked before all others.",
+    )
     budgets: TurnBudgets = section(TurnBudgets)
     deadlines: TurnDeadlines = section(TurnDeadlines)
     typing_simulation: TypingSimulationConfig = section(TypingSimulationConfig, "typing_simulation")

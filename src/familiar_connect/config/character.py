@@ -27,6 +27,7 @@ from familiar_connect.config.rules import (
 from familiar_connect.config.settings import keys_of, section, setting
 from familiar_connect.config.types import (
     DEFAULT_CHANNEL_MODE,
+    ROLES,
     ChannelMode,
     DecideWith,
     Interjection,
@@ -38,9 +39,35 @@ from familiar_connect.config.types import (
 )
 from familiar_connect.config.voice import TTSConfig
 from familiar_connect.disclosure import Confidence
+from familiar_connect.presets.story.types import StorySwitches
+from familiar_connect.presets.world_info.types import ScanSettings
 from familiar_connect.tools.types import ALL_TOOLS
 
+PERSONA_POSITIONS = ("prompt", "note_top", "note_bottom", "chat", "none")
 DELIVERIES = ("whole", "growing")
+
+
+@dataclass(frozen=True, kw_only=True)
+class NamedPersona:
+    """Someone the owner may be."""
+
+    name: str
+    text: str = ""
+    position: str = PERSONA_POSITIONS[0]
+    depth: int = 2
+    role: str = "system"
+    lorebook: str = ""
+    """The book that belongs to this person."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BookSettings:
+    """Which lorebooks are in force."""
+
+    card_book: bool = setting(
+        True, FLAG, "Under `sillytavern`: whether the lorebook that came inside the card is in force."
+    )
+    books_off: list[str] = setting([], TEXTS, "Lorebooks, by name, that are not in force under `sillytavern`.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +116,26 @@ def _alter(row: object) -> Alter:
     return Alter(name=FILLED_TEXT.read(row["name"]), aliases=tuple(TEXTS.read(row.get("aliases", []))))
 
 
+def _personas(value: object) -> list[NamedPersona]:
+    if not isinstance(value, list):
+        raise InvalidValue
+    return [_persona(row) for row in value]
+
+
+def _persona(row: object) -> NamedPersona:
+    known = {"name", "text", "position", "depth", "role", "lorebook"}
+    if not isinstance(row, Mapping) or not {"name", "text"} <= row.keys() <= known:
+        raise InvalidValue
+    return NamedPersona(
+        name=FILLED_TEXT.read(row["name"]),
+        text=TEXT.read(row["text"]),
+        position=choice_rule(*PERSONA_POSITIONS).read(row.get("position", PERSONA_POSITIONS[0])),
+        depth=integer_rule(least=0).read(row.get("depth", 2)),
+        role=choice_rule(*ROLES).read(row.get("role", ROLES[0])),
+        lorebook=TEXT.read(row.get("lorebook", "")),
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class CharacterConfig:
     """The settings of one familiar."""
@@ -104,6 +151,24 @@ class CharacterConfig:
     aliases: list[str] = setting([], TEXTS, "Further names it answers to, besides the one in `memory/self/name.md`.")
     user_name: str | None = setting(None, TEXT_OR_NONE, "What you are called in the terminal.", example='"Robin"')
     user_persona: str = setting("", TEXT, "Who you are to the familiar, in a few words.")
+    user_persona_position: str = setting(
+        PERSONA_POSITIONS[0],
+        choice_rule(*PERSONA_POSITIONS),
+        "With a preset: where these words stand, at its persona marker, above or below the author's note, among the "
+        "chat, or nowhere but in `{{persona}}`.",
+    )
+    user_persona_depth: int = setting(2, integer_rule(least=0), "Among the chat: how many messages follow them.")
+    user_persona_role: str = setting(ROLES[0], choice_rule(*ROLES), "Among the chat: the role of their message.")
+    personas: list[NamedPersona] = setting(
+        [],
+        Rule(
+            "rows that each start with [[personas]] and give a name, a text and, if you like, position, depth, role "
+            "and lorebook",
+            _personas,
+        ),
+        "Further people you may be, each in a `[[personas]]` row with `name`, `text` and, if you like, `position`, "
+        "`depth`, `role` and `lorebook`; `persona` chooses one.",
+    )
     chattiness: str = setting(
         "Balanced — responds when the conversation is relevant",
         TEXT,
@@ -144,6 +209,9 @@ class CharacterConfig:
         PRESET_FIDELITY,
         "With a SillyTavern preset: our memory in its order, or exactly what SillyTavern would send.",
     )
+    sillytavern: StorySwitches = section(StorySwitches, "sillytavern")
+    world_info: ScanSettings = section(ScanSettings, "world_info")
+    books: BookSettings = section(BookSettings, "world_info")
     place: PlaceSettings = section(PlaceSettings)
     steps: StepSettings = section(StepSettings)
     private_channel_ids: list[int] = setting(

@@ -102,6 +102,11 @@ class FamiliarFolder:
         return self.root / "presets"
 
     @property
+    def story(self) -> Path:
+        """What lasts in chats as in SillyTavern: variables, and the timed effects of World Info."""
+        return self.root / "story"
+
+    @property
     def modes(self) -> Path:
         return self.root / "modes"
 

@@ -17,7 +17,7 @@ from familiar_connect.context.layers import Layer
 
 _PROVIDERS = frozenset({"character", "history", "content_search", "mode_instructions"})
 _PLACE = frozenset({"channel_notes", "server_info", "server_memories", "participants"})
-_NOTES = frozenset({"short_term_memory", "documents", "conditioning"})
+_NOTES = frozenset({"short_term_memory", "documents", "conditioning", "pinned"})
 _EVERYTHING = _PROVIDERS | _PLACE | _NOTES | {"assets", "sample_dialogues"}
 
 _TABLE: Mapping[ChannelMode, ChannelConfig] = MappingProxyType(
@@ -37,6 +37,7 @@ _TABLE: Mapping[ChannelMode, ChannelConfig] = MappingProxyType(
                 Layer.depth_inject: 400,
                 Layer.scene: 600,
                 Layer.examples: 600,
+                Layer.pinned: 800,
             },
             providers_enabled=_EVERYTHING,
         ),
@@ -55,6 +56,7 @@ _TABLE: Mapping[ChannelMode, ChannelConfig] = MappingProxyType(
                 Layer.depth_inject: 400,
                 Layer.scene: 500,
                 Layer.examples: 400,
+                Layer.pinned: 600,
             },
             providers_enabled=_EVERYTHING,
             typing_simulation=TypingSimulationConfig(enabled=True),
@@ -74,6 +76,7 @@ _TABLE: Mapping[ChannelMode, ChannelConfig] = MappingProxyType(
                 Layer.author_note: 150,
                 Layer.depth_inject: 100,
                 Layer.scene: 150,
+                Layer.pinned: 150,
             },
             providers_enabled=_PROVIDERS | _PLACE | _NOTES,
             postprocessors_enabled=frozenset({"spoken_text"}),
@@ -90,6 +93,7 @@ SMALL_MODEL_SHARES: Mapping[Layer, float] = MappingProxyType(
         Layer.history_summary: 0.05,
         Layer.author_note: 0.02,
         Layer.core: 0.02,
+        Layer.pinned: 0.03,
     }
 )
 """How the small prompt of a small model is divided among the layers. The shares stay below what is left after the

@@ -21,6 +21,8 @@ class ChannelMode(Enum):
 
 DEFAULT_CHANNEL_MODE = ChannelMode.text_conversation_rp
 
+NOTE_POSITIONS = ("chat", "after_main", "before_main")
+ROLES = ("system", "user", "assistant")
 CHANNEL_PROMPT_MODES = ("append", "replace")
 FILTER_WHEN_FULL, FILTER_ALWAYS, FILTER_NEVER = CONTENT_FILTERS = ("when_full", "always", "never")
 DEFAULT_NOTE_DEPTH = 4
@@ -77,6 +79,36 @@ class PlaceSettings:
         "How many turns follow the note.",
         key="author_note_depth",
         only="familiar",
+    )
+    note_position: str = setting(
+        NOTE_POSITIONS[0],
+        choice_rule(*NOTE_POSITIONS),
+        "Under `sillytavern`: where the author's note stands, among the chat by its depth, or next to the main prompt.",
+        key="author_note_position",
+    )
+    note_role: str = setting(
+        ROLES[0],
+        choice_rule(*ROLES),
+        "Under `sillytavern`: the role of the message that carries the author's note.",
+        key="author_note_role",
+    )
+    note_interval: int = setting(
+        1,
+        integer_rule(least=0),
+        "Under `sillytavern`: every how many messages of the user the author's note is shown; 0: never.",
+        key="author_note_interval",
+    )
+    note_scanned: bool = setting(
+        False,
+        FLAG,
+        "Under `sillytavern`: whether keys of World Info are looked for in the author's note too.",
+        key="author_note_scanned",
+    )
+    persona: str | None = setting(
+        None,
+        TEXT_OR_NONE,
+        "Which of the `[[personas]]` you are here; without it the one called like whoever speaks, else `user_persona`.",
+        example='"Alex the cartographer"',
     )
     emoji_usage_enabled: bool = setting(True, FLAG, "Whether the familiar is told which custom emojis a server has.")
     sticker_usage_enabled: bool = setting(
@@ -137,6 +169,7 @@ PROVIDER_STEPS = (
     "history",
     "short_term_memory",
     "documents",
+    "pinned",
     "conditioning",
     "content_search",
     "channel_notes",

@@ -19,6 +19,7 @@ class Layer(Enum):
     depth_inject = "depth_inject"
     scene = "scene"
     examples = "examples"
+    pinned = "pinned"
 
 
 class Modality(Enum):
@@ -35,6 +36,7 @@ class ItemTag(Enum):
     PERSONA = "PERSONA"
     TRAITS = "TRAITS"
     SCENARIO = "SCENARIO"
+    PINNED = "PINNED"
     AUTHOR_NOTE = "AUTHOR_NOTE"
     SERVER_INFO = "SERVER_INFO"
     USER_BLOCKS = "USER_BLOCKS"
@@ -66,6 +68,7 @@ class Priority(IntEnum):
     CHARACTER = 100
     CHANNEL_PROMPT = 95
     NOTE_AT_DEPTH = 90
+    PINNED = 88
     PEOPLE = 85
     MODE_INSTRUCTIONS = 80
     HISTORY_RECENT = 80

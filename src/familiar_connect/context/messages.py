@@ -56,7 +56,7 @@ def _sent(
     places: list[int | None] = [0] * top
     for item in items[top:]:
         message = _one(item)
-        says = bool(message.content.strip() or message.media)
+        says = bool(message.content if item.even_blank else message.content.strip()) or bool(message.media)
         places.append(len(messages) if says else None)
         messages += [message] if says else []
         fixed += [item.source.endswith(NEVER_SQUASHED)] if says else []

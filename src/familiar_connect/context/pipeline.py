@@ -29,7 +29,6 @@ from familiar_connect.context.prompt_facts import (
     blocks_of,
     call_facts,
     collect_directives,
-    is_sillytavern_exact,
     note_facts,
     own_name,
     speakers_of,
@@ -45,8 +44,10 @@ from familiar_connect.context.protocols import (
     ToolSet,
 )
 from familiar_connect.context.render import RenderOptions, native_prompt
+from familiar_connect.context.slots import in_prompt_order
 from familiar_connect.context.types import (
     NO_DEADLINE,
+    BudgetResult,
     ContextRequest,
     Contribution,
     Layer,
@@ -180,7 +181,7 @@ class ContextPipeline:
         return self._pack(await self._gather(request, limit_s), budget_by_layer)
 
     async def _gather(self, request: ContextRequest, limit_s: float | None) -> _Gathered:
-        as_there = is_sillytavern_exact(request)
+        as_there = request.is_exact
         providers = [p for p in self.providers if p.id in PLAIN_PROVIDERS] if as_there else self.providers
         if as_there or not self._chain:
             outcomes = await gather(providers, request, time_left_s=limit_s)
@@ -209,6 +210,9 @@ class ContextPipeline:
     def _pack(self, gathered: _Gathered, budget_by_layer: Mapping[Layer, int]) -> PipelineOutput:
         request, found = gathered.request, gathered.found
         directives = collect_directives(found, request)
+        if request.is_exact:  # the preset's own context is the only limit
+            everything = BudgetResult(kept=in_prompt_order(found))
+            return PipelineOutput(request, everything, gathered.outcomes, directives, gathered.withheld)
         budget = self._budgeter.fill(found, budget_by_layer)
         output = PipelineOutput(request, budget, gathered.outcomes, directives, gathered.withheld)
         return fit_to_request(output, self._model_name)
@@ -305,7 +309,9 @@ class ContextPipeline:
         async with trace.span("render") as told:
             prompt = place_tail(await self._arrange_off_loop(output))
             told["dropped"] = [note_facts(note) for note in prompt.dropped]
-        if self._thinkers and not is_sillytavern_exact(request):
+            if prompt.reasons:
+                told["world_info"] = [{"entry": entry, "reason": reason} for entry, reason in prompt.reasons]
+        if self._thinkers and not request.is_exact:
             async with trace.span("think"):
                 left = None if share is None else share - (_loop_time() - started)
                 thought = await self._think(gathered, self._generation(prompt, output, tools), left)

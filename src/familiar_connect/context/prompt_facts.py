@@ -15,16 +15,10 @@ from familiar_connect.context.types import (
     Prompt,
     WithheldNote,
 )
-from familiar_connect.presets.types import PresetFidelity
 from familiar_connect.support.system_notes import strip_note_frame
 from familiar_connect.support.tokens import estimate_tokens
 
 _NO_DIRECTIVES = Directives()
-
-
-def is_sillytavern_exact(request: ContextRequest) -> bool:
-    """Whether nothing but card, preset, persona and chat is to go into the prompt."""
-    return request.preset is not None and request.preset.fidelity is PresetFidelity.sillytavern
 
 
 def collect_directives(found: Iterable[Contribution], request: ContextRequest) -> Directives:

@@ -31,6 +31,7 @@ SLOTS: dict[ItemTag, PromptSlot] = {
     ItemTag.PERSONA: PromptSlot(Layer.character, 20),
     ItemTag.TRAITS: PromptSlot(Layer.character, 25),
     ItemTag.SCENARIO: PromptSlot(Layer.character, 30),
+    ItemTag.PINNED: PromptSlot(Layer.pinned, 33),
     ItemTag.AUTHOR_NOTE: PromptSlot(Layer.author_note, 35),
     ItemTag.SERVER_INFO: PromptSlot(Layer.scene, 40),
     ItemTag.USER_BLOCKS: PromptSlot(Layer.scene, 42),
@@ -67,6 +68,7 @@ SEGMENTS: dict[str, tuple[ItemTag, ...]] = {
     "persona": (ItemTag.PERSONA, ItemTag.TRAITS, ItemTag.SCENARIO, ItemTag.SAMPLE, ItemTag.SPRITES),
     "server": (ItemTag.SERVER_INFO, ItemTag.EMOJIS, ItemTag.STICKERS),
     "memory": (
+        ItemTag.PINNED,
         ItemTag.SERVER_MEMORIES,
         ItemTag.SUMMARY,
         ItemTag.SHORT_TERM,

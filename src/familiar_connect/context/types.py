@@ -11,7 +11,16 @@ from typing import Literal
 from familiar_connect.audience import EVERYONE, OWNER, Audience, Readers
 from familiar_connect.chat.message_ids import MessageIdMap
 from familiar_connect.chat.scene import Scene
-from familiar_connect.chat.types import EMPTY_MENTIONS, Directives, ListedUser, MediaDescriptor, Sender, Turn
+from familiar_connect.chat.types import (
+    EMPTY_MENTIONS,
+    PLAIN_LINE,
+    Directives,
+    LineFacts,
+    ListedUser,
+    MediaDescriptor,
+    Sender,
+    Turn,
+)
 from familiar_connect.config.types import ChannelMode, PlaceSettings
 from familiar_connect.context.layers import ItemTag as ItemTag
 from familiar_connect.context.layers import Layer as Layer
@@ -20,7 +29,9 @@ from familiar_connect.context.layers import Priority as Priority
 from familiar_connect.disclosure import STRICT, DisclosurePolicy, may_tell_all
 from familiar_connect.identity import Author
 from familiar_connect.llm.types import Part, Role, TextPart
-from familiar_connect.presets.types import ActivePreset, CardFields
+from familiar_connect.presets.story.types import Story, StoryState
+from familiar_connect.presets.types import ActivePreset, CardFields, PresetFidelity
+from familiar_connect.presets.world_info.types import WorldBook
 from familiar_connect.support.tokens import estimate_tokens
 
 NO_DEADLINE = math.inf
@@ -55,6 +66,9 @@ class ContextItem:
     persona_mentions: Mapping[str, str] = field(default_factory=lambda: EMPTY_MENTIONS)
     key: str = ""
     """Whose block it is among others of its tag: the slug of a person."""
+    line: LineFacts = PLAIN_LINE
+    even_blank: bool = False
+    """Sent although it may be nothing but space: somebody wants it exactly so."""
 
     @property
     def text(self) -> str:
@@ -167,6 +181,10 @@ class ContextRequest:
     """The character's fields, for macros; None: read none."""
     persona: str = ""
     """Who the speaker is, in the operator's words (`user_persona`)."""
+    story: Story = Story()
+    """What a prompt as in SillyTavern is made from besides."""
+    books: tuple[WorldBook, ...] = ()
+    """World Info in force, where the prompt is as in SillyTavern; beside the story, for it is large and stays."""
     seed: int = 0
     """What the turn's chances are taken from: the same seed, the same choices."""
     now: datetime | None = None
@@ -177,6 +195,11 @@ class ContextRequest:
     readers: Readers | None = None
     """Who can read the place now; None: nobody but the owner looks, as in a preview."""
     telling: DisclosurePolicy = STRICT
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether nothing but card, preset, persona, lore and chat goes into the prompt, as in SillyTavern."""
+        return self.preset is not None and self.preset.fidelity is PresetFidelity.sillytavern
 
     def may_tell(self, audiences: Iterable[Audience] | None) -> bool:
         """Whether something made from what was said to *audiences* may be told here; None counts as the owner's."""
@@ -264,3 +287,7 @@ class Prompt:
     dropped: tuple[DroppedNote, ...] = ()
     squash: bool = False
     """Whether system messages that follow each other are sent as one."""
+    story: StoryState | None = None
+    """What is to be kept for the chat's next turn, once this one is answered; None: nothing."""
+    reasons: tuple[tuple[str, str], ...] = ()
+    """For each entry of World Info in it, or none, its name and why it was called up."""

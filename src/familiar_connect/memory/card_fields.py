@@ -63,6 +63,10 @@ class CardReader:
             **texts,
         )
 
+    def tags(self) -> tuple[str, ...]:
+        """The character's tags."""
+        return tuple(line.strip() for line in self._text("self/tags.md").splitlines() if line.strip())
+
     def _text(self, path: str) -> str:
         try:
             return self._store.read_if_present(path) or ""

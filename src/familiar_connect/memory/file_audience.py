@@ -58,6 +58,22 @@ def with_audience(text: str, audience: Audience) -> str:
     return f"{_FENCE}\n{line}{_FENCE}\n{bare}"
 
 
+def front_matter(text: str) -> list[str]:
+    """The lines of the front matter of *text*, without the marks around them; none where it has none."""
+    lines = text.splitlines()
+    end = _front_matter_end(lines)
+    return [] if end is None else lines[1:end]
+
+
+def without_front_matter(text: str) -> str:
+    """*text* below its front matter; one that is not closed is none."""
+    lines = text.splitlines(keepends=True)
+    end = _front_matter_end(text.splitlines())
+    if end is None or end >= len(lines) or lines[end].rstrip() != _FENCE:
+        return text
+    return "".join(lines[end + 1 :])
+
+
 def audience_lines(text: str) -> Sequence[int]:
     """Numbers of the lines that say the audience; all of the front matter where it says nothing else."""
     lines = text.splitlines()

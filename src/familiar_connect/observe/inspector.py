@@ -50,8 +50,8 @@ class BlockLine:
 
 def explain_turn(trace: TurnTrace, record: ReplayRecord | None = None, messages: bytes | None = None) -> str:
     """The turn as Markdown. *messages* is the prompt as it was written down when it was sent."""
-    sections = [_heading(trace), _blocks(trace, record), _stages(trace), _providers(trace), _model(trace)]
-    sections += [_prefix(trace), _replay(record), _prompt(messages), _summary(trace, record)]
+    sections = [_heading(trace), _blocks(trace, record), _world_info(trace), _stages(trace), _providers(trace)]
+    sections += [_model(trace), _prefix(trace), _replay(record), _prompt(messages), _summary(trace, record)]
     return "\n\n".join(section for section in sections if section) + "\n"
 
 
@@ -61,6 +61,7 @@ def turn_as_json(trace: TurnTrace, record: ReplayRecord | None = None, messages:
         "trace": json.loads(json.dumps(asdict(trace), default=str)),
         "blocks": [asdict(line) for line in block_lines(trace, record)],
         "dropped": _dropped(trace, record),
+        "world_info": world_info_lines(trace),
         "providers": provider_outcomes(trace),
         "model": model_facts(trace),
         "prefix": {key: trace.fact(key) for key in PREFIX_FACTS},
@@ -160,6 +161,16 @@ def cuts(trace: TurnTrace, record: ReplayRecord | None = None) -> list[dict[str,
         before = found.get(key, {"tokens_dropped": 0})
         found[key] = {**note, "tokens_dropped": before["tokens_dropped"] + count_or_zero(note["tokens_dropped"])}
     return list(found.values())
+
+
+def world_info_lines(trace: TurnTrace) -> list[dict[str, object]]:
+    """The entries of World Info that the turn called up, each with its reason."""
+    return [dict(line) for span in trace.stages for line in only_mappings(span.metadata.get("world_info"))]
+
+
+def _world_info(trace: TurnTrace) -> str:
+    lines = [f"- {line.get('entry', '')}: {line.get('reason', '')}" for line in world_info_lines(trace)]
+    return "\n".join(["## World Info", "", *lines]) if lines else ""
 
 
 def _dropped(trace: TurnTrace, record: ReplayRecord | None) -> list[dict[str, object]]:

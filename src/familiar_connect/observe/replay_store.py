@@ -38,7 +38,7 @@ SWEEP_AFTER = 200
 """Records pruned between two sweeps for parts nobody names any more."""
 GRACE_S = 3_600.0
 """A part this young may belong to a record another process is about to write."""
-REQUEST_PARTS = ("preset", "card")
+REQUEST_PARTS = ("preset", "card", "books")
 """Of a request, what is kept by content."""
 MAX_BYTES = 64 * 1024 * 1024
 """Nothing larger is unpacked."""

@@ -11,14 +11,13 @@ from dataclasses import replace
 
 from familiar_connect.chat.directives import CONTINUE
 from familiar_connect.chat.types import Directives
-from familiar_connect.context.types import ContextItem, ContextRequest, ItemTag, Layer, Prompt
+from familiar_connect.context.types import ContextItem, ContextRequest, ItemTag, Prompt
 from familiar_connect.llm.types import Part, TextPart
 from familiar_connect.presets.macro_context import (
     build_macro_context,
     char_of,
     chat_lines,
     expand_all_macros,
-    generation_kind,
     rng_for,
     speaker_of,
     unseal_braces,
@@ -29,9 +28,8 @@ from familiar_connect.presets.name_prefixes import NAMES_CONTENT, names_behavior
 from familiar_connect.presets.prompt_order import nodes_of
 from familiar_connect.presets.reassemble import PresetLayout, reassemble
 from familiar_connect.presets.resolve_nodes import resolve_nodes
-from familiar_connect.presets.sillytavern.assemble import assemble
-from familiar_connect.presets.sillytavern.types import SillyTavernInputs
-from familiar_connect.presets.types import CardFields, Preset, PresetFidelity, PresetSettings
+from familiar_connect.presets.sillytavern.arrange import arrange_as_sillytavern
+from familiar_connect.presets.types import Preset, PresetFidelity, PresetSettings
 
 QUOTED_TAGS = frozenset(
     {
@@ -128,53 +126,6 @@ def _with_prefill(directives: Directives, preset: Preset, ctx: MacroContext) -> 
         return directives
     shown = with_char_prefix(words, ctx.char) if names_behavior(preset.settings) == NAMES_CONTENT else words
     return directives if shown == own else replace(directives, prefill=shown)
-
-
-def arrange_as_sillytavern(prompt: Prompt, request: ContextRequest, preset: Preset) -> Prompt:
-    """What SillyTavern itself would send for this turn: card, preset, persona and chat, none of our words."""
-    card = replace(request.card or CardFields(), name=char_of(request))
-    user = speaker_of(request)
-    kind = generation_kind(request)
-    turns = [item for item in prompt.items if item.tag is ItemTag.DIALOGUE]
-    inputs = SillyTavernInputs(
-        preset_name=preset.name,
-        nodes=nodes_of(preset, PresetFidelity.sillytavern),
-        settings=preset.settings,
-        card=card,
-        persona=request.persona,
-        chat=tuple(
-            replace(line, forced_name=line.is_user and line.name != user) for line in chat_lines(turns, card.name)
-        ),
-        context=MacroContext(
-            char=card.name,
-            user=user,
-            now=request.now,
-            rng=rng_for(request, "preset"),
-            chat_id=f"{request.familiar_id}/{request.channel_id}",
-            generation=kind,
-            ours=False,
-        ),
-        kind=kind,
-        quiet_prompt=request.turn.flags.manual_prompt if kind == "quiet" and request.turn is not None else "",
-        takes_prefill=True,
-        budget=_prompt_budget(preset.settings),
-    )
-    made = assemble(inputs)
-    items = tuple(
-        replace(turns[line], role=item.role, parts=item.parts, name=item.name, words=None, apart=True)
-        if line is not None
-        else replace(item, apart=True)
-        for item, line in zip(made.items, made.lines, strict=True)
-    )
-    missed = tuple(note for note in prompt.dropped if note.layer is Layer.recent_history)  # the card is whole here
-    return replace(prompt, items=items, directives=Directives(), dropped=(*missed, *made.dropped))
-
-
-def _prompt_budget(settings: PresetSettings) -> int | None:
-    """Tokens a prompt may take by what the preset says of its window."""
-    if not settings.max_context:
-        return None
-    return max(1, settings.max_context - (settings.max_tokens or 0))
 
 
 def make_choices_and_unseal(prompt: Prompt, request: ContextRequest) -> Prompt:

@@ -122,6 +122,8 @@ def _seal_line(line: ChatLine) -> ChatLine:
 def generation_kind(request: ContextRequest) -> GenerationKind:
     """What kind of answer is asked for, as SillyTavern tells them apart."""
     flags = request.turn.flags if request.turn is not None else TurnFlags()
+    if flags.kind is not None:
+        return flags.kind
     if flags.impersonation:
         return "impersonate"
     if flags.continuation:

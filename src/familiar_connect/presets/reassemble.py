@@ -44,8 +44,8 @@ MARKER_TAGS: Mapping[str, tuple[ItemTag, ...]] = {
     "charDescription": (ItemTag.PERSONA,),
     "charPersonality": (ItemTag.TRAITS,),
     "scenario": (ItemTag.SCENARIO,),
-    "worldInfoBefore": (ItemTag.DOCUMENTS, ItemTag.FOUND),
-    "worldInfoAfter": (ItemTag.DOCUMENTS, ItemTag.FOUND),
+    "worldInfoBefore": (ItemTag.PINNED, ItemTag.DOCUMENTS, ItemTag.FOUND),
+    "worldInfoAfter": (ItemTag.PINNED, ItemTag.DOCUMENTS, ItemTag.FOUND),
     "dialogueExamples": (ItemTag.SAMPLE,),
 }
 BLOCK_BY_MACRO: Mapping[str, ItemTag] = {

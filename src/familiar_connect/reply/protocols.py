@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from familiar_connect.chat.scene import Surroundings
+from familiar_connect.presets.story.types import Story
 
 
 @runtime_checkable
@@ -25,6 +26,14 @@ class Delivery(Protocol):
 
     async def notice(self, text: str) -> None:
         """Tell people something that is not the familiar speaking."""
+
+
+@runtime_checkable
+class TellsStory(Protocol):
+    """A place that knows more of its chat than a channel's settings do."""
+
+    def tell_story(self, story: Story) -> Story:
+        """*story* with what the place knows."""
 
 
 @runtime_checkable

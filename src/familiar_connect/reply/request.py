@@ -14,6 +14,7 @@ from familiar_connect.config.modes import SMALL_MODEL_SHARES
 from familiar_connect.context.types import ContextRequest, Layer, Modality, PendingTurn
 from familiar_connect.llm.types import Capabilities
 from familiar_connect.presets.prompt_order import nodes_of
+from familiar_connect.presets.story.types import Story
 from familiar_connect.presets.types import ActivePreset, CardFields, PresetFidelity
 from familiar_connect.support.tokens import estimate_tokens
 
@@ -58,6 +59,7 @@ def to_request(
     preset: ActivePreset | None = None,
     card: CardFields | None = None,
     persona: str = "",
+    story: Story | None = None,
     seed: int = 0,
     now: datetime | None = None,
 ) -> ContextRequest:
@@ -88,6 +90,8 @@ def to_request(
         preset=preset,
         card=card,
         persona=persona,
+        story=replace(story, books=()) if story is not None else Story(),
+        books=story.books if story is not None else (),
         seed=seed,
         now=now,
     )

@@ -16,6 +16,7 @@ from familiar_connect.conversation.owner import OwnerContact
 from familiar_connect.conversation.types import Exchange
 from familiar_connect.errors import ConfigError, DeliveryError, FamiliarError, ModelError
 from familiar_connect.observe.trace import TraceBuilder
+from familiar_connect.presets.story.types import StoryState
 from familiar_connect.reply.deliver import TextDeliveryTracker
 from familiar_connect.reply.delivery_task import DeliveryTasks
 from familiar_connect.reply.outbox import OutgoingReply, ReplyOutbox
@@ -49,6 +50,7 @@ class ReplyRunner:
         owner: OwnerContact | None = None,
         pause_background: Callable[[], AbstractContextManager[None]] = nullcontext,
         clock: Clock | None = None,
+        keep_story: Callable[[int, StoryState], None] | None = None,
     ) -> None:
         """*pause_background* is open while a reply is made: whoever works in the background holds still."""
         self._turns = turns
@@ -60,6 +62,7 @@ class ReplyRunner:
         self._owner = owner or OwnerContact()
         self._pause_background = pause_background
         self._clock = clock or SystemClock()
+        self._keep_story = keep_story
 
     async def respond(self, exchange: Exchange, place: Place) -> ReplyOutcome | None:
         """Answer one exchange. What stands in the way is told to the place; nothing is recorded as said then."""
@@ -129,12 +132,22 @@ class ReplyRunner:
                 finally:
                     seen.keep(live.reply)
             _refuse_empty(live.reply, may_be_silent=free)
+            await self._keep_state(request, live.reply)
             return
         async with thinking():
             reply = await pipeline.run(request, trace=seen.trace)
         seen.keep(reply)
         _refuse_empty(reply, may_be_silent=free)
         await self._deliver(reply.text, reach, channel, tracker, seen.trace, insists=insists)
+        await self._keep_state(request, reply)
+
+    async def _keep_state(self, request: ContextRequest, reply: PipelineReply) -> None:
+        """Keep what lasts in the chat: variables, and the timed effects of World Info."""
+        if self._keep_story is not None and reply.prompt.story is not None:
+            try:
+                await off_loop(self._keep_story, request.channel_id, reply.prompt.story)
+            except OSError as error:
+                logger.warning("the state of the chat could not be kept", extra={"error": type(error).__name__})
 
     async def _deliver(
         self,

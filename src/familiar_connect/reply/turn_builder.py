@@ -15,6 +15,7 @@ from familiar_connect.chat.build import build_turn
 from familiar_connect.chat.scene import Scene, Surroundings
 from familiar_connect.chat.scene_fetch import fetch_scene
 from familiar_connect.chat.types import SaidMessage, Turn, TurnSettings
+from familiar_connect.chat.window import MOST_FETCHED
 from familiar_connect.config import ChannelConfig
 from familiar_connect.config.budgets import turns_within
 from familiar_connect.context.generate import capabilities_of
@@ -25,6 +26,8 @@ from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.stored_messages import StoredWindow
 from familiar_connect.identity import EVERYTHING_ALLOWED, Author, Privacy
 from familiar_connect.llm.model_slots import ModelSlots
+from familiar_connect.presets.story.types import Story
+from familiar_connect.reply.protocols import TellsStory
 from familiar_connect.reply.request import to_request, with_model_limits
 from familiar_connect.reply.turn_inputs import TurnInputs
 from familiar_connect.reply.turn_scene import scene_for_turn, with_place_settings
@@ -56,7 +59,7 @@ class TurnBuilder:
         history: HistoryStore,
         channels: ChannelConfigStore,
         models: ModelSlots,
-        turn_inputs: Callable[[ChannelConfig], TurnInputs] | None = None,
+        turn_inputs: Callable[[ChannelConfig, int], TurnInputs] | None = None,
         turn_settings: Callable[[ChannelConfig], TurnSettings] | None = None,
         privacy: Privacy = EVERYTHING_ALLOWED,
         zone: tzinfo = UTC,
@@ -101,6 +104,10 @@ class TurnBuilder:
             off_loop(self._with_turns, setup, exchange.familiar_id, exchange.channel_id), fetch_scene(place)
         )
         settings = await off_loop(self._turn_settings, setup.channel)
+        if setup.inputs.is_exact:
+            settings = replace(
+                settings, verbatim=True, window_size=MOST_FETCHED, window_step=0, message_fetch_limit=MOST_FETCHED
+            )
         scene = with_place_settings(scene, setup.channel.place)
         turn = await build_turn(
             exchange,
@@ -113,6 +120,8 @@ class TurnBuilder:
             now=self._clock.now(),
             is_owner=self._readers.is_owner,
         )
+        if isinstance(place, TellsStory):
+            setup = replace(setup, inputs=replace(setup.inputs, story=place.tell_story(setup.inputs.story)))
         seen = scene_for_turn(turn, scene, self._privacy)
         here = await off_loop(self._readers_now, exchange, scene)
         return turn, self._request(turn, setup, here, scene=seen, seed=seed)
@@ -167,13 +176,15 @@ class TurnBuilder:
             author=request.author or UNKNOWN_AUTHOR, text=request.utterance, timestamp=self._clock.now()
         )
         turn = request.turn or Turn(familiar_id=request.familiar_id, channel_id=request.channel_id, said=(blank,))
+        inputs = setup.inputs.for_speaker(turn.said[-1].author.label)
         today = to_request(
             turn,
             setup.channel,
             scene=request.scene,
-            preset=setup.inputs.preset,
-            card=setup.inputs.card,
-            persona=setup.inputs.persona,
+            preset=inputs.preset,
+            card=inputs.card,
+            persona=inputs.persona,
+            story=inputs.story,
             seed=request.seed,
             now=request.now,
         )
@@ -209,22 +220,29 @@ class TurnBuilder:
     ) -> ChannelSetup:
         channel = self.channel(channel_id, is_voice=is_voice)
         channel = changed(channel) if changed is not None else channel
-        return ChannelSetup(channel, self._turn_inputs(channel) if self._turn_inputs is not None else TurnInputs())
+        return ChannelSetup(
+            channel, self._turn_inputs(channel, channel_id) if self._turn_inputs is not None else TurnInputs()
+        )
 
     def _request(
         self, turn: Turn, setup: ChannelSetup, here: Readers, *, scene: Scene | None = None, seed: int | None = None
     ) -> ContextRequest:
+        inputs = setup.inputs.for_speaker(turn.said[-1].author.label)
         request = to_request(
             turn,
             setup.channel,
             scene=scene,
-            preset=setup.inputs.preset,
-            card=setup.inputs.card,
-            persona=setup.inputs.persona,
+            preset=inputs.preset,
+            card=inputs.card,
+            persona=inputs.persona,
+            story=self._with_model(inputs.story),
             seed=self._rng.getrandbits(32) if seed is None else seed,
             now=self._clock.now().astimezone(self._zone),
         )
         return replace(request, readers=here, telling=self._readers.policy_for(setup.channel.place))
+
+    def _with_model(self, story: Story) -> Story:
+        return story if story.model else replace(story, model=getattr(self._models.get(MAIN_SLOT), "model", "") or "")
 
 
 def _settings_of(channel: ChannelConfig) -> TurnSettings:

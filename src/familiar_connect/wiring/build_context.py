@@ -31,6 +31,7 @@ from familiar_connect.context.providers.history import HistoryProvider
 from familiar_connect.context.providers.history.cross_channel import CrossChannelNotes
 from familiar_connect.context.providers.history.provider import HistoryOptions
 from familiar_connect.context.providers.mode_instructions import ModeInstructionProvider
+from familiar_connect.context.providers.pinned import PinnedProvider
 from familiar_connect.context.providers.sample_dialogues import SampleDialoguesProvider
 from familiar_connect.context.providers.scene.assets import AssetsProvider
 from familiar_connect.context.providers.scene.participants import ParticipantsProvider
@@ -40,6 +41,7 @@ from familiar_connect.context.providers.short_term_memory import ShortTermMemory
 from familiar_connect.context.render import RenderOptions
 from familiar_connect.context.types import ContextRequest, Modality
 from familiar_connect.llm.model_slots import ModelSlots
+from familiar_connect.memory.pins import PinnedFiles
 from familiar_connect.memory.visibility import SERVERS
 from familiar_connect.presets.arranger import PresetArranger
 from familiar_connect.reply.protocols import Place, SendsStickers
@@ -114,6 +116,7 @@ def build_providers(
         ),
         "short_term_memory": ShortTermMemoryProvider(stores.short_term, tools_on=can_note),
         "documents": DocumentsProvider(store=stores.memory, search=index),
+        "pinned": PinnedProvider(PinnedFiles(stores.memory)),
         "conditioning": ConditioningProvider(stores.conditioning),
         "content_search": ContentSearchProvider(
             store=stores.memory,

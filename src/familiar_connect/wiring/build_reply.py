@@ -30,11 +30,13 @@ from familiar_connect.conversation.types import BufferedMessage, Exchange, Respo
 from familiar_connect.errors import MemoryStoreError
 from familiar_connect.llm.model_slots import ModelSlots
 from familiar_connect.memory.card_fields import CardReader
+from familiar_connect.memory.lorebooks.book_shelf import BookShelf
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.observe.last_context import LastContextCache
 from familiar_connect.observe.ledger import SQLiteCollector
 from familiar_connect.observe.replay_store import ReplayStore
 from familiar_connect.presets.store import PresetStore
+from familiar_connect.presets.story.state_store import StoryStateStore
 from familiar_connect.reply.deliver import TextDeliveryRegistry
 from familiar_connect.reply.delivery_task import DeliveryTasks
 from familiar_connect.reply.outbox import ReplyOutbox
@@ -204,7 +206,9 @@ def build_turn_inputs(inputs: ReplyPathInputs, user_persona: UserPersona) -> Tur
     return TurnInputsLookup(
         presets=PresetStore(FamiliarFolder(inputs.root).presets),
         card=CardReader(inputs.stores.memory, inputs.familiar_id),
-        fidelity=inputs.config.preset_fidelity,
+        config=inputs.config,
+        shelf=BookShelf(inputs.stores.memory),
+        states=StoryStateStore(FamiliarFolder(inputs.root).story),
         persona=user_persona,
     )
 
@@ -262,6 +266,7 @@ def build_reply_path(inputs: ReplyPathInputs) -> ReplyPath:
         owner=inputs.owner,
         pause_background=inputs.pause_background,
         clock=clock,
+        keep_story=StoryStateStore(FamiliarFolder(inputs.root).story).save,
     )
     limits = build_limits(inputs)
     queue, monitor = build_conversation(inputs, runner, limits)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from familiar_connect.presets.sillytavern.types import AuthorNote
+from familiar_connect.presets.story.types import AuthorNote
 from familiar_connect.presets.types import CardFields
 from tests.fakes.sillytavern import assemble_prompt, bare, chat_lines, format_messages, in_chat, node, texts
 

@@ -67,7 +67,7 @@ def test_agreement_is_counted_and_exits_with_zero(folder: Path, capsys: pytest.C
     """A vector whose messages and post-processed forms we make as well passes once."""
     write(folder, "expected/prompts/same.json", VECTOR)
 
-    assert main([str(folder)]) == 0
+    assert main([str(folder), "--only", "prompts"]) == 0
     assert capsys.readouterr().out == "prompts: 1/1\n"
 
 
@@ -76,7 +76,7 @@ def test_the_first_difference_of_a_failure_is_told(folder: Path, capsys: pytest.
     other = VECTOR | {"messages": [{"role": "system", "content": "You are Wren."}, *VECTOR["messages"][1:]]}
     write(folder, "expected/prompts/other.json", other)
 
-    assert main([str(folder), "--json"]) == 1
+    assert main([str(folder), "--json", "--only", "prompts"]) == 1
     told = json.loads(capsys.readouterr().out)
     assert told["tally"] == {"prompts": {"passed": 0, "total": 1, "out_of_scope": 0}}
     assert told["failed"][0]["difference"].startswith("message 0, content: at 8 we have 'You are Rook.'")
@@ -88,7 +88,7 @@ def test_broken_files_are_failures_with_a_sentence(folder: Path, capsys: pytest.
     write(folder, "expected/prompts/lost.json", VECTOR | {"case": {"preset": "gone.json", "card": "c.json"}})
     write(folder, "expected/prompts/empty.json", {})
 
-    assert main([str(folder)]) == 1
+    assert main([str(folder), "--only", "prompts"]) == 1
     out = capsys.readouterr().out
     assert out.startswith("prompts: 0/3\n")
     assert "gone.json" in out
@@ -114,7 +114,7 @@ def test_where_chance_had_a_hand_two_runs_set_the_bounds(folder: Path) -> None:
     }
     write(folder, "expected/prompts/chance.json", vector)
 
-    assert main([str(folder)]) == 0
+    assert main([str(folder), "--only", "prompts"]) == 0
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from familiar_connect.bootstrap.lorebook_files.world_info import DEFAULTS, with_entry_defaults
+from familiar_connect.memory.lorebooks.world_info import DEFAULTS, with_entry_defaults
 
 Entry = dict[str, object]
 

@@ -7,6 +7,7 @@ for somebody, that person's own style is all the instruction there is.
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from datetime import timedelta
 
 from familiar_connect.chat.types import Turn
@@ -22,6 +23,7 @@ logger = logging.getLogger(__name__)
 
 DEADLINE_S = 0.25
 NOTE_ORDER = 40
+PERSONA_SOURCE = "channel_notes:persona"
 REUNION_DEPTH = 3
 REUNION_AFTER = timedelta(days=1)
 PERSONA_NOTE = "self/depth_prompt.md"
@@ -53,6 +55,8 @@ class ChannelNotesProvider:
             found.append(_note(request, note, settings.channel_note_depth, "channel_notes:note"))
         elif (note := (settings.global_note or "").strip()) and not await off_loop(self._has, PERSONA_NOTE):
             found.append(_note(request, note, settings.global_note_depth, "channel_notes:global"))
+        if (persona := _persona(request)) is not None:
+            found.append(persona)
         if turn is not None and settings.time_awareness and (words := long_silence_note(turn)):
             found.append(_note(request, words, REUNION_DEPTH, "channel_notes:reunion", volatile=True))
         return found
@@ -102,6 +106,37 @@ def _note(request: ContextRequest, text: str, depth: int, source: str, *, volati
         volatile=volatile,
         authored=not volatile,
         audiences=request.own_audience,
+    )
+
+
+def _persona(request: ContextRequest) -> Contribution | None:
+    """Who the speaker is, in the owner's words, where a position is chosen for them or, between two, no preset has one.
+
+    Beside the author's note they stand at its depth.
+    """
+    place, words = request.story.place, request.persona.strip()
+    if not words or place.position == "none" or (request.turn is not None and request.turn.imitated is not None):
+        return None
+    if place.position == "prompt":
+        if request.preset is not None or request.guild_id is not None:
+            return None  # the preset's marker has them; in company they would be said of everyone
+        text = readable(request, words)
+        return Contribution(
+            Layer.character,
+            int(Priority.CHANNEL_PROMPT),
+            text,
+            estimate_tokens(text),
+            PERSONA_SOURCE,
+            authored=True,
+            audiences=request.own_audience,
+        )
+    settings = request.settings
+    note_depth = settings.channel_note_depth if settings.channel_note else settings.global_note_depth
+    depth = place.depth if place.position == "chat" else note_depth
+    return replace(
+        _note(request, words, depth, PERSONA_SOURCE),
+        role=place.role if place.position == "chat" else "user",
+        order=NOTE_ORDER + (1 if place.position == "note_bottom" else -1),
     )
 
 

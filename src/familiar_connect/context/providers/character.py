@@ -13,7 +13,7 @@ from familiar_connect.context.providers.mes_example import sample_items
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
 from familiar_connect.memory.persona import persona_name as persona_name
 from familiar_connect.memory.store import MemoryStore, MemoryStoreError
-from familiar_connect.presets.types import CardFields, PresetFidelity
+from familiar_connect.presets.types import CardFields
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.tokens import estimate_tokens
 
@@ -56,14 +56,14 @@ class CharacterProvider:
         if unwanted is None:
             return []
         texts = [(stem, text) for stem, text in await off_loop(self._read) if stem not in unwanted]
-        if request.preset is None or request.preset.fidelity is not PresetFidelity.sillytavern:
+        if not request.is_exact:
             texts = _with_name_in_a_sentence(texts)
         card = request.card or CardFields()
         return [_contribution(stem, text, card) for stem, text in texts]
 
     def _unwanted(self, request: ContextRequest) -> frozenset[str] | None:
         """Files that others stand in for in this turn; None: all of them, for the familiar speaks for somebody."""
-        if request.preset is not None and request.preset.fidelity is PresetFidelity.sillytavern:
+        if request.is_exact:
             return frozenset()
         if request.turn is not None and request.turn.imitated is not None:
             return None

@@ -29,11 +29,11 @@ from familiar_connect.presets.sillytavern.squash import squash_messages
 from familiar_connect.presets.sillytavern.token_budget import ChatFitter
 from familiar_connect.presets.sillytavern.types import (
     AssembledPrompt,
-    AuthorNote,
     Piece,
     PromptTooLarge,
     SillyTavernInputs,
 )
+from familiar_connect.presets.story.types import AuthorNote
 from familiar_connect.presets.world_info.types import WorldInfo
 
 FIRST_PLACED = (

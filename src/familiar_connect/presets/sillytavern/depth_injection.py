@@ -10,7 +10,8 @@ from familiar_connect.presets.depth_groups import DepthText, group_by_depth
 from familiar_connect.presets.sillytavern.js_text import js_trim
 from familiar_connect.presets.sillytavern.prepare_card import PreparedCard
 from familiar_connect.presets.sillytavern.prompt_collection import CollectedPrompt
-from familiar_connect.presets.sillytavern.types import AuthorNote, Piece, SillyTavernInputs
+from familiar_connect.presets.sillytavern.types import Piece, SillyTavernInputs
+from familiar_connect.presets.story.types import AuthorNote
 from familiar_connect.presets.world_info.types import WorldInfo
 
 _READING_ORDER: tuple[Role, ...] = ("system", "user", "assistant")

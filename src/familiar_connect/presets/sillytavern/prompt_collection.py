@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from familiar_connect.context.types import Layer
 from familiar_connect.llm.types import Role
 from familiar_connect.presets.sillytavern.prepare_card import PreparedCard
-from familiar_connect.presets.sillytavern.types import AuthorNote, SillyTavernInputs
+from familiar_connect.presets.sillytavern.types import SillyTavernInputs
+from familiar_connect.presets.story.types import AuthorNote
 from familiar_connect.presets.types import PresetNode
 from familiar_connect.presets.world_info.types import WorldInfo
 

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
 
 from familiar_connect.context.types import ContextItem, DroppedNote, ItemTag, Layer
 from familiar_connect.errors import PresetError
 from familiar_connect.llm.types import Role
 from familiar_connect.presets.macros.types import MacroContext
+from familiar_connect.presets.story.types import AuthorNote, PersonaPosition
 from familiar_connect.presets.types import CardFields, ChatLine, GenerationKind, PresetNode, PresetSettings
 from familiar_connect.presets.world_info.types import ScanSettings, TimedEffects, WorldBook, WorldInfo
 from familiar_connect.support.text import utf16_length
-
-NotePosition = Literal["chat", "after_main", "before_main"]
-PersonaPosition = Literal["prompt", "note_top", "note_bottom", "chat", "none"]
 
 
 @dataclass(frozen=True)
@@ -44,20 +41,6 @@ def estimate_piece_tokens(piece: Piece) -> int:
 def estimate_entry_tokens(length: int) -> int:
     """The same for lore of so many letters, which is counted as a system message."""
     return 5 + -(-length // 4) if length else 0
-
-
-@dataclass(frozen=True, kw_only=True)
-class AuthorNote:
-    """A note the owner keeps for one chat."""
-
-    text: str
-    position: NotePosition = "chat"
-    depth: int = 4
-    role: Role = "system"
-    interval: int = 1
-    """Every how many messages of the user it is shown; 0 never."""
-    is_scanned: bool = False
-    """Whether keys of World Info are looked for in it."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,8 +28,14 @@ def dialogue_items(
     *,
     first_ordinal: int = 0,
     between: Callable[[datetime, datetime], ContextItem | None] | None = None,
+    verbatim: bool = False,
 ) -> tuple[ContextItem, ...]:
-    """*turns* as items, oldest first. *between* may put a note before a turn that resumes after a gap."""
+    """*turns* as items, oldest first. *between* may put a note before a turn that resumes after a gap.
+
+    *verbatim*: as they were said, without notes and marks.
+    """
+    if verbatim:
+        return tuple(_verbatim_item(turn) for turn in turns)
     items: list[ContextItem] = []
     for position, turn in enumerate(turns):
         previous = turns[position - 1] if position else None
@@ -59,6 +65,21 @@ def _item(
         timestamp=turn.timestamp,
         source=SOURCE,
         anchor=anchor,
+    )
+
+
+def _verbatim_item(turn: HistoryTurn) -> ContextItem:
+    role: Role = "assistant" if turn.role == "assistant" else "user" if turn.role == "user" else "system"
+    author = turn.author if role == "user" else None
+    return ContextItem(
+        role=role,
+        parts=(TextPart(turn.content),),
+        tag=ItemTag.DIALOGUE,
+        sender=Sender(name=author.label) if author else None,
+        words=turn.content,
+        history_id=turn.id,
+        timestamp=turn.timestamp,
+        source=SOURCE,
     )
 
 

@@ -39,6 +39,8 @@ CROSS_CONTEXT_PRIORITY = int(Priority.ELSEWHERE)
 DEFAULT_WINDOW_SIZE = 20
 DEFAULT_DEADLINE_S = 15.0
 DEFAULT_SUMMARY_TIMEOUT_S = 12.0
+MOST_VERBATIM = 2000
+"""Turns that a prompt as in SillyTavern is made from."""
 MAX_SINCE = 400
 """Turns looked through for what we said while an exchange waited."""
 MAX_OTHER_CHANNELS = 2
@@ -182,6 +184,8 @@ class HistoryProvider:
         return shown, first
 
     def _size_and_step(self, request: ContextRequest) -> tuple[int, int]:
+        if request.is_exact:  # the preset's own context says where the chat is cut
+            return MOST_VERBATIM, 0
         return grow_window(request.history_turns, self._window_size, self._step)
 
     def _lag_for(self, request: ContextRequest) -> int:
@@ -335,7 +339,14 @@ class HistoryProvider:
             items = turn_items(turn, mode, self._zone, between=resumed)
             text = "\n".join(_transcript(turn))
         elif facts.turns:
-            items = dialogue_items(facts.turns, mode, self._zone, first_ordinal=facts.first_ordinal, between=resumed)
+            items = dialogue_items(
+                facts.turns,
+                mode,
+                self._zone,
+                first_ordinal=facts.first_ordinal,
+                between=resumed,
+                verbatim=request.is_exact,
+            )
             text = "\n".join(format_turn_for_transcript(t.role, t.author, t.content) for t in facts.turns)
         else:
             return []

@@ -41,6 +41,8 @@ def turn_items(
 ) -> tuple[ContextItem, ...]:
     """The items of *turn*, oldest first. *between* may put a note where talk resumes after a pause."""
     pictures = _pictures(turn)
+    if turn.showing.verbatim:
+        return tuple(_verbatim_item(message, pictures[place][0]) for place, message in enumerate(turn.messages))
     items: list[ContextItem] = []
     previous: datetime | None = None
     for place, message in enumerate(turn.messages):
@@ -54,6 +56,25 @@ def turn_items(
         items += _items(turn, message, _mark(turn, message, previous, mode, zone), media, notes)
         previous = when or previous
     return tuple(items)
+
+
+def _verbatim_item(message: SimplifiedMessage, media: tuple[MediaDescriptor, ...]) -> ContextItem:
+    text = message.content or ""
+    return ContextItem(
+        role="assistant" if message.author_type == "persona" else "user",
+        parts=(TextPart(text),),
+        tag=ItemTag.DIALOGUE,
+        sender=Sender(name=message.author_name, kind=message.author_type),
+        words=text,
+        message_id=message.id,
+        history_id=message.history_id,
+        timestamp=message.created_at,
+        source=SOURCE,
+        anchor=_is_anchor(message),
+        fresh=message.in_exchange,
+        media=media,
+        line=message.line,
+    )
 
 
 def _items(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from familiar_connect.bootstrap.lorebook_files.entry_markdown import EntryParts, parse_entry, render_entry
-from familiar_connect.bootstrap.lorebook_files.import_record import ImportRecord
-from familiar_connect.bootstrap.lorebook_files.world_info import with_entry_defaults
+from familiar_connect.memory.lorebooks.entry_markdown import EntryParts, parse_entry, render_entry
+from familiar_connect.memory.lorebooks.import_record import ImportRecord
+from familiar_connect.memory.lorebooks.world_info import with_entry_defaults
 
 _SAYS_LITTLE = ("addMemo", "selective")
 """Whether a comment is shown, and whether secondary keys count: nothing, where there are none."""
@@ -21,6 +21,7 @@ def entry_from_markdown(text: str, *, stem: str, uid: int) -> dict[str, object]:
             "comment": title,
             "content": parts.content,
             "addMemo": True,
+            **({"constant": True} if parts.is_pinned else {}),
         }
     )
 
@@ -54,6 +55,8 @@ def _changes(was: EntryParts, now: EntryParts) -> dict[str, object]:
         changes["key"] = list(now.keys or ())
     if now.content != was.content:
         changes["content"] = now.content
+    if now.pin is not None and now.pin != was.is_pinned:
+        changes["constant"] = now.pin
     return changes
 
 

@@ -6,12 +6,13 @@ to, if any, and the key it had; disabled entries are in it too. `with_earlier` t
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import dataclass, replace
 from typing import Any
 
-from familiar_connect.bootstrap.lorebook_files.entry_markdown import file_stem
 from familiar_connect.errors import LorebookImportError
+from familiar_connect.memory.lorebooks.entry_markdown import file_stem
 from familiar_connect.memory.store import MAX_BINARY_BYTES, MemoryStore
 
 PREFIX = ".lorebook-"
@@ -38,6 +39,17 @@ class ImportRecord:
 
     @property
     def file_name(self) -> str:
+        """A name of its own for every book: one in another script has a mark made of its letters."""
+        mark = (
+            ""
+            if self.name.isascii()
+            else f"-{hashlib.blake2b(self.name.encode('utf-8', 'surrogatepass'), digest_size=4).hexdigest()}"
+        )
+        return f"{PREFIX}{file_stem(self.name or 'lorebook')}{mark}.json"
+
+    @property
+    def older_file_name(self) -> str:
+        """What earlier versions called it."""
         return f"{PREFIX}{file_stem(self.name or 'lorebook')}.json"
 
     def with_earlier(self, earlier: ImportRecord, *, standing: set[str]) -> ImportRecord:

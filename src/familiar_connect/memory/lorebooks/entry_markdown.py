@@ -15,6 +15,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from familiar_connect.memory.file_audience import without_front_matter
+from familiar_connect.memory.pins import PINNED_HEAD, read_pin
 from familiar_connect.support.markdown import read_headings
 from familiar_connect.support.text import one_line, without_surrogates
 
@@ -35,6 +37,12 @@ class EntryParts:
     keys: tuple[str, ...] | None
     """None where there is no list of keywords."""
     content: str
+    pin: bool | None = None
+    """Whether it says that it is pinned, or that it is not."""
+
+    @property
+    def is_pinned(self) -> bool:
+        return self.pin is True
 
 
 def entry_title(entry: dict[str, object]) -> str:
@@ -61,7 +69,7 @@ def entry_keys(entry: dict[str, object]) -> list[str]:
 
 def render_entry(entry: dict[str, Any]) -> str:
     """The file of *entry*, whose content is text."""
-    blocks = [f"# {entry_title(entry)}"]
+    blocks = [f"{PINNED_HEAD if entry.get('constant') else ''}# {entry_title(entry)}"]
     keys = entry_keys(entry)
     if keys:
         listed = "\n".join(f"> - {key}" for key in keys)
@@ -75,7 +83,8 @@ def render_entry(entry: dict[str, Any]) -> str:
 
 def parse_entry(text: str) -> EntryParts:
     """What the file says, whoever wrote it."""
-    lines = text.replace("\r\n", "\n").split("\n")
+    pin = read_pin(text)
+    lines = without_front_matter(text).replace("\r\n", "\n").split("\n")
     title, at = None, _past_blanks(lines, 0)
     if at < len(lines) and [each.level for each in read_headings([lines[at]])] == [1]:
         title, at = lines[at].strip()[1:].strip(), _past_blanks(lines, at + 1)  # marks that close it are words of it
@@ -87,7 +96,7 @@ def parse_entry(text: str) -> EntryParts:
     if block and KEYWORDS.lower() in block[0].lower():
         keys = tuple(word for line in block if line[:2] in ("- ", "* ") and (word := line[2:].strip()))
         at = _past_blanks(lines, end)
-    return EntryParts(title or None, keys, "\n".join(lines[at:]).rstrip("\n"))
+    return EntryParts(title or None, keys, "\n".join(lines[at:]).rstrip("\n"), pin)
 
 
 def file_stem(title: str) -> str:

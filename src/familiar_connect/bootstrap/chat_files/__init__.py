@@ -1,0 +1,1 @@
+"""Chats from elsewhere, read into the messages they hold."""

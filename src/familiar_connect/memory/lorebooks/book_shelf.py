@@ -1,0 +1,175 @@
+"""BookShelf: the lorebooks of a familiar as World Info scans them, from the files that its owner edits.
+
+What a book held beside the Markdown comes from the record of its import; title, keywords and text from the file, as it
+is now. A file that was deleted is no entry any more; lore with a list of keywords that never was in a book is a book of
+its own. Calls block: async code runs them in a thread.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from familiar_connect.errors import FamiliarError, MemoryStoreError
+from familiar_connect.memory.card_fields import CARD_FILE
+from familiar_connect.memory.lorebooks.entry_markdown import parse_entry
+from familiar_connect.memory.lorebooks.import_record import PREFIX, ImportRecord, read_record
+from familiar_connect.memory.lorebooks.markdown_entries import entry_from_markdown, with_edits
+from familiar_connect.memory.lorebooks.world_info import with_entry_defaults
+from familiar_connect.memory.store import MemoryStore
+from familiar_connect.presets.world_info.read_entries import read_entry
+from familiar_connect.presets.world_info.types import BookKind, WorldBook, WorldEntry
+
+logger = logging.getLogger(__name__)
+
+LORE = "lore"
+OWN_BOOK = "lore"
+"""What the book of loose files is called."""
+Stamps = tuple[tuple[str, tuple[int, int] | None], ...]
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """The books there are, and a sentence for each that cannot be read."""
+
+    books: tuple[WorldBook, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+class BookShelf:
+    """The books in one memory, read anew only when a file of them changed."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        self._store = store
+        self._lock = threading.Lock()
+        self._known: tuple[Stamps, Shelf] = ((), Shelf())
+        self._shown: dict[tuple[object, ...], tuple[WorldBook, ...]] = {}
+
+    def read(self) -> Shelf:
+        """Every book, in force or not; the same object as long as nothing changed."""
+        with self._lock:
+            stamps = self._stamps()
+            known, shelf = self._known
+            if known != stamps:
+                shelf = self._read([path for path, _ in stamps])
+                self._known = (stamps, shelf)
+                self._shown.clear()
+            return shelf
+
+    def in_force(
+        self, *, off: Sequence[str] = (), card_book: bool = True, chat: str | None = None, persona: str = ""
+    ) -> tuple[WorldBook, ...]:
+        """The books that are scanned: none of those *off*, and the chat's and the persona's as such."""
+        books = self.read().books
+        id_ = (tuple(off), card_book, chat, persona)
+        with self._lock:
+            if id_ not in self._shown:
+                wanted = [_as_kind(book, chat, persona) for book in books if book.name not in off]
+                kept = [book for book in wanted if card_book or book.kind is not BookKind.character]
+                self._shown[id_] = tuple(kept)
+            return self._shown[id_]
+
+    def _stamps(self) -> Stamps:
+        paths = [*self._store.glob(f"{LORE}/**/*.md"), *self._records(LORE), CARD_FILE]
+        return tuple((path, self._store.stamp(path)) for path in sorted(set(paths)))
+
+    def _records(self, folder: str) -> list[str]:
+        try:
+            listed = self._store.list_dir(folder)
+        except MemoryStoreError:
+            return []
+        found = [f"{folder}/{each.name}" for each in listed if _is_record(each.name) and not each.is_dir]
+        for each in listed:
+            if each.is_dir and not each.name.startswith("."):
+                found += self._records(f"{folder}/{each.name}")
+        return found
+
+    def _read(self, paths: Sequence[str]) -> Shelf:
+        problems: list[str] = []
+        texts = {path: text for path in paths if path.endswith(".md") if (text := self._text(path)) is not None}
+        own, linked = self._card_books()
+        books: list[WorldBook] = []
+        claimed: set[str] = set()
+        for path in paths:
+            if not _is_record(path.rpartition("/")[2]):
+                continue
+            try:
+                record = read_record(self._store, path)
+            except FamiliarError as error:
+                problems.append(str(error))
+                continue
+            if record is not None:
+                folder = path.rpartition("/")[0]
+                claimed |= {f"{folder}/{kept.file}" for kept in record.entries if kept.file}
+                is_own = record.name == own or (bool(record.name) and record.name == linked)
+                books.append(_book(record, folder, texts, BookKind.character if is_own else BookKind.everyone))
+        loose = [(path, text) for path, text in texts.items() if path not in claimed]
+        named = own is not None and not any(book.kind is BookKind.character for book in books)
+        books += _loose_book(loose, BookKind.character if named else BookKind.everyone)
+        return Shelf(tuple(books), tuple(problems))
+
+    def _text(self, path: str) -> str | None:
+        try:
+            return self._store.read_if_present(path)
+        except MemoryStoreError as error:
+            logger.warning("lore file skipped", extra={"path": path, "reason": type(error).__name__})
+            return None
+
+    def _card_books(self) -> tuple[str | None, str]:
+        """The name of the book inside the card, if there is one, and that of the file it is linked to."""
+        try:
+            data = self._store.bytes_if_present(CARD_FILE)
+            rest = json.loads(data) if data is not None else {}
+        except (MemoryStoreError, ValueError, RecursionError):
+            return None, ""
+        rest = rest if isinstance(rest, Mapping) else {}
+        book, extensions = rest.get("character_book"), rest.get("extensions")
+        name = book.get("name") if isinstance(book, Mapping) else None
+        world = extensions.get("world") if isinstance(extensions, Mapping) else ""
+        own = None if not isinstance(book, Mapping) else name.strip() if isinstance(name, str) else ""
+        return own, world if isinstance(world, str) else ""
+
+
+def _is_record(name: str) -> bool:
+    return name.startswith(PREFIX) and name.endswith(".json")
+
+
+def _as_kind(book: WorldBook, chat: str | None, persona: str) -> WorldBook:
+    if chat and book.name == chat:
+        return replace(book, kind=BookKind.chat)
+    return replace(book, kind=BookKind.persona) if persona and book.name == persona else book
+
+
+def _book(record: ImportRecord, folder: str, texts: Mapping[str, str], kind: BookKind) -> WorldBook:
+    """The book of *record*, its entries in SillyTavern's order: those with a number for a key first."""
+    kept = [each for each in record.entries if each.file is None or f"{folder}/{each.file}" in texts]
+    numbered = sorted(enumerate(kept), key=lambda each: _place(each[1].key, each[0]))
+    entries = [
+        with_edits(each.entry, texts[f"{folder}/{each.file}"]) if each.file is not None else each.entry
+        for _, each in numbered
+    ]
+    name = record.name or OWN_BOOK
+    return WorldBook(
+        name=name,
+        kind=kind,
+        entries=tuple(read_entry(with_entry_defaults(entry), book=name) for entry in entries),
+    )
+
+
+def _place(key: str, index: int) -> tuple[int, int]:
+    is_number = key.isascii() and key.isdigit() and len(key) < 10 and str(int(key)) == key
+    return (0, int(key)) if is_number else (1, index)
+
+
+def _loose_book(files: Sequence[tuple[str, str]], kind: BookKind) -> list[WorldBook]:
+    """Files with a list of keywords, or pinned, as a book of their own."""
+    entries: list[WorldEntry] = []
+    for path, text in files:
+        parts = parse_entry(text)
+        if parts.keys is not None or parts.is_pinned:
+            stem = path.rpartition("/")[2].removesuffix(".md")
+            entries.append(read_entry(entry_from_markdown(text, stem=stem, uid=len(entries)), book=OWN_BOOK))
+    return [WorldBook(name=OWN_BOOK, kind=kind, entries=tuple(entries))] if entries else []

@@ -1,0 +1,167 @@
+"""What SillyTavern itself would send for a turn: `arrange_as_sillytavern(prompt, request, preset)`.
+
+The turn's request says everything the assembly wants to know: preset, card, persona, author's note, books, variables,
+the chat as it was typed. None of our own words go in.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import Any
+
+from familiar_connect.chat.types import Directives
+from familiar_connect.context.types import ContextItem, ContextRequest, ItemTag, Layer, Prompt
+from familiar_connect.presets.macro_context import ANYONE, char_of, generation_kind, rng_for
+from familiar_connect.presets.macros.types import MacroContext, Variables
+from familiar_connect.presets.prompt_order import nodes_of
+from familiar_connect.presets.sillytavern.assemble import assemble
+from familiar_connect.presets.sillytavern.strict_roles import post_process
+from familiar_connect.presets.sillytavern.types import AssembledPrompt, SillyTavernInputs
+from familiar_connect.presets.story.types import StoryState
+from familiar_connect.presets.types import CardFields, ChatLine, Preset, PresetFidelity
+from familiar_connect.presets.world_info.types import WorldInfo
+
+DEFAULT_CONTEXT, DEFAULT_ANSWER = 4095, 300
+"""SillyTavern's own sizes, for presets that name none."""
+PREFILLING = "claude"
+"""Of the models whose name is known, those with this in it are sent the preset's first words, as SillyTavern does."""
+PENDING = "pending"
+CHAT_FIELDS = ("scenario", "mes_example", "system_prompt")
+"""What a chat may say in place of the card."""
+
+
+class FixedChance(random.Random):
+    """Always the same number, for whoever wants to see what it leads to."""
+
+    def __init__(self, number: float) -> None:
+        super().__init__(0)
+        self._number = number
+
+    def random(self) -> float:
+        return self._number
+
+
+def arrange_as_sillytavern(prompt: Prompt, request: ContextRequest, preset: Preset) -> Prompt:
+    """The prompt of this turn: card, preset, persona, World Info and chat."""
+    turns = [item for item in prompt.items if item.tag is ItemTag.DIALOGUE]
+    inputs = inputs_of(request, preset, turns)
+    variables = inputs.context.variables
+    made = assemble(inputs)
+    items = tuple(
+        replace(turns[line], role=item.role, parts=item.parts, name=item.name, words=None, apart=True)
+        if line is not None
+        else replace(item, apart=True)
+        for item, line in zip(made.items, made.lines, strict=True)
+    )
+    items = post_process(items, preset.settings.post_processing, char=inputs.card.name, user=inputs.context.user)
+    missed = tuple(note for note in prompt.dropped if note.layer is Layer.recent_history)  # the card is whole here
+    return replace(
+        prompt,
+        items=tuple(replace(item, apart=True, even_blank=True) for item in items),
+        directives=Directives(),
+        dropped=(*missed, *made.dropped),
+        story=StoryState(variables=dict(variables.local), shared=dict(variables.shared), timed=made.world.timed),
+        reasons=explain_world(made),
+    )
+
+
+def inputs_of(request: ContextRequest, preset: Preset, turns: list[ContextItem]) -> SillyTavernInputs:
+    """What the assembly is made from."""
+    story, settings = request.story, preset.settings
+    card = replace(request.card or CardFields(), name=char_of(request))
+    own: dict[str, Any] = {name: text for name, text in story.card_fields.items() if name in CHAT_FIELDS}
+    card = replace(card, **own)
+    user = user_of(request)
+    kind = generation_kind(request)
+    window, answer = settings.max_context or DEFAULT_CONTEXT, settings.max_tokens or DEFAULT_ANSWER
+    context = MacroContext(
+        char=card.name,
+        user=user,
+        now=request.now,
+        rng=rng_for(request, "preset") if story.chance is None else FixedChance(story.chance),
+        chat_id=story.chat_id or f"{request.familiar_id}/{request.channel_id}",
+        variables=Variables(local=dict(story.state.variables), shared=dict(story.state.shared)),
+        model=story.model,
+        max_prompt=window - answer,
+        max_context=window,
+        max_response=answer,
+        generation=kind,
+        ours=False,
+    )
+    return SillyTavernInputs(
+        preset_name=preset.name,
+        nodes=nodes_of(preset, PresetFidelity.sillytavern),
+        settings=settings,
+        card=card,
+        persona=story.persona or request.persona,
+        persona_position=story.place.position,
+        persona_depth=story.place.depth,
+        persona_role=story.place.role,
+        chat=lines_as_typed(turns, request, char=card.name, user=user),
+        context=context,
+        kind=kind,
+        author_note=story.note,
+        quiet_prompt=request.turn.flags.manual_prompt if kind == "quiet" and request.turn is not None else "",
+        pin_examples=story.switches.pin_examples,
+        prefers_card_prompts=story.switches.prefer_card_prompt,
+        prefers_card_last_words=story.switches.prefer_card_last_words,
+        takes_prefill=not story.model or PREFILLING in story.model.casefold(),
+        budget=max(1, window - answer),
+        books=request.books,
+        scan=story.scan,
+        timed=story.state.timed,
+        tags=story.tags,
+    )
+
+
+def user_of(request: ContextRequest) -> str:
+    """Whose name `{{user}}` is: the one the chat names, else whoever speaks, else the last who did."""
+    if request.story.user:
+        return request.story.user
+    ours = request.turn is not None and any(
+        message.in_exchange and message.author_type == "persona" for message in request.turn.messages[-1:]
+    )
+    if request.author is not None and not ours:
+        return request.author.label
+    others = (
+        [message.author_name for message in request.turn.messages if message.author_type == "user"]
+        if (request.turn is not None)
+        else []
+    )
+    return others[-1] if others else ANYONE
+
+
+def lines_as_typed(turns: list[ContextItem], request: ContextRequest, *, char: str, user: str) -> tuple[ChatLine, ...]:
+    """The chat as it was typed, oldest first."""
+    pending = iter(request.turns_to_answer)
+    lines: list[ChatLine] = []
+    for number, item in enumerate(turns):
+        text = item.words if item.words is not None else item.text
+        name = item.sender.name if item.sender else ANYONE if item.role == "user" else char
+        if item.source == PENDING and (said := next(pending, None)) is not None:
+            text, name = said.text, said.author.label if said.author else name
+        facts = item.line
+        lines.append(
+            ChatLine(
+                name=name,
+                text=text,
+                is_user=item.role == "user",
+                is_hidden=facts.is_hidden,
+                is_narrator=facts.is_narrator or item.role == "system",
+                is_first=number == 0,
+                forced_name=facts.is_other or (item.role == "user" and name != user and not request.story.user),
+                sent_at=None if facts.is_undated else item.timestamp,
+                swipes=facts.swipes,
+                swipe_id=facts.swipe,
+            )
+        )
+    return tuple(lines)
+
+
+def explain_world(made: AssembledPrompt) -> tuple[tuple[str, str], ...]:
+    """Each entry of World Info that was called up, and why; those that could not be, too."""
+    world: WorldInfo = made.world
+    told = [(f"{each.entry.book}: {each.entry.name}", each.reason) for each in world.activated]
+    told += [(f"{each.book}: {each.name}", "found, but there was no room in the budget") for each in world.dropped]
+    return (*told, *(("not searched", problem) for problem in world.problems))

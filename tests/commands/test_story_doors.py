@@ -1,0 +1,114 @@
+"""SillyTavern's prompt through the program as a process: vectors, and a chat that goes on from turn to turn."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from benchmarks.sillytavern.__main__ import main
+from benchmarks.sillytavern.through_program import run
+
+PRESET: dict[str, Any] = {
+    "prompts": [
+        {"identifier": "main", "system_prompt": True, "role": "system", "content": "You are {{char}}. {{incvar::n}}"},
+        {"identifier": "worldInfoBefore", "system_prompt": True, "marker": True},
+        {"identifier": "personaDescription", "system_prompt": True, "marker": True},
+        {"identifier": "chatHistory", "system_prompt": True, "marker": True},
+    ],
+    "prompt_order": [
+        {
+            "character_id": 100001,
+            "order": [
+                {"identifier": name, "enabled": True}
+                for name in ("main", "worldInfoBefore", "personaDescription", "chatHistory")
+            ],
+        }
+    ],
+    "new_chat_prompt": "",
+    "openai_max_context": 4000,
+    "openai_max_tokens": 300,
+}
+BOOK = {
+    "name": "Bells",
+    "entries": [
+        {
+            "id": 0,
+            "keys": ["bell"],
+            "content": "The bell is bronze.",
+            "enabled": True,
+            "insertion_order": 1,
+            "extensions": {"sticky": 3, "position": 0},
+        }
+    ],
+}
+CARD = {
+    "spec": "chara_card_v2",
+    "spec_version": "2.0",
+    "data": {"name": "Rook", "description": "a crow", "first_mes": "Hi.", "character_book": BOOK},
+}
+
+
+def write(path: Path, content: object) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return path
+
+
+def test_a_vector_passes_through_the_program(tmp_path: Path, capsys: Any) -> None:
+    """Card, book, persona, note, preset and chat as files and settings; the messages as SillyTavern sends them."""
+    write(tmp_path / "presets" / "p.json", PRESET)
+    write(tmp_path / "cards" / "c.json", CARD)
+    vector = {
+        "fixed_now_utc": "2025-03-14T15:09:26.000Z",
+        "case": {
+            "preset": "p.json",
+            "card": "c.json",
+            "persona": "{{user}} is a cartographer.",
+            "use_embedded_book": True,
+            "chat_metadata": {"note_prompt": "Short.", "note_depth": 1},
+        },
+        "chat": [
+            {"name": "{{char}}", "mes": "Hi."},
+            {"name": "Ada", "is_user": True, "mes": "I hear"},
+            {"name": "Ada", "is_user": True, "mes": "a bell, {{char}}."},
+        ],
+        "user": "Ada",
+        "char": "Rook",
+        "settings_used": {"new_chat_prompt": "", "openai_max_context": 4000, "openai_max_tokens": 300},
+        "messages": [
+            {"role": "system", "content": "You are Rook. 1"},
+            {"role": "system", "content": "The bell is bronze."},
+            {"role": "system", "content": "Ada is a cartographer."},
+            {"role": "assistant", "content": "Hi."},
+            {"role": "user", "content": "I hear"},
+            {"role": "system", "content": "Short."},
+            {"role": "user", "content": "a bell, Rook."},
+            {"role": "system", "content": "a crow"},
+        ],
+    }
+    write(tmp_path / "expected" / "prompts" / "v.json", vector)
+    assert main([str(tmp_path), "--only", "prompts", "prompts_through_program"]) == 0, capsys.readouterr().out
+
+
+def test_a_chat_keeps_variables_and_sticky_lore_from_turn_to_turn(tmp_path: Path) -> None:
+    """An entry that was called up stays for three messages, and a variable counts on."""
+    home = tmp_path / "home"
+    run(home, "init", "rook", "--as", "Ada", "--from-card", str(write(tmp_path / "c.json", CARD)))
+    run(home, "preset", "import", str(write(tmp_path / "p.json", PRESET)))
+    (home / "familiars/rook/character.toml").write_text('preset_fidelity = "sillytavern"\n', encoding="utf-8")
+    script = {
+        "people": {"ada": {"name": "Ada"}},
+        "places": {"dm": {"kind": "dm", "members": ["ada"]}},
+        "models": {"main_prose": {"otherwise": "Mm."}},
+        "steps": [
+            {"in": "dm", "by": "ada", "say": "What is that bell?"},
+            {"expect": {"reply_in": "dm", "prompt_has": ["The bell is bronze.", "You are Rook. 1"]}},
+            {"in": "dm", "by": "ada", "say": "And the sea?"},
+            {"expect": {"reply_in": "dm", "prompt_has": ["The bell is bronze.", "You are Rook. 2"]}},
+            {"in": "dm", "by": "ada", "say": "And the sky?"},
+            {"in": "dm", "by": "ada", "say": "And the wind?"},
+            {"expect": {"reply_in": "dm", "prompt_lacks": ["The bell is bronze."], "prompt_has": ["You are Rook. 4"]}},
+        ],
+    }
+    run(home, "rehearse", str(write(tmp_path / "r.json", script)), "--familiar", "rook", "--scripted")
