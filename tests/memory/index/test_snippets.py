@@ -37,7 +37,17 @@ def test_things_of_one_conversation_stand_together_in_order() -> None:
     """Under one line that says when; a gap is marked."""
     text = format_snippets([said("third", 9), written("- a note"), said("first", 4), said("second", 5)], 500)
 
-    assert text == ("[2026-05-01 12:30]\nAda: first\nAda: second\n…\nAda: third\n\n[sessions/a.md: Log]\n- a note")
+    assert text == ("[sessions/a.md: Log]\n- a note\n\n[2026-05-01 12:30]\nAda: first\nAda: second\n…\nAda: third")
+
+
+def test_a_correction_follows_what_it_corrects() -> None:
+    """Whichever fits the question better."""
+    later = said("it is on the ground floor now", place=2, when=datetime(2026, 5, 9, 12, 30, tzinfo=UTC))
+    hits = [replace(later, place=("turns:2", 2)), said("the flat is on the third floor", 1)]
+
+    text = format_snippets(hits, 500)
+
+    assert text.index("third floor") < text.index("ground floor")
 
 
 def test_neighbours_are_shown_where_room_is_left() -> None:

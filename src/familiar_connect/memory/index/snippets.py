@@ -47,6 +47,7 @@ class _Group:
     """Lines of one conversation or file, by place."""
 
     header: str
+    when: datetime | None = None
     lines: dict[int, str] = field(default_factory=dict)
 
     def text(self) -> str:
@@ -72,7 +73,8 @@ def format_snippets(hits: Sequence[Recollection | RetrievedChunk], max_tokens: i
             line = truncate_chars(line, room - len(_header(hit)) - 3)
             cost = _cost(groups, hit, hit.place[1], line)
         if cost <= room:
-            groups.setdefault(hit.place[0], _Group(_header(hit))).lines.setdefault(hit.place[1], line)
+            group = groups.setdefault(hit.place[0], _Group(_header(hit), hit.when))
+            group.lines.setdefault(hit.place[1], line)
             shown.append(hit)
             room -= cost
     for hit in shown:
@@ -82,7 +84,12 @@ def format_snippets(hits: Sequence[Recollection | RetrievedChunk], max_tokens: i
             if cost <= room:
                 groups[hit.place[0]].lines.setdefault(neighbour.place, line)
                 room -= cost
-    return "\n\n".join(group.text() for group in groups.values())
+    return "\n\n".join(group.text() for group in sorted(groups.values(), key=_moment_of))
+
+
+def _moment_of(group: _Group) -> float:
+    """Oldest first, what has no date before all: what was told later corrects what was told before."""
+    return group.when.timestamp() if group.when is not None else float("-inf")
 
 
 def _in_order_of_worth(hits: list[Recollection]) -> list[Recollection]:
