@@ -192,11 +192,11 @@ def _same_start(one: str, other: str) -> int:
 
 
 def _recalled_tokens(prompt: Sequence[Message]) -> int:
-    """What memory brought: told in a fence by the search itself, as a plain list by the stand-in."""
+    """What memory brought, before the message it opens: in a fence by the search itself, a plain list by the stand-in."""
     return sum(
-        estimate_tokens(message.content)
+        estimate_tokens(message.content.partition("\n\n[")[0])
         for message in prompt[1:]
-        if message.role == "system" and (FOUND_LABEL in message.content or message.content.startswith("- "))
+        if message.role in ("system", "user") and (FOUND_LABEL in message.content or message.content.startswith("- "))
     )
 
 

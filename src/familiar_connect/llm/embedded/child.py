@@ -96,7 +96,8 @@ def _params(xllamacpp: Any, settings: dict[str, Any]) -> Any:
 
 
 def _cpu_batch_tokens(weights: str) -> int:
-    return LARGE_MODEL_BATCH_TOKENS if os.path.getsize(weights) >= LARGE_MODEL_BYTES else BATCH_TOKENS
+    is_large = os.path.isfile(weights) and os.path.getsize(weights) >= LARGE_MODEL_BYTES
+    return LARGE_MODEL_BATCH_TOKENS if is_large else BATCH_TOKENS
 
 
 def _has_gpu(xllamacpp: Any) -> bool:
