@@ -192,7 +192,7 @@ def _same_start(one: str, other: str) -> int:
 
 
 def _recalled_tokens(prompt: Sequence[Message]) -> int:
-    """What memory brought, before the message it opens: in a fence by the search itself, a plain list by the stand-in."""
+    """What memory brought, before the message it opens: a fence by the search, a plain list by the stand-in."""
     return sum(
         estimate_tokens(message.content.partition("\n\n[")[0])
         for message in prompt[1:]

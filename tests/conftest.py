@@ -22,6 +22,12 @@ settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 
 @pytest.fixture(autouse=True)
+def _program_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hints name the program as it is installed, not as the tests were started."""
+    monkeypatch.setenv("FAMILIAR_COMMAND", "familiar")
+
+
+@pytest.fixture(autouse=True)
 def _fresh_log() -> Iterator[None]:
     """The program's logger as it is before anybody set it up."""
     program = logging.getLogger("familiar_connect")

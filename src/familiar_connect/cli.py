@@ -66,15 +66,6 @@ class Verbs(LazyGroup):
         return outcome
 
 
-class TypedHelp(click.HelpFormatter):
-    """Help in which every command stands as it is typed here."""
-
-    def getvalue(self) -> str:
-        from familiar_connect.config.command import with_command_in_help
-
-        return with_command_in_help(super().getvalue())
-
-
 class OutputClosed(Exception):
     """Whoever read our output, such as `head`, has seen enough."""
 
@@ -158,7 +149,6 @@ def _run_to_exit_code() -> int:
     from familiar_connect.support.text import printable
 
     _tolerate_bad_streams()
-    click.Context.formatter_class = TypedHelp
     try:
         outcome: object = cli.main(prog_name=program_name(), standalone_mode=False, complete_var=COMPLETE_VARIABLE)
     except click.exceptions.Exit as leaving:

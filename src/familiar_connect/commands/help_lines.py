@@ -7,6 +7,7 @@ import sys
 
 import click
 
+from familiar_connect.config.command import with_command_in_help
 from familiar_connect.support.word_wrap import display_width, terminal_width, wrap_words
 
 MAX_COLUMNS = 80
@@ -15,7 +16,7 @@ _EXAMPLE = re.compile(r"(?P<indent> +)(?P<command>\S.*?\S) {2,}(?P<meaning>\S.*)
 
 
 class HelpLines(click.HelpFormatter):
-    """Click's layout, whose examples would else run over the edge and whose columns would fill a narrow window."""
+    """Click's layout with every command as it is typed here; examples stay within the edge, columns fit the window."""
 
     def __init__(self, indent_increment: int = 2, width: int | None = None, max_width: int | None = None) -> None:
         columns = min(terminal_width(), max_width or MAX_COLUMNS)
@@ -26,7 +27,7 @@ class HelpLines(click.HelpFormatter):
         super().write_dl(rows, col_max if self.width >= 70 else narrow, col_spacing)  # type: ignore[arg-type]
 
     def getvalue(self) -> str:
-        text = super().getvalue()
+        text = with_command_in_help(super().getvalue())
         if not sys.stdout.isatty():
             return text
         return "\n".join(_fit(line, terminal_width()) for line in text.split("\n"))
