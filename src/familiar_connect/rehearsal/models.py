@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import re
 import threading
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextvars import ContextVar
@@ -58,6 +59,10 @@ class CallLog:
         self.calls.append(ModelCall(slot=slot, messages=tuple(messages), place=PLACE.get(), turn=TURN.get()))
 
 
+_RECALLED = re.compile(r"\A<memory: [^>\n]{0,200}>\n.*?\n</memory>\n\n", re.DOTALL)
+"""What memory put before the words of a message: nobody said it."""
+
+
 class _Script:
     """Where a script stands."""
 
@@ -67,7 +72,8 @@ class _Script:
 
     def next(self, messages: Sequence[Message]) -> ScriptedAnswer:
         """Answers with `when` first, in file order, again and again; then the others, each in its turn."""
-        last = next((message.content for message in reversed(messages) if message.role == "user"), "").casefold()
+        last = next((message.content for message in reversed(messages) if message.role == "user"), "")
+        last = _RECALLED.sub("", last).casefold()
         order = sorted(range(len(self._used)), key=lambda at: (self._script.answers[at].when is None, at))
         for at in order:
             answer = self._script.answers[at]

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
+import re
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -366,7 +367,9 @@ def _worth_telling(request: ContextRequest, hits: list[Hit]) -> list[Hit]:
     What the notes on people say as well is told again here: a small model that finds only what others said of a thing
     near the question answers with that.
     """
-    found = only_relevant(request.utterance, without_padding(hits, own_name=persona_of(request)))
+    own = persona_of(request)
+    about = re.sub(rf"\b{re.escape(own)}\b", " ", request.utterance, flags=re.IGNORECASE)
+    found = only_relevant(about, without_padding(hits, own_name=own))
     told = without_known(found, [turn.text for turn in request.turns_to_answer])[:MAX_TOLD]
     near, others = told[:MOST_WITH_NEIGHBOURS], told[MOST_WITH_NEIGHBOURS:]
     return [_in_zone(hit, request) for hit in (*near, *map(without_neighbours, others))]
