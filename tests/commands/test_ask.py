@@ -40,7 +40,7 @@ def test_piped_text_stands_below_the_question(tmp_path: Path, server: ModelServe
     run_program(tmp_path, "ask", "What does this say?", said="line one\nline two\n")
 
     said = server.requests[-1].payload["messages"][-1]["content"]
-    assert [line.strip() for line in said.splitlines() if line.strip()][-2:] == ["line one", "line two"]
+    assert [line.strip() for line in said.splitlines() if line.strip()][-2:] == ["> line one", "> line two"]
     assert "What does this say?" in said
 
 

@@ -89,17 +89,17 @@ def test_a_fitting_brings_back_whatever_was_shown(data: st.DataObject) -> None:
     assert infer_fitting(whole, shown, sent).apply(whole) == sent
 
 
-async def test_a_turn_leaves_one_line_at_info(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_turn_says_at_info_why_it_spoke_and_what_it_took(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """It carries the numbers of the turn and no words."""
     caplog.set_level(logging.INFO, logger="familiar_connect")
     async with scripted_familiar(tmp_path, ["Purple elephants."]) as house:
         await house.talk("tell me about zebras")
 
     lines = [record for record in caplog.records if record.levelno >= logging.INFO]
-    assert [record.message for record in lines] == ["turn"]
-    assert vars(lines[0])["familiar_id"] == "ember"
-    assert "zebras" not in str(vars(lines[0]))
-    assert "elephants" not in str(vars(lines[0]))
+    assert [record.message for record in lines] == ["speaks", "turn"]
+    assert vars(lines[1])["familiar_id"] == "ember"
+    assert "zebras" not in str([vars(line) for line in lines])
+    assert "elephants" not in str([vars(line) for line in lines])
 
 
 async def test_a_turn_whose_model_failed_leaves_a_trace_too(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ Examples:
   familiar chat --chat travels           the chat called travels, begun if there is none
   familiar chat -m qwen2.5-coder-1.5b    through another model this time
   echo "hi" | familiar chat --plain      one answer per line, nothing else on stdout
-Exit codes: 0 fine, 1 something is set up wrong, 3 a message got no reply.
+Exit codes: 0 fine, 1 something is set up wrong, or a message got no reply.
 """
 
 
@@ -205,7 +205,7 @@ async def _chat(
         finally:
             warming.cancel()
             reader.close()
-        return exit_codes.NO_REPLY if platform.exit_code else exit_codes.OK
+        return exit_codes.FAILED if platform.exit_code else exit_codes.OK
     finally:
         await familiar.aclose()
 

@@ -12,6 +12,6 @@ EXIT_CODES = {
     OK: "Done; also a chat that Ctrl-C or Ctrl-D ended, and output that its reader closed.",
     FAILED: "It could not be done, or something looked at is not as it should be; a sentence says what and the fix.",
     USAGE: "There is no such verb or option, or it was written wrong; nothing was done.",
-    NO_REPLY: "`ask` or `chat` in a pipe: a message was heard and got no reply; a sentence says why.",
+    NO_REPLY: "`ask`: the message was heard and got no reply; a sentence says why. (A chat in a pipe ends with 1.)",
     INTERRUPTED: "Ctrl-C ended it before it was done.",
 }
