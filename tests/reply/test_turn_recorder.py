@@ -89,7 +89,9 @@ def test_a_fitting_brings_back_whatever_was_shown(data: st.DataObject) -> None:
     assert infer_fitting(whole, shown, sent).apply(whole) == sent
 
 
-async def test_a_turn_says_at_info_why_it_spoke_and_what_it_took(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_turn_says_at_info_why_it_spoke_and_what_it_took(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """It carries the numbers of the turn and no words."""
     caplog.set_level(logging.INFO, logger="familiar_connect")
     async with scripted_familiar(tmp_path, ["Purple elephants."]) as house:
