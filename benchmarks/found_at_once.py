@@ -7,19 +7,16 @@ while the program writes files itself without a pause. Beside it stands what loo
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import json
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from benchmarks.fixtures import load_familiar, scripted_clients, without_warnings, write_character
-from benchmarks.table import Row, machine, spread, table
+from benchmarks.table import Row, run_part, spread
 from familiar_connect.familiar import Familiar
 from familiar_connect.memory.index.folder_snapshot import FolderSnapshot
 from familiar_connect.memory.index.indexing_store import SCAN_S
@@ -153,19 +150,7 @@ def rows(found: dict[str, Any]) -> list[Row]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.found_at_once", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="fewer files and changes")
-    parser.add_argument("--json", action="store_true", help="numbers for a script")
-    options = parser.parse_args(arguments)
-    found = measure(quick=options.quick)
-    told = rows(found)
-    if options.json:
-        print(json.dumps({"machine": machine(), "rows": [asdict(row) for row in told], "found": found}, indent=2))
-        return 0
-    print(", ".join(f"{key} {value}" for key, value in machine().items()))
-    print()
-    print(table({"found at once": told}))
-    return 0
+    return run_part(arguments, title="found at once", description=__doc__, measure=measure, rows=rows)
 
 
 if __name__ == "__main__":

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import platform
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -82,3 +83,24 @@ def parse_arguments(arguments: Sequence[str], description: str | None) -> argpar
     parser.add_argument("--quick", action="store_true", help="a short form, for a look in passing")
     parser.add_argument("--json", action="store_true", help="everything measured, for a script")
     return parser.parse_args(arguments)
+
+
+def run_part(
+    arguments: Sequence[str],
+    *,
+    title: str,
+    description: str | None,
+    measure: Callable[..., dict[str, Any]],
+    rows: Callable[[dict[str, Any]], list[Row]],
+) -> int:
+    """Measure one part by itself and print it; 1 where a bar is missed."""
+    options = parse_arguments(arguments, description)
+    found = measure(quick=options.quick)
+    told = rows(found)
+    if options.json:
+        print(json.dumps({"machine": machine(), "rows": [asdict(row) for row in told], "found": found}, indent=2))
+    else:
+        print(", ".join(f"{key} {value}" for key, value in machine().items()))
+        print()
+        print(table({title: told}))
+    return 1 if any(row.ok is False for row in told) else 0

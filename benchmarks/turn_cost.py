@@ -6,16 +6,13 @@ Whole turns through a familiar on disk, from a message heard to everything kept.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import json
 import os
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,7 +20,7 @@ from unittest.mock import patch
 
 from benchmarks.conversation_script import CHARACTER, conversation, summary
 from benchmarks.fixtures import QuietPlace, load_familiar, say, scripted_clients, without_warnings, write_character
-from benchmarks.table import Row, machine, table
+from benchmarks.table import Row, run_part
 from familiar_connect.reply.turn_recorder import TurnRecorder
 
 TURNS, QUICK_TURNS = 200, 40
@@ -110,19 +107,7 @@ def rows(found: dict[str, Any]) -> list[Row]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.turn_cost", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="fewer turns")
-    parser.add_argument("--json", action="store_true", help="numbers for a script")
-    options = parser.parse_args(arguments)
-    found = measure(quick=options.quick)
-    told = rows(found)
-    if options.json:
-        print(json.dumps({"machine": machine(), "rows": [asdict(row) for row in told], "found": found}, indent=2))
-        return 0
-    print(", ".join(f"{key} {value}" for key, value in machine().items()))
-    print()
-    print(table({"turn cost": told}))
-    return 0
+    return run_part(arguments, title="turn cost", description=__doc__, measure=measure, rows=rows)
 
 
 if __name__ == "__main__":

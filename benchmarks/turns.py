@@ -9,14 +9,11 @@ nothing: the processor time of one with a long past against one with hardly any.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import json
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -25,7 +22,7 @@ from benchmarks import large_home
 from benchmarks.conversation_script import CHARACTER
 from benchmarks.fixtures import PEOPLE as PEOPLE_ON_DISK
 from benchmarks.fixtures import QuietPlace, load_familiar, say, scripted_clients, without_warnings, write_character
-from benchmarks.table import Row, machine, spread, table
+from benchmarks.table import Row, run_part, spread
 from familiar_connect.chat import window
 from familiar_connect.chat.build import build_turn
 from familiar_connect.chat.message_parts import Attachment, Embed, Reaction, ReferencedMessage
@@ -195,19 +192,7 @@ def rows(found: dict[str, Any]) -> list[Row]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.turns", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="fewer rounds")
-    parser.add_argument("--json", action="store_true", help="numbers for a script")
-    options = parser.parse_args(arguments)
-    found = measure(quick=options.quick)
-    told = rows(found)
-    if options.json:
-        print(json.dumps({"machine": machine(), "rows": [asdict(row) for row in told], "found": found}, indent=2))
-        return 0
-    print(", ".join(f"{key} {value}" for key, value in machine().items()))
-    print()
-    print(table({"turns": told}))
-    return 0
+    return run_part(arguments, title="turns", description=__doc__, measure=measure, rows=rows)
 
 
 if __name__ == "__main__":
