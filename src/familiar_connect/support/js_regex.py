@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any
+
+from familiar_connect.support.re2_engine import PatternRefused, compile_bounded
 
 MAX_PATTERN_CHARS = 5_000
-MAX_PROGRAM_SIZE = 50_000
 FLAGS = frozenset("gimsuy")
 
 _SPACE = r"\t-\r \x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x{feff}"
@@ -26,10 +26,6 @@ _LITERAL = re.compile(r"/([\w\W]+?)/([gimsuy]*)")
 _UNESCAPED_SLASH = re.compile(r"(^|[^\\])/")
 _KEPT_ESCAPES = frozenset("dDwWbBtnrfv")
 _HEX = {"x": 2, "u": 4}
-
-
-class JsPatternRefused(Exception):
-    """The pattern is invalid, or cannot be searched in linear time; the message says which."""
 
 
 def split_literal(text: str) -> tuple[str, str] | None:
@@ -48,15 +44,15 @@ class JsPattern:
 
     def __init__(self, source: str, flags: str = "") -> None:
         if len(source) > MAX_PATTERN_CHARS:
-            raise JsPatternRefused(f"it is longer than {MAX_PATTERN_CHARS} characters")
+            raise PatternRefused(f"it is longer than {MAX_PATTERN_CHARS} characters")
         try:
             source.encode("utf-8")
         except UnicodeEncodeError:
-            raise JsPatternRefused("it is not valid text") from None
+            raise PatternRefused("it is not valid text") from None
         head = "".join(flag for flag in "ims" if flag in flags)
         body = "".join(_translate(source, dot_all="s" in flags))
         start = r"\A(?:" if "y" in flags else "(?:"
-        self._engine = _compile(f"(?{head}){start}{body})" if head else f"{start}{body})")
+        self._engine = compile_bounded(f"(?{head}){start}{body})" if head else f"{start}{body})")
 
     def test(self, text: str) -> bool:
         """Whether the pattern is anywhere in *text*."""
@@ -70,31 +66,8 @@ class JsPattern:
 
 @lru_cache(maxsize=512)
 def compile_js(source: str, flags: str) -> JsPattern:
-    """The pattern, kept ready; `JsPatternRefused` where it cannot be."""
+    """The pattern, kept ready; `PatternRefused` where it cannot be."""
     return JsPattern(source, flags)
-
-
-def _compile(text: str) -> Any:
-    import re2  # a native library; most commands never search
-
-    options = re2.Options()
-    options.log_errors = False
-    options.never_capture = True
-    try:
-        engine = re2.compile(text, options)
-    except re2.error as error:
-        raise JsPatternRefused(_sentence(error)) from None
-    finally:
-        re2.purge()
-    if engine.programsize > MAX_PROGRAM_SIZE:
-        raise JsPatternRefused("it is too large once its repetitions are written out")
-    return engine
-
-
-def _sentence(error: Exception) -> str:
-    detail = error.args[0] if error.args else "it cannot be searched for"
-    text = detail.decode("utf-8", "replace") if isinstance(detail, bytes) else str(detail)
-    return "it is too large once its repetitions are written out" if "too large" in text else text
 
 
 def _translate(source: str, *, dot_all: bool) -> Iterator[str]:
@@ -126,10 +99,10 @@ def _group(source: str, at: int) -> tuple[str, int]:
     if source.startswith("(?:", at):
         return "(?:", at + 3
     if source.startswith(("(?=", "(?!", "(?<=", "(?<!"), at):
-        raise JsPatternRefused("look-around cannot be searched in linear time; write it without")
+        raise PatternRefused("look-around cannot be searched in linear time; write it without")
     named = re.match(r"\(\?<(\w+)>", source[at:])
     if named is None:
-        raise JsPatternRefused("it has a group that is not JavaScript's")
+        raise PatternRefused("it has a group that is not JavaScript's")
     return f"(?P<{named[1]}>", at + named.end()
 
 
@@ -144,7 +117,7 @@ def _class(source: str, at: int) -> tuple[str, int]:
             text, at = (f"\\{source[at]}" if source[at] in "[^" else source[at]), at + 1
         members.append(text)
     if at >= len(source):
-        raise JsPatternRefused("a bracket is not closed")
+        raise PatternRefused("a bracket is not closed")
     if not members:
         return (f"[{_ANYTHING}]" if negated else f"[^{_ANYTHING}]"), at + 1
     return f"[{'^' if negated else ''}{''.join(members)}]", at + 1
@@ -153,7 +126,7 @@ def _class(source: str, at: int) -> tuple[str, int]:
 def _escape(source: str, at: int, *, in_class: bool) -> tuple[str, int]:
     """What the escape whose letter stands at *at* means, and where the next piece begins."""
     if at >= len(source):
-        raise JsPatternRefused("it ends in a backslash")
+        raise PatternRefused("it ends in a backslash")
     char = source[at]
     if char in "sS":
         inner = _SPACE if char == "s" else _NOT_SPACE
@@ -165,7 +138,7 @@ def _escape(source: str, at: int, *, in_class: bool) -> tuple[str, int]:
     if char == "0" and not source[at + 1 : at + 2].isdigit():
         return r"\x{0}", at + 1
     if char.isdigit() or (char == "k" and source.startswith("k<", at)):
-        raise JsPatternRefused("back-references cannot be searched in linear time; write it without")
+        raise PatternRefused("back-references cannot be searched in linear time; write it without")
     if char in "pP" and (found := re.match(r"[pP]\{(?:\w+=)?(\w+)\}", source[at:])):
         return f"\\{char}{{{found[1]}}}", at + found.end()
     if char in _HEX:

@@ -21,9 +21,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from familiar_connect.support.re2_engine import PatternRefused, compile_bounded
+
 MAX_PATTERN_CHARS = 1000
-MAX_PROGRAM_SIZE = 50_000
-"""RE2 instructions; `\\w{3,20}` takes 27,000. Larger ones could take seconds on one file."""
 
 _WORD = r"\p{L}\p{N}_"
 _ASCII_WORD = "0-9A-Za-z_"
@@ -44,10 +44,6 @@ _NOTHING = r"[^\x{0}-\x{10ffff}]"
 _WORD_STAND_INS = "".join(map(chr, (*range(97, 123), *range(65, 91), *range(48, 58), 95)))
 _OTHER_STAND_INS = "".join(chr(c) for c in range(128) if c != 10 and chr(c) not in _WORD_STAND_INS)
 _parsing = threading.Lock()
-
-
-class PatternRefused(Exception):
-    """The pattern is invalid, or no linear-time engine can search for it; the message says which."""
 
 
 class LineHit(NamedTuple):
@@ -88,11 +84,13 @@ class LinePattern:
             raise PatternRefused(f"it is longer than {MAX_PATTERN_CHARS} characters")
         pieces, folded = _read(pattern, ignore_case=ignore_case)
         flags = "(?im)" if folded else "(?m)"
-        self._loose = self._exact = _compile(flags + "".join(_plain(piece) for piece in pieces))
+        self._loose = self._exact = compile_bounded(
+            flags + "".join(_plain(piece) for piece in pieces), within_lines=True
+        )
         self._stand_ins: _StandIns | None = None
         if any(isinstance(piece, _Boundary) for piece in pieces):
             loose = (_plain(piece) for piece in pieces if not isinstance(piece, _Boundary))
-            self._loose = _compile(flags + "".join(loose))
+            self._loose = compile_bounded(flags + "".join(loose), within_lines=True)
             self._stand_ins = _StandIns(pieces, folded=folded)
 
     def may_match(self, data: bytes) -> bool:
@@ -147,7 +145,7 @@ class _StandIns:
         self._leaves: dict[tuple[str, bool], Any] = {}
         for leaf, fold in _leaves(pieces, folded):
             if (leaf, fold) not in self._leaves:
-                self._leaves[leaf, fold] = _compile(f"(?i:{leaf})" if fold else leaf)
+                self._leaves[leaf, fold] = compile_bounded(f"(?i:{leaf})" if fold else leaf, within_lines=True)
         self._folded = folded
         self._kinds: dict[tuple[bool, ...], str] = {}
         self._table: dict[int, str] = {}
@@ -159,7 +157,7 @@ class _StandIns:
                 if ord(character) not in self._table:
                     self._sort_in(character)
             if self._engine is None:
-                self._engine = _compile("".join(self._rewritten()))
+                self._engine = compile_bounded("".join(self._rewritten()), within_lines=True)
             engine = self._engine
         match = engine.search(line.translate(self._table).encode("ascii"))
         return None if match is None else match.span()
@@ -207,30 +205,6 @@ def _plain(piece: _Piece) -> str:
     if isinstance(piece, _Fold):
         return "(?i:" if piece.ignore_case else "(?-i:"
     return piece if isinstance(piece, str) else piece.text
-
-
-def _compile(text: str) -> Any:
-    import re2  # a native library; most commands never search
-
-    options = re2.Options()
-    options.log_errors = False
-    options.never_capture = True
-    options.never_nl = True
-    try:
-        engine = re2.compile(text, options)
-    except re2.error as error:
-        raise PatternRefused(_sentence(error)) from None
-    finally:
-        re2.purge()  # its cache of 128 could hold a gigabyte
-    if engine.programsize > MAX_PROGRAM_SIZE:
-        raise PatternRefused("it is too large once its repetitions are written out")
-    return engine
-
-
-def _sentence(error: Exception) -> str:
-    detail = error.args[0] if error.args else "it cannot be searched for"
-    text = detail.decode("utf-8", "replace") if isinstance(detail, bytes) else str(detail)
-    return "it is too large once its repetitions are written out" if "too large" in text else text
 
 
 def _read(pattern: str, *, ignore_case: bool) -> tuple[list[_Piece], bool]:

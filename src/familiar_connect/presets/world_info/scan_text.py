@@ -16,7 +16,8 @@ from operator import add
 
 from familiar_connect.presets.sillytavern.js_text import js_trim
 from familiar_connect.presets.world_info.types import ScanSettings, SecondaryLogic, WorldEntry
-from familiar_connect.support.js_regex import JsPattern, JsPatternRefused, compile_js, split_literal
+from familiar_connect.support.js_regex import JsPattern, compile_js, split_literal
+from familiar_connect.support.re2_engine import PatternRefused
 
 MAX_SCAN_DEPTH = 1000
 MARK = "\x01"
@@ -246,7 +247,7 @@ class ScanText:
             return None
         try:
             return compile_js(*literal)
-        except JsPatternRefused as refused:
+        except PatternRefused as refused:
             self.problems[key] = f"the key {key} of {entry.name!r} cannot be searched for: {refused}"
             return None
 
