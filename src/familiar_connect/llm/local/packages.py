@@ -59,7 +59,7 @@ def _resume_point(part: Path, state: Path) -> tuple[int, int]:
         if parts > 0 and 0 < size <= part.stat().st_size:
             return parts + 1, size
     except (OSError, ValueError, KeyError, TypeError):
-        pass
+        pass  # nothing was kept, or nothing that can be read: the fetch begins anew
     return 1, 0
 
 

@@ -29,7 +29,6 @@ from familiar_connect.context.providers.content_search import people_lookup
 from familiar_connect.context.providers.content_search.people_lookup import DEFAULT_MAX_TOKENS_PER_FILE, LookupResult
 from familiar_connect.context.providers.content_search.unfiltered import (
     TOKENS_PER_LINE,
-    Hit,
     as_chunks,
     best_hits_contribution,
     content_budget,
@@ -46,7 +45,13 @@ from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import EVERYTHING_ALLOWED, Author, Privacy
 from familiar_connect.llm.protocols import SideModel
 from familiar_connect.memory.index.protocols import Recollection, Retriever
-from familiar_connect.memory.index.relevance import only_relevant, without_known, without_neighbours, without_padding
+from familiar_connect.memory.index.relevance import (
+    Hit,
+    only_relevant,
+    without_known,
+    without_neighbours,
+    without_padding,
+)
 from familiar_connect.memory.part_audiences import PartAudiences
 from familiar_connect.memory.people import people_path, people_path_prefixes
 from familiar_connect.memory.store import MemoryStore

@@ -18,7 +18,8 @@ from familiar_connect.context.providers.content_search.filter import (
     recall_contribution,
 )
 from familiar_connect.context.types import ContextRequest, Contribution, Layer
-from familiar_connect.memory.index.protocols import Recollection, RetrievedChunk
+from familiar_connect.memory.index.protocols import RetrievedChunk
+from familiar_connect.memory.index.relevance import Hit
 from familiar_connect.presets.macro_context import rng_for, speaker_of
 from familiar_connect.presets.macros.engine import substitute
 from familiar_connect.presets.macros.types import MacroContext
@@ -40,8 +41,6 @@ MOST_PER_CHUNK = 3
 """Of small pieces the filter gets at most so many times as of large ones."""
 
 _LINK_ITEM = re.compile(r"^[ \t]*[-*] \[[^\]\n]{0,200}\]\([^)\n]{0,400}\)[ \t]*\n?", re.MULTILINE)
-
-Hit = Recollection | RetrievedChunk
 
 
 def direct_budget(request: ContextRequest) -> int:
