@@ -57,7 +57,13 @@ def test_the_command_line_loads_nothing_heavy() -> None:
         "familiar_connect",
         "familiar_connect.cli",
         "familiar_connect.commands",
+        "familiar_connect.commands.completion",
+        "familiar_connect.commands.help_lines",
         "familiar_connect.commands.lazy_group",
+        "familiar_connect.config",
+        "familiar_connect.config.command",
+        "familiar_connect.support",
+        "familiar_connect.support.word_wrap",
     }
 
 

@@ -54,7 +54,7 @@ def test_an_unknown_verb_names_the_nearest(monkeypatch: pytest.MonkeyPatch, caps
 
     said = capsys.readouterr().err
     assert "chta" in said
-    assert "familiar chat" in said
+    assert "chat`?" in said
 
 
 def test_a_verb_like_nothing_points_to_help(monkeypatch: pytest.MonkeyPatch, capsys: Shown) -> None:
@@ -67,7 +67,7 @@ def test_as_a_module_it_is_the_same_program(tmp_path: Path) -> None:
     """`python -m familiar_connect`."""
     done = run_program(tmp_path, "--version")
 
-    assert (done.returncode, done.stdout.strip()) == (0, f"familiar, version {__version__}")
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, f"familiar, version {__version__}")
 
 
 def test_init_makes_a_familiar_and_says_what_to_type_next(
@@ -78,7 +78,7 @@ def test_init_makes_a_familiar_and_says_what_to_type_next(
     assert call(monkeypatch, *home, "init", "mira", "--as", "Sam") == 0
 
     root = tmp_path / "familiars" / "mira"
-    assert "familiar chat --familiar mira" in capsys.readouterr().out
+    assert f"familiar --home {tmp_path} chat --familiar mira" in capsys.readouterr().out
     assert (root / "memory" / "self" / "name.md").read_text(encoding="utf-8") == "Mira\n"
     assert 'user_name = "Sam"' in (root / "character.toml").read_text(encoding="utf-8")
     assert call(monkeypatch, *home, "init", "mira") == 1
@@ -92,7 +92,7 @@ def test_list_tells_who_lives_here(monkeypatch: pytest.MonkeyPatch, capsys: Show
     """Name, model, turns, and what is wrong with one does not hide the others."""
     home = ["--home", str(tmp_path)]
     assert call(monkeypatch, *home, "list") == 0
-    assert "familiar init" in capsys.readouterr().out
+    assert f"familiar --home {tmp_path} init" in capsys.readouterr().out
     root = make_home(tmp_path)
     store = HistoryStore(root / "history.db")
     store.append_turn(familiar_id="ember", channel_id=1, role="user", content="hi")
@@ -250,7 +250,7 @@ def test_before_the_first_turn_the_missing_file_is_named(
     assert call(monkeypatch, "--home", str(tmp_path), verb) == 1
     said = capsys.readouterr().err
     assert "metrics.db" in said
-    assert "familiar chat" in said
+    assert f"familiar --home {tmp_path} chat --familiar ember" in said
 
 
 def test_doctor_finds_nothing_wrong_with_a_fresh_home(
@@ -258,7 +258,7 @@ def test_doctor_finds_nothing_wrong_with_a_fresh_home(
 ) -> None:
     """And makes nothing either."""
     assert call(monkeypatch, "--home", str(tmp_path / "new"), "doctor") == 0
-    assert "familiar chat" in capsys.readouterr().out
+    assert f"familiar --home {tmp_path / 'new'} chat" in capsys.readouterr().out
     assert not (tmp_path / "new").exists()
 
 
@@ -272,7 +272,7 @@ def test_doctor_tells_what_is_wrong_and_the_fix(monkeypatch: pytest.MonkeyPatch,
     assert call(monkeypatch, "--home", str(tmp_path), "doctor", "--json") == 1
     findings = {(each["area"], each["state"]): each["says"] for each in json.loads(capsys.readouterr().out)}
     assert "NO_SUCH_KEY" in findings["key", "bad"]
-    assert "familiar connect" in findings["key", "bad"]
+    assert f"familiar --home {tmp_path} connect" in findings["key", "bad"]
     assert "history.db" in findings["history", "bad"]
     assert "personality.md" in findings["memory", "bad"]
     assert ("disk", "ok") in findings

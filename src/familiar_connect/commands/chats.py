@@ -20,6 +20,7 @@ from familiar_connect.commands.common import (
     root_of,
     say,
     say_verbatim,
+    write_unchanged,
 )
 from familiar_connect.commands.completion import complete_chats
 from familiar_connect.commands.conversation import TERMINAL_PLACE
@@ -63,7 +64,7 @@ def export_chat_command(
         lines = _lines(root, home_of(ctx), name, channel_id, chosen, progress)
         if to_screen:
             for line in lines:
-                say_verbatim(line, nl=False) if sys.stdout.isatty() else click.echo(line, nl=False)
+                say_verbatim(line, nl=False) if sys.stdout.isatty() else write_unchanged(line)
             return
         usual = f"{root.name}-{_file_name(name)}.{chosen}"
         target = output.resolve() if output else HomeFolder(home_of(ctx)).exports / usual

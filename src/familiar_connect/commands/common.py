@@ -57,6 +57,11 @@ def say_verbatim(text: str, *, nl: bool = True) -> None:
     click.echo(wrap_for(sys.stdout, shown) if nl else shown, nl=nl)
 
 
+def write_unchanged(text: str) -> None:
+    """Write *text* for a file or another program: every byte as it is."""
+    click.echo(text, nl=False)
+
+
 def say_in_pages(text: str) -> None:
     """Print a long *text*: page by page where somebody watches and it does not fit the terminal."""
     lines = text.count("\n") + 1

@@ -30,13 +30,15 @@ def completion(shell: str) -> None:
     """Print what makes Tab complete verbs, options, familiars, chats and models in a shell."""
     from click.shell_completion import get_completion_class
 
+    from familiar_connect.commands.common import write_unchanged
+
     root = click.get_current_context().find_root().command
     kind = get_completion_class(shell)
     assert kind is not None
     for program in PROGRAMS:
         found = kind(root, {}, program, COMPLETE_VARIABLE)
         script = found.source_template % {**found.source_vars(), "complete_func": f"_{program.replace('-', '_')}_tab"}
-        click.echo(script)
+        write_unchanged(f"{script}\n")
 
 
 def complete_familiars(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:

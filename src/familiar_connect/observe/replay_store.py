@@ -180,7 +180,7 @@ class ReplayStore:
         """The request as plain data; preset and card, the same from turn to turn, as parts of their own."""
         plain: dict[str, Any] = to_plain(request)
         for name in REQUEST_PARTS:
-            if plain.get(name) is not None:
+            if plain.get(name):
                 plain[name] = self._put(plain[name])
         return plain
 
