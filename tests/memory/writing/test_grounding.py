@@ -86,6 +86,19 @@ def test_only_the_sentence_goes_that_nobody_said(tmp_path: Path) -> None:
     assert found.refused == ("Won prizes for surgery.", "Paints seascapes.")
 
 
+@pytest.mark.parametrize("form", ["{}: {}", "- {}: {}", "**{}:** {}"])
+def test_a_copied_transcript_is_nobodys_file(tmp_path: Path, form: str) -> None:
+    """Lines of all speakers, given back under one person's name, tell nothing of that person."""
+    batch = batch_of(tmp_path, *TALK)
+    speakers = [(batch.participant(turn), turn.content) for turn in batch.turns]
+    copied = [form.format(person.label, said) for person, said in speakers if person is not None]
+    copied.append(form.format("Bob", "has cats (as Bob says)"))
+    found = keep_supported("\n".join(["# Alice", *copied, "- A nurse."]), GroundingCheck(batch), person=batch.roster[0])
+
+    assert len(found.refused) == len(copied) > 1
+    assert found.text.replace("\n", "") == "# Alice- A nurse."
+
+
 async def test_a_pass_leaves_out_what_nobody_said_and_quotes_what_the_model_left_out(tmp_path: Path) -> None:
     """The refused sentence is kept with the run; facts the model wrote are not quoted a second time."""
     table = WriterSetup(tmp_path)

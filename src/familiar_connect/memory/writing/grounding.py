@@ -46,6 +46,7 @@ _ONESELF = re.compile(r"\b(?:i|i'm|im|i've|i'd|i'll|my|mine|we|our|we're|we've)\
 _CLAUSE = re.compile(r"[,;:()]|\b(?:and|but|so|because)\b", re.IGNORECASE)
 _CAPITALISED = re.compile(r"(?<![.!?:]\s)(?<!^)(?<=[\s(\"'-])[A-Z][\w'-]+")
 _NUMERAL = re.compile(r"\d+")
+_LABEL = re.compile(r"[\s\-*+]{0,8}(?:\[\d{1,9}\]\s{0,4})?(?P<name>[^\n:]{1,80}?)\s{0,4}:(?:\*\*)?\s")
 _LIGHT = frozenset(
     stem_of(word)
     for word in """
@@ -100,6 +101,8 @@ class GroundingCheck:
         self._numbers |= {str(turn.id) for turn in batch.turns}
         self._people = {person.slug: _own_words(person) for person in batch.roster}
         self._card = [frozenset(_words(sentence)) for sentence in sentences(card)]
+        self._speakers = {each.casefold() for each in names}
+        self._turns = [_plain(turn.content) for turn in batch.turns]
 
     def supports(self, sentence: str, person: BatchParticipant | None = None) -> bool:
         """Whether *sentence*, in the file of *person* or in one of no person's, was said."""
@@ -117,6 +120,17 @@ class GroundingCheck:
         if person is None:
             return True
         return self._share_of_turn(words, fitting) >= TURN_SHARE and not self._is_of_card(content, share)
+
+    def is_transcript_line(self, line: str, person: BatchParticipant) -> bool:
+        """Whether *line* opens with a speaker: another than *person*, or before words that were said just so."""
+        found = _LABEL.match(line)
+        speaker = found["name"].strip("* ").casefold() if found else ""
+        if found is None or speaker not in self._speakers:
+            return False
+        if speaker not in {name.casefold() for name in (person.label, *person.names)}:
+            return True
+        said = _plain(line[found.end() :])
+        return bool(said) and any(said in turn for turn in self._turns)
 
     def _share_of_turn(self, words: Collection[str], fitting: Sequence[_Evidence]) -> float:
         """How much of *words*, names aside, the best single turn holds."""
@@ -225,6 +239,8 @@ def _supported_part(
 ) -> tuple[str, list[str]]:
     """Those sentences of a line or bullet that were said or are *standing* in the file, and the others."""
     marker = text[: len(text) - len(text.lstrip(" \t-*+"))] if bullet_of(text.partition("\n")[0]) is not None else ""
+    if person is not None and check.is_transcript_line(text, person):
+        return "", [text]
     body = text[len(marker) :]
     pieces = [body[start:end].strip() for start, end in sentence_spans(body)]
     gone = [piece for piece in pieces if piece not in standing and not check.supports(piece.strip("*_ "), person)]
@@ -286,6 +302,10 @@ def _words(text: str) -> list[str]:
     """The words of *text* that carry meaning, by their stems; numbers as digits."""
     plain = text.replace("’", "'")
     return [_NUMBERS.get(word, word) for word in telling_words(plain, without=_FUNCTION_WORDS)]
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().replace("’", "'").split())
 
 
 def _numerals(text: str) -> list[str]:
