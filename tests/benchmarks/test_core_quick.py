@@ -53,7 +53,7 @@ def test_the_pipeline_is_measured_and_no_provider_holds_a_turn() -> None:
         assert told["siblings_failed"] <= told["siblings_asked"] // 10
         assert told["overshoot_ms"]["p50"] < 10 * pipeline.OVERSHOOT_P99_MS
     assert found["stalls"]["worst_work_of_each_turn_ms"]["p50"] < pipeline.STALL_P99_MS
-    assert found["overhead"]["processor_ms"]["p50"] < 2 * pipeline.OVERHEAD_P50_MS
+    assert found["overhead"]["processor_ms"]["p50"] < 3 * pipeline.OVERHEAD_P50_MS
     assert found["stubs"]["ratio"] < 1.5 * pipeline.MOST_AGAINST_TASK_GROUP
     assert len(pipeline.rows(found)) == 7
 

@@ -27,9 +27,10 @@ COLD = not sys.platform.startswith("linux") or "COLD_STARTS" in os.environ
 
 
 def environment(home: Path | str, more: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Ours, without what would lead the program to another home, familiar or account."""
+    """Ours, without what would lead the program to another home, familiar or account, or tells a window's size."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("FAMILIAR_", "OPENROUTER_"))}
-    kept.pop("NO_COLOR", None)
+    for name in ("NO_COLOR", "COLUMNS", "LINES"):  # a worker of the tests is given a width by its parent
+        kept.pop(name, None)
     paths = os.pathsep.join([*((more or {}).get("PYTHONPATH", "").split(os.pathsep)), str(SRC)]).strip(os.pathsep)
     ours = {"FAMILIAR_HOME": str(home), "FAMILIAR_COMMAND": "familiar", "PYTHONWARNINGS": "", "LC_ALL": "C.UTF-8"}
     return {**kept, **ours, **(more or {}), "PYTHONPATH": paths}
