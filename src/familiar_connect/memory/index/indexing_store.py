@@ -32,6 +32,8 @@ if TYPE_CHECKING:  # numpy is loaded with the index, not with the store
 
 LONGEST_WAIT_S = 20.0
 """A reply that takes longer than this no longer holds the index up."""
+LAST_BATCH_S = 2.0
+"""How long closing waits for the batch in hand, which a busy machine may hold up much longer."""
 SCAN_S = 1.0
 """How often the owner's own edits are looked for, whatever else there is to do."""
 FOLLOW_S = 60.0
@@ -217,8 +219,9 @@ class Indexer:
         self._stopped.set()
         self._quiet.set()
         await self._background.aclose()
-        # Native code that is still at work when the interpreter ends would take the process down with it.
-        if await off_loop(self._working.acquire, True, LONGEST_WAIT_S):
+        # Native code that is still at work when the interpreter ends would take the process down with it:
+        # `thread_pools.end_process` leaves without that, so that nobody has to wait for long.
+        if await off_loop(self._working.acquire, True, LAST_BATCH_S):
             self._working.release()
 
     async def _run(self) -> None:
