@@ -175,3 +175,69 @@ def test_no_letter_is_torn_in_two(letters: list[str], limit: int) -> None:
         ends.add(max(ends) + len(letter))
     cuts = [sum(len(piece) for piece in pieces[: number + 1]) for number in range(len(pieces))]
     assert set(cuts) <= ends
+
+
+LINK = "[the long way round](https://example.org/a/b?c=d)"
+
+
+def test_no_cut_falls_inside_a_link_a_mention_an_emoji_or_inline_code() -> None:
+    """Each stands whole in one message, however the words around it are cut."""
+    for atom in (LINK, "<@123456789012345678>", "<:tea:123456789012345678>", "`a b. c d`", "https://example.org/x.y"):
+        for before in range(1, 30):
+            text = f"{'w ' * before}{atom} and more. And more words to cut."
+            for pieces in (
+                pack_reply(text, limit=55),
+                split_reply_into_chunks(text, sentence_split_threshold=20, hard_cap=55),
+            ):
+                assert sum(atom in piece for piece in pieces) == 1, (atom, before, pieces)
+
+
+def test_a_link_longer_than_a_message_is_torn_rather_than_lost() -> None:
+    """Nothing is left out."""
+    text = f"see https://example.org/{'x' * 120}"
+
+    assert "".join("".join(pack_reply(text, limit=50)).split()) == "".join(text.split())
+
+
+def test_italics_over_several_sentences_are_italics_in_each_piece() -> None:
+    """As in a scene that is typed out sentence by sentence."""
+    text = "*She walks over to the window. She sits down. **Rain.** It falls.* Then she speaks at last."
+    pieces = split_reply_into_chunks(text, sentence_split_threshold=20, hard_cap=100)
+
+    assert all(piece.count("*") % 2 == 0 for piece in pieces)
+    assert pieces[:2] == ["*She walks over to the window.*", "*She sits down.*"]
+
+
+def test_a_spoiler_parted_by_the_limit_stays_hidden() -> None:
+    """On both sides of the cut."""
+    text = f"||{'secret words ' * 10}end||"
+    pieces = pack_reply(text, limit=80)
+
+    assert len(pieces) > 1
+    assert all(piece.startswith("||") and piece.endswith("||") and len(piece) <= 80 for piece in pieces)
+
+
+def test_stars_that_are_no_emphasis_are_left_alone() -> None:
+    """A list, a product, a lone star."""
+    for text in ("* one thing. " * 12, "2 * 3 is six. " * 12, "*note the star. " + "More of it. " * 12):
+        assert "*".join(text.split("*")).count("*") == "".join(pack_reply(text, limit=80)).count("*")
+
+
+MARKED = st.lists(st.sampled_from(["aa", "b.", "*", "**", "~~", "||", LINK, "`x. y`", "\n\n", " "]), max_size=60).map(
+    " ".join
+)
+
+
+@given(MARKED, st.integers(80, 140), st.booleans())
+def test_marked_text_fits_and_keeps_its_words(text: str, limit: int, typed: bool) -> None:
+    """Whatever is bold or hidden: no piece is too long, no word is lost, no link is torn."""
+    pieces = (
+        split_reply_into_chunks(text, sentence_split_threshold=20, hard_cap=limit)
+        if typed
+        else pack_reply(text, limit=limit)
+    )
+
+    assert all(0 < len(piece) <= limit for piece in pieces)
+    assert sum(piece.count(LINK) for piece in pieces) == text.count(LINK)
+    plain = "".join(letter for letter in "".join(pieces) if letter not in "*~| \n")
+    assert plain == "".join(letter for letter in text if letter not in "*~| \n")
