@@ -26,7 +26,7 @@ from familiar_connect.identity import Author
 from familiar_connect.reply import outbox as outbox_module
 from familiar_connect.reply.deliver import TextDeliveryTracker, deliver
 from familiar_connect.reply.outbox import ReplyOutbox, find_posted
-from familiar_connect.reply.protocols import PostedMessage
+from familiar_connect.reply.protocols import PostedMessage, ReplyTarget
 
 WREN, CHANNEL, GUILD = "wren", 7, 1
 ADA = Author("discord", "11", "ada", "Ada")
@@ -86,7 +86,7 @@ class FakeChannel:
 
     async def edit(self, posted: object, text: str) -> None: ...
 
-    async def post_once(self, text: str, nonce: str) -> PostedMessage:
+    async def post_once(self, text: str, nonce: str, *, target: ReplyTarget | None = None) -> PostedMessage:
         self.life.moment()
         if self.failures:
             raise self.failures.pop(0)

@@ -41,6 +41,14 @@ class Attachment:
 
 
 @dataclass(frozen=True, kw_only=True)
+class MessagePiece:
+    """One of several messages that the familiar's own words stand in."""
+
+    message_id: str
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Sticker:
     """A sticker of a server, or one that was sent."""
 

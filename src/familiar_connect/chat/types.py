@@ -13,6 +13,7 @@ from familiar_connect.chat.message_parts import (
     Embed,
     ForwardedMessage,
     ImageAttachment,
+    MessagePiece,
     Reaction,
     ReferencedMessage,
     Sticker,
@@ -88,6 +89,8 @@ class InboundMessage:
     wants_answer: bool = False
     """Answered at once, whoever would decide otherwise."""
     line: LineFacts = PLAIN_LINE
+    pieces: tuple[MessagePiece, ...] = ()
+    """The messages of our own that it stands in, where there are several."""
 
 
 @dataclass(frozen=True, kw_only=True)

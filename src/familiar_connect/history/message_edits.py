@@ -6,6 +6,8 @@ beside it for the owner and is never shown to a model. Of a deleted message only
 
 from __future__ import annotations
 
+import json
+import sqlite3
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,8 +15,11 @@ from datetime import datetime
 from familiar_connect.history.rows import in_utc, parse_timestamp
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.support.clock import Clock, SystemClock
+from familiar_connect.support.serialize import canonical_json
 from familiar_connect.support.text import without_surrogates
 
+LOOKED_THROUGH = 20_000
+"""Turns among which one of several messages of a reply is looked for."""
 DELETED = "(message deleted)"
 """What the turn of a deleted message reads."""
 
@@ -62,7 +67,7 @@ class MessageEdits:
         """The platform's id of the message heard last in a channel."""
         rows = self._database.read(
             "SELECT platform_message_id FROM turns WHERE familiar_id = ? AND channel_id = ?"
-            " AND platform_message_id IS NOT NULL ORDER BY id DESC LIMIT 1",
+            " AND platform_message_id IS NOT NULL AND role != 'assistant' ORDER BY id DESC LIMIT 1",
             (self._familiar_id, channel_id),
         )
         return str(rows[0][0]) if rows else None
@@ -81,15 +86,49 @@ class MessageEdits:
     def _change(self, channel_id: int, message_id: str, text: str, *, was_deleted: bool) -> int | None:
         with self._database.transaction() as connection:
             found = connection.execute(
-                "SELECT id, content FROM turns WHERE familiar_id = ? AND channel_id = ? AND platform_message_id = ?",
+                "SELECT id, content, facts FROM turns"
+                " WHERE familiar_id = ? AND channel_id = ? AND platform_message_id = ?",
                 (self._familiar_id, channel_id, message_id),
             ).fetchone()
+            if found is None and was_deleted:
+                found = self._find_piece(connection, channel_id, message_id)
             if found is None or found[1] == text or found[1] == DELETED:
                 return None
             turn_id = int(found[0])
+            left = _without_piece(found[2], message_id) if was_deleted else None
+            if left is not None:
+                text, facts = left
+                connection.execute("UPDATE turns SET facts = ? WHERE id = ?", (facts, turn_id))
             connection.execute(
                 "INSERT INTO turn_revisions VALUES (?, ?, ?, ?)",
                 (turn_id, found[1], in_utc(self._clock.now()).isoformat(), int(was_deleted)),
             )
             connection.execute("UPDATE turns SET content = ? WHERE id = ?", (text, turn_id))
         return turn_id
+
+    def _find_piece(
+        self, connection: sqlite3.Connection, channel_id: int, message_id: str
+    ) -> tuple[int, str, str] | None:
+        """The turn of ours that stands in several messages, one of which is *message_id*."""
+        if not message_id.isdigit():
+            return None
+        found = connection.execute(
+            "SELECT id, content, facts FROM turns WHERE familiar_id = ? AND channel_id = ? AND role = 'assistant'"
+            " AND id > (SELECT MAX(id) FROM turns) - ? AND facts LIKE ? ORDER BY id DESC LIMIT 1",
+            (self._familiar_id, channel_id, LOOKED_THROUGH, f'%"message_id":"{message_id}"%'),
+        ).fetchone()
+        return found if found is None else (int(found[0]), str(found[1]), str(found[2]))
+
+
+def _without_piece(facts: object, message_id: str) -> tuple[str, str] | None:
+    """Words and facts of a turn that stood in several messages, without one; None: it stood in no such message."""
+    try:
+        stored = json.loads(str(facts or "{}"))
+        pieces = stored.get("pieces") or []
+        left = [each for each in pieces if each["message_id"] != message_id]
+        words = "\n\n".join(str(each["text"]) for each in left).strip()
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+    if len(left) == len(pieces):
+        return None
+    return words or DELETED, canonical_json({**stored, "pieces": left})

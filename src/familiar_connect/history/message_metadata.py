@@ -28,6 +28,7 @@ _KEPT = (
     "stickers",
     "mentions",
     "webhook",
+    "pieces",
 )
 _NOTHING = {name: InboundMessage.__dataclass_fields__[name].default for name in _KEPT}
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from familiar_connect.chat.scene import WindowStart
 from familiar_connect.chat.types import InboundMessage
+from familiar_connect.history.message_edits import DELETED
 from familiar_connect.history.message_metadata import with_metadata
 from familiar_connect.history.rows import Mode
 from familiar_connect.history.store import HistoryStore
@@ -63,7 +64,7 @@ class StoredMessages:
             platform=author.platform,
             channel_id=turn.channel_id,
             author=author,
-            text=turn.content,
+            text="" if ours and turn.content == DELETED else turn.content,
             timestamp=turn.timestamp,
             message_id=turn.platform_message_id,
             guild_id=turn.guild_id,

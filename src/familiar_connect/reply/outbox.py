@@ -22,16 +22,19 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 from uuid import uuid4
 
+from familiar_connect.chat.message_parts import MessagePiece
 from familiar_connect.errors import DeliveryError, HistoryError
 from familiar_connect.history.outbox import OutboxPiece, OutboxReply, OutboxRows, PieceState
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.reply.deliver import Sleep, send_with_retry
-from familiar_connect.reply.protocols import PostedMessage, PostsOnce
+from familiar_connect.reply.own_turn import own_turn_facts
+from familiar_connect.reply.protocols import PostedMessage, PostsOnce, ReplyTarget
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.clock import Clock, SystemClock
 
@@ -55,8 +58,15 @@ class OutgoingReply:
         self._waiting: list[OutboxPiece] = []
         self._count = 0
         self._doubtful: set[int] = set()
+        self._posted: list[PostedMessage] = []
+        self._target: Callable[[], ReplyTarget | None] = lambda: None
+        self._decode: Callable[[str], str] = str
         self.limit = place.limit
         self.edit_interval_s = place.edit_interval_s
+
+    def address(self, target: Callable[[], ReplyTarget | None], decode: Callable[[str], str]) -> None:
+        """Say what the first piece answers, asked when it is posted, and how what is posted reads in the history."""
+        self._target, self._decode = target, decode
 
     def thinking(self) -> AbstractAsyncContextManager[None]:
         return self._place.thinking()
@@ -81,18 +91,26 @@ class OutgoingReply:
         was_doubtful = piece.id in self._doubtful
         self._doubtful.add(piece.id)
         try:
-            posted = await self._place.post_once(text, piece.nonce)
+            target = self._target() if not self._posted else None
+            posted = await self._place.post_once(text, piece.nonce, target=target)
         except DeliveryError as failure:
             if not (failure.may_have_arrived or was_doubtful):
                 self._doubtful.discard(piece.id)
             raise
         self._doubtful.discard(piece.id)
         self._waiting.pop(0)
+        self._posted.append(posted)
         await _mark_posted(self._rows, piece, posted)
         return posted.handle
 
     async def edit(self, posted: object, text: str) -> None:
         await self._place.edit(posted, text)
+        self._posted = [replace(each, text=text) if each.handle is posted else each for each in self._posted]
+
+    @property
+    def pieces(self) -> tuple[MessagePiece, ...]:
+        """What was posted, as the model wrote it."""
+        return tuple(MessagePiece(message_id=each.message_id, text=self._decode(each.text)) for each in self._posted)
 
     @property
     def doubtful(self) -> Collection[int]:
@@ -148,15 +166,18 @@ class ReplyOutbox:
             arrived = await self._find_arrived(reply, pieces, place)
             rest = _not_posted(pieces, arrived) if self._is_fresh(reply) else []
             for piece in rest:
+                target = await off_loop(self._target_of, reply) if not arrived else None
                 try:
-                    arrived[piece.id] = await self._insist(partial(place.post_once, piece.text, piece.nonce))
+                    arrived[piece.id] = await self._insist(
+                        partial(place.post_once, piece.text, piece.nonce, target=target)
+                    )
                 except DeliveryError as failure:
                     if failure.retryable:
                         raise
                     break  # it will never arrive: what did is recorded
                 await _mark_posted(self._rows, piece, arrived[piece.id])
-            said = "\n\n".join(arrived[piece.id].text for piece in pieces if piece.id in arrived).strip()
-            await off_loop(self._record, reply, said)
+            stand = [arrived[piece.id] for piece in pieces if piece.id in arrived]
+            await off_loop(self._record, reply, [MessagePiece(message_id=p.message_id, text=p.text) for p in stand])
             logger.info(
                 "a reply of an earlier run is finished",
                 extra={"channel_id": channel_id, "pieces": len(pieces), "arrived": len(arrived), "posted": len(rest)},
@@ -185,20 +206,21 @@ class ReplyOutbox:
         await send_with_retry(step, self._sleep)
         return found[0]
 
-    def _record(self, reply: OutboxReply, said: str) -> None:
-        append = partial(self._append, reply, said) if said else None
+    def _record(self, reply: OutboxReply, said: Sequence[MessagePiece]) -> None:
+        append = partial(self._append, reply, said) if any(piece.text.strip() for piece in said) else None
         self._rows.finish(reply, append)
         self._rows.drop_doubtful(reply)
 
-    def _append(self, reply: OutboxReply, said: str) -> HistoryTurn:
+    def _append(self, reply: OutboxReply, said: Sequence[MessagePiece]) -> HistoryTurn:
         return self._history.append_turn(
             familiar_id=self._familiar_id,
             channel_id=reply.channel_id,
             role="assistant",
-            content=said,
+            content="\n\n".join(piece.text for piece in said).strip(),
             guild_id=reply.guild_id,
             mode=reply.mode,
-            facts=reply.facts,
+            platform_message_id=said[0].message_id,
+            facts=own_turn_facts(said, reply.facts),
             audience=reply.audience,
         )
 
@@ -207,6 +229,10 @@ class ReplyOutbox:
         turns = (self._history.turn_by_id(familiar_id=self._familiar_id, turn_id=each) for each in reply.answers)
         ids = [turn.platform_message_id for turn in turns if turn is not None and turn.platform_message_id]
         return max((each for each in ids if each.isdigit()), key=int, default=None)
+
+    def _target_of(self, reply: OutboxReply) -> ReplyTarget | None:
+        newest = self._newest_answered(reply)
+        return ReplyTarget(message_id=newest, newest_id=newest) if newest is not None else None
 
     def _is_fresh(self, reply: OutboxReply) -> bool:
         return (self._clock.now() - reply.created_at).total_seconds() <= self._fresh_s

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from familiar_connect.chat.scene import Surroundings
+from familiar_connect.chat.types import ListedUser
 from familiar_connect.presets.story.types import Story
 
 
@@ -61,12 +62,44 @@ class PostedMessage:
     """What `edit` takes."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class ReplyTarget:
+    """The message that a reply answers."""
+
+    message_id: str
+    newest_id: str
+    """The newest message it answers: what stands after that one was said meanwhile."""
+    is_aimed: bool = False
+    """Chosen among several: the reply shows which one it answers, whatever was said since."""
+
+
+class TextMarks(Protocol):
+    """Mentions and emojis in the platform's spelling and in the model's."""
+
+    def encode(self, text: str) -> str:
+        """What the model wrote, as the platform takes it."""
+
+    def decode(self, text: str) -> str:
+        """What the platform shows, as the model wrote it."""
+
+
+@runtime_checkable
+class WritesMarks(Protocol):
+    """A place with a spelling of its own for mentions and emojis."""
+
+    def text_marks(self, users: Sequence[ListedUser]) -> TextMarks:
+        """The spelling for one reply, in which *users* may be mentioned."""
+
+
 @runtime_checkable
 class PostsOnce(Delivery, Editable, Protocol):
     """A place that posts one thing once however often it is tried, and shows what was posted before."""
 
-    async def post_once(self, text: str, nonce: str) -> PostedMessage:
-        """Send one message, unless one with that nonce arrived shortly before; fails as `send` does."""
+    async def post_once(self, text: str, nonce: str, *, target: ReplyTarget | None = None) -> PostedMessage:
+        """Send one message, unless one with that nonce arrived shortly before; fails as `send` does.
+
+        Where a reader could not tell what it answers, it is shown as the answer to *target*.
+        """
 
     async def own_posts(self, after: str) -> Sequence[PostedMessage]:
         """What we posted after the message with that id, oldest first; `DeliveryError` where it cannot be read."""

@@ -6,7 +6,6 @@ import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from familiar_connect.chat.message_parts import WebhookIdentity
 from familiar_connect.chat.scene import Scene
 from familiar_connect.chat.types import Turn
 from familiar_connect.config import ChannelConfig
@@ -17,13 +16,10 @@ from familiar_connect.history.types import HistoryTurn
 from familiar_connect.memory.short_term import ShortTermNotes
 from familiar_connect.observe.trace import TraceBuilder
 from familiar_connect.reply.outbox import OutgoingReply
+from familiar_connect.reply.own_turn import alter_facts, own_turn_facts
 from familiar_connect.support.aio import off_loop
-from familiar_connect.support.serialize import canonical_json, to_plain
 
 logger = logging.getLogger(__name__)
-
-ALTER = "alter"
-"""Stands for the account of a further persona, which has none of its own."""
 
 
 class TurnArchive:
@@ -75,6 +71,7 @@ async def record(
     outgoing: OutgoingReply | None = None,
 ) -> HistoryTurn | None:
     """One assistant turn holding *sent*; nothing sent, no row. Heard messages are stored already."""
+    pieces = outgoing.pieces if outgoing is not None else ()
     append = partial(
         history.append_turn,
         familiar_id=turn.familiar_id,
@@ -83,7 +80,8 @@ async def record(
         content=sent,
         guild_id=turn.guild_id,
         mode=mode,
-        facts=alter_facts(turn.flags.alter),
+        platform_message_id=pieces[0].message_id if pieces else None,
+        facts=own_turn_facts(pieces, alter_facts(turn.flags.alter)),
     )
     has_words = bool(sent.strip())
     if outgoing is not None:
@@ -91,13 +89,6 @@ async def record(
             history.outbox.finish, outgoing.reply, append if has_words else None, doubtful=outgoing.doubtful
         )
     return await off_loop(append) if has_words else None
-
-
-def alter_facts(alter: str | None) -> str | None:
-    """Under which name it was said, where that is not the familiar's own."""
-    if alter is None:
-        return None
-    return canonical_json({"webhook": to_plain(WebhookIdentity(webhook_id=ALTER, name=alter))})
 
 
 async def capture_short_term(notes: ShortTermNotes, turn: Turn, sent: str, *, scene: Scene | None = None) -> None:

@@ -20,8 +20,10 @@ from familiar_connect.presets.story.types import StoryState
 from familiar_connect.reply.deliver import TextDeliveryTracker
 from familiar_connect.reply.delivery_task import DeliveryTasks
 from familiar_connect.reply.outbox import OutgoingReply, ReplyOutbox
+from familiar_connect.reply.outgoing_text import OutgoingText, target_of
+from familiar_connect.reply.own_turn import alter_facts
 from familiar_connect.reply.protocols import ChecksWritable, Delivery, Place, PostsOnce
-from familiar_connect.reply.record import TurnArchive, alter_facts
+from familiar_connect.reply.record import TurnArchive
 from familiar_connect.reply.turn_builder import TurnBuilder
 from familiar_connect.reply.turn_recorder import OpenTurn, TurnRecorder
 from familiar_connect.reply.types import ReplyOutcome
@@ -81,13 +83,14 @@ class ReplyRunner:
             await self._apologise(failure, place)
             return None
         tracker = self._deliveries.begin(exchange.channel_id)
-        outgoing = await self._begin_outgoing(turn, channel, place)
+        text = OutgoingText(place, target_of(exchange))
+        outgoing = await self._begin_outgoing(turn, channel, place, text)
         seen = self._recorder.open(request, clock=self._clock, seed=request.seed)
         error: str | None = None
         try:
             with self._pause_background():
                 reach = outgoing or place
-                await self._answer(request, channel, place, reach, tracker, seen, insists=exchange.was_cut)
+                await self._answer(request, channel, place, reach, tracker, seen, text, insists=exchange.was_cut)
             if exchange.may_stay_silent and not tracker.sent_chunks:
                 seen.trace.tag("silent", "yes")
         except DeliveryError as failure:
@@ -97,7 +100,7 @@ class ReplyRunner:
             error = str(failure)
             await self._apologise(failure, place)
         finally:
-            sent = text_sent(tracker, place)
+            sent = text.decode(text_sent(tracker, place))
             cut = tracker.task is not None and tracker.task.cancelled()
             tracker.clear()
             if cut:
@@ -117,6 +120,7 @@ class ReplyRunner:
         reach: Delivery,
         tracker: TextDeliveryTracker,
         seen: OpenTurn,
+        text: OutgoingText,
         *,
         insists: bool,
     ) -> None:
@@ -127,8 +131,9 @@ class ReplyRunner:
         if self._deliveries.takes_pieces(place) and not rewrites:
             async with thinking():
                 live = await pipeline.start(request, trace=seen.trace)
+                text.prepare(live.reply.prompt)
                 try:
-                    await self._deliver(live, reach, channel, tracker, seen.trace)
+                    await self._deliver(text.encode_stream(live), reach, channel, tracker, seen.trace)
                 finally:
                     seen.keep(live.reply)
             _refuse_empty(live.reply, may_be_silent=free)
@@ -138,7 +143,8 @@ class ReplyRunner:
             reply = await pipeline.run(request, trace=seen.trace)
         seen.keep(reply)
         _refuse_empty(reply, may_be_silent=free)
-        await self._deliver(reply.text, reach, channel, tracker, seen.trace, insists=insists)
+        text.prepare(reply.prompt)
+        await self._deliver(text.encode(reply.text), reach, channel, tracker, seen.trace, insists=insists)
         await self._keep_state(request, reply)
 
     async def _keep_state(self, request: ContextRequest, reply: PipelineReply) -> None:
@@ -162,11 +168,13 @@ class ReplyRunner:
         async with trace.span("deliver"):
             await self._deliveries.deliver(reply, place, channel.typing_simulation, tracker, insists=insists)
 
-    async def _begin_outgoing(self, turn: Turn, channel: ChannelConfig, place: Place) -> OutgoingReply | None:
+    async def _begin_outgoing(
+        self, turn: Turn, channel: ChannelConfig, place: Place, text: OutgoingText
+    ) -> OutgoingReply | None:
         """The reply's way out by the outbox; None where the place cannot be asked what it shows."""
         if self._outbox is None or not isinstance(place, PostsOnce):
             return None
-        return await off_loop(
+        outgoing = await off_loop(
             self._outbox.begin,
             place,
             channel_id=turn.channel_id,
@@ -175,6 +183,8 @@ class ReplyRunner:
             mode=channel.mode.value,
             facts=alter_facts(turn.flags.alter),
         )
+        outgoing.address(text.target, text.decode)
+        return outgoing
 
     async def _report_undelivered(self, exchange: Exchange, reason: str) -> None:
         logger.error("reply could not be delivered", extra={"channel_id": exchange.channel_id, "reason": reason})

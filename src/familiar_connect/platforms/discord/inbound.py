@@ -58,7 +58,7 @@ def to_inbound(message: discord.Message, *, me: int, application: int | None = N
         kind=kind,
         edited_at=message.edited_at,
         reply_to=reply_to,
-        reactions=tuple(_reaction(reaction) for reaction in message.reactions),
+        reactions=tuple(reaction_of(reaction) for reaction in message.reactions),
         forwards=_forwards(message),
         embeds=embeds_of(message.embeds, ours=is_self),
         attachments=attachments_of(message.attachments, is_voice=message.flags.is_voice_message),
@@ -138,7 +138,8 @@ def _forward(snapshot: Any, message: discord.Message) -> ForwardedMessage:
     )
 
 
-def _reaction(reaction: Any) -> Reaction:
+def reaction_of(reaction: Any) -> Reaction:
+    """A reaction as we know them; who reacted is asked for where it matters."""
     emoji = reaction.emoji
     emoji_id = getattr(emoji, "id", None)
     return Reaction(

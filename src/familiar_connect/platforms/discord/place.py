@@ -1,31 +1,33 @@
 """DiscordPlace: one channel as we meet it: typing, sending, looking back, looking around.
 
 A message is sent under a nonce that Discord checks, so that trying again after an answer was lost never says
-a thing twice. Nobody is pinged unless they are mentioned by a person.
+a thing twice. Nobody is pinged but those it mentions by a handle it was given, and whoever it answers late.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
+from familiar_connect.chat.message_parts import Reaction
 from familiar_connect.chat.scene import Scene
-from familiar_connect.chat.types import InboundMessage
+from familiar_connect.chat.types import InboundMessage, ListedUser
 from familiar_connect.errors import DeliveryError
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.outbox import NONCE_CHARS
 from familiar_connect.history.stored_messages import StoredMessages
 from familiar_connect.identity import Author
 from familiar_connect.platforms.discord.errors import delivery_error
-from familiar_connect.platforms.discord.inbound import NOTICE_FOOTER, to_inbound
+from familiar_connect.platforms.discord.inbound import NOTICE_FOOTER, reaction_of, to_inbound
+from familiar_connect.platforms.discord.marks import DiscordMarks, mentioned_ids
 from familiar_connect.platforms.discord.people import author_of
 from familiar_connect.platforms.discord.scene import SceneCache, scene_of, with_readers, with_speakers
-from familiar_connect.reply.protocols import PostedMessage
+from familiar_connect.reply.protocols import PostedMessage, ReplyTarget
 from familiar_connect.support.aio import cancel_and_wait, off_loop
 
 logger = logging.getLogger(__name__)
@@ -54,6 +56,8 @@ class DiscordPlace:
         self._scenes = scenes
         self._unsure: tuple[str, str] | None = None
         """Text and nonce of a message that may or may not have arrived."""
+        self._own_pieces: dict[str, tuple[str, ...]] = {}
+        """Messages of our own that belong together, by the first of them."""
 
     def set_channel(self, channel: Any) -> None:
         """Know the channel as it was met last."""
@@ -104,17 +108,41 @@ class DiscordPlace:
         self._unsure = None
         return posted.handle
 
-    async def post_once(self, text: str, nonce: str) -> PostedMessage:
-        """Send one message; under a *nonce* that Discord still knows, nothing is said again."""
-        import discord
+    def text_marks(self, users: Sequence[ListedUser]) -> DiscordMarks:
+        guild = getattr(self.channel, "guild", None)
+        usable = [each for each in (guild.emojis if guild is not None else ()) if each.available]
+        return DiscordMarks(users, usable)
 
-        quiet = discord.AllowedMentions(everyone=False, users=False, roles=False, replied_user=False)
+    async def post_once(self, text: str, nonce: str, *, target: ReplyTarget | None = None) -> PostedMessage:
+        """Send one message; under a *nonce* that Discord still knows, nothing is said again."""
+        shown = self._reference(target)
         try:
             async with asyncio.timeout(ANSWER_WITHIN_S):
-                posted = await self.channel.send(text, nonce=nonce, enforce_nonce=True, allowed_mentions=quiet)
+                posted = await self.channel.send(
+                    text,
+                    nonce=nonce,
+                    enforce_nonce=True,
+                    allowed_mentions=_pings(text, is_reply=shown is not None),
+                    **({"reference": shown} if shown is not None else {}),
+                )
         except Exception as error:  # whatever the library raises
             raise delivery_error(error) from error
         return PostedMessage(message_id=str(posted.id), text=text, nonce=nonce, handle=posted)
+
+    def _reference(self, target: ReplyTarget | None) -> Any:
+        """*target* for a reply in Discord's own form, where readers could not tell what is answered; else None."""
+        import discord
+
+        channel = self.channel
+        guild = getattr(channel, "guild", None)
+        if target is None or guild is None or not (target.message_id.isdigit() and target.newest_id.isdigit()):
+            return None
+        newest = getattr(channel, "last_message_id", None) or 0
+        if not target.is_aimed and newest <= int(target.newest_id):
+            return None
+        return discord.MessageReference(
+            message_id=int(target.message_id), channel_id=channel.id, guild_id=guild.id, fail_if_not_exists=False
+        )
 
     async def own_posts(self, after: str) -> Sequence[PostedMessage]:
         """What stands here of ours after the message with that id, oldest first."""
@@ -146,7 +174,7 @@ class DiscordPlace:
         message: Any = posted
         try:
             async with asyncio.timeout(ANSWER_WITHIN_S):
-                await message.edit(content=text)
+                await message.edit(content=text, allowed_mentions=_pings(text, is_reply=False))
         except Exception as error:  # whatever the library raises
             raise delivery_error(error) from error
 
@@ -170,7 +198,7 @@ class DiscordPlace:
         framed = discord.Embed(description=text[:LIMIT]).set_footer(text=f"{NOTICE_FOOTER}error")
         try:
             async with asyncio.timeout(ANSWER_WITHIN_S):
-                await self.channel.send(embed=framed)
+                await self.channel.send(embed=framed, allowed_mentions=_pings("", is_reply=False))
         except Exception as error:  # isolation: there is nobody left to tell
             logger.warning(
                 "a notice could not be shown",
@@ -212,10 +240,32 @@ class DiscordPlace:
             me=author_of(me) if me is not None else None,
         )
         messages = await stored.recent(limit)
-        wanted = {message.message_id for message in messages}
+        self._own_pieces = {
+            message.message_id: tuple(piece.message_id for piece in message.pieces)
+            for message in messages
+            if message.message_id and message.pieces
+        }
+        wanted = {message.message_id for message in messages}.union(*self._own_pieces.values())
         # One walk over what the library has at hand: it would walk once for each message asked for.
         live = {str(each.id): each for each in self._client.cached_messages if str(each.id) in wanted}
-        return [self._as_shown(message, live.get(message.message_id or "")) for message in messages]
+        return [
+            self._with_reactions(message, live)
+            if message.is_self
+            else self._as_shown(message, live.get(message.message_id or ""))
+            for message in messages
+        ]
+
+    def _with_reactions(self, stored: InboundMessage, live: Mapping[str, Any]) -> InboundMessage:
+        """Our own words with what people reacted to any of the messages they stand in."""
+        ids = self._own_pieces.get(stored.message_id or "", (stored.message_id or "",))
+        found: dict[tuple[str, str | None], Reaction] = {}
+        for each in (reaction for known in ids if known in live for reaction in live[known].reactions):
+            reaction = reaction_of(each)
+            before = found.get((reaction.label, reaction.emoji_id))
+            found[reaction.label, reaction.emoji_id] = (
+                reaction if before is None else replace(before, count=before.count + reaction.count)
+            )
+        return replace(stored, reactions=tuple(found.values())) if found else stored
 
     def _as_shown(self, stored: InboundMessage, live: Any) -> InboundMessage:
         me = self._client.user
@@ -266,14 +316,15 @@ class DiscordPlace:
         return to_inbound(live, me=self._client.user.id, application=self._client.application_id)
 
     async def reactors(self, message_id: str, label: str, limit: int) -> Sequence[Author]:
-        """Who reacted to a message at hand with one emoji."""
-        live = self._client.get_message(int(message_id)) if message_id.isdigit() else None
-        for reaction in live.reactions if live is not None else ():
-            emoji = reaction.emoji
-            if label == (emoji if isinstance(emoji, str) else emoji.name):
-                people = await self._looked_up(reaction.users(limit=limit).flatten())
-                return [author_of(person) for person in people or ()]
-        return []
+        """Who reacted to a message at hand with one emoji; of our own, to any of the messages it stands in."""
+        found: dict[str, Author] = {}
+        for each in self._own_pieces.get(message_id, (message_id,)):
+            live = self._client.get_message(int(each)) if each.isdigit() else None
+            for reaction in live.reactions if live is not None else ():
+                if label == reaction_of(reaction).label:
+                    people = await self._looked_up(reaction.users(limit=limit).flatten())
+                    found |= {who.user_id: who for who in map(author_of, people or ())}
+        return list(found.values())[:limit]
 
     async def _looked_up(self, asked: Any) -> Any:
         """What Discord answers; None where it does not."""
@@ -283,3 +334,11 @@ class DiscordPlace:
         except Exception as error:  # isolation: a detail is never worth a reply
             logger.debug("a message could not be looked up", extra={"error": type(error).__name__})
             return None
+
+
+def _pings(text: str, *, is_reply: bool) -> Any:
+    """Who is pinged by *text*: those it mentions, and whoever it answers; never everyone, never a role."""
+    import discord
+
+    people: list[Any] = [discord.Object(id=each) for each in mentioned_ids(text)]
+    return discord.AllowedMentions(everyone=False, users=people or False, roles=False, replied_user=is_reply)

@@ -1,0 +1,88 @@
+"""OutgoingText: a reply on its way from the model's words to the platform's, and back for the history.
+
+A reply may begin with the handle of a message (`ref_2`): then it is aimed at that message, and the handle is taken
+off. Mentions and emojis become the platform's own marks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterable, AsyncIterator
+
+from familiar_connect.chat.message_ids import MessageIdMap
+from familiar_connect.context.types import Prompt
+from familiar_connect.conversation.types import Exchange
+from familiar_connect.reply.protocols import Place, PostsOnce, ReplyTarget, TextMarks, WritesMarks
+
+_AIM = re.compile(r"\s*(?:\[(ref_\d{1,6})\]|\((ref_\d{1,6})\)|@?(ref_\d{1,6})(?=\s*:))\s*:?\s*")
+_MAY_AIM = re.compile(r"\s*(?:[\[(@]?(?:r|re|ref|ref_\d{0,6})?|[\[(]ref_\d{0,6}[\])]?\s*:?|@?ref_\d{0,6}\s*:?)\s*\Z")
+_UNFINISHED = re.compile(r"(?:@(?:\{[^{}\n]{0,100})?|<[^<>\s]{0,100}|:\w{0,64}:?|`[^\n]*)\Z")
+"""What may still become a mark or code once more is written."""
+
+
+class OutgoingText:
+    """One reply's words at *place*, in answer to *target*."""
+
+    def __init__(self, place: Place, target: ReplyTarget | None = None) -> None:
+        self._place = place
+        self._answered = target
+        self._marks: TextMarks | None = None
+        self._ids: MessageIdMap | None = None
+        self._aim: str | None = None
+
+    def prepare(self, prompt: Prompt) -> None:
+        """Learn what the model was told: whom it may mention, and which handles stand for which message."""
+        if isinstance(self._place, WritesMarks):
+            self._marks = self._place.text_marks(next((item.users for item in prompt.items if item.users), ()))
+        if isinstance(self._place, PostsOnce):
+            self._ids = prompt.message_ids
+
+    def target(self) -> ReplyTarget | None:
+        """What the reply answers: the message it chose, where it chose one."""
+        if self._aim is None:
+            return self._answered
+        return ReplyTarget(message_id=self._aim, newest_id=self._aim, is_aimed=True)
+
+    def encode(self, text: str) -> str:
+        """*text* as the platform takes it, without the handle it is aimed by."""
+        found = _AIM.match(text) if self._ids is not None else None
+        if found is not None and self._ids is not None:
+            chosen = self._ids.resolve(next(handle for handle in found.groups() if handle))
+            if chosen is not None:
+                self._aim = chosen
+                text = text[found.end() :]
+        return self._marks.encode(text) if self._marks is not None else text
+
+    async def encode_stream(self, pieces: AsyncIterable[str]) -> AsyncIterator[str]:
+        """The same for words as they come; what may still become a mark is held back until it is known."""
+        if self._marks is None and self._ids is None:
+            async for piece in pieces:
+                yield piece
+            return
+        written, shown = "", ""
+        async for piece in pieces:
+            written += piece
+            if _MAY_AIM.match(written):
+                continue
+            ready = self.encode(_UNFINISHED.sub("", written))
+            if ready.startswith(shown) and len(ready) > len(shown):
+                yield ready[len(shown) :]
+                shown = ready
+        rest = self.encode(written)
+        if rest.startswith(shown) and len(rest) > len(shown):
+            yield rest[len(shown) :]
+
+    def decode(self, text: str) -> str:
+        """What stands on the platform, as the model wrote it."""
+        return self._marks.decode(text) if self._marks is not None else text
+
+
+def target_of(exchange: Exchange) -> ReplyTarget | None:
+    """The message that a reply to *exchange* answers: the newest that was said to us, else the newest."""
+    known = [each for each in exchange.messages if each.message is not None and each.message.message_id]
+    if not known:
+        return None
+    chosen = next((each for each in reversed(known) if each.is_for_us), known[-1])
+    ids = [each.message.message_id for each in (chosen, known[-1]) if each.message and each.message.message_id]
+    others = {each.author.canonical_key for each in known} - {chosen.author.canonical_key}
+    return ReplyTarget(message_id=ids[0], newest_id=ids[-1], is_aimed=chosen is not known[-1] and bool(others))
