@@ -2,6 +2,7 @@
 
 A turn always reads as its message reads now, so every prompt shows the newest. What it read before is kept
 beside it for the owner and is never shown to a model. Of a deleted message only the fact remains in the turn.
+Summaries and short-term notes that may hold the earlier words are dropped, to be made anew.
 """
 
 from __future__ import annotations
@@ -22,6 +23,14 @@ LOOKED_THROUGH = 20_000
 """Turns among which one of several messages of a reply is looked for."""
 DELETED = "(message deleted)"
 """What the turn of a deleted message reads."""
+
+_MADE_OF_TURN = {
+    "summaries": "last_summarised_id >= turns.id AND (summaries.channel_id IN (0, turns.channel_id) OR"
+    " summaries.channel_id IN (SELECT -id FROM audiences WHERE audience = COALESCE(turns.audience, 'owner')))",
+    "cross_context_summaries": "source_channel_id = turns.channel_id AND source_last_id >= turns.id",
+    "short_term_notes": "short_term_notes.channel_id = turns.channel_id",
+}
+"""Tables made of what was said, and which of their rows a turn may be in."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +60,19 @@ class MessageEdits:
         """The messages are gone; the turns that said them."""
         changed = [self._change(channel_id, each, DELETED, was_deleted=True) for each in message_ids]
         return [turn_id for turn_id in changed if turn_id is not None]
+
+    def record_edit_of_turn(self, turn_id: int, text: str) -> bool:
+        """The turn reads *text* now; False where there is no such turn or it reads so already."""
+        with self._database.transaction() as connection:
+            found = connection.execute(
+                "SELECT content FROM turns WHERE familiar_id = ? AND id = ?", (self._familiar_id, turn_id)
+            ).fetchone()
+            text = without_surrogates(text)
+            if found is None or found[0] == text:
+                return False
+            record_change(connection, turn_id, self._clock, was_deleted=False)
+            connection.execute("UPDATE turns SET content = ? WHERE id = ?", (text, turn_id))
+        return True
 
     def edits_of_turn(self, turn_id: int) -> list[MessageEdit]:
         """Everything a turn read before, oldest first."""
@@ -99,10 +121,7 @@ class MessageEdits:
             if left is not None:
                 text, facts = left
                 connection.execute("UPDATE turns SET facts = ? WHERE id = ?", (facts, turn_id))
-            connection.execute(
-                "INSERT INTO turn_revisions VALUES (?, ?, ?, ?)",
-                (turn_id, found[1], in_utc(self._clock.now()).isoformat(), int(was_deleted)),
-            )
+            record_change(connection, turn_id, self._clock, was_deleted=was_deleted)
             connection.execute("UPDATE turns SET content = ? WHERE id = ?", (text, turn_id))
         return turn_id
 
@@ -132,3 +151,20 @@ def _without_piece(facts: object, message_id: str) -> tuple[str, str] | None:
     if len(left) == len(pieces):
         return None
     return words or DELETED, canonical_json({**stored, "pieces": left})
+
+
+def record_change(connection: sqlite3.Connection, turn_id: int, clock: Clock, *, was_deleted: bool) -> None:
+    """Keep what a turn reads, just before it is changed, and drop what was made of it.
+
+    Whatever follows the history, such as the index of turns, finds the change by this row.
+    """
+    connection.execute(
+        "INSERT INTO turn_revisions SELECT id, content, ?, ? FROM turns WHERE id = ?",
+        (in_utc(clock.now()).isoformat(), int(was_deleted), turn_id),
+    )
+    for table, condition in _MADE_OF_TURN.items():
+        connection.execute(
+            f"DELETE FROM {table} WHERE EXISTS (SELECT 1 FROM turns WHERE turns.id = ?"
+            f" AND turns.familiar_id = {table}.familiar_id AND {condition})",
+            (turn_id,),
+        )

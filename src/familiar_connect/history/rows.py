@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from familiar_connect.audience import parse_audience
 from familiar_connect.config.types import ChannelMode
-from familiar_connect.history.types import HistoryTurn, OtherChannelInfo
+from familiar_connect.history.types import HistoryTurn, OtherChannelInfo, TurnMark
 from familiar_connect.identity import Author
 from familiar_connect.support.sqlite import Row
 
@@ -20,9 +20,11 @@ Mode: TypeAlias = ChannelMode | str | None
 
 TURN_COLUMNS = (
     "id, timestamp, role, author_platform, author_user_id, author_username, author_display_name,"
-    " content, channel_id, guild_id, mode, platform_message_id, facts, audience"
+    " content, channel_id, guild_id, mode, platform_message_id, facts, audience, mark, copy_of"
 )
 """The columns `turn` reads, in its order."""
+UNMARKED = "mark IS NULL"
+"""Holds for the turns a model may see."""
 
 UNKNOWN_MOMENT = datetime.fromtimestamp(0, UTC)
 """Stands for a timestamp that cannot be read."""
@@ -37,7 +39,7 @@ MAX_AUTHORS = 4_096
 @lru_cache(maxsize=MAX_TURNS)
 def turn_from_row(row: Row) -> HistoryTurn:
     id_, when, role, platform, user_id, username, display_name, content, channel_id, guild_id, mode, *rest = row
-    message_id, facts, audience = rest
+    message_id, facts, audience, mark, copy_of = rest
     return HistoryTurn(
         id_,
         parse_timestamp(when),
@@ -50,7 +52,16 @@ def turn_from_row(row: Row) -> HistoryTurn:
         platform_message_id=text_or_none(message_id),
         facts=text_or_none(facts),
         audience=parse_audience(text_or_none(audience)),
+        mark=_mark(mark),
+        copy_of=copy_of if isinstance(copy_of, int) else None,
     )
+
+
+def _mark(stored: object) -> TurnMark | None:
+    """A mark nobody knows keeps its turn out of prompts too."""
+    if stored is None:
+        return None
+    return TurnMark.undone if stored == TurnMark.undone.value else TurnMark.hidden
 
 
 def author_from_columns(platform: object, user_id: object, username: object, display_name: object) -> Author | None:

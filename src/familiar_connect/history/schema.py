@@ -372,6 +372,41 @@ def _outbox(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
 
 
+# The versions of a turn that has several: answers made anew, swipes, greetings. `turns.content` is the chosen one,
+# which follows whatever changes the turn.
+_VERSIONS = (
+    """
+    CREATE TABLE IF NOT EXISTS turn_versions (
+        turn_id INTEGER NOT NULL,
+        number INTEGER NOT NULL,
+        content TEXT NOT NULL,
+        is_chosen INTEGER NOT NULL,
+        PRIMARY KEY (turn_id, number)
+    ) WITHOUT ROWID
+    """,
+    """
+    CREATE TRIGGER IF NOT EXISTS turn_with_versions_changed AFTER UPDATE OF content ON turns BEGIN
+        UPDATE turn_versions SET content = NEW.content WHERE turn_id = NEW.id AND is_chosen = 1;
+    END
+    """,
+    """
+    CREATE TRIGGER IF NOT EXISTS turn_with_versions_removed AFTER DELETE ON turns BEGIN
+        DELETE FROM turn_versions WHERE turn_id = OLD.id;
+    END
+    """,
+)
+
+
+def _turn_versions(connection: sqlite3.Connection) -> None:
+    """Versions of turns, turns that are in no prompt, and turns that repeat another in a chat branched off."""
+    present = _columns(connection, "turns")
+    for column, kind in (("mark", "TEXT"), ("copy_of", "INTEGER")):
+        if column not in present:
+            connection.execute(f"ALTER TABLE turns ADD COLUMN {column} {kind}")
+    for statement in _VERSIONS:
+        connection.execute(statement)
+
+
 def infer_audience(people: Sequence[tuple[str, str]], guild_id: int | None) -> Audience:
     """Whom a channel's talk was said to, from who spoke there (platform and user id) and its server alone.
 
@@ -408,4 +443,5 @@ MIGRATIONS = (
     Migration("summaries_by_audience", _summaries_by_audience),
     Migration("writer_watermarks", _writer_watermarks),
     Migration("outbox", _outbox),
+    Migration("turn_versions", _turn_versions),
 )

@@ -22,6 +22,7 @@ from familiar_connect.history.integrity import find_malformed_rows
 from familiar_connect.history.outbox import OutboxRows
 from familiar_connect.history.rows import (
     TURN_COLUMNS,
+    UNMARKED,
     Mode,
     author_from_columns,
     in_utc,
@@ -198,15 +199,19 @@ class HistoryStore:
     def _usual_audience(
         self, familiar_id: str, channel_id: int, guild_id: int | None, author: Author | None
     ) -> Audience:
-        last = self.recent(familiar_id=familiar_id, channel_id=channel_id, limit=1)
+        last = self._newest(familiar_id, channel_id)
         if last and last[0].guild_id == guild_id:
             return last[0].audience
         return infer_audience([(author.platform, author.user_id)] if author is not None else [], guild_id)
 
     def channel_audience(self, *, familiar_id: str, channel_id: int) -> Audience | None:
         """Those a channel's newest turn was said to; None when nothing was said there."""
-        last = self.recent(familiar_id=familiar_id, channel_id=channel_id, limit=1)
+        last = self._newest(familiar_id, channel_id)
         return last[0].audience if last else None
+
+    def _newest(self, familiar_id: str, channel_id: int) -> list[HistoryTurn]:
+        """The newest turn of a channel, whatever its mark."""
+        return self._turns(*_in_scope(familiar_id, channel_id), limit=1, newest=True)
 
     def audiences(self, *, familiar_id: str) -> list[Audience]:
         """Everybody something was ever said to, each audience once; costs the same however long the history is."""
@@ -230,11 +235,11 @@ class HistoryStore:
     def recent(
         self, *, familiar_id: str, channel_id: int, limit: int, mode: Mode = None, before_id: int | None = None
     ) -> list[HistoryTurn]:
-        """The newest *limit* turns of a channel, oldest first."""
+        """The newest *limit* turns of a channel that a model may see, oldest first."""
         where, values = _in_channel(familiar_id, channel_id, mode)
         if before_id is not None:
             where, values = f"{where} AND id < ?", [*values, before_id]
-        return self._turns(where, values, limit=limit, newest=True)
+        return self._turns(f"{where} AND {UNMARKED}", values, limit=limit, newest=True)
 
     def recent_distinct_authors(self, *, familiar_id: str, channel_id: int, limit: int) -> list[Author]:
         """Who spoke in a channel, newest first, each under the names of their newest turn."""
@@ -256,7 +261,7 @@ class HistoryStore:
     ) -> list[HistoryTurn]:
         """Turns from *min_id* to *max_id*, both included, ascending; past the limit the oldest are left out."""
         where, values = _in_scope(familiar_id, channel_id)
-        where, values = f"{where} AND id <= ?", [*values, max_id]
+        where, values = f"{where} AND {UNMARKED} AND id <= ?", [*values, max_id]
         if min_id is not None:
             where, values = f"{where} AND id >= ?", [*values, min_id]
         return self._turns(where, values, limit=limit, newest=True)
@@ -270,9 +275,11 @@ class HistoryStore:
         channel_id: int | None = None,
         audience: Audience | None = None,
         limit: int = MAX_TURNS_READ,
+        with_hidden: bool = False,
     ) -> list[HistoryTurn]:
         """The next *limit* turns after *after_id*, up to and including *max_id*, ascending: one step of a walk."""
         where, values = _in_scope(familiar_id, channel_id)
+        where = f"{where} AND ({UNMARKED} OR mark <> 'undone')" if with_hidden else f"{where} AND {UNMARKED}"
         if audience is not None:
             where, values = f"{where} AND audience = ?", [*values, str(audience)]
         where, values = f"{where} AND id > ?", [*values, after_id]

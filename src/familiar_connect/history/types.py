@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 
 from familiar_connect.audience import OWNER, Audience
 from familiar_connect.identity import Author
+
+
+class TurnMark(StrEnum):
+    """Why a turn is in no prompt, no search and no memory."""
+
+    hidden = "hidden"
+    """Shown in the chat and exported, never told to a model: a hidden line, a note of the program."""
+    undone = "undone"
+    """Taken back: kept in the file and shown nowhere."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +36,10 @@ class HistoryTurn:
     """What came with the words, as `history.message_metadata` writes it."""
     audience: Audience = field(default=OWNER, kw_only=True)
     """Those it was said to."""
+    mark: TurnMark | None = field(default=None, kw_only=True)
+    """Set where it is in no prompt."""
+    copy_of: int | None = field(default=None, kw_only=True)
+    """The turn it repeats, in a chat that was branched off; what is remembered comes from that one."""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,8 @@ import pytest
 from familiar_connect.audience import EVERYONE, between
 from familiar_connect.history.message_edits import MessageEdits
 from familiar_connect.history.store import HistoryStore
+from familiar_connect.history.types import TurnMark
+from familiar_connect.history.versions import TurnVersionStore
 from familiar_connect.identity import Author, FixedPrivacy, PrivacyLevel
 from familiar_connect.memory.index.protocols import ExplainedScore, RecallScope, Recollection
 from familiar_connect.memory.index.turns import MAX_STRETCH, TurnIndex
@@ -300,6 +302,28 @@ def test_a_turn_taken_back_is_found_no_more(tmp_path: Path, history: HistoryStor
 
     assert (postings(index, "bees"), postings(index, "deleted"), index.counts()[0]) == ([], [], 0)
     assert len(index.vectors.ids()) == 0
+
+
+def test_a_turn_is_found_by_its_chosen_version_and_not_at_all_when_undone(
+    tmp_path: Path, history: HistoryStore, model: CountingEmbedder
+) -> None:
+    """Even before the index has followed; taken back in, it is found again."""
+    turn_id = a_message(history, "I keep bees on the roof", "m1")
+    versions = TurnVersionStore(history, "wren")
+    index = an_index(tmp_path, history)
+    index.sync(model)
+
+    versions.add_version(turn_id, "I keep ducks on the roof")
+    assert look_for(index, "bees") == []
+    index.sync(model)
+    assert [hit.text for hit in look_for(index, "ducks")] == ["I keep ducks on the roof"]
+    versions.mark_turns([turn_id], TurnMark.undone)
+    assert look_for(index, "ducks") == []
+    index.sync(model)
+    assert (postings(index, "ducks"), index.counts()[0]) == ([], 0)
+    versions.mark_turns([turn_id], None)
+    index.sync(model)
+    assert [hit.text for hit in look_for(index, "ducks")] == ["I keep ducks on the roof"]
 
 
 def test_a_turn_edited_to_another_length_is_taken_in_whole(

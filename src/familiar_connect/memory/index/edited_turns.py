@@ -32,5 +32,7 @@ def read_edited_turns(history: HistoryStore, familiar_id: str, up_to: int) -> It
 
 
 def has_words(said: HistoryTurn) -> bool:
-    """Whether there are words in the turn: of a deleted message none are left."""
+    """Whether there are words to find in the turn: of one that was deleted, hidden or undone none, of a copy no new."""
+    if said.mark is not None or said.copy_of is not None:
+        return False
     return bool(said.content.strip()) and said.content != DELETED

@@ -238,7 +238,9 @@ class TurnIndex:
         full = self._privacy.full_privacy_keys()
         found = map(turn_from_row, rows)
         return {
-            said.id: said for said in found if not full or said.author is None or said.author.canonical_key not in full
+            said.id: said
+            for said in found
+            if said.mark is None and (not full or said.author is None or said.author.canonical_key not in full)
         }
 
     def _take_in(self) -> int:
