@@ -10,8 +10,8 @@ from pathlib import Path
 
 import click
 
-from familiar_connect.commands.completion import COMPLETE_VARIABLE
 from familiar_connect.commands.lazy_group import CommandTable, LazyGroup
+from familiar_connect.commands.name_completion import COMPLETE_VARIABLE
 
 VERBS: CommandTable = {
     "chat": ("chat:chat", "Talk with a familiar in this terminal; works offline, no key needed."),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from familiar_connect.chat.message_ids import MessageIdMap
 from familiar_connect.chat.types import Directives, ListedUser
 from familiar_connect.context.types import ContextItem, ItemTag, Prompt
-from familiar_connect.platforms.discord.marks import MOST_MENTIONED, DiscordMarks, mentioned_ids
+from familiar_connect.platforms.discord.marks import MOST_MENTIONED, DiscordMarks, ids_in_mentions
 from familiar_connect.reply.outgoing_text import OutgoingText
 from familiar_connect.reply.protocols import PostedMessage, ReplyTarget
 from tests.fakes.place import RecordingPlace
@@ -75,7 +75,7 @@ def test_one_reply_pings_only_so_many() -> None:
     many = [ListedUser(target_id=str(n), display_label=f"P{n}", aliases=(f"P{n}",)) for n in range(100, 110)]
     said = DiscordMarks(many, ()).encode(" ".join(f"@{{P{n}}}" for n in range(100, 110)))
 
-    assert len(mentioned_ids(said)) == MOST_MENTIONED
+    assert len(ids_in_mentions(said)) == MOST_MENTIONED
     assert said.endswith("P108 P109")
 
 

@@ -22,9 +22,9 @@ from familiar_connect.commands.common import (
     say_verbatim,
     write_unchanged,
 )
-from familiar_connect.commands.completion import complete_chats
 from familiar_connect.commands.conversation import TERMINAL_PLACE
 from familiar_connect.commands.logs import find_chat
+from familiar_connect.commands.name_completion import complete_chats
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.errors import HomeError
 

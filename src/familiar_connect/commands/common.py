@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from familiar_connect.commands.completion import complete_familiars
+from familiar_connect.commands.name_completion import complete_familiars
 from familiar_connect.config.command import program_name, with_command
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.home import familiar_root, find_home, home_nearby, pick_familiar, profile_path

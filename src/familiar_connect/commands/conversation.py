@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from familiar_connect.commands.common import profile_of
-from familiar_connect.commands.completion import complete_chats, complete_models
+from familiar_connect.commands.name_completion import complete_chats, complete_models
 from familiar_connect.config.folders import FamiliarFolder
 
 if TYPE_CHECKING:  # a verb loads no more than it needs

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from familiar_connect.commands.common import home_of, json_option, say, say_json
-from familiar_connect.commands.completion import complete_keys
+from familiar_connect.commands.name_completion import complete_keys
 from familiar_connect.config.folders import HomeFolder
 from familiar_connect.config.secrets import ENVIRONMENT, FAMILIAR_VARIABLE, HOME_VARIABLE, Secrets
 from familiar_connect.errors import ConfigError

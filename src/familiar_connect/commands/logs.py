@@ -19,8 +19,8 @@ from familiar_connect.commands.common import (
     say_json,
     say_verbatim,
 )
-from familiar_connect.commands.completion import complete_chats
 from familiar_connect.commands.conversation import TERMINAL_PLACE
+from familiar_connect.commands.name_completion import complete_chats
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.errors import HomeError
 

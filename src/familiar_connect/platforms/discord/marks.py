@@ -70,7 +70,7 @@ class DiscordMarks:
         return _outside_code(text, lambda words: _MARK.sub(plain, words))
 
 
-def mentioned_ids(text: str) -> list[int]:
+def ids_in_mentions(text: str) -> list[int]:
     """Whom a text that was encoded pings, each once."""
     found: dict[int, None] = {}
     _outside_code(text, lambda words: "".join(_note(found, mark) for mark in _MARK.finditer(words)))

@@ -24,7 +24,7 @@ from familiar_connect.history.stored_messages import StoredMessages
 from familiar_connect.identity import Author
 from familiar_connect.platforms.discord.errors import delivery_error
 from familiar_connect.platforms.discord.inbound import NOTICE_FOOTER, reaction_of, to_inbound
-from familiar_connect.platforms.discord.marks import DiscordMarks, mentioned_ids
+from familiar_connect.platforms.discord.marks import DiscordMarks, ids_in_mentions
 from familiar_connect.platforms.discord.people import author_of
 from familiar_connect.platforms.discord.scene import SceneCache, scene_of, with_readers, with_speakers
 from familiar_connect.reply.protocols import PostedMessage, ReplyTarget
@@ -340,5 +340,5 @@ def _pings(text: str, *, is_reply: bool) -> Any:
     """Who is pinged by *text*: those it mentions, and whoever it answers; never everyone, never a role."""
     import discord
 
-    people: list[Any] = [discord.Object(id=each) for each in mentioned_ids(text)]
+    people: list[Any] = [discord.Object(id=each) for each in ids_in_mentions(text)]
     return discord.AllowedMentions(everyone=False, users=people or False, roles=False, replied_user=is_reply)
