@@ -24,6 +24,10 @@ PUBLIC_PLATFORMS = frozenset({"twitch"})
 """Platforms whose chats everybody can read."""
 
 
+_FAMILIAR_MARK = "familiar:"
+"""Begins the user id of another familiar of this home."""
+
+
 class PrivacyLevel(Enum):
     """What a person allows us to keep and show of them."""
 
@@ -65,6 +69,16 @@ class Author:
     @property
     def all_known_names(self) -> set[str]:
         return set(self.aliases) | {name for name in (self.display_name, self.username) if name}
+
+    @property
+    def is_familiar(self) -> bool:
+        """Whether this is another familiar of the same home, and no person."""
+        return self.platform in LOCAL_PLATFORMS and self.user_id.startswith(_FAMILIAR_MARK)
+
+    @classmethod
+    def from_familiar(cls, familiar_id: str, name: str, *, platform: str) -> Author:
+        """Another familiar of this home, as it is heard at one of the operator's own doors."""
+        return cls(platform=platform, user_id=f"{_FAMILIAR_MARK}{familiar_id}", username=None, display_name=name)
 
     @classmethod
     def from_discord_member(cls, member: Any) -> Author:

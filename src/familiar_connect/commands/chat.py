@@ -6,7 +6,7 @@ import asyncio
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, cast
 
@@ -25,7 +25,16 @@ from familiar_connect.commands.common import (
     say,
     say_json,
 )
-from familiar_connect.commands.conversation import TERMINAL_PLACE, ChatWish, chat_options, model_for_call, open_chat
+from familiar_connect.commands.conversation import (
+    TERMINAL_PLACE,
+    ChatWish,
+    TalkOptions,
+    chat_options,
+    model_for_call,
+    open_chat,
+)
+from familiar_connect.commands.group_chat import GroupWish, hold_group_chat, open_group
+from familiar_connect.commands.name_completion import complete_familiars, complete_groups
 from familiar_connect.commands.trust import ask_about_endpoints
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.config.home import list_familiars
@@ -48,6 +57,8 @@ Examples:
   familiar chat --greeting 2             begin with the second alternate greeting of the card
   familiar chat --new                    begin a new chat; what it remembers of you stays
   familiar chat --chat travels           the chat called travels, begun if there is none
+  familiar chat --with wren --with ember several familiars at once, who take turns
+  familiar chat --group hearth           the group that groups/hearth.toml describes
   familiar chat -m qwen2.5-coder-1.5b    through another model this time
   echo "hi" | familiar chat --plain      one answer per line, nothing else on stdout
 Exit codes: 0 fine, 1 something is set up wrong, or a message got no reply.
@@ -62,6 +73,21 @@ Exit codes: 0 fine, 1 something is set up wrong, or a message got no reply.
     "--greeting", type=click.IntRange(min=0), metavar="N", help="Begin with the Nth greeting; 0 is the first."
 )
 @chat_options
+@click.option(
+    "--with",
+    "members",
+    metavar="ID",
+    multiple=True,
+    shell_complete=complete_familiars,
+    help="One of several familiars to talk with at once; say it for each.",
+)
+@click.option(
+    "--group",
+    "group_name",
+    metavar="NAME",
+    shell_complete=complete_groups,
+    help="The group of this name; with --with it is made.",
+)
 @click.option("--list", "list_chats", is_flag=True, help="List the chats with this familiar instead.")
 @json_option
 @click.pass_context
@@ -75,10 +101,12 @@ def chat(
     is_new: bool,
     is_continued: bool,
     model: str | None,
+    members: tuple[str, ...],
+    group_name: str | None,
     list_chats: bool,
     as_json: bool,
 ) -> int:
-    """Talk with a familiar in this terminal."""
+    """Talk with a familiar in this terminal, or with several."""
     wish = ChatWish(name=chat_name, is_new=is_new, is_continued=is_continued)
     wish.check()
     if list_chats:
@@ -86,17 +114,10 @@ def chat(
         return exit_codes.OK
     if as_json:
         raise click.UsageError("--json goes with --list here: for a reply as JSON there is `familiar ask --json`")
-    return _talk(ctx, familiar_id, TalkOptions(user_name=user_name, plain=plain, greeting=greeting, model=model), wish)
-
-
-@dataclass(frozen=True, kw_only=True)
-class TalkOptions:
-    """How a chat is held."""
-
-    user_name: str | None
-    plain: bool
-    greeting: int | None
-    model: str | None
+    options = TalkOptions(user_name=user_name, plain=plain, greeting=greeting, model=model)
+    if members or group_name is not None:
+        return _talk_in_group(ctx, GroupWish(familiar_id, members, group_name), options, wish)
+    return _talk(ctx, familiar_id, options, wish)
 
 
 def _talk(ctx: click.Context, familiar_id: str | None, options: TalkOptions, wish: ChatWish) -> int:
@@ -121,6 +142,23 @@ def _talk(ctx: click.Context, familiar_id: str | None, options: TalkOptions, wis
         screen.note(f"This is the chat {place.name!r}.")
     shown = 0 if plain else verbosity
     return asyncio.run(_chat(root, home, screen, place.channel_id, options, speaks_through, verbosity=shown))
+
+
+def _talk_in_group(ctx: click.Context, group: GroupWish, options: TalkOptions, wish: ChatWish) -> int:
+    from familiar_connect.platforms.terminal.screen import Screen
+    from familiar_connect.support.log import log_to_file
+
+    plain = options.plain or not sys.stdin.isatty() or not sys.stdout.isatty()
+    home = home_of(ctx)
+    opened = open_group(home, group, wish)
+    for root in opened.roots:
+        ask_about_endpoints(root, home)
+    verbosity: int = ctx.find_root().obj["verbose"]
+    if not plain and not verbosity:
+        log_to_file(HomeFolder(home).log_file)
+    screen = Screen(sys.stdout, sys.stderr, plain=plain)
+    log_beside = partial(_log_beside, verbosity=0 if plain else verbosity)
+    return asyncio.run(hold_group_chat(opened, home, screen, options, busy_with=_busy, log_beside=log_beside))
 
 
 def say_chats(root: Path, *, as_json: bool) -> None:

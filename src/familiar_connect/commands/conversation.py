@@ -34,6 +34,16 @@ class ChatWish:
             raise click.UsageError("--continue goes on with the chat of last time: leave out --new and --chat")
 
 
+@dataclass(frozen=True, kw_only=True)
+class TalkOptions:
+    """How a chat is held."""
+
+    user_name: str | None
+    plain: bool
+    greeting: int | None
+    model: str | None
+
+
 def chat_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that say in which chat and through which model."""
     options = (

@@ -110,7 +110,7 @@ def _say_linked(extras: dict[str, object]) -> None:
         say(f"  linked lorebook              {world}: export it from SillyTavern and `import lorebook` it as well")
     groups = extras.get("group_only_greetings")
     if isinstance(groups, list) and groups:
-        say(f"  greetings for groups         {len(groups)}, kept for export")
+        say(f"  greetings for groups         {len(groups)}, said when a group chat begins")
 
 
 def _has(extensions: object, key: str) -> bool:

@@ -21,6 +21,13 @@ def complete_familiars(ctx: click.Context, _parameter: click.Parameter, incomple
     return _items(list_familiars(_home(ctx)), incomplete)
 
 
+def complete_groups(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The groups of the home that is meant."""
+    from familiar_connect.config.groups import list_groups
+
+    return _items(list_groups(_home(ctx)), incomplete)
+
+
 def complete_chats(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """The chats of the terminal with the familiar that is meant."""
     from familiar_connect.config.folders import FamiliarFolder

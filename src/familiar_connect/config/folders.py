@@ -147,6 +147,15 @@ class HomeFolder:
         return FamiliarFolder(self.familiars / PROFILE_NAME)
 
     @property
+    def groups(self) -> Path:
+        """Groups of familiars, a file each."""
+        return self.root / "groups"
+
+    def group_file(self, name: str) -> Path:
+        """Settings of one group; `config.groups.group_file` first checks that the name can be one."""
+        return self.groups / f"{name}.toml"
+
+    @property
     def secrets_file(self) -> Path:
         return self.root / "secrets.env"
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from familiar_connect.config.channel import CHANNEL_KEYS, TYPING_KEYS, TypingSimulationConfig
 from familiar_connect.config.character import PLAIN_KEYS, CharacterConfig
+from familiar_connect.config.groups import GROUP_KEYS, GroupConfig
 from familiar_connect.config.llm import DEFAULT_SLOT, SLOT_KEYS, SLOT_TEMPERATURES, default_slots
 from familiar_connect.config.modes import channel_config_for_mode
 from familiar_connect.config.secrets import ENVIRONMENT
@@ -42,6 +43,9 @@ def config_reference_markdown() -> str:
         ),
         "## What each mode gives a channel",
         _mode_table(),
+        "## `groups/<name>.toml`",
+        "A group of familiars, for `familiar chat --group NAME`. `members` is needed, everything else optional.",
+        _key_table(GROUP_KEYS, {key.path: field_value(GroupConfig(), key) for key in GROUP_KEYS}),
         "## Environment",
         "Looked up in the environment first, then in `<home>/secrets.env` (`NAME=value` lines, readable by you alone). "
         "A name is needed only by the part that uses it.",

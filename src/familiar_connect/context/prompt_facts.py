@@ -41,7 +41,7 @@ def speakers_of(prompt: Prompt, request: ContextRequest) -> set[str]:
     """Names that others go by in this prompt: the model must not speak for them."""
     names = {"User"} | {turn.author.label for turn in request.turns_to_answer if turn.author}
     names |= {item.sender.name for item in prompt.items if item.sender is not None}
-    return names
+    return names | set(request.story.group)
 
 
 def blocks_of(generation: Generation, output: PipelineOutput) -> list[dict[str, object]]:

@@ -56,9 +56,15 @@ _KINDS = (
 
 def contains_any_name(text: str, names: Iterable[str]) -> bool:
     """Whether one of *names* stands in *text* as a whole word."""
+    return name_position(text, names) is not None
+
+
+def name_position(text: str, names: Iterable[str]) -> int | None:
+    """Where the first of *names* that stands in *text* as a whole word begins, in folded letters; None: nowhere."""
     searched = fold_name(_NOT_SAID.sub(" ", text[:MAX_SEARCHED_CHARS]))
     searched = searched[: 2 * MAX_SEARCHED_CHARS]  # one character may stand for many: "\ufdfa" becomes eighteen
-    return any(_is_whole_word_in(searched, name) for name in map(fold_name, names) if 0 < len(name) <= MAX_NAME_CHARS)
+    folded = (name for name in map(fold_name, names) if 0 < len(name) <= MAX_NAME_CHARS)
+    return min((at for name in folded if (at := _word_start(searched, name)) is not None), default=None)
 
 
 def opens_with_any_name(text: str, names: Iterable[str]) -> bool:
@@ -88,15 +94,16 @@ def _ends_word(text: str, end: int, name: str) -> bool:
     return end >= len(text) or _is_word_break(name[-1], text[end], len(name), at_end=True)
 
 
-def _is_whole_word_in(text: str, name: str) -> bool:
+def _word_start(text: str, name: str) -> int | None:
+    """Where *name* stands first in *text* as a whole word; None: nowhere."""
     at = text.find(name)
     while at >= 0:
         end = at + len(name)
         starts = at == 0 or _is_word_break(text[at - 1], name[0], len(name), at_end=False)
         if starts and (end == len(text) or _is_word_break(name[-1], text[end], len(name), at_end=True)):
-            return True
+            return at
         at = text.find(name, at + 1)
-    return False
+    return None
 
 
 def _is_word_break(before: str, after: str, name_length: int, *, at_end: bool) -> bool:

@@ -39,8 +39,8 @@ class PlaceReaders:
         self._policy = policy
 
     def is_owner(self, author: Author) -> bool:
-        """Whether *author* is the owner; whoever sits at this computer is."""
-        return author.platform in LOCAL_PLATFORMS or self._owner.is_owner(author)
+        """Whether *author* is the owner; whoever sits at this computer is, and no other familiar there."""
+        return (author.platform in LOCAL_PLATFORMS and not author.is_familiar) or self._owner.is_owner(author)
 
     def at(
         self,

@@ -67,6 +67,26 @@ class CardReader:
         """The character's tags."""
         return tuple(line.strip() for line in self._text("self/tags.md").splitlines() if line.strip())
 
+    def group_greetings(self) -> tuple[str, ...]:
+        """What the character says first in a group: its card's greetings for groups, else its usual ones."""
+        rest = self._rest()
+        listed = rest.get("group_only_greetings")
+        own = tuple(filter(None, map(_text_of, listed))) if isinstance(listed, list) else ()
+        if own:
+            return own
+        card = self.read()
+        return tuple(filter(None, (card.first_mes, *card.alternate_greetings)))
+
+    def talkativeness(self) -> float | None:
+        """How talkative the card says the character is, from 0 to 1; None: it does not say."""
+        extensions = self._rest().get("extensions")
+        told: Any = extensions.get("talkativeness") if isinstance(extensions, Mapping) else None
+        try:
+            share = float(told)
+        except (TypeError, ValueError, OverflowError):
+            return None
+        return share if 0 <= share <= 1 else None
+
     def _text(self, path: str) -> str:
         try:
             return self._store.read_if_present(path) or ""

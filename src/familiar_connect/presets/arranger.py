@@ -82,7 +82,9 @@ def arrange_with_memory(prompt: Prompt, request: ContextRequest, preset: Preset)
         preset=preset.name,
         speaker=slug,
         fields={name: getattr(ctx, name) for name in ("description", "personality", "scenario", "persona")},
-        new_chat=expand_all_macros(settings.new_chat_prompt, ctx),
+        new_chat=expand_all_macros(
+            settings.new_group_chat_prompt if request.story.group else settings.new_chat_prompt, ctx
+        ),
         new_example=expand_all_macros(settings.new_example_chat_prompt, ctx),
     )
     items = reassemble(with_speaker_names(prompt.items, settings, char=ctx.char), resolved, layout)
@@ -106,14 +108,15 @@ def _macro_context(prompt: Prompt, request: ContextRequest, slug: str) -> MacroC
 def _with_nudges(
     directives: Directives, request: ContextRequest, settings: PresetSettings, ctx: MacroContext
 ) -> Directives:
-    """The preset's own words where a message is to be continued, and where a further persona answers."""
+    """The preset's own words where a message is to be continued, and where one of several characters answers."""
     flags = request.turn.flags if request.turn is not None else None
     if flags is None:
         return directives
     tail = directives.tail
     if flags.continuation and (nudge := expand_all_macros(settings.continue_nudge_prompt, ctx).strip()):
         tail = tuple(text.replace(CONTINUE, nudge, 1) if text.startswith(CONTINUE) else text for text in tail)
-    if flags.alter is not None and (nudge := expand_all_macros(settings.group_nudge_prompt, ctx).strip()):
+    is_one_of_several = flags.alter is not None or bool(request.story.group)
+    if is_one_of_several and (nudge := expand_all_macros(settings.group_nudge_prompt, ctx).strip()):
         tail = (*tail, nudge)
     return directives if tail == directives.tail else replace(directives, tail=tail)
 

@@ -39,6 +39,9 @@ def unseal_braces(text: str) -> str:
 
 
 def speaker_of(request: ContextRequest) -> str:
+    """Who is answered; in a group of characters the person among them, whoever spoke last."""
+    if request.story.group and request.story.user:
+        return request.story.user
     return request.author.label if request.author else ANYONE
 
 
@@ -87,6 +90,8 @@ def build_macro_context(
         character_version=card.character_version,
         first_mes=card.first_mes,
         alternate_greetings=card.alternate_greetings,
+        group=tuple(map(seal_braces, request.story.group)),
+        muted=tuple(map(seal_braces, request.story.muted)),
         mes_example=card.mes_example,
         chat=tuple(map(_seal_line, chat)),
         now=request.now,
@@ -177,7 +182,12 @@ def _pending_lines(request: ContextRequest) -> tuple[ChatLine, ...]:
 
 
 def _partner(chat: Sequence[ContextItem], request: ContextRequest) -> str:
-    """Who `{{user}}` is: the other one, between two; in company nobody by name, so that the text stays."""
+    """Who `{{user}}` is: the other one, between two; in company nobody by name, so that the text stays.
+
+    In a group of characters it is the person among them.
+    """
+    if request.story.group and request.story.user:
+        return seal_braces(request.story.user)
     present = {item.sender.name for item in chat if item.sender is not None and item.role == "user"}
     present |= {turn.author.label for turn in request.turns_to_answer if turn.author}
     return seal_braces(present.pop()) if len(present) == 1 and request.guild_id is None else ANYONE

@@ -176,7 +176,10 @@ class TurnBuilder:
             author=request.author or UNKNOWN_AUTHOR, text=request.utterance, timestamp=self._clock.now()
         )
         turn = request.turn or Turn(familiar_id=request.familiar_id, channel_id=request.channel_id, said=(blank,))
-        inputs = setup.inputs.for_speaker(turn.said[-1].author.label)
+        inputs, then = setup.inputs, request.story
+        if then.group:
+            inputs = replace(inputs, story=replace(inputs.story, user=then.user, group=then.group, muted=then.muted))
+        inputs = inputs.for_speaker(then.user if then.group else turn.said[-1].author.label)
         today = to_request(
             turn,
             setup.channel,
@@ -227,7 +230,8 @@ class TurnBuilder:
     def _request(
         self, turn: Turn, setup: ChannelSetup, here: Readers, *, scene: Scene | None = None, seed: int | None = None
     ) -> ContextRequest:
-        inputs = setup.inputs.for_speaker(turn.said[-1].author.label)
+        story = setup.inputs.story
+        inputs = setup.inputs.for_speaker(story.user if story.group else turn.said[-1].author.label)
         request = to_request(
             turn,
             setup.channel,

@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
-from types import FrameType
+from types import FrameType, MappingProxyType
 
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.config.command import with_command
@@ -48,6 +48,8 @@ class TerminalPlatform:
     """One person, one familiar, one channel."""
 
     id = "terminal"
+    _more_commands: Mapping[str, str] = MappingProxyType({})
+    """Commands of this place besides those of every terminal, with their meanings."""
 
     def __init__(
         self,
@@ -60,7 +62,9 @@ class TerminalPlatform:
         busy_with: Callable[[], str] = lambda: THINKING,
         own_name: OwnName | None = None,
         channel_id: int = CHANNEL_ID,
+        place: TerminalPlace | None = None,
     ) -> None:
+        """*place* is how the familiar meets the terminal, where it is not the only one there."""
         self._familiar = familiar
         self._channel_id = channel_id
         self._user = user
@@ -68,7 +72,7 @@ class TerminalPlatform:
         self._reader = reader
         self._clock = clock or SystemClock()
         stored = StoredMessages(familiar.history_store, familiar.id, self._channel_id, platform=self.id)
-        self._place = TerminalPlace(screen, familiar.name, user, stored, busy_with)
+        self._place = place or TerminalPlace(screen, familiar.name, user, stored, busy_with)
         self._own_name = own_name
         """Knows and keeps what the person is called; None: nobody keeps it."""
         self._interrupts = 0
@@ -79,8 +83,7 @@ class TerminalPlatform:
     async def run(self) -> None:
         """Until the person leaves, the input ends or the program is told to stop."""
         try:
-            tell = self._familiar.owner.connect(tell=self._tell_owner)
-            with self._signals(), tell, unseen_typing(sys.stdin):
+            with self._signals(), self._reachable_owner(), unseen_typing(sys.stdin):
                 while not self._leaving.is_set():
                     line = await self._next_line()
                     if line is None:
@@ -89,6 +92,9 @@ class TerminalPlatform:
                         await self._take(line)
         finally:
             await self._background.wait_until_idle()
+
+    def _reachable_owner(self) -> AbstractContextManager[None]:
+        return self._familiar.owner.connect(tell=self._tell_owner)
 
     async def _tell_owner(self, sentence: str) -> None:
         """Who sits here is the owner."""
@@ -129,6 +135,10 @@ class TerminalPlatform:
         if not self._screen.plain and line.strip().lower() in _LEAVE_TYPED:
             self._leaving.set()
             return
+        await self._say(line)
+
+    async def _say(self, line: str) -> None:
+        """Let *line* be heard, and wait for the answer."""
         message = InboundMessage(
             platform=self.id,
             channel_id=self._channel_id,
@@ -191,7 +201,7 @@ class TerminalPlatform:
         if line.split()[0] in _LEAVE:
             self._leaving.set()
         elif name in _HELP:
-            self._screen.write(help_text(self._screen.width()) + "\n")
+            self._screen.write(help_text(self._screen.width(), self._more_commands) + "\n")
         elif name == "name":
             await self._call(" ".join(words.split()))
         elif (found := find_command(name)) is not None:
@@ -199,7 +209,7 @@ class TerminalPlatform:
             reply = await run_command(found, context, self._familiar)
             self._screen.line(with_command(reply.text))
         else:
-            near = nearest_command(name)
+            near = nearest_command(name, self._more_commands)
             hint = f"Did you mean /{near}?" if near else "Type /help to see what there is."
             self._screen.note(f"There is no /{name}. {hint}")
 
@@ -238,8 +248,7 @@ class TerminalPlatform:
             self._background.start(self._stop_reply(), name="stop-reply")
 
     async def _stop_reply(self) -> None:
-        stopped = await self._familiar.reply_path.queue.stop(self._channel_id)
-        if stopped:
+        if await self._end_reply():
             self._place.end()
             self._screen.note("(stopped; Ctrl-C again to leave)")
         elif self._screen.plain:
@@ -250,4 +259,8 @@ class TerminalPlatform:
     def _leave(self) -> None:
         """Stop hearing and end the reply under way; what was said of it is recorded."""
         self._leaving.set()
-        self._background.start(self._familiar.reply_path.queue.stop(self._channel_id), name="leave")
+        self._background.start(self._end_reply(), name="leave")
+
+    async def _end_reply(self) -> bool:
+        """End the reply under way; says whether there was one."""
+        return await self._familiar.reply_path.queue.stop(self._channel_id)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from familiar_connect.slash.command import SlashCommand
 from familiar_connect.slash.registry import COMMANDS
@@ -33,10 +34,10 @@ def list_slash_commands() -> tuple[SlashCommand, ...]:
     return tuple(each for each in COMMANDS if not each.channels_only and not each.servers_only)
 
 
-def help_text(width: int) -> str:
-    """The list of commands for a window of *width* columns."""
-    meanings = {**{each.name: each.description for each in list_slash_commands()}, **OWN_COMMANDS}
-    order = [*FIRST, *(name for name in meanings if name not in FIRST)]
+def help_text(width: int, more: Mapping[str, str] = MappingProxyType({})) -> str:
+    """The list of commands for a window of *width* columns; *more* are this place's, with their meanings."""
+    meanings = {**{each.name: each.description for each in list_slash_commands()}, **OWN_COMMANDS, **more}
+    order = [*more, *FIRST, *(name for name in meanings if name not in (*FIRST, *more))]
     rows = [_row(f"/{name}", meanings[name], width) for name in order if name in meanings]
     return "\n".join([*rows, "", wrap_words(KEYS, width)])
 
@@ -54,9 +55,9 @@ def _indented(text: str, column: int, width: int) -> str:
     return "\n".join(" " * column + line for line in lines)
 
 
-def nearest_command(name: str) -> str | None:
-    """The command that somebody who typed *name* most likely means."""
-    names: Iterable[str] = [*OWN_COMMANDS, *(each.name for each in list_slash_commands())]
+def nearest_command(name: str, more: Iterable[str] = ()) -> str | None:
+    """The command that somebody who typed *name* most likely means; *more* are this place's."""
+    names: Iterable[str] = [*OWN_COMMANDS, *more, *(each.name for each in list_slash_commands())]
     found = difflib.get_close_matches(name.lower(), list(names), n=1, cutoff=0.55)
     starting = [each for each in names if len(name) > 1 and each.startswith(name.lower())]
     return starting[0] if len(starting) == 1 else next(iter(found), None)

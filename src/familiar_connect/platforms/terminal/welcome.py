@@ -6,6 +6,7 @@ import asyncio
 import logging
 import random
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
 from urllib.parse import urlsplit
@@ -92,17 +93,22 @@ async def greet(
         if greeting is not None:
             screen.note("You have talked before, so no greeting is said.")
         if not screen.plain:
-            await _welcome_back(familiar, screen, channel_id)
+            await show_last_words(familiar, screen, channel_id)
         return
     if not screen.plain and (sentence := describe_confidence(familiar)) is not None:
         screen.note(sentence)
     words = _chosen(await off_loop(_greetings, familiar), greeting)
-    words = await off_loop(_expanded, words, familiar, user)
+    words = await off_loop(expand_greeting, words, familiar, user)
     if not words:
         return
     label, flow = screen.speech(familiar.name)
     shown = printable(words)
     screen.write(label + (shown if flow is None else flow.feed(shown) + flow.close()) + "\n")
+    await keep_greeting(words, familiar, channel_id)
+
+
+async def keep_greeting(words: str, familiar: Familiar, channel_id: int) -> None:
+    """Record *words* as the first that the familiar said."""
     await off_loop(
         familiar.history_store.append_turn,
         familiar_id=familiar.id,
@@ -136,12 +142,13 @@ def _chosen(greetings: list[str], greeting: int | None) -> str:
     return greetings[greeting]
 
 
-def _expanded(words: str, familiar: Familiar, user: Author | None) -> str:
-    """*words* with the names in them, as SillyTavern would say them."""
+def expand_greeting(words: str, familiar: Familiar, user: Author | None, group: Sequence[str] = ()) -> str:
+    """*words* with the names in them, as SillyTavern would say them; *group* names all characters of a group."""
     if "{{" not in words and "<" not in words:
         return words
     values = MacroContext(
         char=familiar.name,
+        group=tuple(group),
         user=user.label if user else "User",
         scenario=_text(familiar, "scenario"),
         personality=_text(familiar, "personality"),
@@ -152,7 +159,7 @@ def _expanded(words: str, familiar: Familiar, user: Author | None) -> str:
     return substitute(words, values).strip()
 
 
-async def _welcome_back(familiar: Familiar, screen: Screen, channel_id: int) -> None:
+async def show_last_words(familiar: Familiar, screen: Screen, channel_id: int) -> None:
     """The last words of the last time, so that both know where they left off."""
     turns = await off_loop(
         familiar.history_store.recent, familiar_id=familiar.id, channel_id=channel_id, limit=SHOWN_FROM_LAST_TIME

@@ -102,6 +102,10 @@ def _group(ctx: MacroContext) -> str:
     return ", ".join(ctx.group) or ctx.char
 
 
+def _group_not_muted(ctx: MacroContext) -> str:
+    return ", ".join(name for name in ctx.group if name not in ctx.muted) if ctx.group else ctx.char
+
+
 def _not_char(ctx: MacroContext) -> str:
     return ", ".join([*(name for name in ctx.group if name != ctx.char), ctx.user])
 
@@ -236,7 +240,7 @@ MACROS: dict[str, Macro] = {
         _value("user", lambda ctx: ctx.user),
         _value("char", lambda ctx: ctx.char),
         _GROUP,
-        _value("groupNotMuted", _group),
+        _value("groupNotMuted", _group_not_muted),
         _value("notChar", _not_char),
         charifnotgroup=_GROUP,
     ),

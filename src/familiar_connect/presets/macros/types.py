@@ -39,6 +39,8 @@ class MacroContext:
     alternate_greetings: tuple[str, ...] = ()
     group: tuple[str, ...] = ()
     """Names of the personas present, when there are several."""
+    muted: tuple[str, ...] = ()
+    """Those of the group who do not speak."""
     chat: tuple[ChatLine, ...] = ()
     input: str = ""
     now: datetime | None = None

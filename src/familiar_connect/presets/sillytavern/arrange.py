@@ -54,7 +54,13 @@ def arrange_as_sillytavern(prompt: Prompt, request: ContextRequest, preset: Pres
         else replace(item, apart=True)
         for item, line in zip(made.items, made.lines, strict=True)
     )
-    items = post_process(items, preset.settings.post_processing, char=inputs.card.name, user=inputs.context.user)
+    items = post_process(
+        items,
+        preset.settings.post_processing,
+        char=inputs.card.name,
+        user=inputs.context.user,
+        group=request.story.group,
+    )
     missed = tuple(note for note in prompt.dropped if note.layer is Layer.recent_history)  # the card is whole here
     return replace(
         prompt,
@@ -80,6 +86,8 @@ def inputs_of(request: ContextRequest, preset: Preset, turns: list[ContextItem])
         user=user,
         now=request.now,
         rng=rng_for(request, "preset") if story.chance is None else FixedChance(story.chance),
+        group=story.group,
+        muted=story.muted,
         chat_id=story.chat_id or f"{request.familiar_id}/{request.channel_id}",
         variables=Variables(local=dict(story.state.variables), shared=dict(story.state.shared)),
         model=story.model,
@@ -101,6 +109,7 @@ def inputs_of(request: ContextRequest, preset: Preset, turns: list[ContextItem])
         chat=lines_as_typed(turns, request, char=card.name, user=user),
         context=context,
         kind=kind,
+        is_group=bool(story.group),
         author_note=story.note,
         quiet_prompt=request.turn.flags.manual_prompt if kind == "quiet" and request.turn is not None else "",
         pin_examples=story.switches.pin_examples,
@@ -133,7 +142,8 @@ def user_of(request: ContextRequest) -> str:
 
 
 def lines_as_typed(turns: list[ContextItem], request: ContextRequest, *, char: str, user: str) -> tuple[ChatLine, ...]:
-    """The chat as it was typed, oldest first."""
+    """The chat as it was typed, oldest first. Words of a group's other characters are a character's, as theirs."""
+    characters = set(request.story.group) - {user}
     pending = iter(request.turns_to_answer)
     lines: list[ChatLine] = []
     for number, item in enumerate(turns):
@@ -146,7 +156,7 @@ def lines_as_typed(turns: list[ContextItem], request: ContextRequest, *, char: s
             ChatLine(
                 name=name,
                 text=text,
-                is_user=item.role == "user",
+                is_user=item.role == "user" and name not in characters,
                 is_hidden=facts.is_hidden,
                 is_narrator=facts.is_narrator or item.role == "system",
                 is_first=number == 0,

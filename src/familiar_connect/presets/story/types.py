@@ -119,3 +119,7 @@ class Story:
     """What every chance of the turn comes to, where somebody wants to know; None: by lot."""
     notes: tuple[str, ...] = ()
     """Sentences about books that could not be read."""
+    group: tuple[str, ...] = ()
+    """Names of all characters that talk here, where they are several: the one who answers among them."""
+    muted: tuple[str, ...] = ()
+    """Those of the group who only listen."""

@@ -128,7 +128,8 @@ class ParticipantsProvider:
                 lines.append(f"Roles: {', '.join(names)}")
         if author is None:
             return lines
-        if request.persona and request.preset is None and author.platform in LOCAL_PLATFORMS:
+        is_owner = author.platform in LOCAL_PLATFORMS and not author.is_familiar
+        if request.persona and request.preset is None and is_owner:
             lines.append(inline_safe(readable(request, request.persona, user=person.name), MAX_PERSONA_CHARS))
         if kept := facts.memories.get(author.canonical_key, ()):
             said = (self._memory(each, person, request) for each in kept[:MOST_MEMORIES])

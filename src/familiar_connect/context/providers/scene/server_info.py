@@ -51,12 +51,22 @@ class ServerInfoProvider:
 def _where(request: ContextRequest, scene: Scene) -> str:
     imitated = request.turn.imitated if request.turn is not None else None
     who = f"You are {imitated.name}," if imitated is not None else f"{persona_of(request)} is"
+    if request.story.group and imitated is None:
+        return f"{who} in a group chat with {_company(request)}."
     if is_dm(request):
         partner = partner_of(request) if imitated is None else ""
         return f"{who} in a direct message" + (f" with {quote_inline(partner)}." if partner else ".")
     if not scene.server_name:
         return f"{who} in the channel {channel_name(request)}." if scene.channel is not None else f"{who} on a server."
     return f"{who} in the server {quote_inline(_server(scene.server_name))}."
+
+
+def _company(request: ContextRequest) -> str:
+    """Everybody of a group but the one who answers, the person first."""
+    own = persona_of(request)
+    names = [request.story.user, *(name for name in request.story.group if name != own)]
+    *others, last = [quote_inline(speaker_name(name)) for name in names if name]
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _server(name: str) -> str:

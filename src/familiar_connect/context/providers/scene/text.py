@@ -74,6 +74,8 @@ def is_voice_channel(request: ContextRequest) -> bool:
 def channel_name(request: ContextRequest) -> str:
     """What the channel is called, for people."""
     channel = request.scene.channel if request.scene is not None else None
+    if request.story.group:
+        return "Group Chat"
     if is_dm(request):
         return "Direct Message"
     if channel is None:

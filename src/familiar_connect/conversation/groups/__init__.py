@@ -1,0 +1,1 @@
+"""Several familiars in one place."""

@@ -1,0 +1,206 @@
+"""GroupTerminal: one person and several familiars at a terminal, who take turns.
+
+What anybody says is heard by everybody, each in its own history; who answers is for `conversation.groups` to say.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from types import MappingProxyType
+
+from familiar_connect.conversation.groups.roster import GroupRoster
+from familiar_connect.conversation.groups.turn_order import TurnRules, choose_follow_up, choose_speakers
+from familiar_connect.conversation.intake import IntakeResult
+from familiar_connect.memory.card_fields import CardReader
+from familiar_connect.platforms.terminal.adapter import EXIT_FAILED, TerminalPlatform
+from familiar_connect.platforms.terminal.group_member import GroupMember
+from familiar_connect.platforms.terminal.line_input import LineReader
+from familiar_connect.platforms.terminal.own_name import OwnName
+from familiar_connect.platforms.terminal.screen import Screen
+from familiar_connect.platforms.terminal.welcome import expand_greeting, keep_greeting, show_last_words
+from familiar_connect.support.aio import off_loop
+from familiar_connect.support.clock import Clock
+
+GROUP_COMMANDS: Mapping[str, str] = MappingProxyType(
+    {
+        "speak": "/speak NAME: that one speaks now; without a name the group goes on by itself.",
+        "mute": "/mute NAME: that one only listens; without a name: who does.",
+        "unmute": "/unmute NAME: that one speaks again.",
+    }
+)
+
+
+class GroupTerminal(TerminalPlatform):
+    """Slash commands are about the member who spoke last, before anybody has about the first."""
+
+    _more_commands = GROUP_COMMANDS
+
+    def __init__(
+        self,
+        members: Sequence[GroupMember],
+        roster: GroupRoster,
+        rules: TurnRules,
+        *,
+        screen: Screen,
+        reader: LineReader,
+        rng: random.Random,
+        clock: Clock | None = None,
+        own_name: OwnName | None = None,
+    ) -> None:
+        first = members[0]
+        super().__init__(
+            first.familiar,
+            user=first.user,
+            screen=screen,
+            reader=reader,
+            clock=clock,
+            own_name=own_name,
+            channel_id=first.channel_id,
+            place=first.place,
+        )
+        self._members = {member.id: member for member in members}
+        self._roster = roster
+        self._rules = rules
+        self._rng = rng
+        self._spoken: list[str] = []
+        """Who has spoken since the person did, the latest last."""
+        self._latest_text = ""
+        self._is_cut = False
+        """The round under way is to end."""
+
+    def _reachable_owner(self) -> AbstractContextManager[None]:
+        @contextmanager
+        def connected() -> Iterator[None]:
+            with ExitStack() as stack:
+                for member in self._members.values():
+                    stack.enter_context(member.familiar.owner.connect(tell=self._tell_owner))
+                yield
+
+        return connected()
+
+    # Talking
+
+    async def greet(self, *, is_chosen: bool = False, greeting: int = 0) -> None:
+        """Let everybody say their first words where nothing was ever said; else show where it was left off."""
+        first = next(iter(self._members.values()))
+        store = first.familiar.history_store
+        if await off_loop(store.count, familiar_id=first.id, channel_id=first.channel_id):
+            if not self._screen.plain:
+                await show_last_words(first.familiar, self._screen, first.channel_id)
+            return
+        if self._screen.plain and not is_chosen:
+            return
+        silent = {each.id for each in self._roster.speakers if each.is_muted}
+        for member in self._members.values():
+            words = "" if member.id in silent else await off_loop(self._greeting_of, member, greeting)
+            if words:
+                await member.place.send(words)
+                member.place.end()
+                await keep_greeting(words, member.familiar, member.channel_id)
+                await self._tell_others(member, words)
+
+    def _greeting_of(self, member: GroupMember, greeting: int) -> str:
+        """The greeting of that number; of a member who has fewer the last."""
+        there = CardReader(member.familiar.memory_store, member.id).group_greetings()
+        words = there[min(greeting, len(there) - 1)] if there else ""
+        return expand_greeting(words.strip(), member.familiar, member.user, self._roster.names)
+
+    async def _say(self, line: str) -> None:
+        now, notices = self._clock.now(), self._count_notices()
+        heard = [await member.hear(line, now) for member in self._members.values()]
+        if all(each is IntakeResult.private for each in heard):
+            self._screen.note("Your privacy level is FULL, so that was not heard. `privacy.toml` says so.")
+            return
+        self._spoken, self._latest_text = [], line
+        if not await self._hold_round(line, is_from_person=True) and not self._is_cut:
+            self._note_silence(notices)
+
+    def _note_silence(self, notices: int) -> None:
+        if self._count_notices() > notices:
+            self.exit_code = EXIT_FAILED
+        elif len(self._roster.muted) == len(self._members):
+            self._screen.note("(Everybody is muted. /unmute NAME lets somebody speak.)")
+        else:
+            self._screen.note("(Nobody said anything. Try other words.)")
+
+    def _count_notices(self) -> int:
+        return sum(member.place.notices for member in self._members.values())
+
+    async def _hold_round(self, text: str, *, is_from_person: bool) -> bool:
+        """Let those speak whose turn it is; whether anybody did. Nobody has two turns."""
+        self._is_cut = False
+        waiting = list(
+            choose_speakers(
+                self._roster.speakers,
+                self._rules,
+                text=text,
+                spoken=self._spoken,
+                is_from_person=is_from_person,
+                rng=self._rng,
+            )
+        )
+        done: list[str] = []
+        has_spoken = False
+        while waiting and not self._is_cut and not self._leaving.is_set():
+            id_ = waiting.pop(0)
+            done.append(id_)
+            words = await self._let_speak(self._members[id_], unasked=not is_from_person)
+            has_spoken = has_spoken or bool(words)
+            follower = choose_follow_up(self._roster.speakers, self._rules, text=words, spoken={*done, *waiting})
+            waiting += [follower] if follower is not None else []
+        return has_spoken
+
+    async def _let_speak(self, member: GroupMember, *, unasked: bool) -> str:
+        self._familiar, self._place, self._channel_id = member.familiar, member.place, member.channel_id
+        words = await member.speak(unasked=unasked)
+        if words:
+            self._spoken.append(member.id)
+            self._latest_text = words
+            await self._tell_others(member, words)
+        return words
+
+    async def _tell_others(self, speaker: GroupMember, words: str) -> None:
+        """Everybody else hears it as the words of somebody with a name."""
+        now = self._clock.now()
+        for member in self._members.values():
+            if member is not speaker:
+                await member.hear(words, now, author=speaker.as_author)
+
+    async def _end_reply(self) -> bool:
+        self._is_cut = True
+        return await super()._end_reply()
+
+    def _rename(self, name: str) -> None:
+        super()._rename(name)
+        for member in self._members.values():
+            member.rename_user(name)
+
+    # Commands of a group
+
+    async def _slash(self, line: str) -> None:
+        command, _, words = line[1:].partition(" ")
+        if command not in GROUP_COMMANDS:
+            await super()._slash(line)
+        elif command == "speak" and not words.strip():
+            await self._hold_round(self._latest_text, is_from_person=False)
+        elif command == "mute" and not words.strip():
+            muted = self._roster.muted
+            self._screen.line(f"Only listening: {', '.join(muted)}." if muted else "Nobody is muted. /mute NAME does.")
+        elif (id_ := self._roster.find(words)) is None:
+            self._screen.note(
+                f"Nobody here is called {words.strip() or 'that'}; there are {_listed(self._roster.names)}."
+            )
+        elif command == "speak":
+            self._is_cut = False
+            if not await self._let_speak(self._members[id_], unasked=True):
+                self._screen.note(f"({self._roster.name_of(id_)} said nothing. Say something first.)")
+        else:
+            self._roster.set_muted(id_, is_muted=command == "mute")
+            does = "only listens" if command == "mute" else "speaks again"
+            self._screen.line(f"{self._roster.name_of(id_)} {does}.")
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,145 @@
+"""GroupMember: one familiar of several at a terminal. It hears everybody and answers when it is its turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+
+from familiar_connect.chat.scene import ChannelContext, ChannelKind, Scene
+from familiar_connect.chat.types import InboundMessage, TurnOptions
+from familiar_connect.conversation.buffer import MAX_BUFFERED
+from familiar_connect.conversation.groups.roster import GroupRoster
+from familiar_connect.conversation.intake import IntakeResult
+from familiar_connect.conversation.types import BufferedMessage, ResponseTrigger
+from familiar_connect.familiar import Familiar
+from familiar_connect.history.stored_messages import StoredMessages
+from familiar_connect.history.types import HistoryTurn
+from familiar_connect.identity import Author
+from familiar_connect.platforms.terminal.place import TerminalPlace
+from familiar_connect.platforms.terminal.screen import Screen
+from familiar_connect.presets.story.types import Story
+from familiar_connect.support.aio import off_loop
+from familiar_connect.support.text import printable
+
+PLATFORM = "terminal"
+
+
+class GroupPlace(TerminalPlace):
+    """The terminal as one familiar of a group meets it: it knows who else is there, and signs what it prints."""
+
+    def __init__(
+        self,
+        screen: Screen,
+        name: str,
+        listener: Author,
+        recent: StoredMessages,
+        busy_with: Callable[[], str],
+        *,
+        roster: GroupRoster,
+    ) -> None:
+        super().__init__(screen, name, listener, recent, lambda: f"{name}: {busy_with()}")
+        self._roster = roster
+
+    async def send(self, text: str) -> None:
+        if not self._is_speaking and self._screen.plain:
+            self._screen.write(f"{printable(self._name)}: ")
+        await super().send(text)
+
+    def tell_story(self, story: Story) -> Story:
+        """*story* with the names of everybody here."""
+        return replace(story, user=self._listener.label, group=self._roster.names, muted=self._roster.muted)
+
+    async def scene(self) -> Scene:
+        others = [
+            Author.from_familiar(each.id, each.names[0], platform=PLATFORM)
+            for each in self._roster.speakers
+            if each.names[0] != self._name
+        ]
+        return Scene(channel=ChannelContext("terminal", ChannelKind.group_dm), participants=(self._listener, *others))
+
+
+class GroupMember:
+    """A familiar with its own history, memory and budgets; nothing of it but its words reaches the others."""
+
+    def __init__(
+        self,
+        familiar: Familiar,
+        *,
+        user: Author,
+        channel_id: int,
+        screen: Screen,
+        roster: GroupRoster,
+        busy_with: Callable[[], str],
+    ) -> None:
+        self.familiar = familiar
+        self.channel_id = channel_id
+        self.user = user
+        """Who sits here, as this familiar knows them."""
+        self.name = roster.name_of(familiar.id)
+        stored = StoredMessages(familiar.history_store, familiar.id, channel_id, platform=PLATFORM)
+        self.place = GroupPlace(screen, self.name, user, stored, busy_with, roster=roster)
+        self._waiting: list[BufferedMessage] = []
+        """Heard since it last spoke."""
+        familiar.monitor.on_respond = self._collect
+
+    @property
+    def id(self) -> str:
+        return self.familiar.id
+
+    @property
+    def as_author(self) -> Author:
+        """Who it is to the others."""
+        return Author.from_familiar(self.id, self.name, platform=PLATFORM)
+
+    async def _collect(self, channel_id: int, messages: list[BufferedMessage], trigger: ResponseTrigger) -> None:
+        """Keep what was heard until it is its turn."""
+        self._waiting = [*self._waiting, *messages][-MAX_BUFFERED:]
+
+    def rename_user(self, name: str) -> None:
+        """The same person, called otherwise from now on."""
+        self.user = replace(self.user, display_name=name)
+        self.place.set_listener(self.user)
+
+    async def hear(self, text: str, when: datetime, *, author: Author | None = None) -> IntakeResult:
+        """Store what *author* said, else the person here; it is answered when it is this one's turn."""
+        message = InboundMessage(
+            platform=PLATFORM,
+            channel_id=self.channel_id,
+            author=author or self.user,
+            text=text,
+            timestamp=when,
+            channel_name="terminal",
+        )
+        return await self.familiar.intake.receive(message, self.place)
+
+    async def speak(self, *, unasked: bool = False) -> str:
+        """Answer what was heard since it last spoke; what it said, empty for nothing.
+
+        *unasked*: where nothing was heard since, it goes on with its own words.
+        """
+        messages, self._waiting = self._waiting, []
+        if not messages and unasked:
+            messages = await off_loop(self._last_heard)
+        before = await off_loop(self._last_turn)
+        queue = self.familiar.reply_path.queue
+        queue.set_place(self.channel_id, self.place)
+        queue.answer(self.channel_id, messages, trigger=ResponseTrigger.direct_address)
+        await queue.wait_until_channel_idle(self.channel_id)
+        self.place.end()
+        after = await off_loop(self._last_turn)
+        is_new = after is not None and after.role == "assistant" and (before is None or after.id > before.id)
+        return after.content if after is not None and is_new else ""
+
+    def _last_turn(self) -> HistoryTurn | None:
+        turns = self.familiar.history_store.recent(familiar_id=self.id, channel_id=self.channel_id, limit=1)
+        return turns[-1] if turns else None
+
+    def _last_heard(self) -> list[BufferedMessage]:
+        """The last words of somebody else, to be answered once more."""
+        turns = self.familiar.history_store.recent(familiar_id=self.id, channel_id=self.channel_id, limit=50)
+        heard = next((turn for turn in reversed(turns) if turn.role == "user" and turn.author is not None), None)
+        if heard is None or heard.author is None:
+            return []
+        asked = TurnOptions(manual=True)
+        return [BufferedMessage(heard.author, heard.content, heard.timestamp, heard.id, asked=asked, is_for_us=True)]
