@@ -321,6 +321,7 @@ OPENS_BY_NAME = {
     "bootstrap.pack": "a file that the owner names, and SQLite after the path was looked at",
     "bootstrap.shared_files": "a file that the owner names",
     "bootstrap.cards": "a file that the owner names",
+    "bootstrap.chat_files.chat_file": "a file that the owner names",
     "bootstrap.chat_files.sillytavern_chat": "a file that the owner names",
     "bootstrap.import_preset": "a file that the owner names",
     "bootstrap.document_files.read_document": "a file that the owner names",

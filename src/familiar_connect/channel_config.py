@@ -26,6 +26,13 @@ from familiar_connect.support.lru import LruCache
 CACHED_CHANNELS = 4096
 """More channels than one familiar lives in; beyond it the longest unused is read anew."""
 
+AUTHOR_NOTE_KEYS = (
+    "author_note",
+    "author_note_depth",
+    "author_note_position",
+    "author_note_role",
+    "author_note_interval",
+)
 _FIRST_ON_DISK = ("channel_name", "mode", "backdrop")
 
 
@@ -55,7 +62,7 @@ class ChannelConfigStore:
 
     def set_backdrop(self, channel_id: int, backdrop: str | None, channel_name: str | None = None) -> ChannelConfig:
         """Set where the conversation takes place; a blank *backdrop* clears it."""
-        changes: dict[str, str | None] = {"backdrop": (backdrop or "").strip() or None}
+        changes: dict[str, str | int | None] = {"backdrop": (backdrop or "").strip() or None}
         if channel_name and channel_name.strip():
             changes["channel_name"] = channel_name.strip()
         return self._change(channel_id, changes)
@@ -63,6 +70,10 @@ class ChannelConfigStore:
     def set_preset(self, channel_id: int, name: str | None) -> ChannelConfig:
         """Give the channel a preset of its own, or none at all whatever the familiar's is."""
         return self._change(channel_id, {"preset": name or NO_PRESET})
+
+    def set_author_note(self, channel_id: int, note: Mapping[str, str | int]) -> ChannelConfig:
+        """Give the channel a note of its own; *note* holds the settings that say what, where and how often."""
+        return self._change(channel_id, {name: note.get(name) for name in AUTHOR_NOTE_KEYS})
 
     @property
     def _overrides(self) -> Mapping[str, object]:
@@ -98,7 +109,7 @@ class ChannelConfigStore:
         self._known.put(channel_id, config)
         return config
 
-    def _change(self, channel_id: int, changes: Mapping[str, str | None]) -> ChannelConfig:
+    def _change(self, channel_id: int, changes: Mapping[str, str | int | None]) -> ChannelConfig:
         with self._lock:
             path = self._path(channel_id)
             text = read_text(path) or ""
@@ -139,7 +150,7 @@ def _edited(text: str, wanted: Mapping[str, Any]) -> str:
     document = tomlkit.parse(f"{text}\n" if text and not text.endswith("\n") else text)
     for name in [name for name in document if name not in wanted]:
         del document[name]
-    for name in (*_FIRST_ON_DISK, "preset"):
+    for name in (*_FIRST_ON_DISK, "preset", *AUTHOR_NOTE_KEYS):
         if name in wanted and document.get(name) != wanted[name]:
             document[name] = wanted[name]
     header, blocks, rest = _blocks(document.body)

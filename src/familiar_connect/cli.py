@@ -29,7 +29,7 @@ VERBS: CommandTable = {
     "keys": ("keys:keys", "Set, list and remove keys and tokens; values are never shown."),
     "trust": ("trust:trust", "Show or change where familiars may send what they see, and which key goes where."),
     "config": ("settings:config", "Show the settings and where each comes from; check the files."),
-    "import": ("import_export:import_", "Bring in a document, or a lorebook or preset of SillyTavern's."),
+    "import": ("import_export:import_", "Bring in chats, documents, and lorebooks or presets of SillyTavern's."),
     "export": ("import_export:export", "Write out the character, a chat or the lore for SillyTavern."),
     "preset": ("preset:preset", "Import, list, use and switch SillyTavern presets."),
     "logs": ("logs:logs", "Show what was said lately, or the program's own log."),

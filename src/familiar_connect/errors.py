@@ -2,6 +2,7 @@
 
     FamiliarError                     catch this to show one sentence instead of a traceback
     ├── SetupError                    you set it up wrong: shown to the operator as it stands
+    │   ├── ChatImportError           a chat file that cannot be taken in: names file and line
     │   ├── ConfigError               a settings file: names file, section, key and the fix
     │   ├── DocumentImportError       a document that cannot be read, or is too large
     │   ├── HomeError                 the data home cannot be used (read-only, full, no such familiar)
@@ -42,6 +43,10 @@ class SetupError(FamiliarError):
 
 class ConfigError(SetupError):
     """A settings file is wrong: the message names file, section, key and the fix."""
+
+
+class ChatImportError(SetupError):
+    """A chat file that cannot be taken in: the message names file and line, and nothing was changed."""
 
 
 class DocumentImportError(SetupError):

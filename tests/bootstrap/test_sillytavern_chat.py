@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from familiar_connect.bootstrap.chat_files.sillytavern_chat import parse_send_date, read_sillytavern_chat
+from familiar_connect.bootstrap.chat_files.send_dates import parse_send_date
+from familiar_connect.bootstrap.chat_files.sillytavern_chat import read_sillytavern_chat
 from familiar_connect.errors import ConfigError
 from familiar_connect.presets.story.types import Story
 

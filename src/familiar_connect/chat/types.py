@@ -39,6 +39,8 @@ class LineFacts:
     """Kept, and never shown to a model."""
     is_other: bool = False
     """Spoken under a name and picture of its own."""
+    is_character: bool = False
+    """Said by another character of the story, not by somebody who talks with the familiar."""
     is_undated: bool = False
     """Nobody knows when it was said."""
     swipes: tuple[str, ...] = ()

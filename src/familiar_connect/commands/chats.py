@@ -97,7 +97,10 @@ def _form_of(output: Path | None) -> str:
 
 
 def _lines(root: Path, home: Path, name: str, channel_id: int, form: Any, progress: Any) -> Iterable[str]:
+    from familiar_connect.bootstrap.chat_files.chat_imports import ChatImports
+    from familiar_connect.bootstrap.chat_files.chat_story import story_metadata
     from familiar_connect.bootstrap.export_chat import ChatExport, export_chat
+    from familiar_connect.channel_config import ChannelConfigStore
     from familiar_connect.config import load_character_config
     from familiar_connect.history.store import HistoryStore
     from familiar_connect.memory.persona import persona_name
@@ -111,12 +114,17 @@ def _lines(root: Path, home: Path, name: str, channel_id: int, form: Any, progre
     with closing(HistoryStore(folder.history_db)) as history:
         if not history.count(familiar_id=root.name, channel_id=channel_id):
             raise HomeError(f"nothing was said in {name} yet: `familiar chat --list` and `familiar logs` show where")
+        record = ChatImports(folder).find(channel_id)
+        header = record.header if record is not None else {}
+        channels = ChannelConfigStore(root=folder.channels, character=config)
         chat = ChatExport(
             familiar_id=root.name,
             channel_id=channel_id,
             chat_name=name,
             character_name=persona_name(MemoryStore(folder.memory), root.name),
             zone=config.display_tz,
+            header=header,
+            metadata=story_metadata(header, folder=folder, channel_id=channel_id, channels=channels),
         )
         yield from export_chat(history, chat, form, progress=progress)
 

@@ -14,9 +14,12 @@ from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.errors import HomeError
 
 IMPORTS: CommandTable = {
+    "chat": ("import_chat:import_chat_command", "Chats of SillyTavern's, text or JSON, to be gone on with."),
     "document": ("documents:import_documents", "Texts, web pages and PDFs to look things up in."),
     "lorebook": ("lorebooks:import_lorebook", "A lorebook, one Markdown file per entry."),
     "preset": ("preset:import_preset", "A SillyTavern preset."),
+    "list": ("import_chat:import_list", "The chats that were brought in."),
+    "undo": ("import_chat:import_undo", "Take a chat back out; memory is corrected."),
 }
 EXPORTS: CommandTable = {
     "card": ("import_export:export_card_command", "The character, as a card SillyTavern reads."),
@@ -36,7 +39,7 @@ import_ = LazyGroup(
     table=IMPORTS,
     noun="kind",
     name="import",
-    help="Bring something into memory. A card makes a familiar: see `init`.",
+    help="Bring something along: chats, documents, lore, presets. A card makes a familiar: see `init`.",
 )
 export = LazyGroup(table=EXPORTS, noun="kind", name="export", help="Write something out for SillyTavern.")
 

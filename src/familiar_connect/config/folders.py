@@ -107,6 +107,11 @@ class FamiliarFolder:
         return self.root / "story"
 
     @property
+    def imports(self) -> Path:
+        """What is known of chats that were brought in from elsewhere."""
+        return self.root / "imports"
+
+    @property
     def modes(self) -> Path:
         return self.root / "modes"
 

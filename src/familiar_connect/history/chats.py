@@ -111,6 +111,11 @@ class ChatRegistry:
             self._copy_settings(self.current(place_id), chat)
             return self._save(place_id, chat, make_current=make_current)
 
+    def remove(self, chat: Chat) -> None:
+        """Take a chat off the list; the place's first one stays, for it is the place itself."""
+        with self._locked():
+            self._write([each for each in self._rows() if each.channel_id != chat.channel_id])
+
     def _copy_settings(self, source: Chat, target: Chat) -> None:
         text = read_text(self._folder.channel_file(source.channel_id))
         if text is not None:
@@ -122,6 +127,10 @@ class ChatRegistry:
         if make_current:
             kept = [_with_current(each, is_current=False) if each.place_id == place_id else each for each in kept]
         saved = _with_current(chat, is_current=make_current)
+        self._write([*kept, saved])
+        return saved
+
+    def _write(self, chats: list[Chat]) -> None:
         rows = [
             {
                 "name": each.name,
@@ -130,10 +139,9 @@ class ChatRegistry:
                 "started": each.started,
                 "current": each.is_current or None,
             }
-            for each in sorted([*kept, saved], key=lambda each: (each.place_id, each.channel_id))
+            for each in sorted(chats, key=lambda each: (each.place_id, each.channel_id))
         ]
         write_text(self._file, format_rows(_HEADER, _TABLE, rows))
-        return saved
 
     def _rows(self) -> list[Chat]:
         found: list[Chat] = []

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
-from familiar_connect.chat.types import InboundMessage
+from familiar_connect.chat.types import PLAIN_LINE, InboundMessage, LineFacts
 from familiar_connect.support.serialize import PlainDataError, canonical_json, from_plain, to_plain
 
 logger = logging.getLogger(__name__)
 
 MAX_CHARS = 100_000
+MAX_FOREIGN_CHARS = 80_000
 _KEPT = (
     "kind",
     "edited_at",
@@ -29,7 +32,10 @@ _KEPT = (
     "mentions",
     "webhook",
     "pieces",
+    "line",
 )
+FOREIGN = "sillytavern"
+"""Under this stand the fields of a message that came from another program's file, for the way back."""
 _NOTHING = {name: InboundMessage.__dataclass_fields__[name].default for name in _KEPT}
 
 
@@ -51,11 +57,47 @@ def with_metadata(message: InboundMessage, facts: str | None) -> InboundMessage:
         return message
     try:
         stored = json.loads(facts)
+        if stored.keys().isdisjoint(_KEPT):
+            return message
         told = from_plain(InboundMessage, {**_bare(message), **{k: v for k, v in stored.items() if k in _KEPT}})
     except (PlainDataError, ValueError, TypeError, AttributeError, RecursionError) as error:
         logger.warning("what came with a message cannot be read", extra={"error": type(error).__name__})
         return message
     return replace(message, **{name: getattr(told, name) for name in _KEPT})
+
+
+def encode_file_line(line: LineFacts, foreign: Mapping[str, Any]) -> tuple[str | None, int]:
+    """What is worth storing of a message from a file besides its words, and how many fields were too large for that."""
+    facts: dict[str, Any] = {} if line == PLAIN_LINE else {"line": to_plain(line)}
+    if foreign:
+        facts[FOREIGN] = dict(foreign)
+    text = json.dumps(facts, separators=(",", ":"))
+    if len(text) <= MAX_FOREIGN_CHARS:
+        return (text if facts else None), 0
+    kept = _smallest(foreign)
+    facts[FOREIGN] = kept
+    return json.dumps(facts, separators=(",", ":")), len(foreign) - len(kept)
+
+
+def _smallest(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """As many of *fields* as there is room for, the smallest first."""
+    sizes = {name: len(name) + len(json.dumps(value)) for name, value in fields.items()}
+    used, kept = 0, set()
+    for name in sorted(sizes, key=lambda name: sizes[name]):
+        used += sizes[name]
+        if used > MAX_FOREIGN_CHARS:
+            break
+        kept.add(name)
+    return {name: value for name, value in fields.items() if name in kept}
+
+
+def foreign_fields(facts: str | None) -> dict[str, Any]:
+    """The fields a message had in the file it came from; empty for one that came from none."""
+    try:
+        found = json.loads(facts)[FOREIGN] if facts else {}
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _bare(message: InboundMessage) -> dict[str, object]:

@@ -367,6 +367,10 @@ class HistoryStore:
         """The oldest *limit* turns past the memory writer's watermarks, ascending; all when it has none."""
         return self._watermarks.turns_since(familiar_id, limit)
 
+    def count_turns_to_write(self, *, familiar_id: str) -> int:
+        """How many turns lie past the memory writer's watermarks. Reads all of them."""
+        return self._watermarks.count(familiar_id)
+
     def next_turns_to_write(self, *, familiar_id: str, limit: int = MAX_TURNS_READ) -> list[HistoryTurn]:
         """As `turns_since_watermark`, of one audience alone: that of the oldest turn."""
         return self._watermarks.next_turns(familiar_id, limit)

@@ -8,12 +8,12 @@ note, variables and the timed effects of World Info), every other one a message.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, cast
 
+from familiar_connect.bootstrap.chat_files.send_dates import parse_send_date
 from familiar_connect.chat.scene import Member, Scene
 from familiar_connect.chat.transcript_file import FIRST_MOMENT, MAX_BYTES, MOST_ANSWERED, PLATFORM, Transcript
 from familiar_connect.chat.types import InboundMessage, LineFacts
@@ -28,7 +28,6 @@ NOTE_POSITIONS: dict[int, NotePosition] = {0: "after_main", 1: "chat", 2: "befor
 ROLES: tuple[Role, ...] = ("system", "user", "assistant")
 OWN_FIELDS = ("scenario", "mes_example", "system_prompt")
 """What a chat may say instead of the card."""
-FORMATS = ("%B %d, %Y %I:%M%p", "%Y-%m-%d @%Hh %Mm %Ss %fms", "%Y-%m-%d@%Hh%Mm%Ss", "%Y-%m-%d %H:%M:%S")
 
 
 def read_sillytavern_chat(path: Path) -> Transcript:
@@ -53,7 +52,7 @@ def read_sillytavern_chat(path: Path) -> Transcript:
             participants=(_author(user),), members=(Member(author=_author(user)),), me=me, own_name=char, is_dm=True
         ),
         answered=max(1, min(MOST_ANSWERED, next((n for n, m in enumerate(reversed(messages)) if m.is_self), 1))),
-        facts=_facts(header, user, path.stem),
+        facts=chat_facts(header, user, path.stem),
     )
 
 
@@ -104,34 +103,8 @@ def _message(row: Mapping[str, Any], number: int) -> InboundMessage:
     )
 
 
-def parse_send_date(value: object) -> datetime | None:
-    """When a message was sent, in any of the ways SillyTavern has written it; None where it does not say."""
-    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e14:
-        return datetime.fromtimestamp(value / 1000, UTC)
-    if not isinstance(value, str) or not value.strip():
-        return None
-    text = value.strip()
-    if text.isdigit():
-        return parse_send_date(int(text))
-    found: datetime | None
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        found = _written_date(text)
-    return found if found is None or found.tzinfo is not None else found.replace(tzinfo=UTC)
-
-
-def _written_date(text: str) -> datetime | None:
-    plain = re.sub(r"(\d) (am|pm)$", r"\1\2", " ".join(text.split()), flags=re.IGNORECASE)
-    for form in FORMATS:
-        try:
-            return datetime.strptime(plain, form)
-        except ValueError:
-            continue
-    return None
-
-
-def _facts(header: Mapping[str, Any], user: str, stem: str) -> ChatFacts:
+def chat_facts(header: Mapping[str, Any], user: str, stem: str) -> ChatFacts:
+    """What the header line of a chat says besides whose it is."""
     found = header.get("chat_metadata")
     metadata: Mapping[str, Any] = found if isinstance(found, Mapping) else {}
     book = metadata.get("world_info")

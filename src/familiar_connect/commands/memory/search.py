@@ -6,6 +6,7 @@ changes no memory.
 
 from __future__ import annotations
 
+import math
 import sqlite3
 import sys
 import time
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     from familiar_connect.memory.index.turns import TurnIndex
 
 SHOWN_CHARS = 400
+MEANING_S = 10.0
+"""So long a search takes in what talk means before it looks; its words are taken in at any length."""
 SIGNALS = {
     "words": "the question's words stand in it, rare ones counting more",
     "words around": "they stand in it or right beside it",
@@ -75,7 +78,7 @@ Examples:
 
 
 @dataclass(frozen=True)
-class _Index:
+class OpenIndex:
     """The index over one familiar's memory, and what searches it."""
 
     memory: MemorySession
@@ -111,8 +114,8 @@ def search(
     as_json: bool,
 ) -> int:
     """Show what the familiar would recall for a QUESTION, best first."""
-    with _open_index(ctx, familiar_id) as index:
-        _sync_index(index, quiet=as_json)
+    with open_index(ctx, familiar_id) as index:
+        _sync_index(index, quiet=as_json, meaning_s=MEANING_S)
         index.retriever.warm()
         hits = index.retriever.recall_now(" ".join(question), limit=limit, scope=_owners_scope(index, channel, only))
     if as_json:
@@ -137,7 +140,7 @@ def reindex(ctx: click.Context, familiar_id: str | None, anew: bool, fetch: bool
     root = root_of(ctx, familiar_id)
     if fetch or (not as_json and _offer_weights(root)):
         _fetch_weights(root, quiet=as_json)
-    with _open_index(ctx, familiar_id, anew=anew) as index:
+    with open_index(ctx, familiar_id, anew=anew) as index:
         began = time.monotonic()
         if anew:
             index.files.forget()
@@ -168,7 +171,7 @@ def reindex(ctx: click.Context, familiar_id: str | None, anew: bool, fetch: bool
 @click.pass_context
 def stats(ctx: click.Context, familiar_id: str | None, as_json: bool) -> None:
     """Tell how large memory is and what of it the index holds."""
-    with _open_index(ctx, familiar_id) as index:
+    with open_index(ctx, familiar_id) as index:
         folders: dict[str, int] = {}
         total = 0
         for path in _markdown(FamiliarFolder(index.memory.root).memory):
@@ -190,7 +193,7 @@ def stats(ctx: click.Context, familiar_id: str | None, as_json: bool) -> None:
 
 
 @contextmanager
-def _open_index(ctx: click.Context, familiar_id: str | None, *, anew: bool = False) -> Iterator[_Index]:
+def open_index(ctx: click.Context, familiar_id: str | None, *, anew: bool = False) -> Iterator[OpenIndex]:
     from familiar_connect.memory.index.embeddings import INDEX_FILE, EmbeddingIndex
     from familiar_connect.memory.index.retriever import MemoryRetriever
     from familiar_connect.memory.index.turns import TURNS_FILE, TurnIndex
@@ -218,10 +221,10 @@ def _open_index(ctx: click.Context, familiar_id: str | None, *, anew: bool = Fal
             )
             stack.callback(turns.close)
         retriever = MemoryRetriever(model=model, files=files, turns=turns, names=lambda: read_aliases(store))
-        yield _Index(memory, model, files, turns, retriever)
+        yield OpenIndex(memory, model, files, turns, retriever)
 
 
-def _owners_scope(index: _Index, channel: int | None, only: str | None) -> RecallScope:
+def _owners_scope(index: OpenIndex, channel: int | None, only: str | None) -> RecallScope:
     """Everything the owner may hear, who asks here."""
     from familiar_connect.audience import OWNER, Readers
     from familiar_connect.conversation.place_readers import telling_policy
@@ -323,8 +326,13 @@ def _offer_weights(root: Path) -> bool:
     return click.confirm(f"The weights of {wanted}{much} are not here. Fetch them now?", default=False, err=True)
 
 
-def _sync_index(index: _Index, *, quiet: bool, strict: bool = False) -> tuple[BuildStats, int]:
-    """Take in what changed, with a bar where somebody watches. An index that another program holds is used as it is."""
+def _sync_index(
+    index: OpenIndex, *, quiet: bool, strict: bool = False, meaning_s: float | None = None
+) -> tuple[BuildStats, int]:
+    """Take in what changed, with a bar where somebody watches. An index that another program holds is used as it is.
+
+    With *meaning_s*, what talk means is taken in for so long at most.
+    """
     from familiar_connect.memory.index.embeddings import BuildStats
 
     built, taken = BuildStats(), 0
@@ -333,7 +341,15 @@ def _sync_index(index: _Index, *, quiet: bool, strict: bool = False) -> tuple[Bu
             built = index.files.build_if_stale(index.memory.store, index.model, progress=progress)
         if index.turns is not None:
             with progress_bar("turns", quiet=quiet) as progress:
-                taken = index.turns.sync(index.model, progress=progress)
+                taken = index.turns.sync(None)
+                ends = math.inf if meaning_s is None else time.monotonic() + meaning_s
+                index.turns.sync(index.model, go_on=lambda: time.monotonic() < ends, progress=progress)
+            if left := index.turns.count_without_meaning():
+                say(
+                    f"familiar: {left:,} pieces of talk are found by their words alone yet; `familiar memory reindex`"
+                    " takes in what they mean, and so does the familiar while it runs.",
+                    err=True,
+                )
     except FamiliarError as error:
         if strict:
             raise HomeError(
@@ -400,7 +416,7 @@ def _as_json(hit: Recollection) -> dict[str, object]:
     }
 
 
-def _sizes(index: _Index) -> dict[str, object]:
+def _sizes(index: OpenIndex) -> dict[str, object]:
     """What the index holds and takes."""
     counts = index.files.counts()
     units, conversations = index.turns.counts() if index.turns is not None else (0, 0)

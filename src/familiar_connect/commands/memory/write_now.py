@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from familiar_connect.commands.common import familiar_option, home_of, json_option, profile_of, root_of, say, say_json
+from familiar_connect.commands.common import (
+    familiar_option,
+    home_of,
+    json_option,
+    profile_of,
+    progress_bar,
+    root_of,
+    say,
+    say_json,
+)
+from familiar_connect.support.aio import off_loop
 
 if TYPE_CHECKING:
-    from familiar_connect.memory.writer import MemoryWriterResult
+    from familiar_connect.memory.writer import MemoryWriter, MemoryWriterResult
 
 EPILOG = """\b
 Examples:
@@ -30,7 +41,7 @@ MAX_PASSES = 10_000
 def write_now(ctx: click.Context, retry: str | None, familiar_id: str | None, as_json: bool) -> int:
     """Write up what was said since the last time, without waiting for the scheduler."""
     home = home_of(ctx)
-    results = asyncio.run(_write(root_of(ctx, familiar_id), home, retry, quiet=as_json))
+    results = asyncio.run(write_waiting(root_of(ctx, familiar_id), home, retry=retry, quiet=as_json))
     if as_json:
         say_json([_facts(result) for result in results])
     else:
@@ -38,7 +49,10 @@ def write_now(ctx: click.Context, retry: str | None, familiar_id: str | None, as
     return 1 if any(result.state in ("unparsed", "quarantined") for result in results) else 0
 
 
-async def _write(root: Path, home: Path, retry: str | None, *, quiet: bool) -> list[MemoryWriterResult]:
+async def write_waiting(
+    root: Path, home: Path, *, retry: str | None = None, quiet: bool = False
+) -> list[MemoryWriterResult]:
+    """Write up everything that waits, with a bar where somebody watches; or one batch that was put aside."""
     from familiar_connect.bot import load_familiar
     from familiar_connect.llm.model_slots import ModelSlots
     from familiar_connect.wiring.build_memory import build_memory_writer
@@ -49,19 +63,31 @@ async def _write(root: Path, home: Path, retry: str | None, *, quiet: bool) -> l
         writer = build_memory_writer(familiar.id, familiar.stores, familiar.config, models)
         if retry is not None:
             return [await writer.replay(retry)]
-        results: list[MemoryWriterResult] = []
-        while len(results) < MAX_PASSES:
-            result = await writer.run()
-            if result.state == "nothing":
-                break
-            results.append(result)
-            if not quiet:
-                say(f"… {result.state}, up to turn {result.watermark_id}", err=True)
-            if result.state == "unparsed":
-                break
-        return results
+        with progress_bar("Writing memory", quiet=quiet) as progress:
+            return await _write_all(writer, quiet=quiet, progress=progress)
     finally:
         await familiar.aclose()
+
+
+async def _write_all(
+    writer: MemoryWriter, *, quiet: bool, progress: Callable[[int, int], None] | None
+) -> list[MemoryWriterResult]:
+    """Pass after pass, until nothing waits or one brings nothing."""
+    results: list[MemoryWriterResult] = []
+    total = await off_loop(writer.history_store.count_turns_to_write, familiar_id=writer.familiar_id)
+    while len(results) < MAX_PASSES:
+        result = await writer.run()
+        if result.state == "nothing":
+            break
+        results.append(result)
+        if progress is not None:
+            left = await off_loop(writer.history_store.count_turns_to_write, familiar_id=writer.familiar_id)
+            progress(max(0, total - left), max(1, total))
+        elif not quiet:
+            say(f"… {result.state}, up to turn {result.watermark_id}", err=True)
+        if result.state == "unparsed":
+            break
+    return results
 
 
 def _facts(result: MemoryWriterResult) -> dict[str, object]:

@@ -33,6 +33,8 @@ MAX_CANDIDATES = 1_500
 """Units whose every signal is worked out; the rest has been outdone by words and meaning already."""
 NEUTRAL_COSINE = 0.15
 """The cosine of things that have nothing to do with each other: what a unit without a vector gets."""
+COSINE_OF_WORDS = 0.45
+"""So much nearer is, about, what has every word of the question."""
 USUAL_WORDS = 12
 """Words that say something in the middle of all things said."""
 ENOUGH_WORDS = 40
@@ -255,6 +257,11 @@ def _best_in_stretch(units: Numbers, values: Floats) -> Floats:
     best = np.full(int(home_of.max(initial=-1)) + 1, -np.inf)
     np.maximum.at(best, home_of, values)
     return best[home_of]
+
+
+def cosines_by_words(lexical: LexicalScores, units: Numbers) -> Floats:
+    """How near in meaning units probably are, told from how many of the question's words stand in them."""
+    return NEUTRAL_COSINE + COSINE_OF_WORDS * lexical.of(units)[0]
 
 
 def no_cosines(units: Numbers) -> Floats:

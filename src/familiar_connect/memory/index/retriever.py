@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -32,17 +31,20 @@ from familiar_connect.memory.index.protocols import (
 from familiar_connect.memory.index.query import SearchQuery, concerns_speaker, parse_query, plain_words
 from familiar_connect.memory.index.ranking import (
     MAX_CANDIDATES,
-    NEUTRAL_COSINE,
+    CosineLookup,
+    Floats,
+    LexicalScores,
     RankedUnits,
     SignalWeights,
     UnitFacts,
     candidates,
+    cosines_by_words,
     no_cosines,
     rank_units,
     score_words,
 )
 from familiar_connect.memory.index.snippets import as_chunk, format_snippets, without_repeats
-from familiar_connect.memory.index.storage import IndexUnavailable, Numbers, Vector, Vectors
+from familiar_connect.memory.index.storage import IndexUnavailable, Numbers, Similarities, Vector, Vectors
 from familiar_connect.memory.index.time_expressions import tells_number, tells_time
 from familiar_connect.memory.index.turns import TurnIndex
 from familiar_connect.support.aio import off_loop
@@ -272,7 +274,7 @@ class MemoryRetriever:
             {word: source.postings(word) for word in question.words}, total=total, stretches=stretches
         )
         near = source.vectors.compare(vector) if vector is not None else None
-        cosines = no_cosines if near is None else partial(near.of, missing=NEUTRAL_COSINE)
+        cosines = no_cosines if near is None else _cosines_or_words(near, lexical)
         found: list[_Candidate] = []
         for wider in WIDER if scope.is_narrowed else WIDER[:1]:
             brought = [near.nearest_ids(NEAR_BY_MEANING * wider)] if near is not None else []
@@ -324,6 +326,15 @@ class MemoryRetriever:
         if question.asks_number and tells_number(text, plain_words(text)):
             told["tells a number"] = self._weights.tells_number
         return told
+
+
+def _cosines_or_words(near: Similarities, lexical: LexicalScores) -> CosineLookup:
+    """How near units are; those that have no vector yet, or no longer, as near as their words let expect."""
+
+    def look_up(units: Numbers) -> Floats:
+        return near.of(units, missing=cosines_by_words(lexical, units))
+
+    return look_up
 
 
 @contextmanager

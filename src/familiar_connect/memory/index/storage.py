@@ -176,10 +176,10 @@ class Similarities:
         first = max(0, len(self.ids) - max(0, limit))
         return self.ids[np.argpartition(self.cosines, first)[first:]] if 0 < first < len(self.ids) else self.ids[first:]
 
-    def of(self, ids: Numbers, missing: float) -> NDArray[np.float64]:
+    def of(self, ids: Numbers, missing: float | NDArray[np.float64]) -> NDArray[np.float64]:
         """The cosines of certain rows, and *missing* for those that are not there."""
         if not len(self.ids):
-            return np.full(len(ids), missing)
+            return np.broadcast_to(np.asarray(missing, dtype=np.float64), ids.shape).copy()
         places = np.searchsorted(self.ids, ids).clip(0, len(self.ids) - 1)
         return np.where(self.ids[places] == ids, self.cosines[places].astype(np.float64), missing)
 

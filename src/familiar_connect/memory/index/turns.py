@@ -83,21 +83,38 @@ class TurnIndex:
         *,
         go_on: Callable[[], bool] = lambda: True,
         progress: Callable[[int, int], None] | None = None,
+        words_progress: Callable[[int, int], None] | None = None,
     ) -> int:
         """Follow the history: forget what is gone or reworded, take in what is new by words, the newest by meaning.
 
         *go_on* is asked between batches; it may wait, and ends the work by saying no. Returns how many turns came in.
+        Without a *model* nothing is taken in by meaning.
         """
         self._file.reopen_if_replaced()
         self._forget_the_deleted()
         self._follow_the_revised()
         taken = 0
+        total = self._count_new() if words_progress is not None else 0
         while go_on() and (count := self._take_in()):
             taken += count
+            if words_progress is not None:
+                words_progress(taken, max(taken, total))
         self._load()
         if model is not None:
             self._embed_newest(model, go_on, progress)
         return taken
+
+    def _count_new(self) -> int:
+        last = self._file.read("SELECT last_turn_id FROM totals")[0][0]
+        held = self._history.database.read(
+            "SELECT COUNT(*) FROM turns WHERE familiar_id = ? AND id > ?", (self._familiar_id, last)
+        )
+        return int(held[0][0])
+
+    def count_without_meaning(self) -> int:
+        """How many of the units that are to be found by meaning are not yet."""
+        units, vectors = self._file.read("SELECT (SELECT units FROM totals), (SELECT COUNT(*) FROM vectors)")[0]
+        return max(0, min(int(units), self._newest) - int(vectors))
 
     def counts(self) -> tuple[int, int]:
         """How many units there are, and how many conversations."""

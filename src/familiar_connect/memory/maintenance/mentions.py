@@ -50,21 +50,26 @@ def mentions_of(
         for part in parts_of(text):
             named = mentions_person(part.text, author)
             behind = set(sources.get(part.hash, ()))
-            is_quote = _is_link_to(part, path, but) or _is_quote(part, behind & turns, behind - turns, named, text_of)
+            is_quote = is_link_to(part, path, but) or _is_quote(part, behind & turns, behind - turns, named, text_of)
             if named or is_quote:
                 yield Mention(rel_path=path, part=part, by_name=named, is_quote=is_quote)
 
 
 def _is_quote(part: MarkdownPart, theirs: Set[int], others: Set[int], named: bool, text_of: TurnText) -> bool:
-    """Whether what a part tells came from them: it has words of theirs that nobody else behind it said."""
-    if not theirs or not others or named:
+    """Whether what a part tells came from them."""
+    return bool(theirs) if named else has_words_of(part, theirs, others, text_of)
+
+
+def has_words_of(part: MarkdownPart, theirs: Set[int], others: Set[int], text_of: TurnText) -> bool:
+    """Whether a part came from the turns *theirs* alone, or has words of theirs that *others* behind it do not say."""
+    if not theirs or not others:
         return bool(theirs)
     words = set(telling_words(part.text))
     said, by_others = ({word for turn in some for word in telling_words(text_of(turn))} for some in (theirs, others))
     return bool(words & said - by_others)
 
 
-def _is_link_to(part: MarkdownPart, path: str, files: Set[str]) -> bool:
+def is_link_to(part: MarkdownPart, path: str, files: Set[str]) -> bool:
     """Whether a part is a link to one of *files* and nothing else."""
     links = links_of(part.text) if part.text.startswith("[") and part.text.endswith(")") else []
     return len(links) == 1 and resolve_link(path, links[0].target)[1] in files

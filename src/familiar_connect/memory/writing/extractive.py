@@ -21,6 +21,7 @@ from familiar_connect.support.system_notes import without_fake_notes
 from familiar_connect.support.text import one_line, sentences, truncate_chars
 
 SAID_HEADING = "What was said"
+PRESENT_HEADING = "Who was there"
 ABOUT_HEADING = "What they said about themselves"
 LIST_LINES = 40
 """Quotes that a list in a file may have."""
@@ -109,7 +110,7 @@ def _session(batch: Batch, quotes: Sequence[_Quote], before: str | None) -> Extr
     if batch.contexts:
         text = with_bullets(text, "Context", batch.contexts)
     if batch.roster:
-        text = with_bullets(text, "Who was there", [person.label for person in batch.roster])
+        text = with_bullets(text, PRESENT_HEADING, [person.label for person in batch.roster])
     text = _with_quotes(text, SAID_HEADING, lines)
     return ExtractedFile(rel_path=batch.slot.rel_path, text=text, sources=_sources(lines))
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import getpass
 import os
+from typing import TYPE_CHECKING
 
-from familiar_connect.familiar import Familiar
-from familiar_connect.identity import Author
+from familiar_connect.history.store import HistoryStore
+from familiar_connect.identity import Author, Privacy
 from familiar_connect.platforms.terminal.place import CHANNEL_ID
+
+if TYPE_CHECKING:
+    from familiar_connect.familiar import Familiar
 
 PLATFORM = "terminal"
 NAMELESS = "Friend"
@@ -23,17 +27,20 @@ def person_at_terminal(name: str | None, familiar: Familiar) -> Author:
 
     Where an earlier version knew them by their account, they stay who they were.
     """
+    return find_terminal_person(name, familiar.history_store, familiar.stores.privacy, familiar.id)
+
+
+def find_terminal_person(name: str | None, history: HistoryStore, privacy: Privacy, familiar_id: str) -> Author:
+    """`person_at_terminal` without the rest of a familiar."""
     login = _login()
-    user_id = login if login is not None and _is_known(login, familiar) else WHO_SITS_HERE
-    return Author(PLATFORM, user_id, None, (name or "").strip() or NAMELESS)
+    is_known = login is not None and _is_known(login, history, privacy, familiar_id)
+    return Author(PLATFORM, login if login and is_known else WHO_SITS_HERE, None, (name or "").strip() or NAMELESS)
 
 
-def _is_known(login: str, familiar: Familiar) -> bool:
-    if f"{PLATFORM}:{login}" in familiar.stores.privacy.all():
+def _is_known(login: str, history: HistoryStore, privacy: Privacy, familiar_id: str) -> bool:
+    if f"{PLATFORM}:{login}" in privacy.all():
         return True
-    known = familiar.history_store.recent_distinct_authors(
-        familiar_id=familiar.id, channel_id=CHANNEL_ID, limit=MOST_KNOWN
-    )
+    known = history.recent_distinct_authors(familiar_id=familiar_id, channel_id=CHANNEL_ID, limit=MOST_KNOWN)
     return any((each.platform, each.user_id) == (PLATFORM, login) for each in known)
 
 

@@ -156,11 +156,13 @@ def lines_as_typed(turns: list[ContextItem], request: ContextRequest, *, char: s
             ChatLine(
                 name=name,
                 text=text,
-                is_user=item.role == "user" and name not in characters,
+                is_user=item.role == "user" and name not in characters and not facts.is_character,
                 is_hidden=facts.is_hidden,
                 is_narrator=facts.is_narrator or item.role == "system",
                 is_first=number == 0,
-                forced_name=facts.is_other or (item.role == "user" and name != user and not request.story.user),
+                forced_name=facts.is_other
+                or facts.is_character
+                or (item.role == "user" and name != user and not request.story.user),
                 sent_at=None if facts.is_undated else item.timestamp,
                 swipes=facts.swipes,
                 swipe_id=facts.swipe,

@@ -17,7 +17,7 @@ from typing import Any
 from familiar_connect.presets.story.types import StoryState
 from familiar_connect.presets.world_info.types import TimedEffect, TimedEffects
 from familiar_connect.support.files import atomic_write
-from familiar_connect.support.no_follow import load_bytes, make_folder
+from familiar_connect.support.no_follow import load_bytes, make_folder, remove_file
 
 logger = logging.getLogger(__name__)
 
@@ -46,9 +46,14 @@ class StoryStateStore:
     def save(self, channel_id: int, state: StoryState) -> None:
         """Keep *state*; files that would say nothing new are left alone."""
         with self._lock:
-            own = {"variables": dict(state.variables), "timedWorldInfo": _plain_effects(state.timed)}
+            own = {"variables": dict(state.variables), "timedWorldInfo": plain_timed_effects(state.timed)}
             self._write(str(channel_id), own)
             self._write(GLOBAL, {"variables": dict(state.shared)})
+
+    def forget(self, channel_id: int) -> None:
+        """The chat of *channel_id* is no more."""
+        with self._lock:
+            remove_file(self._folder / f"{int(channel_id)}.json")
 
     def _read(self, name: str) -> Mapping[str, Any]:
         path = self._folder / f"{name}.json"
@@ -96,7 +101,8 @@ def _effects(found: object) -> dict[str, TimedEffect]:
     return effects
 
 
-def _plain_effects(timed: TimedEffects) -> dict[str, object]:
+def plain_timed_effects(timed: TimedEffects) -> dict[str, object]:
+    """*timed* as a chat file has it."""
     return {
         kind: {
             key: {"hash": each.fingerprint, "start": each.start, "end": each.end, "protected": each.is_protected}

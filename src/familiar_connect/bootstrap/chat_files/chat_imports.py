@@ -1,0 +1,90 @@
+"""ChatImports: the chat files that were brought in, one record each in `imports/<number>.json`.
+
+A record says which chat a file became and holds its header line, which an export gives back. What of it is stored
+already stands in the history itself.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from familiar_connect.config.folders import FamiliarFolder
+from familiar_connect.errors import HomeError
+from familiar_connect.support.files import atomic_write
+from familiar_connect.support.no_follow import load_bytes, make_folder, remove_file
+
+MAX_RECORD_BYTES = 32 * 1024 * 1024
+MAX_IMPORTS = 10_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChatImport:
+    """One chat that was brought in."""
+
+    number: int
+    chat: str
+    """The name of the chat it became."""
+    channel_id: int
+    file: str
+    form: str
+    imported_at: str
+    messages: int = 0
+    """So many the file held."""
+    is_complete: bool = False
+    """False while it is being taken in, and when that was cut short."""
+    header: Mapping[str, Any] = field(default_factory=dict)
+    """SillyTavern's first line, as it came."""
+
+
+class ChatImports:
+    """The records of one familiar."""
+
+    def __init__(self, folder: FamiliarFolder) -> None:
+        self._folder = folder.imports
+
+    def all(self) -> list[ChatImport]:
+        """Every record, oldest first."""
+        if not self._folder.is_dir():
+            return []
+        numbers = sorted(int(path.stem) for path in self._folder.glob("*.json") if path.stem.isdigit())
+        return [self.get(number) for number in numbers[:MAX_IMPORTS]]
+
+    def get(self, number: int) -> ChatImport:
+        path = self._path(number)
+        try:
+            found = json.loads(load_bytes(path, MAX_RECORD_BYTES))
+            names = {each.name for each in fields(ChatImport)}
+            return ChatImport(**{name: value for name, value in found.items() if name in names})
+        except FileNotFoundError:
+            raise HomeError(f"there is no import {number}; `familiar import list` shows them") from None
+        except (OSError, ValueError, TypeError, AttributeError, RecursionError):
+            raise HomeError(f"{path} cannot be read as the record of an import; put back a copy of it") from None
+
+    def find(self, channel_id: int) -> ChatImport | None:
+        """What was brought into a chat."""
+        return next((each for each in self.all() if each.channel_id == channel_id), None)
+
+    def add(self, record: ChatImport) -> ChatImport:
+        """Keep *record* under the next number."""
+        numbers = [each.number for each in self.all()]
+        if len(numbers) >= MAX_IMPORTS:
+            raise HomeError(
+                f"{self._folder} holds {MAX_IMPORTS} imports already; `familiar import undo` takes one back"
+            )
+        numbered = replace(record, number=max(numbers, default=0) + 1)
+        self.save(numbered)
+        return numbered
+
+    def save(self, record: ChatImport) -> None:
+        make_folder(self._folder)
+        atomic_write(self._path(record.number), json.dumps(asdict(record), ensure_ascii=True, indent=1) + "\n")
+
+    def remove(self, number: int) -> None:
+        remove_file(self._path(number))
+
+    def _path(self, number: int) -> Path:
+        return self._folder / f"{int(number)}.json"

@@ -1,0 +1,315 @@
+"""import chat, import list, import undo: chats from elsewhere, to be gone on with here."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from familiar_connect.commands import exit_codes
+from familiar_connect.commands.common import (
+    familiar_option,
+    home_of,
+    json_option,
+    profile_of,
+    progress_bar,
+    root_of,
+    say,
+    say_json,
+    spinner,
+)
+from familiar_connect.commands.conversation import TERMINAL_PLACE
+from familiar_connect.config.folders import FamiliarFolder
+from familiar_connect.errors import FamiliarError
+
+if TYPE_CHECKING:
+    from familiar_connect.bootstrap.chat_files.cast import CastWish
+    from familiar_connect.bootstrap.import_chat import ChatImportResult
+    from familiar_connect.config import CharacterConfig
+    from familiar_connect.history.store import HistoryStore
+
+EPILOG = """\b
+Examples:
+  familiar import chat "chats/Wren/Wren - evening.jsonl"    a chat of SillyTavern's, also of a group
+  familiar import chat chats/Wren/*.jsonl                   every chat with one character
+  familiar import chat talk.txt --character Wren            lines such as `Wren: Hello.`, with dates or without
+  familiar import chat log.json --chat travels              a list of messages with role and content
+  familiar chat --chat travels                              go on with it
+The same file again adds what is new in it. `familiar import list` shows what came, `import undo` takes it back.
+Exit codes: 0 all was taken or is there already; 1 something could not be taken; 130 Ctrl-C, the same command goes on.
+"""
+LIST_EPILOG = """\b
+Examples:
+  familiar import list
+  familiar import list --json
+"""
+BAR = "Correcting memory"
+UNDO_EPILOG = """\b
+Examples:
+  familiar import undo 3     the number that `familiar import list` gives it
+What was said in the chat since stays. Files of memory are corrected; what they read before is in `familiar memory log`.
+"""
+
+
+@dataclass(frozen=True)
+class ImportPlace:
+    """Where chats go, and with which settings."""
+
+    root: Path
+    config: CharacterConfig
+    history: HistoryStore
+
+    @property
+    def folder(self) -> FamiliarFolder:
+        return FamiliarFolder(self.root)
+
+
+@click.command(name="chat", epilog=EPILOG)
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE…")
+@click.option("--chat", "chat_name", metavar="NAME", help="What the chat is called here; else as the file is.")
+@click.option("--character", metavar="NAME", help="Who in the file is this familiar, where that is not plain.")
+@click.option("--user", metavar="NAME", help="Who in a text or JSON log is you, where that is not plain.")
+@click.option("--write-up", is_flag=True, help="Write it up as memory now, not while the familiar runs.")
+@familiar_option
+@json_option
+@click.pass_context
+def import_chat_command(
+    ctx: click.Context,
+    files: tuple[Path, ...],
+    chat_name: str | None,
+    character: str | None,
+    user: str | None,
+    write_up: bool,
+    familiar_id: str | None,
+    as_json: bool,
+) -> int:
+    """Bring chats along: SillyTavern's, plain text or JSON; go on with them by `familiar chat --chat NAME`."""
+    from familiar_connect.bootstrap.chat_files.cast import CastWish
+
+    if chat_name is not None and len(files) > 1:
+        raise click.UsageError("--chat names one chat: import the others by themselves")
+    root, home = root_of(ctx, familiar_id), home_of(ctx)
+    taken: list[ChatImportResult] = []
+    errors: list[str] = []
+    stopped = False
+    place = _open_place(root, home)
+    with closing(place.history):
+        for file in files:
+            try:
+                taken.append(_take_in(place, file, chat_name, CastWish(character=character, user=user), quiet=as_json))
+            except FamiliarError as error:
+                errors.append(str(error))
+            except KeyboardInterrupt:
+                stopped = True
+                break
+            else:
+                if not as_json:
+                    _say_taken(taken[-1])
+        waiting = place.history.count_turns_to_write(familiar_id=root.name)
+    if not stopped and any(each.added or each.changed for each in taken):
+        stopped = not _index_words(ctx, familiar_id, quiet=as_json)
+    if write_up and not stopped and taken:
+        stopped = not _write_up(root, home, quiet=as_json)
+    return _finish(taken, errors, waiting if not write_up else 0, stopped=stopped, as_json=as_json)
+
+
+def _open_place(root: Path, home: Path) -> ImportPlace:
+    from familiar_connect.config import load_character_config
+    from familiar_connect.history.store import HistoryStore
+    from familiar_connect.support.clock import machine_zone
+
+    folder = FamiliarFolder(root)
+    config = load_character_config(folder.settings_file, defaults_path=profile_of(home), zone=machine_zone())
+    return ImportPlace(root, config, HistoryStore(folder.history_db))
+
+
+def _take_in(place: ImportPlace, path: Path, chat_name: str | None, wish: CastWish, *, quiet: bool) -> ChatImportResult:
+    from dataclasses import replace
+    from zoneinfo import ZoneInfo
+
+    from familiar_connect.bootstrap.chat_files.cast import choose_cast
+    from familiar_connect.bootstrap.chat_files.chat_file import read_chat_file
+    from familiar_connect.bootstrap.chat_files.chat_story import keep_story
+    from familiar_connect.bootstrap.import_chat import ChatImporter, scan_chat
+    from familiar_connect.channel_config import ChannelConfigStore
+    from familiar_connect.history.chats import check_chat_name
+    from familiar_connect.memory.persona import persona_name
+    from familiar_connect.memory.store import MemoryStore
+    from familiar_connect.platforms.terminal.person import find_terminal_person
+    from familiar_connect.privacy import PrivacyRegistry
+
+    folder, config = place.folder, place.config
+    name = check_chat_name(chat_name) if chat_name is not None else None
+    file = read_chat_file(path, zone=ZoneInfo(config.display_tz))
+    with spinner(f"reading {path.name}", quiet=quiet):
+        scan = scan_chat(file)
+    own_name = persona_name(MemoryStore(folder.memory), folder.familiar_id)
+    privacy = PrivacyRegistry(folder.privacy_file)
+    user = find_terminal_person(config.user_name, place.history, privacy, folder.familiar_id)
+    cast = choose_cast(scan.names, file.header, own_name, user, wish)
+    importer = ChatImporter(folder, place.history, place_id=TERMINAL_PLACE)
+    before = importer.header_before(file, name)
+    with progress_bar(f"Taking in {path.name}", quiet=quiet) as progress:
+        result = importer.take_in(file, scan, cast, chat_name=name, progress=progress)
+    channels = ChannelConfigStore(root=folder.channels, character=config)
+    told = keep_story(file.header, before, folder=folder, channel_id=result.record.channel_id, channels=channels)
+    return replace(result, notes=told)
+
+
+def _index_words(ctx: click.Context, familiar_id: str | None, *, quiet: bool) -> bool:
+    """Let search find the words of what came; what they mean is taken in while the familiar runs. False: Ctrl-C."""
+    from familiar_connect.commands.memory.search import open_index
+
+    try:
+        with open_index(ctx, familiar_id) as index, progress_bar("Making it searchable", quiet=quiet) as progress:
+            if index.turns is not None:
+                index.turns.sync(None, words_progress=progress)
+    except KeyboardInterrupt:
+        return False
+    except FamiliarError as error:
+        say(f"familiar: it is found by search later: {error}", err=True)
+    return True
+
+
+def _write_up(root: Path, home: Path, *, quiet: bool) -> bool:
+    """Write up everything that waits. False: Ctrl-C."""
+    from familiar_connect.commands.memory.write_now import write_waiting
+
+    try:
+        asyncio.run(write_waiting(root, home, quiet=quiet))
+    except KeyboardInterrupt:
+        return False
+    return True
+
+
+def _finish(taken: list[ChatImportResult], errors: list[str], waiting: int, *, stopped: bool, as_json: bool) -> int:
+    if as_json:
+        say_json({"chats": [_facts(each) for each in taken], "errors": errors, "to_write_up": waiting})
+    for sentence in () if as_json else errors:
+        say(f"familiar: {sentence}", err=True)
+    if stopped:
+        say("familiar: stopped; what was stored stays, and the same command goes on where it was.", err=True)
+        return exit_codes.INTERRUPTED
+    if waiting and taken and not as_json:
+        say(
+            f"{waiting:,} messages wait to be written up as memory: that happens while the familiar runs, or now with "
+            "`familiar memory write-now`."
+        )
+    return exit_codes.FAILED if errors else exit_codes.OK
+
+
+def _facts(result: ChatImportResult) -> dict[str, object]:
+    record, scan = result.record, result.scan
+    return {
+        "import": record.number,
+        "chat": record.chat,
+        "channel_id": record.channel_id,
+        "file": record.file,
+        "form": record.form,
+        "messages": len(scan),
+        "added": result.added,
+        "changed": result.changed,
+        "taken_back": result.taken_back,
+        "hidden": scan.hidden,
+        "with_swipes": scan.with_versions,
+        "character": result.cast.character,
+        "others": list(result.cast.others),
+        "first": scan.first.isoformat() if scan.first else None,
+        "last": scan.last.isoformat() if scan.last else None,
+        "fields_dropped": result.fields_dropped,
+        "notes": list(result.notes),
+    }
+
+
+def _say_taken(result: ChatImportResult) -> None:
+    record, scan = result.record, result.scan
+    if not (result.added or result.changed or result.taken_back):
+        say(f"Already there: {len(scan):,} messages, as the chat {record.chat!r} (import {record.number}).")
+    else:
+        said = f" from {scan.first:%Y-%m-%d} to {scan.last:%Y-%m-%d}" if scan.first and scan.last else ""
+        more = [
+            f"{count:,} {what}"
+            for count, what in (
+                (scan.with_versions, "with swipes"),
+                (scan.hidden, "hidden"),
+                (result.changed, "read differently now"),
+                (result.taken_back, "no longer in it"),
+            )
+            if count
+        ]
+        say(
+            f"Took {result.added:,} of {len(scan):,} messages{said} as the chat {record.chat!r} "
+            f"(import {record.number}){': ' if more else ''}{', '.join(more)}."
+        )
+    if result.cast.others:
+        say(f"{result.cast.character} is this familiar; others in it: {', '.join(result.cast.others[:10])}.")
+    for sentence in result.notes:
+        say(sentence)
+    if result.fields_dropped:
+        say(f"{result.fields_dropped:,} fields for the way back were too large to be kept.")
+    say(f"Go on with it: familiar chat --chat {_quoted(record.chat)}")
+
+
+def _quoted(name: str) -> str:
+    import shlex
+
+    return shlex.quote(name)
+
+
+@click.command(name="list", epilog=LIST_EPILOG)
+@familiar_option
+@json_option
+@click.pass_context
+def import_list(ctx: click.Context, familiar_id: str | None, as_json: bool) -> None:
+    """List the chats that were brought in."""
+    from familiar_connect.bootstrap.chat_files.chat_imports import ChatImports
+
+    records = ChatImports(FamiliarFolder(root_of(ctx, familiar_id))).all()
+    if as_json:
+        say_json([_record_facts(each) for each in records])
+    elif not records:
+        say("No chat was brought in yet: `familiar import chat FILE`.")
+    for each in () if as_json else records:
+        state = "" if each.is_complete else "  not finished: import the file again"
+        say(f"{each.number:>3}  {each.chat}  {each.messages:>7,} messages  {each.imported_at[:10]}  {each.file}{state}")
+
+
+def _record_facts(record: Any) -> dict[str, object]:
+    names = ("number", "chat", "channel_id", "file", "form", "messages", "imported_at", "is_complete")
+    return {name: getattr(record, name) for name in names}
+
+
+@click.command(name="undo", epilog=UNDO_EPILOG)
+@click.argument("number", type=click.IntRange(min=1), metavar="ID")
+@familiar_option
+@json_option
+@click.pass_context
+def import_undo(ctx: click.Context, number: int, familiar_id: str | None, as_json: bool) -> None:
+    """Take a chat that was brought in back out, and correct what memory was made of it."""
+    from familiar_connect.bootstrap.undo_import import undo_import
+    from familiar_connect.history.store import HistoryStore
+    from familiar_connect.memory.store import MemoryStore
+
+    folder = FamiliarFolder(root_of(ctx, familiar_id))
+    store = MemoryStore(folder.memory, audit_dir=folder.audit)
+    try:
+        with closing(HistoryStore(folder.history_db)) as history, progress_bar(BAR, quiet=as_json) as progress:
+            done = undo_import(folder, number, place_id=TERMINAL_PLACE, history=history, store=store, progress=progress)
+    finally:
+        if store.audit is not None:
+            store.audit.close()
+    if done.turns:
+        _index_words(ctx, familiar_id, quiet=as_json)
+    if as_json:
+        facts = {"import": number, "chat": done.record.chat, "turns": done.turns, "files": list(done.files)}
+        say_json({**facts, "stays": done.stays})
+        return
+    say(f"Took {done.turns:,} messages of {done.record.file} back out.")
+    if done.files:
+        say(f"Corrected {len(done.files):,} memory files: {', '.join(done.files[:10])}")
+    if done.stays:
+        say(f"{done.stays:,} messages said in {done.record.chat!r} since stay.")

@@ -1,0 +1,299 @@
+"""`familiar import chat`, `import list`, `import undo`: chats from elsewhere, through the program as a process."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from familiar_connect.config.folders import FamiliarFolder
+from familiar_connect.history.chats import ChatRegistry
+from familiar_connect.history.store import HistoryStore
+from familiar_connect.presets.story.state_store import StoryStateStore
+from tests.fakes.program import make_home, one_sentence, run_program
+
+HEADER = {
+    "user_name": "unused",
+    "character_name": "unused",
+    "create_date": "2026-3-1@18h05m00s",
+    "chat_metadata": {
+        "integrity": "5d1c",
+        "note_prompt": "[Keep it short.]",
+        "note_interval": 2,
+        "note_position": 1,
+        "note_depth": 3,
+        "note_role": 0,
+        "variables": {"n": 3, "mood": "wry"},
+        "tainted": True,
+    },
+}
+LINES: list[dict[str, Any]] = [
+    {
+        "name": "Ember",
+        "is_user": False,
+        "is_system": False,
+        "send_date": "March 1, 2026 6:05pm",
+        "mes": "Ho.",
+        "swipes": ["Hi.", "Ho."],
+        "swipe_id": 1,
+        "swipe_info": [{"extra": {"model": "a"}}, {"extra": {"model": "b"}}],
+        "extra": {"api": "openai"},
+    },
+    {
+        "name": "Sam",
+        "is_user": True,
+        "is_system": False,
+        "send_date": "2026-03-01T18:06:00.000Z",
+        "mes": "My dog is called Biscuit. I live in Leith.",
+    },
+    {"name": "Guest", "is_user": False, "mes": "I came from Ullapool.", "send_date": 1772388420000},
+    {"name": "System", "is_user": False, "is_system": True, "mes": "secret plumbing"},
+    {"name": "Storm", "is_user": False, "mes": "Wind rises.", "extra": {"type": "narrator"}},
+    {"name": "Ember", "is_user": False, "mes": "A fine dog.", "send_date": "2026-3-1 @18h 10m 00s 000ms"},
+]
+
+
+def write_chat(path: Path, *rows: object) -> str:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    make_home(tmp_path)
+    return tmp_path
+
+
+def facts_of(home: Path, *words: str) -> dict[str, Any]:
+    """What an import says as JSON, of its one chat."""
+    done = run_program(home, "import", "chat", *words, "--json")
+    found: dict[str, Any] = json.loads(done.stdout)
+    assert found["errors"] == [], found
+    return dict(found["chats"][0])
+
+
+def logs(home: Path, chat: str) -> list[tuple[str, str]]:
+    rows = json.loads(run_program(home, "logs", "--chat", chat, "--json").stdout)
+    return [(row["who"], row["text"]) for row in rows]
+
+
+def test_a_chat_comes_along_with_dates_names_swipes_note_and_variables(home: Path) -> None:
+    """It is a chat of its own, hidden lines are in no prompt, and going on with it is one command."""
+    file = write_chat(home / "evening.jsonl", HEADER, *LINES)
+
+    told = run_program(home, "import", "chat", file).stdout
+    out = re.sub(r"\s+", " ", told)
+
+    assert "Took 6 of 6 messages" in out
+    assert "1 with swipes, 1 hidden" in out
+    assert "Ember is this familiar; others in it: Guest." in out
+    assert "2 variables came along." in out
+    assert "chat --chat evening" in out
+    assert logs(home, "evening") == [
+        ("Ember", "Ho."),
+        ("Sam", "My dog is called Biscuit. I live in Leith."),
+        ("Guest", "I came from Ullapool."),
+        ("Ember", "Wind rises."),
+        ("Ember", "A fine dog."),
+    ]
+    folder = FamiliarFolder(home / "familiars" / "ember")
+    chat = ChatRegistry(folder).find(1, "evening")
+    assert chat is not None
+    settings = folder.channel_file(chat.channel_id).read_text(encoding="utf-8")
+    assert 'author_note = "[Keep it short.]"' in settings
+    assert "author_note_interval = 2" in settings
+    assert StoryStateStore(folder.story).load(chat.channel_id).variables == {"n": "3", "mood": "wry"}
+    history = HistoryStore(folder.history_db)
+    first = history.turns_after(familiar_id="ember", after_id=0, channel_id=chat.channel_id, limit=1)[0]
+    history.close()
+    assert (first.timestamp.month, first.timestamp.day) == (3, 1)
+
+
+def test_the_same_file_again_adds_nothing_and_a_grown_one_what_is_new(home: Path) -> None:
+    """A message that was swiped or edited since reads as it does now; one that was deleted at the end is gone."""
+    file = home / "evening.jsonl"
+    write_chat(file, HEADER, *LINES)
+    facts_of(home, str(file))
+    again = facts_of(home, str(file))
+    swiped = {**LINES[5], "mes": "A good dog.", "swipes": ["A fine dog.", "A good dog."], "swipe_id": 1}
+    more = {"name": "Sam", "is_user": True, "mes": "Shall we walk?", "send_date": "2026-03-01T18:11:00.000Z"}
+    write_chat(file, HEADER, *LINES[:5], swiped, more)
+    grown = facts_of(home, str(file))
+    after_growth = logs(home, "evening")[-2:]
+    write_chat(file, HEADER, *LINES[:5], swiped)
+    cut = facts_of(home, str(file))
+
+    assert (again["added"], again["changed"]) == (0, 0)
+    assert (grown["added"], grown["changed"], grown["import"]) == (1, 1, again["import"])
+    assert after_growth == [("Ember", "A good dog."), ("Sam", "Shall we walk?")]
+    assert (cut["added"], cut["taken_back"]) == (0, 1)
+    assert logs(home, "evening")[-1] == ("Ember", "A good dog.")
+
+
+def test_talk_here_goes_on_after_an_import_that_grows(home: Path) -> None:
+    """What is said here and what comes with the grown file stand one after the other."""
+    file = home / "evening.jsonl"
+    write_chat(file, HEADER, *LINES[:2])
+    channel = facts_of(home, str(file))["channel_id"]
+    history = HistoryStore(home / "familiars/ember/history.db")
+    history.append_turn(familiar_id="ember", channel_id=channel, role="assistant", content="Said here.")
+    history.close()
+    write_chat(file, HEADER, *LINES)
+
+    assert facts_of(home, str(file))["added"] == 4
+    assert [text for _, text in logs(home, "evening")][:4] == ["Ho.", LINES[1]["mes"], "Said here.", LINES[2]["mes"]]
+
+
+@pytest.mark.parametrize("line", ["not json", "[1, 2]", '{"name": "Sam", "is_user": true}', '{"mes": 3}'])
+def test_a_broken_line_is_named_and_nothing_is_stored(home: Path, line: str) -> None:
+    """File and line stand in one sentence; a second file is taken all the same."""
+    bad, good = home / "bad.jsonl", home / "good.jsonl"
+    write_chat(bad, HEADER, *LINES[:2])
+    bad.write_text(bad.read_text(encoding="utf-8") + line + "\n", encoding="utf-8")
+    write_chat(good, HEADER, *LINES)
+
+    done = run_program(home, "import", "chat", str(bad), str(good))
+
+    assert done.returncode == 1
+    assert f"{bad}, line 4:" in done.stderr.replace("\n", " ")
+    assert [row["chat"] for row in json.loads(run_program(home, "import", "list", "--json").stdout)] == ["good"]
+    assert "bad" not in run_program(home, "chat", "--list").stdout
+
+
+def test_what_is_no_chat_and_what_is_another_chat_are_refused(home: Path) -> None:
+    """An empty file, a file that is not there, other messages under a name that is taken, a chat of one's own."""
+    (home / "empty.jsonl").write_text("\n")
+    file = home / "evening.jsonl"
+    write_chat(file, HEADER, *LINES)
+    facts_of(home, str(file))
+    write_chat(home / "other.jsonl", HEADER, {"name": "Ember", "is_user": False, "mes": "Elsewhere."})
+
+    empty = run_program(home, "import", "chat", str(home / "empty.jsonl"))
+    missing = run_program(home, "import", "chat", str(home / "none.jsonl"))
+    other = run_program(home, "import", "chat", str(home / "other.jsonl"), "--chat", "evening")
+
+    assert "is empty; choose a chat file" in one_sentence(empty)
+    assert "is no file" in one_sentence(missing)
+    assert "another chat than the one that was brought in as 'evening'" in one_sentence(other)
+
+
+def test_plain_text_and_json_logs_come_along(home: Path) -> None:
+    """Names and dates are read; who the familiar is is plain from its name, or said."""
+    text, log = home / "talk.txt", home / "log.json"
+    text.write_text(
+        "[2026-03-01 18:05] Ember: Good evening.\n[2026-03-01 18:06] Sam: Hello!\nI brought a map: look.\n", "utf-8"
+    )
+    log.write_text(
+        json.dumps(
+            [
+                {"role": "system", "content": "You are Ember."},
+                {"role": "user", "content": "My boat is the Kittiwake.", "date": "2026-03-02T08:00:00Z"},
+                {"role": "assistant", "content": [{"type": "text", "text": "A fine name."}]},
+            ]
+        ),
+        "utf-8",
+    )
+
+    facts_of(home, str(text))
+    facts = facts_of(home, str(log), "--chat", "boats")
+
+    assert logs(home, "talk") == [("Ember", "Good evening."), ("Sam", "Hello!\nI brought a map: look.")]
+    assert (facts["form"], facts["hidden"], facts["first"]) == ("json", 1, "2026-03-02T08:00:00+00:00")
+    assert logs(home, "boats") == [("Friend", "My boat is the Kittiwake."), ("Ember", "A fine name.")]
+
+
+def test_an_unknown_familiar_in_a_log_is_asked_for(home: Path) -> None:
+    """The sentence names the option and the names there are."""
+    text = home / "talk.txt"
+    text.write_text("Ash: Good evening.\nSam: Hello!\n", "utf-8")
+
+    done = run_program(home, "import", "chat", str(text))
+    facts = facts_of(home, str(text), "--character", "Ash")
+
+    assert "say who the familiar is with --character NAME: Ash, Sam" in one_sentence(done)
+    assert facts["character"] == "Ash"
+    assert logs(home, "talk") == [("Ember", "Good evening."), ("Sam", "Hello!")]
+
+
+def test_an_import_is_found_written_up_and_taken_back_with_its_memory(home: Path) -> None:
+    """Undoing leaves neither the chat nor what memory was made of it; what others said stays."""
+    file = write_chat(home / "evening.jsonl", HEADER, *LINES)
+    before = run_program(home, "memory", "search", "what is the dog called").returncode
+    written = run_program(home, "import", "chat", file, "--write-up")
+    memory = home / "familiars/ember/memory"
+    people = [path.name for path in (memory / "people").glob("*.md")]
+    found = run_program(home, "memory", "search", "what is the dog called").stdout
+
+    undone = run_program(home, "import", "undo", "1")
+
+    assert before == 1
+    assert written.returncode == 0
+    assert sorted(people) == ["import-guest.md", "terminal-you.md"]
+    assert "My dog is called Biscuit" in found
+    assert "secret plumbing" not in run_program(home, "memory", "search", "secret plumbing").stdout
+    assert "Took 6 messages of evening.jsonl back out." in undone.stdout
+    assert not list((memory / "people").glob("*.md"))
+    assert not list((memory / "sessions").glob("*.md"))
+    assert run_program(home, "memory", "search", "what is the dog called").returncode == 1
+    assert "evening" not in run_program(home, "chat", "--list").stdout
+    assert not list((home / "familiars/ember/story").glob("1*.json"))
+    assert "No chat was brought in yet" in run_program(home, "import", "list").stdout
+
+
+def test_undoing_what_is_not_there_says_so(home: Path) -> None:
+    """The sentence names where the numbers stand."""
+    assert "there is no import 7; `familiar import list` shows them" in one_sentence(
+        run_program(home, "import", "undo", "7")
+    )
+
+
+def test_a_chat_that_was_exported_comes_back_the_same(home: Path, tmp_path: Path) -> None:
+    """Swipes, dates, names, note, variables and fields nobody here knows: all of it goes in and out."""
+    file = write_chat(home / "evening.jsonl", HEADER, *LINES)
+    facts_of(home, file)
+    out = home / "out.jsonl"
+    run_program(home, "export", "chat", "--chat", "evening", "-o", str(out))
+    other = tmp_path / "other"
+    make_home(other)
+    facts_of(other, str(out), "--chat", "evening")
+    back = other / "back.jsonl"
+    run_program(other, "export", "chat", "--chat", "evening", "-o", str(back))
+
+    first, second = (read_chat(path) for path in (out, back))
+    assert first == second
+    assert first == [HEADER, *(with_defaults(line) for line in LINES)]
+
+
+def test_an_export_that_grew_elsewhere_adds_what_is_new(home: Path) -> None:
+    """A chat of ours that went to SillyTavern and came back is not there twice."""
+    history = HistoryStore(home / "familiars/ember/history.db")
+    history.append_turn(familiar_id="ember", channel_id=1, role="assistant", content="Good evening.")
+    history.close()
+    out = home / "out.jsonl"
+    run_program(home, "export", "chat", "--chat", "main", "-o", str(out))
+    more = {"name": "Sam", "is_user": True, "mes": "Hello from elsewhere."}
+    out.write_text(out.read_text("utf-8") + json.dumps(more) + "\n", "utf-8")
+
+    facts = facts_of(home, str(out), "--chat", "main")
+    again = facts_of(home, str(out), "--chat", "main")
+
+    assert (facts["added"], again["added"]) == (1, 0)
+    assert logs(home, "main") == [("Ember", "Good evening."), ("Sam", "Hello from elsewhere.")]
+
+
+def read_chat(path: Path) -> list[dict[str, Any]]:
+    """The rows of an exported chat, without what our export adds."""
+    rows: list[dict[str, Any]] = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    rows[0]["chat_metadata"].pop("familiar_connect")
+    for row in rows[1:]:
+        row["extra"].pop("familiar_connect")
+        if not row["extra"]:
+            del row["extra"]
+    return rows
+
+
+def with_defaults(line: dict[str, Any]) -> dict[str, Any]:
+    return {"is_system": False, **line}
