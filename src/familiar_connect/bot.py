@@ -14,7 +14,7 @@ from familiar_connect.config import load_character_config
 from familiar_connect.config.command import command_name
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.config.llm import OPENROUTER_BASE_URL, LLMSlotConfig
-from familiar_connect.config.secrets import Secrets
+from familiar_connect.config.secrets import Secrets, discord_token_name
 from familiar_connect.config.trust import TrustedOrigins
 from familiar_connect.errors import ConfigError, SetupError
 from familiar_connect.familiar import Familiar
@@ -115,7 +115,8 @@ def create_bot(
 def _discord(familiar: Familiar, secrets: Secrets, tell: Tell) -> Platform:
     from familiar_connect.platforms.discord.adapter import DiscordPlatform  # a chat in the terminal loads none of it
 
-    return DiscordPlatform(familiar, token=secrets.get("DISCORD_BOT") or "", api_url=secrets.get(DISCORD_ADDRESS))
+    token = secrets.get(discord_token_name(secrets, familiar.id)) or ""
+    return DiscordPlatform(familiar, token=token, api_url=secrets.get(DISCORD_ADDRESS))
 
 
 def _twitch(familiar: Familiar, secrets: Secrets, tell: Tell) -> Platform:

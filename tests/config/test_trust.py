@@ -82,7 +82,7 @@ def test_no_key_goes_over_plain_http_to_another_machine(tmp_path: Path) -> None:
         trust.add("http://models.lan:8000", "MY_KEY")
 
 
-@pytest.mark.parametrize("token", sorted(PLATFORM_TOKENS))
+@pytest.mark.parametrize("token", sorted({*PLATFORM_TOKENS, "DISCORD_BOT_WREN"}))
 def test_a_platforms_token_is_never_lent(tmp_path: Path, token: str) -> None:
     """Not in settings, not by `trust`; every token the program knows is on the list."""
     settings = tmp_path / "character.toml"

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from familiar_connect.config import CharacterConfig
 from familiar_connect.conversation import intake as intake_module
+from familiar_connect.conversation.admission import Admission
 from familiar_connect.conversation.intake import LONG_MESSAGE_CHARS, IntakeResult
+from familiar_connect.conversation.owner import OwnerContact
 from familiar_connect.errors import HistoryError
-from familiar_connect.identity import Author, PrivacyLevel
+from familiar_connect.identity import EVERYTHING_ALLOWED, Author, PrivacyLevel
 from familiar_connect.llm.types import Message
 from familiar_connect.subscriptions import SubscriptionKind
 from tests.fakes.monitored_channel import NO, YES, ScriptedJudge
@@ -55,6 +62,46 @@ async def test_bots_are_not_heard(tmp_path: Path) -> None:
     async with scripted_familiar(tmp_path) as house:
         assert await house.talk("beep", is_bot=True) is IntakeResult.not_a_person
         assert house.roles_and_texts() == []
+
+
+def hearing_bots(config: CharacterConfig) -> CharacterConfig:
+    return replace(config, discord=replace(config.discord, hears_bots=[BEN.user_id], bot_reply_limit=1))
+
+
+async def test_a_bot_that_is_to_be_heard_is_stored_and_answered_so_often_at_most(tmp_path: Path) -> None:
+    """Until a person speaks again; every other bot, and our own account, stays unheard."""
+    async with scripted_familiar(tmp_path, ["One.", "Two."], settings=hearing_bots) as house:
+        assert await house.talk("beep", author=BEN, is_bot=True) is IntakeResult.considering
+        assert await house.talk("boop", author=BEN, is_bot=True) is IntakeResult.not_answered
+        assert await house.talk("blip", author=ANA, is_bot=True) is IntakeResult.not_a_person
+        assert await house.talk("us", author=BEN, is_bot=True, is_self=True) is IntakeResult.not_a_person
+        assert await house.talk("hello") is IntakeResult.considering
+        assert await house.talk("beep", author=BEN, is_bot=True) is IntakeResult.not_answered
+
+        assert [text for _, text in house.roles_and_texts()] == ["beep", "One.", "boop", "hello", "Two.", "beep"]
+
+
+@given(
+    said=st.lists(st.sampled_from(("person", "bot", "us")), max_size=40),
+    limit=st.integers(0, 4),
+)
+def test_two_who_answer_each_other_stop(said: list[str], limit: int) -> None:
+    """Whatever was said before: between two messages of people there are no more replies than the limit."""
+    bots = frozenset({BEN.canonical_key})
+    admission = Admission(
+        subscriptions=cast(Any, None),
+        privacy=EVERYTHING_ALLOWED,
+        owner=OwnerContact(),
+        bots=bots,
+        bot_reply_limit=limit,
+    )
+    turns = [
+        SimpleNamespace(role="assistant" if who == "us" else "user", author={"person": ANA, "bot": BEN}.get(who))
+        for who in said
+    ]
+    since = said[len(said) - said[::-1].index("person") :] if "person" in said else said
+
+    assert admission.has_answered_bots_enough(cast(Any, turns)) == (since.count("us") >= limit)
 
 
 async def test_an_unsubscribed_channel_is_not_heard(tmp_path: Path) -> None:

@@ -28,12 +28,13 @@ class DoctorFinding:
 def check_platforms(root: Path, home: Path) -> Iterator[DoctorFinding]:
     """Where `familiar run` would answer; what its owner began to set up and cannot work is bad."""
     from familiar_connect.config import load_character_config
-    from familiar_connect.config.secrets import Secrets
+    from familiar_connect.config.secrets import Secrets, discord_token_name
     from familiar_connect.platforms.requirements import LIBRARIES, why_absent, why_not_set_up
 
     config = load_character_config(FamiliarFolder(root).settings_file, defaults_path=profile_of(home))
     secrets = Secrets(home)
-    wanted = {"discord": secrets.get("DISCORD_BOT") is not None, "twitch": config.twitch.channel is not None}
+    token = secrets.get(discord_token_name(secrets, root.name))
+    wanted = {"discord": token is not None, "twitch": config.twitch.channel is not None}
     for name in LIBRARIES:
         reason = why_absent(name, config, root, home=home, secrets=secrets)
         if reason is None:

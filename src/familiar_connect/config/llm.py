@@ -63,8 +63,13 @@ PLATFORM_TOKENS = frozenset(
 """Variables whose values belong to a chat platform and are never lent to a model's endpoint."""
 
 
+def is_platform_token(name: str) -> bool:
+    """Whether the variable *name* holds the token of a chat platform, of all familiars or of one."""
+    return name in PLATFORM_TOKENS or name.startswith("DISCORD_BOT_")
+
+
 def _variable(value: object) -> str:
-    if not isinstance(value, str) or not KEY_VARIABLE_NAME.fullmatch(value) or value in PLATFORM_TOKENS:
+    if not isinstance(value, str) or not KEY_VARIABLE_NAME.fullmatch(value) or is_platform_token(value):
         raise InvalidValue
     return value
 

@@ -4,8 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from familiar_connect.config.rules import FLAG, TEXT_OR_NONE, TEXTS, choice_rule, number_rule
+from familiar_connect.config.rules import (
+    FLAG,
+    TEXT_OR_NONE,
+    TEXTS,
+    InvalidValue,
+    Rule,
+    choice_rule,
+    integer_rule,
+    number_rule,
+)
 from familiar_connect.config.settings import setting
+
+
+def _user_ids(value: object) -> list[str]:
+    ids = TEXTS.read(value)
+    if not all(each.isascii() and each.isdigit() and len(each) <= 20 for each in ids):
+        raise InvalidValue
+    return ids
+
+
+USER_IDS = Rule('a list of Discord user ids in quotes, such as ["123456789012345678"]', _user_ids)
 
 
 @dataclass(frozen=True)
@@ -21,6 +40,14 @@ class DiscordConfig:
         900.0,
         number_rule(least=0),
         "How long ago, seconds, a question may have been asked that is still answered after the program died.",
+    )
+    hears_bots: list[str] = setting(
+        [], USER_IDS, "Bots, by user id, that it hears as it hears people: other familiars on the same server."
+    )
+    bot_reply_limit: int = setting(
+        2,
+        integer_rule(least=0),
+        "The most replies it gives between two messages of people before it answers those bots no more.",
     )
 
 

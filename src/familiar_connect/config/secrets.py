@@ -25,7 +25,7 @@ ENVIRONMENT: dict[str, str] = {
     HOME_VARIABLE: "Folder of all data; `--home` comes before it. Read from the environment only.",
     FAMILIAR_VARIABLE: "Which familiar to start when `--familiar` does not say.",
     "OPENROUTER_API_KEY": "Key for models at OpenRouter.",
-    "DISCORD_BOT": "Token of the Discord bot.",
+    "DISCORD_BOT": "Token of the Discord bot. `DISCORD_BOT_WREN` is that of the familiar `wren` and comes before it.",
     "DISCORD_API_URL": (
         "Another Discord than the real one, such as a test server's `http://127.0.0.1:8080/api`. One that is not on "
         "this machine counts only in `secrets.env` and with `https://`."
@@ -52,6 +52,8 @@ ENVIRONMENT: dict[str, str] = {
 }
 """Every name the program knows, with what it is for; `api_key_env` may name more."""
 
+DISCORD_TOKEN = "DISCORD_BOT"
+_NOT_OF_A_NAME = re.compile(r"[^A-Z0-9]")
 _OWNER_ONLY = 0o600
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _LINE = re.compile(r"\s*(?:export\s+)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)\s*=(?P<value>.*)", re.DOTALL)
@@ -81,6 +83,12 @@ def expand_folder(name: Path | str) -> Path:
         return Path(name).expanduser().absolute()
     except RuntimeError as exc:
         raise HomeError(f"{name}: there is no such person on this computer; write the folder out") from exc
+
+
+def discord_token_name(secrets: Secrets, familiar_id: str) -> str:
+    """The name under which a familiar's Discord token is kept: its own where there is one, else that of all."""
+    own = f"{DISCORD_TOKEN}_{_NOT_OF_A_NAME.sub('_', familiar_id.upper())}"
+    return own if secrets.get(own) is not None else DISCORD_TOKEN
 
 
 class Secrets:

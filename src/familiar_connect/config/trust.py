@@ -16,8 +16,8 @@ from familiar_connect.config.llm import (
     KEY_VARIABLE_NAME,
     OPENROUTER_BASE_URL,
     OPENROUTER_KEY_VARIABLE,
-    PLATFORM_TOKENS,
     LLMSlotConfig,
+    is_platform_token,
 )
 from familiar_connect.config.toml import format_rows, format_value, read_rows, write_text
 from familiar_connect.errors import ConfigError
@@ -84,7 +84,7 @@ class TrustedOrigins:
 
     def may_send(self, key: str, url: str) -> bool:
         """Whether the key *key* may go to *url*."""
-        return key not in PLATFORM_TOKENS and may_carry_key(url) and self.origin_for(key) == _readable_origin(url)
+        return not is_platform_token(key) and may_carry_key(url) and self.origin_for(key) == _readable_origin(url)
 
     def add(self, url: str, key: str | None = None) -> str:
         """Allow the origin of *url*, with the key *key* if one is named; the origin as it is kept."""
@@ -133,7 +133,7 @@ class TrustedOrigins:
 
     def _check_key(self, where: str, key: str, address: str) -> None:
         """Refuse what no question can allow."""
-        if key in PLATFORM_TOKENS:
+        if is_platform_token(key):
             raise ConfigError(f"{where} api_key_env names {key}, a platform's token, which is never lent to a model")
         if not may_carry_key(address):
             raise ConfigError(

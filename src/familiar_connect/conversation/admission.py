@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.conversation.limits import ReplyLimits
 from familiar_connect.conversation.owner import OwnerContact
+from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import LOCAL_PLATFORMS, Privacy
 from familiar_connect.subscriptions import SubscriptionKind, SubscriptionRegistry
 
@@ -22,6 +24,25 @@ class Admission:
     """Whose direct messages are heard: `off`, `owner` or `everyone`."""
     limits: ReplyLimits | None = None
     """Who is heard and not answered; None: nobody."""
+    bots: frozenset[str] = frozenset()
+    """Canonical keys of bots that are heard as people are."""
+    bot_reply_limit: int = 0
+    """Replies between two messages of people, after which those bots are not answered."""
+
+    def is_refused_bot(self, message: InboundMessage) -> bool:
+        """Whether *message* is a bot's that is not to be heard; our own words never are."""
+        is_heard = message.author.canonical_key in self.bots and not message.is_self
+        return message.is_bot and not is_heard
+
+    def has_answered_bots_enough(self, turns: Sequence[HistoryTurn]) -> bool:
+        """Whether, by the latest *turns* of a channel, only a person may be answered next."""
+        replies = 0
+        for turn in reversed(turns):
+            if turn.role == "assistant":
+                replies += 1
+            elif turn.author is None or turn.author.canonical_key not in self.bots:
+                break
+        return replies >= self.bot_reply_limit
 
     def is_subscribed(self, message: InboundMessage) -> bool:
         """Whether *message* comes from where the familiar listens."""

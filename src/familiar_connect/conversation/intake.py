@@ -46,6 +46,10 @@ LONG_MESSAGE_CHARS = 32_000
 """A longer message is stored whole and shown to the model shortened; its writer is told."""
 
 
+BOT_TURNS = 100
+"""So many turns are looked through for replies to bots since a person spoke."""
+
+
 class IntakeResult(Enum):
     """What became of a message."""
 
@@ -100,7 +104,7 @@ class Intake:
 
         *is_old_news*: it was said while we were away. Who spoke to us is answered all the same.
         """
-        if message.is_bot:
+        if self._admission.is_refused_bot(message):
             return IntakeResult.not_a_person
         with self._hearing.busy():
             return await self._receive(message, place, is_old_news=is_old_news)
@@ -143,6 +147,10 @@ class Intake:
 
     async def _is_refused(self, message: InboundMessage, turn: HistoryTurn, place: Place) -> bool:
         """Whether nothing more is done about a message that is stored: no reply, no look at it, nobody interrupted."""
+        if message.is_bot and await off_loop(self._has_answered_bots_enough, message.channel_id):
+            logger.info("stays silent", extra={"channel_id": message.channel_id, "why": "only bots have spoken since"})
+            await off_loop(self._history.outbox.settle, [turn.id])
+            return True
         limits = self._admission.limits
         if limits is None:
             return False
@@ -152,6 +160,12 @@ class Intake:
             return False
         await off_loop(self._history.outbox.settle, [turn.id])
         return True
+
+    def _has_answered_bots_enough(self, channel_id: int) -> bool:
+        turns = self._history.recent(
+            familiar_id=self._familiar_id, channel_id=channel_id, limit=self._admission.bot_reply_limit + BOT_TURNS
+        )
+        return self._admission.has_answered_bots_enough(turns)
 
     async def _store(
         self, message: InboundMessage, scene: Scene | None, *, is_kept_owed: bool

@@ -12,7 +12,7 @@ from pathlib import Path
 from familiar_connect.config.character import CharacterConfig
 from familiar_connect.config.command import command_with_extra
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
-from familiar_connect.config.secrets import Secrets
+from familiar_connect.config.secrets import Secrets, discord_token_name
 from familiar_connect.support.web_origin import is_this_machine, may_carry_key, origin_of
 
 LIBRARIES = {"discord": "discord", "twitch": "twitchAPI"}
@@ -39,7 +39,7 @@ def why_absent(
 def why_not_set_up(platform: str, config: CharacterConfig, root: Path, *, home: Path, secrets: Secrets) -> str | None:
     """What the owner has not given that *platform* takes."""
     if platform == "discord":
-        if secrets.get("DISCORD_BOT") is None:
+        if secrets.get(discord_token_name(secrets, root.name)) is None:
             return f"no DISCORD_BOT; put a line DISCORD_BOT= with the bot's token into {HomeFolder(home).secrets_file}"
         return why_not_sent(secrets, HomeFolder(home).secrets_file)
     if config.twitch.channel is None:

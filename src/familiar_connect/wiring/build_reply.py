@@ -280,6 +280,8 @@ def build_reply_path(inputs: ReplyPathInputs) -> ReplyPath:
             owner=inputs.owner,
             dms=config.discord.dms,
             limits=limits,
+            bots=frozenset(f"discord:{user_id}" for user_id in config.discord.hears_bots),
+            bot_reply_limit=config.discord.bot_reply_limit,
         ),
         queue=queue,
         monitor=monitor,

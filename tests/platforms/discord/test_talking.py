@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from familiar_connect.config import CharacterConfig
 from familiar_connect.llm.scripted import ToolCallReply
 from familiar_connect.llm.types import Capabilities
-from familiar_connect.testing.discord_server.world import FORUM, PUBLIC_THREAD, SEND_MESSAGES
+from familiar_connect.testing.discord_server.world import FORUM, PUBLIC_THREAD, SEND_MESSAGES, FakePerson
 from tests.fakes.familiar_on_discord import familiar_on_discord
 from tests.fakes.scripted_familiar import with_growing_replies
 from tests.fakes.waiting import until
@@ -111,6 +112,35 @@ async def test_bots_and_our_own_words_are_not_heard(tmp_path: Path) -> None:
         await den.wait_until_idle()
 
         assert den.roles_and_texts() == [("user", "hello"), ("assistant", "Hello, Ada.")]
+
+
+async def test_another_familiars_bot_is_heard_by_name_and_not_answered_for_ever(tmp_path: Path) -> None:
+    """One that `hears_bots` names: its words are a named person's in the prompt, and replies to it come to an end."""
+    wren = FakePerson(4242, "wren", "Wren", is_bot=True)
+
+    def settings(config: CharacterConfig) -> CharacterConfig:
+        return replace(config, discord=replace(config.discord, hears_bots=["4242"], bot_reply_limit=2))
+
+    async with familiar_on_discord(tmp_path, ["Hello, Ada.", "Wren!", "Ada!"], settings=settings) as den:
+        await den.mention("hello")
+        await den.server.until(lambda: len(den.server.replies_in(den.room)) == 1)
+        await den.mention("psst", who=wren)
+        await den.server.until(lambda: len(den.server.replies_in(den.room)) == 2)
+        await den.wait_until_idle()
+        shown = [(each.role, str(each.content)) for each in den.model.calls[-1]]
+        assert any(role == "user" and "Wren: " in text and "psst" in text for role, text in shown)
+        assert not any(role == "assistant" and "psst" in text for role, text in shown)
+
+        await den.mention("and on and on", who=wren)
+        await den.wait_stored("and on and on")
+        await den.wait_until_idle()
+        assert len(den.model.calls) == 2
+        await den.mention("still there?")
+        await den.server.until(lambda: len(den.server.replies_in(den.room)) == 3)
+        await den.wait_until_idle()
+
+        heard = [turn.author.label for turn in den.history() if turn.author is not None]
+        assert heard == ["Ada", "Wren", "Wren", "Ada"]
 
 
 async def test_channels_nobody_subscribed_are_not_heard(tmp_path: Path) -> None:
