@@ -160,6 +160,10 @@ class ConversationMonitor:
         self._lull_timers.cancel(channel_id)
         self._channels.forget(channel_id)
 
+    def hand_replies_to(self, answer: DecisionCallback) -> None:
+        """From now on *answer* is told of what is to be answered."""
+        self.on_respond = answer
+
     @contextmanager
     def pause_replies(self) -> Iterator[None]:
         """While this is open, whatever is heard is let pass: nothing is answered."""

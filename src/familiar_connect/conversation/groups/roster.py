@@ -34,7 +34,7 @@ class GroupRoster:
         return tuple(each.names[0] for each in self._speakers.values())
 
     @property
-    def muted(self) -> tuple[str, ...]:
+    def silent_names(self) -> tuple[str, ...]:
         """What those are called who only listen."""
         return tuple(each.names[0] for each in self._speakers.values() if each.is_muted)
 

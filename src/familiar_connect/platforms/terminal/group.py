@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from types import MappingProxyType
 
 from familiar_connect.conversation.groups.roster import GroupRoster
@@ -70,15 +70,12 @@ class GroupTerminal(TerminalPlatform):
         self._is_cut = False
         """The round under way is to end."""
 
-    def _reachable_owner(self) -> AbstractContextManager[None]:
-        @contextmanager
-        def connected() -> Iterator[None]:
-            with ExitStack() as stack:
-                for member in self._members.values():
-                    stack.enter_context(member.familiar.owner.connect(tell=self._tell_owner))
-                yield
-
-        return connected()
+    @contextmanager
+    def _reachable_owner(self) -> Iterator[None]:
+        with ExitStack() as stack:
+            for member in self._members.values():
+                stack.enter_context(member.familiar.owner.connect(tell=self._tell_owner))
+            yield
 
     # Talking
 
@@ -120,7 +117,7 @@ class GroupTerminal(TerminalPlatform):
     def _note_silence(self, notices: int) -> None:
         if self._count_notices() > notices:
             self.exit_code = EXIT_FAILED
-        elif len(self._roster.muted) == len(self._members):
+        elif len(self._roster.silent_names) == len(self._members):
             self._screen.note("(Everybody is muted. /unmute NAME lets somebody speak.)")
         else:
             self._screen.note("(Nobody said anything. Try other words.)")
@@ -186,7 +183,7 @@ class GroupTerminal(TerminalPlatform):
         elif command == "speak" and not words.strip():
             await self._hold_round(self._latest_text, is_from_person=False)
         elif command == "mute" and not words.strip():
-            muted = self._roster.muted
+            muted = self._roster.silent_names
             self._screen.line(f"Only listening: {', '.join(muted)}." if muted else "Nobody is muted. /mute NAME does.")
         elif (id_ := self._roster.find(words)) is None:
             self._screen.note(

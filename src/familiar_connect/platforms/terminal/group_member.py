@@ -48,7 +48,7 @@ class GroupPlace(TerminalPlace):
 
     def tell_story(self, story: Story) -> Story:
         """*story* with the names of everybody here."""
-        return replace(story, user=self._listener.label, group=self._roster.names, muted=self._roster.muted)
+        return replace(story, user=self._listener.label, group=self._roster.names, muted=self._roster.silent_names)
 
     async def scene(self) -> Scene:
         others = [
@@ -81,7 +81,7 @@ class GroupMember:
         self.place = GroupPlace(screen, self.name, user, stored, busy_with, roster=roster)
         self._waiting: list[BufferedMessage] = []
         """Heard since it last spoke."""
-        familiar.monitor.on_respond = self._collect
+        familiar.monitor.hand_replies_to(self._collect)
 
     @property
     def id(self) -> str:
