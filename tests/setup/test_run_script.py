@@ -113,6 +113,8 @@ class FirstStarts:
     checkout: Checkout
     codes: tuple[int, int]
     said: tuple[str, str]
+    is_compiled: bool
+    """Whether the program was compiled by then."""
 
 
 @pytest.fixture(scope="module")
@@ -120,9 +122,11 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> FirstStarts:
     """Two first starts at once; their environment serves every test that only reads it."""
     folder = tmp_path_factory.mktemp("started")
     fresh = make_checkout(folder / "a checkout", folder / "wheels")
-    one, two = fresh.begin("--setup-only"), fresh.begin("--setup-only")
+    keep_none = {"PYTHONDONTWRITEBYTECODE": "1"}
+    one, two = fresh.begin("--setup-only", **keep_none), fresh.begin("--setup-only", **keep_none)
     said = (one.communicate(timeout=400)[1], two.communicate(timeout=90)[1])
-    return FirstStarts(checkout=fresh, codes=(one.returncode, two.returncode), said=said)
+    is_compiled = (fresh.root / "src" / "familiar_connect" / "__pycache__").is_dir()
+    return FirstStarts(checkout=fresh, codes=(one.returncode, two.returncode), said=said, is_compiled=is_compiled)
 
 
 def test_two_first_starts_at_once_set_up_once(started: FirstStarts) -> None:
@@ -132,6 +136,11 @@ def test_two_first_starts_at_once_set_up_once(started: FirstStarts) -> None:
     assert started.codes == (0, 0), started.said
     assert len(setting_up) == 1
     assert "fetching 1/1 wisp" in setting_up[0]
+
+
+def test_the_program_is_compiled_once_and_for_all(started: FirstStarts) -> None:
+    """Also where Python was told to keep nothing it compiles: every start would take twice as long."""
+    assert started.is_compiled
 
 
 def test_without_arguments_it_starts_a_chat(started: FirstStarts) -> None:
@@ -376,6 +385,25 @@ def test_progress_counts_packages_line_by_line() -> None:
         "  fetching 2/3 rich",
         "  fetching 3/3 xllamacpp (31.3MiB)",
         "  unpacking 3 packages",
+    ]
+
+
+def test_progress_tells_how_long_the_rest_may_take() -> None:
+    """From the megabytes that came so far, once there are some; nothing where nobody knows how much there is."""
+    out, now = io.StringIO(), [0.0]
+    progress = Progress(3, out, megabytes=190, clock=lambda: now[0])
+    for moment, line in (
+        (1.0, "Collecting anyio==4.16.0 (from x)\n"),
+        (2.0, "  Downloading xllamacpp-1.0-py3-none-any.whl (60.0 MB)\n"),
+        (12.0, "  Downloading model-1.0-py3-none-any.whl (93.0 MB)\n"),
+    ):
+        now[0] = moment
+        progress.hear(line)
+
+    assert out.getvalue().splitlines() == [
+        "  fetching 1/3 anyio",
+        "  fetching 1/3 anyio (60.0 MB)",
+        "  fetching 1/3 anyio (93.0 MB), about 26 s left",
     ]
 
 

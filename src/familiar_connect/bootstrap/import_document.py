@@ -17,13 +17,13 @@ from familiar_connect.bootstrap.document_files.parse_document import DocumentTex
 from familiar_connect.bootstrap.document_files.read_document import read_document
 from familiar_connect.errors import DocumentImportError, MemoryStoreError
 from familiar_connect.memory.store import MemoryStore
+from familiar_connect.memory.types import DOCUMENTS_FOLDER
 from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.support.markdown import read_headings
 from familiar_connect.support.text import one_line
 
 __all__ = ["DocumentImportError", "ImportedDocument", "import_document"]
 
-FOLDER = "documents"
 SOURCE = "document_importer"
 MAX_PARTS = 40
 MAX_SLUG_CHARS = 60
@@ -59,7 +59,7 @@ def import_document(
     document = read_document(source)
     name = one_line(title or document.title)[:200].lstrip("# ") or "Document"
     slug = slug_of(title or source.stem)
-    stem = f"{FOLDER}/{slug}"
+    stem = f"{DOCUMENTS_FOLDER}{slug}"
     digest = hashlib.sha256("\f".join((name, *channels, *document.pages)).encode("utf-8", "replace")).hexdigest()[:16]
     old = _parts_on_file(store, stem)
     if old and _digest_of(store, old[0]) == digest:

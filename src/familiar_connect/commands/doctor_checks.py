@@ -129,12 +129,12 @@ def active_preset(root: Path) -> str | None:
 
 def check_documents(root: Path) -> Iterator[DoctorFinding]:
     """The texts that were given to the familiar to look things up in; broken ones are told of with the memory."""
-    from familiar_connect.context.providers.documents import FOLDER
     from familiar_connect.memory.store import MemoryStore
+    from familiar_connect.memory.types import DOCUMENTS_FOLDER
 
     own = FamiliarFolder(root)
-    folder = own.memory / FOLDER
-    files = MemoryStore(own.memory).glob(f"{FOLDER}*.md") if folder.is_dir() else []
+    folder = own.memory / DOCUMENTS_FOLDER
+    files = MemoryStore(own.memory).glob(f"{DOCUMENTS_FOLDER}*.md") if folder.is_dir() else []
     if not files:
         yield DoctorFinding("documents", "ok", "none: `familiar import document FILE` brings one in")
         return

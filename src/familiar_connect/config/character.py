@@ -38,9 +38,9 @@ from familiar_connect.config.types import (
     TurnDeadlines,
 )
 from familiar_connect.config.voice import TTSConfig
-from familiar_connect.disclosure import Confidence
-from familiar_connect.presets.story.types import StorySwitches
-from familiar_connect.presets.world_info.types import ScanSettings
+from familiar_connect.disclosure import Confidence, DisclosurePolicy
+from familiar_connect.presets.story.switches import StorySwitches
+from familiar_connect.presets.world_info.scan_settings import ScanSettings
 from familiar_connect.tools.types import ALL_TOOLS
 
 PERSONA_POSITIONS = ("prompt", "note_top", "note_bottom", "chat", "none")
@@ -346,6 +346,12 @@ class CharacterConfig:
     """What the file says of `TypingSimulationConfig`; the rest is for the mode to say."""
     llm: dict[str, LLMSlotConfig] = field(default_factory=default_slots)
     """By slot; what a file leaves out is resolved by `config.llm.resolve_slot`."""
+
+    @property
+    def telling_policy(self) -> DisclosurePolicy:
+        """How far the owner lets what was heard travel."""
+        known = frozenset(self.recall_across_servers)
+        return DisclosurePolicy(self.confidence, self.owner_hears_all, known_everywhere=known)
 
 
 PLAIN_KEYS = keys_of(CharacterConfig, file="familiar")

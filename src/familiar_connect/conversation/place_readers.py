@@ -9,7 +9,6 @@ from familiar_connect.audience import OWNER, Audience, AudienceKind, Readers, hi
 from familiar_connect.channel_config import ChannelConfigStore
 from familiar_connect.chat.place_readers import PlaceFacts, readers_of_place
 from familiar_connect.chat.scene import Scene
-from familiar_connect.config import CharacterConfig
 from familiar_connect.config.types import PlaceSettings
 from familiar_connect.conversation.owner import OwnerContact
 from familiar_connect.disclosure import STRICT, Confidence, DisclosurePolicy
@@ -83,13 +82,6 @@ class PlaceReaders:
             return self._channels.get(channel_id=channel_id).place if self._channels is not None else PlaceSettings()
         except ConfigError:
             return PlaceSettings()
-
-
-def telling_policy(config: CharacterConfig) -> DisclosurePolicy:
-    """How far the owner lets what was heard travel."""
-    return DisclosurePolicy(
-        config.confidence, config.owner_hears_all, known_everywhere=frozenset(config.recall_across_servers)
-    )
 
 
 def note_audience_change(history: HistoryStore, familiar_id: str, channel_id: int, now: Audience) -> bool:

@@ -7,7 +7,6 @@ code run them in a thread (`grep_async` does).
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import stat
@@ -247,6 +246,8 @@ class MemoryStore:
 
     async def grep_async(self, pattern: str, rel_path: str = "", case_insensitive: bool = True) -> list[GrepHit]:
         """`grep`, off the event loop."""
+        import asyncio  # verbs that only look do without it
+
         return await asyncio.to_thread(self.grep, pattern, rel_path, case_insensitive)
 
     def _read(self, rel_path: str, max_bytes: int) -> bytes:

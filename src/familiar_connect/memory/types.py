@@ -13,6 +13,9 @@ DEFAULT_MAX_FILE_BYTES = 262_144
 DEFAULT_MAX_RESULTS_PER_OP = 1000
 DEFAULT_MAX_FILES_PER_DIR = 10_000
 
+DOCUMENTS_FOLDER = "documents/"
+"""Where the texts lie that were given to the familiar to look things up in."""
+
 Operation = Literal["write", "append", "delete"]
 OWNER = "owner"
 """Source of a change the store did not make: somebody edited the file by hand."""

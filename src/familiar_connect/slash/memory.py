@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from familiar_connect.conversation.place_readers import telling_policy
 from familiar_connect.disclosure import may_tell_all
 from familiar_connect.familiar import Familiar
 from familiar_connect.memory.store import MemoryStoreError
@@ -25,7 +24,7 @@ async def run_memory(ctx: SlashContext, familiar: Familiar) -> SlashReply:
 
 def memory_at_place(ctx: SlashContext, familiar: Familiar) -> VisibleMemory:
     """What of memory may be told where the command was used, to those who can read there now."""
-    policy = telling_policy(familiar.config)
+    policy = familiar.config.telling_policy
     here = readers_at(ctx, familiar)
     return VisibleMemory(familiar.stores.audiences, lambda said_to: may_tell_all(said_to, here, policy))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from familiar_connect.audience import AudienceKind, Readers, whole_server
-from familiar_connect.conversation.place_readers import PlaceReaders, telling_policy
+from familiar_connect.conversation.place_readers import PlaceReaders
 from familiar_connect.familiar import Familiar
 from familiar_connect.slash.command import SlashContext
 
@@ -20,7 +20,7 @@ def readers_at(ctx: SlashContext, familiar: Familiar) -> Readers:
         owner=familiar.owner,
         channels=familiar.channel_configs,
         private_channel_ids=familiar.config.private_channel_ids,
-        policy=telling_policy(familiar.config),
+        policy=familiar.config.telling_policy,
     )
     scene = ctx.place.scene if ctx.place is not None else None
     is_dm = ctx.place is not None and ctx.guild_id is None

@@ -9,6 +9,7 @@ from familiar_connect.identity import Author, Privacy
 from familiar_connect.memory.index.protocols import Recaller, RetrievedChunk, Retriever
 from familiar_connect.memory.part_audiences import PartAudiences
 from familiar_connect.memory.people import PEOPLE, people_path, people_path_prefixes, slug_of_path
+from familiar_connect.memory.types import DOCUMENTS_FOLDER
 from familiar_connect.memory.visibility import SERVERS, recall_scope
 from familiar_connect.memory.visible_memory import VisibleMemory, only_visible
 from familiar_connect.support.aio import off_loop
@@ -21,7 +22,7 @@ MOST_FOUND = 8
 LOOKED_AT = 24
 MAX_FOUND_CHARS = 600
 MAX_QUERY_CHARS = 400
-EXCLUDED_FOLDERS = ("self/", "documents/", f"{SERVERS}/")
+EXCLUDED_FOLDERS = ("self/", DOCUMENTS_FOLDER, f"{SERVERS}/")
 """Folders that have blocks of their own in a prompt, each where it belongs."""
 
 

@@ -25,7 +25,6 @@ from familiar_connect.context.providers.character import CharacterProvider
 from familiar_connect.context.providers.conditioning import ConditioningProvider
 from familiar_connect.context.providers.content_search import ContentSearchProvider
 from familiar_connect.context.providers.content_search.provider import SearchScope
-from familiar_connect.context.providers.documents import FOLDER as DOCUMENTS
 from familiar_connect.context.providers.documents import DocumentsProvider
 from familiar_connect.context.providers.history import HistoryProvider
 from familiar_connect.context.providers.history.cross_channel import CrossChannelNotes
@@ -42,6 +41,7 @@ from familiar_connect.context.render import RenderOptions
 from familiar_connect.context.types import ContextRequest, Modality
 from familiar_connect.llm.model_slots import ModelSlots
 from familiar_connect.memory.pins import PinnedFiles
+from familiar_connect.memory.types import DOCUMENTS_FOLDER
 from familiar_connect.memory.visibility import SERVERS
 from familiar_connect.presets.arranger import PresetArranger
 from familiar_connect.reply.protocols import Place, SendsStickers
@@ -126,7 +126,7 @@ def build_providers(
             scope=SearchScope(
                 recent_turns=config.history_window_size,
                 window_step=config.history_window_size if stable_first else 0,
-                exclude_folders=(DOCUMENTS, f"{SERVERS}/"),
+                exclude_folders=(DOCUMENTS_FOLDER, f"{SERVERS}/"),
                 audiences=stores.audiences,
                 privacy=stores.privacy,
             ),

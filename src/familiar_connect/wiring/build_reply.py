@@ -23,7 +23,7 @@ from familiar_connect.conversation.limits import ReplyLimits
 from familiar_connect.conversation.monitor import ConversationMonitor, MonitorOptions
 from familiar_connect.conversation.owner import OwnerContact
 from familiar_connect.conversation.personas import Personas
-from familiar_connect.conversation.place_readers import PlaceReaders, telling_policy
+from familiar_connect.conversation.place_readers import PlaceReaders
 from familiar_connect.conversation.queue import ReplyQueue
 from familiar_connect.conversation.spending import SpendingMeter
 from familiar_connect.conversation.types import BufferedMessage, Exchange, ResponseTrigger
@@ -238,7 +238,7 @@ def build_readers(inputs: ReplyPathInputs) -> PlaceReaders:
         channels=inputs.stores.channels,
         private_channel_ids=config.private_channel_ids,
         privacy=inputs.stores.privacy,
-        policy=telling_policy(config),
+        policy=config.telling_policy,
     )
 
 

@@ -124,6 +124,26 @@ def test_minilm_gives_the_same_vector_alone_and_in_company() -> None:
         assert float(row @ model.embed([text])[0]) > 0.995
 
 
+@needs_minilm
+def test_minilm_for_few_texts_gives_the_same_and_is_made_quick_for_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One question does without what makes a model quick; a folder of files does not."""
+    load, loads = minilm._load, []
+
+    def load_and_note(threads: int, *, is_quick: bool) -> object:
+        loads.append(is_quick)
+        return load(threads, is_quick=is_quick)
+
+    usual = minilm.MiniLMModel().embed(["Where did Bo bury the spoon?"])[0]
+    monkeypatch.setattr(minilm, "_load", load_and_note)
+    model = minilm.MiniLMModel(is_for_few=True)
+    few = model.embed(["Where did Bo bury the spoon?"])[0]
+    model.embed(["one", "two", "three"])
+    model.embed(["four"])
+
+    assert float(few @ usual) > 0.999
+    assert loads == [False, True]
+
+
 def test_minilm_loads_nothing_when_made(monkeypatch: pytest.MonkeyPatch) -> None:
     """Missing weights are an error of the first text, in a sentence."""
     monkeypatch.setattr(minilm, "WEIGHTS_PACKAGE", "no_such_package_here")

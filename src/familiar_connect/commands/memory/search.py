@@ -114,10 +114,11 @@ def search(
     as_json: bool,
 ) -> int:
     """Show what the familiar would recall for a QUESTION, best first."""
-    with open_index(ctx, familiar_id) as index:
+    words = " ".join(question)
+    with open_index(ctx, familiar_id, is_for_few=True) as index:
         _sync_index(index, quiet=as_json, meaning_s=MEANING_S)
-        index.retriever.warm()
-        hits = index.retriever.recall_now(" ".join(question), limit=limit, scope=_owners_scope(index, channel, only))
+        index.retriever.warm(words)
+        hits = index.retriever.recall_now(words, limit=limit, scope=_owners_scope(index, channel, only))
     if as_json:
         say_json([_as_json(hit) for hit in hits])
     elif not hits:
@@ -193,7 +194,9 @@ def stats(ctx: click.Context, familiar_id: str | None, as_json: bool) -> None:
 
 
 @contextmanager
-def open_index(ctx: click.Context, familiar_id: str | None, *, anew: bool = False) -> Iterator[OpenIndex]:
+def open_index(
+    ctx: click.Context, familiar_id: str | None, *, anew: bool = False, is_for_few: bool = False
+) -> Iterator[OpenIndex]:
     from familiar_connect.memory.index.embeddings import INDEX_FILE, EmbeddingIndex
     from familiar_connect.memory.index.retriever import MemoryRetriever
     from familiar_connect.memory.index.turns import TURNS_FILE, TurnIndex
@@ -204,7 +207,7 @@ def open_index(ctx: click.Context, familiar_id: str | None, *, anew: bool = Fals
     with ExitStack() as stack:
         memory = stack.enter_context(open_session(ctx, familiar_id, may_be_new=True))
         store, own = memory.store, FamiliarFolder(memory.root)
-        model = _embedder(memory.root, anew=anew)
+        model = _embedder(memory.root, anew=anew, is_for_few=is_for_few)
         name = _name_of(model)
         files = EmbeddingIndex(own.index / INDEX_FILE, dim=model.dim, model_name=name)
         stack.callback(files.close)
@@ -227,13 +230,12 @@ def open_index(ctx: click.Context, familiar_id: str | None, *, anew: bool = Fals
 def _owners_scope(index: OpenIndex, channel: int | None, only: str | None) -> RecallScope:
     """Everything the owner may hear, who asks here."""
     from familiar_connect.audience import OWNER, Readers
-    from familiar_connect.conversation.place_readers import telling_policy
     from familiar_connect.disclosure import may_tell_all
     from familiar_connect.history.turn_visibility import may_tell_turn
     from familiar_connect.memory.index.protocols import RecallScope
     from familiar_connect.memory.visible_memory import VisibleMemory
 
-    policy = telling_policy(_config_of(index.memory.root))
+    policy = _config_of(index.memory.root).telling_policy
     here = Readers(OWNER, platform="terminal")
     visible = VisibleMemory(index.memory.audiences, lambda said_to: may_tell_all(said_to, here, policy))
     return RecallScope(
@@ -253,7 +255,7 @@ def _config_of(root: Path) -> CharacterConfig:
     return load_character_config(folder.settings_file, defaults_path=profile if profile.exists() else None)
 
 
-def _embedder(root: Path, *, anew: bool = False) -> EmbeddingModel:
+def _embedder(root: Path, *, anew: bool = False, is_for_few: bool = False) -> EmbeddingModel:
     """The embedder of the settings; where the index was made with another, that one, so that nothing is made again.
 
     A familiar that runs may be using it. Only *anew* takes the one of the settings in any case.
@@ -261,7 +263,7 @@ def _embedder(root: Path, *, anew: bool = False) -> EmbeddingModel:
     from familiar_connect.memory.index.embeddings import INDEX_FILE
     from familiar_connect.memory.index.indexing_store import choose_embedder
 
-    model, said = choose_embedder(_config_of(root).embedder)
+    model, said = choose_embedder(_config_of(root).embedder, is_for_few=is_for_few)
     made_with = None if anew else _model_of_index(FamiliarFolder(root).index / INDEX_FILE)
     if made_with in (None, (_name_of(model), model.dim)):
         return model
@@ -350,6 +352,9 @@ def _sync_index(
                     " takes in what they mean, and so does the familiar while it runs.",
                     err=True,
                 )
+    except KeyboardInterrupt:
+        say("What is in the index by now stays; the next run goes on from there.", err=True)
+        raise
     except FamiliarError as error:
         if strict:
             raise HomeError(

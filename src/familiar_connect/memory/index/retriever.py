@@ -159,10 +159,13 @@ class MemoryRetriever:
     def is_warm(self) -> bool:
         return self._warm.is_set()
 
-    def warm(self) -> None:
-        """Load the embedder and the vectors; slow, so never called in a reply. Without an embedder words remain."""
+    def warm(self, question: str = "ready") -> None:
+        """Load the embedder and the vectors; slow, so never called in a reply. Without an embedder words remain.
+
+        The embedder is tried with *question*, which need not be embedded again where it is asked next.
+        """
         try:
-            self._model.embed(["ready"])
+            self._embed(question)
             self._by_meaning = True
         except Exception as exc:  # whatever a model's library throws: searching by words goes on
             _log.warning("memory is searched by words alone", extra={"error": str(exc)})

@@ -228,7 +228,7 @@ class Vectors:
 
     def drop(self, ids: Iterable[int]) -> None:
         """Take rows away; numbers that are not there do not matter."""
-        numbers = np.unique(np.fromiter(ids, dtype=np.int64))
+        numbers = np.fromiter(sorted(set(ids)), dtype=np.int64)
         with self._lock:
             places = self._places(numbers)
             for place in np.sort(places[places >= 0])[
@@ -311,7 +311,7 @@ def sync_vectors(vectors: Vectors, file: DerivedFile, stored: Numbers, select: s
     before, or another process may have written it.
     """
     held = vectors.ids()
-    vectors.drop(np.setdiff1d(held, stored, assume_unique=True))
+    vectors.drop(np.setdiff1d(held, stored, assume_unique=True).tolist())
     missing = np.setdiff1d(stored, held, assume_unique=True).tolist()
     for start in range(0, len(missing), LOAD_ROWS):
         rows = file.read(select, (json.dumps(missing[start : start + LOAD_ROWS]),))

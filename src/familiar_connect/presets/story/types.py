@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from familiar_connect.config.rules import FLAG
-from familiar_connect.config.settings import setting
 from familiar_connect.llm.types import Role
+from familiar_connect.presets.story.switches import StorySwitches as StorySwitches
 from familiar_connect.presets.world_info.types import BookKind, ScanSettings, TimedEffects, WorldBook
 
 NotePosition = Literal["chat", "after_main", "before_main"]
@@ -36,21 +35,6 @@ class PersonaPlace:
     position: PersonaPosition = "prompt"
     depth: int = 2
     role: Role = "system"
-
-
-@dataclass(frozen=True, kw_only=True)
-class StorySwitches:
-    """What SillyTavern's user settings say of every prompt."""
-
-    pin_examples: bool = setting(
-        False, FLAG, "Whether example dialogue keeps its place when the context is full, so that the chat gives way."
-    )
-    prefer_card_prompt: bool = setting(
-        True, FLAG, "Whether the card's own system prompt stands instead of the preset's main prompt."
-    )
-    prefer_card_last_words: bool = setting(
-        True, FLAG, "Whether the card's own post-history instructions stand instead of the preset's."
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
