@@ -7,6 +7,7 @@ import sys
 from contextlib import suppress
 from io import TextIOWrapper
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
@@ -43,6 +44,8 @@ VERBS: CommandTable = {
     "doctor": ("doctor:doctor", "Check home, settings, models, keys and disk; say what is wrong and the fix."),
     "completion": ("completion:completion", "Print what makes Tab complete in bash, zsh or fish."),
 }
+CONSOLE_SCRIPTS = ("familiar", "familiar-connect")
+"""The commands an installer makes of `main`. They end the process themselves, so `main` ends it well first."""
 BEFORE_THE_VERB = {"--home": "--home DIR VERB", "--verbose": "--verbose VERB", "-v": "-v VERB"}
 """Options of the program itself, and how to write them."""
 
@@ -139,7 +142,17 @@ def main() -> int:
     from familiar_connect.config.permissions import owner_only_files
 
     with owner_only_files():
-        return _run_to_exit_code()
+        code = _run_to_exit_code()
+    if Path(sys.argv[0]).stem in CONSOLE_SCRIPTS:
+        end_program(code)
+    return code
+
+
+def end_program(code: int) -> NoReturn:
+    """Leave with *code*, in the middle of a call of a library's too."""
+    if threads := sys.modules.get("familiar_connect.support.thread_pools"):  # loaded where there is something to end
+        threads.end_process(code)
+    sys.exit(code)
 
 
 def _run_to_exit_code() -> int:

@@ -124,3 +124,38 @@ end_process(3)
     )
 
     assert (done.returncode, done.stdout.split("\n")) == (3, ["written at exit", torn_down])
+
+
+def test_the_installed_command_ends_as_well_as_the_module(tmp_path: Path) -> None:
+    """The script an installer makes of `cli:main` is not taken apart around a busy thread either."""
+    script = tmp_path / "familiar"
+    script.write_text(
+        """
+import sys, threading, time
+from familiar_connect.support.thread_pools import pool_for
+class Last:
+    def __del__(self, write=sys.stdout.write, flush=sys.stdout.flush):
+        write("torn down")
+        flush()
+last = Last()
+began = threading.Event()
+def work():
+    began.set()
+    time.sleep(1000)
+pool_for(work).submit(work)
+began.wait()
+from familiar_connect.cli import main
+sys.exit(main())
+"""
+    )
+    done = subprocess.run(
+        [sys.executable, script, "no-such-verb"],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")},
+        capture_output=True,
+        text=True,
+        timeout=400,
+        check=False,
+    )
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "no-such-verb" in done.stderr
