@@ -86,6 +86,15 @@ async def test_leaving_by_word(tmp_path: Path) -> None:
         assert chat.model.calls == []
 
 
+@pytest.mark.parametrize("reply", ["", " \n ", "Ember:"], ids=["nothing", "blanks", "its name alone"])
+async def test_a_reply_without_a_word_is_told_and_fails_the_run(tmp_path: Path, reply: str) -> None:
+    """A script sees by the exit code that it has no answer."""
+    chat = Chat(tmp_path, reply)
+
+    assert await chat.run("hello") == 1
+    assert chat.aside.getvalue().strip()
+
+
 async def test_ctrl_c_at_the_prompt_twice_leaves(tmp_path: Path) -> None:
     """Once is answered with how to leave."""
     chat = Chat(tmp_path)

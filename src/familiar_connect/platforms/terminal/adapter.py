@@ -164,6 +164,7 @@ class TerminalPlatform:
             self.exit_code = EXIT_FAILED
         elif heard is IntakeResult.answering and not self._interrupts:
             self._screen.note(f"({self._familiar.name} said nothing. Try other words.)")
+            self.exit_code = EXIT_FAILED
 
     async def _last_words(self) -> str:
         """What the familiar said last, as long as the person's name is not known."""

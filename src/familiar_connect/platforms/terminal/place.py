@@ -33,6 +33,7 @@ class TerminalPlace:
         self._recent = recent
         self._busy_with = busy_with
         self._is_speaking = False
+        self._has_words = False
         self._flow: MarkdownFlow | None = None
         """Renders the reply that is being said; None on a pipe."""
         self._asides: list[str] = []
@@ -52,6 +53,7 @@ class TerminalPlace:
             self._is_speaking = True
             label, self._flow = self._screen.speech(self._name)
             self._screen.write(label)
+        self._has_words = self._has_words or bool(text.strip())
         words = printable(text)
         self._screen.write(words if self._flow is None else self._flow.feed(words))
 
@@ -72,13 +74,14 @@ class TerminalPlace:
             self._screen.note_beside(text)
 
     def end(self) -> bool:
-        """Close the line of a reply, if there was one; says whether anything was said."""
+        """Close the line of a reply, if there was one; says whether a word was said."""
         was_speaking, self._is_speaking = self._is_speaking, False
+        has_words, self._has_words = self._has_words, False
         if was_speaking:
             flow, self._flow = self._flow, None
             self._screen.write(("" if flow is None else flow.close()) + "\n")
         self._show_asides()
-        return was_speaking
+        return has_words
 
     async def recent(self, limit: int) -> Sequence[InboundMessage]:
         return await self._recent.recent(limit)
