@@ -24,9 +24,12 @@ class Publisher:
 
 
 @contextmanager
-def publisher_of(content: bytes, *, hang_up_after: tuple[int, ...] = ()) -> Iterator[Publisher]:
-    """A publisher of one file that understands ranges."""
+def publisher_of(
+    content: bytes, *, hang_up_after: tuple[int, ...] = (), stall_after: int | None = None
+) -> Iterator[Publisher]:
+    """A publisher of one file that understands ranges; with *stall_after* it sends so much and then nothing more."""
     published = Publisher(content, list(hang_up_after))
+    over = threading.Event()
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -40,7 +43,12 @@ def publisher_of(content: bytes, *, hang_up_after: tuple[int, ...] = ()) -> Iter
             self.send_header("Content-Length", str(total - start))
             self.end_headers()
             most = published.hang_up_after.pop(0) if published.hang_up_after else total
-            self.wfile.write(published.content[start : start + most])
+            self.wfile.write(
+                published.content[start : start + min(most, total if stall_after is None else stall_after)]
+            )
+            if stall_after is not None:
+                self.wfile.flush()
+                over.wait(400)
 
         def log_message(self, format: str, *args: object) -> None:
             """Nothing is printed."""
@@ -52,6 +60,7 @@ def publisher_of(content: bytes, *, hang_up_after: tuple[int, ...] = ()) -> Iter
     try:
         yield published
     finally:
+        over.set()
         server.shutdown()
         server.server_close()
         thread.join(100)

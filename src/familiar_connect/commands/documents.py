@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from familiar_connect.bootstrap.import_document import ImportedDocument, import_document
-from familiar_connect.commands.common import familiar_option, json_option, root_of, say, say_json
+from familiar_connect.commands.common import familiar_option, json_option, progress_bar, root_of, say, say_json
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import FamiliarError
 from familiar_connect.memory.store import MemoryStore
@@ -49,11 +49,19 @@ def import_documents(
     taken: list[ImportedDocument] = []
     errors: list[str] = []
     try:
-        for file in files:
-            try:
-                taken.append(import_document(store, file, title=title, channels=channels, replace=replace))
-            except FamiliarError as error:
-                errors.append(str(error))
+        with progress_bar("documents", quiet=as_json) as progress:
+            for done, file in enumerate(files):
+                if progress is not None:
+                    progress(done, len(files))
+                try:
+                    taken.append(import_document(store, file, title=title, channels=channels, replace=replace))
+                except FamiliarError as error:
+                    errors.append(str(error))
+            if progress is not None:
+                progress(len(files), len(files))
+    except KeyboardInterrupt:
+        say(f"{len(taken)} of {len(files)} documents are taken in whole; run it again for the others.", err=True)
+        raise
     finally:
         if store.audit is not None:
             store.audit.close()

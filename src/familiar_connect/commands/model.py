@@ -205,8 +205,14 @@ def get_model(ctx: click.Context, name: str, source: Any, as_json: bool) -> None
     if not was_here:
         if not as_json:
             say(f"Fetching {entry.title}: {entry.bytes / MEGABYTE:,.0f} MB, licence {entry.licence}.", err=True)
-        with _progress(entry.title, quiet=as_json) as progress:
-            fetch_model(entry, target, source=source, progress=progress, tell=lambda sentence: say(sentence, err=True))
+        try:
+            with _progress(entry.title, quiet=as_json) as progress:
+                fetch_model(
+                    entry, target, source=source, progress=progress, tell=lambda sentence: say(sentence, err=True)
+                )
+        except KeyboardInterrupt:
+            say(f"What has come is kept: `familiar model get {name}` goes on from there.", err=True)
+            raise
     seconds = time.monotonic() - began
     if as_json:
         facts = {"name": name, "file": str(target), "bytes": target.stat().st_size, "sha256": entry.sha256}
