@@ -1,0 +1,200 @@
+"""README holds: every command in it is run as it is written, in a fresh clone, by somebody who has nothing but that.
+
+The clone is what git keeps of this checkout. Its environment is made by the set-up's own steps, except that the
+packages are those the tests run with: fetching them is tested beside this, with packages from a folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from familiar_connect.errors import ModelSetupError
+from familiar_connect.llm.embedded.weights import find_weights
+from tests.fakes.publisher import publisher_of
+from tests.setup.test_repository import committed
+
+if sys.platform == "win32":
+    pytest.skip("the commands are typed into a POSIX shell", allow_module_level=True)
+
+from tools.transcript import BLOCK, README, record
+
+ROOT = Path(__file__).resolve().parents[2]
+GUIDES = (ROOT / "docs" / "guides" / "models.md",)
+"""Pages whose commands need what README's need; those of the others are run by `tests/test_docs.py`."""
+FENCE = re.compile(r"```sh\n(.*?)```", re.DOTALL)
+SPAN = re.compile(r"`([^`]+)`")
+BETTER_MODEL = "qwen2.5-coder-1.5b"
+TOO_SLOW = "The embedded model did not answer"
+LINK_PACKAGES = """
+import sys
+from tools import installer
+from tools.environment import SOURCE, wanted_locks, wanted_mark
+venv, packages = sys.argv[1:]
+installer.link_program(venv)
+folder = next(__import__("pathlib").Path(venv).glob("lib/python*/site-packages"))
+(folder / "packages_of_the_tests.pth").write_text(packages + "\\n")
+installer.compile_program(venv)
+locks = wanted_locks({}, testing=True, extras=["discord"])
+installer.write_mark(venv, wanted_mark(venv, locks))
+"""
+"""The last steps of the set-up, with packages that are there already."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StandIn:
+    """How a command is run that needs a person, a key or hours; the command itself is the one of README."""
+
+    types: str = ""
+    """What the person types."""
+    with_words: str = ""
+    """What is added to the command."""
+    code: int = 0
+    says: str = ""
+    """Words that must be among what it prints."""
+
+
+STAND_INS = {
+    "python3 run.py": StandIn(types="I'm Sam, and I had a long day.\n", says="Welcome!"),
+    "python3 run.py test": StandIn(with_words="tests/support/test_lru.py", says="passed"),
+    "python3 run.py chat --as Sam": StandIn(types="/name\n", says="I call you Sam."),
+    "python3 run.py connect": StandIn(types="embedded\n", says="embedded"),
+    "familiar connect": StandIn(types="embedded\n", says="embedded"),
+    "python3 run.py chat --familiar mira": StandIn(types="Hello!\n", says="speaks through"),
+    "python3 run.py memory forget Sam": StandIn(types="n\n", code=1),
+    "python3 run.py --with discord run": StandIn(code=1, says="DISCORD_BOT"),
+    "python3 run.py --with discord run --demo-discord": StandIn(types="ada: Ember, hello!\n", says="Ember"),
+    "python3 run.py chat --new": StandIn(types="/quit\n", says="This is the chat"),
+    "python3 run.py chat --chat travels": StandIn(types="/quit\n", says="This is the chat 'travels'"),
+}
+"""By command. Whoever sits at the terminal types; the tests are one file of them; there is no bot's token, and its
+absence is told; the model that is fetched comes from loopback and is the small one under the name of the better."""
+
+
+def readme_commands() -> list[str]:
+    """Every command of README in its order: the fenced ones, then those in the table."""
+    text = README.read_text(encoding="utf-8")
+    fenced = [line for block in FENCE.findall(text) for line in block.splitlines() if line.strip()]
+    rows = [line for line in text.splitlines() if line.startswith("| ") and "run.py" in line]
+    spans = [span.replace("\\|", "|") for row in rows for span in SPAN.findall(row) if "run.py" in span]
+    return [*fenced, *spans]
+
+
+def guide_commands() -> list[str]:
+    """The commands that guides show in a block for a shell."""
+    blocks = [block for page in GUIDES for block in FENCE.findall(page.read_text(encoding="utf-8"))]
+    return [line for block in blocks for line in block.splitlines() if line.strip()]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clone:
+    """A fresh clone, and the one home of everything that is typed in it."""
+
+    root: Path
+    home: Path
+
+    def type(self, command: str, *, said: str = "") -> subprocess.CompletedProcess[str]:
+        """The command as a person types it in the clone's folder."""
+        kept = {key: value for key, value in os.environ.items() if not key.startswith(("FAMILIAR_", "PYTHON", "XDG_"))}
+        kept.pop("DISCORD_BOT", None)
+        path = os.pathsep.join([str(self.root.parent / "bin"), str(self.root / ".venv" / "bin"), kept["PATH"]])
+        return subprocess.run(
+            command,
+            shell=True,
+            cwd=self.root,
+            env={**kept, "HOME": str(self.root.parent), "PATH": path, "LC_ALL": "C.UTF-8"},
+            input=said,
+            capture_output=True,
+            text=True,
+            timeout=900,
+            check=False,
+        )
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clone]:
+    """A clone with its environment, and the better model to be had on loopback."""
+    try:
+        weights = find_weights().path.read_bytes()
+    except ModelSetupError as missing:
+        pytest.skip(str(missing))
+    folder = tmp_path_factory.mktemp("somebody")
+    root = folder / "familiar-connect"
+    for path in committed():
+        target = root / path.relative_to(ROOT)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, target)
+    (folder / "bin").mkdir()
+    python = Path(getattr(sys, "_base_executable", sys.executable))
+    (folder / "bin" / "python3").symlink_to(python)
+    venv = root / ".venv"
+    packages = next(path for path in map(Path, sys.path) if path.name == "site-packages")
+    subprocess.run([python, "-m", "venv", "--without-pip", venv], check=True)
+    subprocess.run([python, "-c", LINK_PACKAGES, venv, packages], cwd=root, check=True)
+    home = folder / ".local" / "share" / "familiar-connect"
+    home.mkdir(parents=True)
+    with publisher_of(weights) as published:
+        row = f'[[model]]\nname = "{BETTER_MODEL}"\ntitle = "The small one"\nurl = "{published.url}"\n'
+        row += f'bytes = {len(weights)}\nsha256 = "{hashlib.sha256(weights).hexdigest()}"\nlicence = "Apache-2.0"\n'
+        (home / "catalogue.toml").write_text(row, encoding="utf-8")
+        yield Clone(root=root, home=home)
+
+
+@pytest.mark.timeout(3600)
+def test_every_command_of_the_readme_works_as_it_is_written(clone: Clone) -> None:
+    """One after another, in one clone with one home; each ends well and says something."""
+    failures = []
+    for command in (*readme_commands(), *guide_commands()):
+        how = STAND_INS.get(command, StandIn())
+        done = clone.type(f"{command} {how.with_words}".strip(), said=how.types)
+        if done.returncode != how.code and TOO_SLOW in done.stdout + done.stderr:
+            done = clone.type(command, said=how.types)  # as a person would on a machine with much else to do
+        told = done.stdout + done.stderr
+        if done.returncode != how.code or not told.strip() or how.says not in told or "Traceback" in told:
+            failures.append(f"$ {command}\n{done.stdout}\n{done.stderr}\n-> {done.returncode}")
+
+    assert not failures, "\n\n".join(failures)
+
+
+def test_every_stand_in_is_for_a_command_of_the_readme() -> None:
+    """None is left over when README changes; and README has commands at all."""
+    commands = readme_commands()
+
+    assert STAND_INS.keys() <= {*commands, *guide_commands()}
+    assert len(commands) > 25
+
+
+@pytest.mark.timeout(1200)
+def test_the_transcript_is_the_one_the_program_gives() -> None:
+    """Word for word but for what the small model says, which differs each time."""
+    written = BLOCK.search(README.read_text(encoding="utf-8"))
+    assert written is not None
+
+    assert fixed_lines(record()) == fixed_lines(written[0])
+
+
+def fixed_lines(transcript: str) -> list[str]:
+    """A transcript without what a model said: of its replies only the label stays.
+
+    Nor is the offer of a better model in it, which depends on the machine.
+    """
+    transcript = re.sub(r"(?ms)^For better talk:.*?(?=^Type)", "", transcript)
+    lines: list[str] = []
+    is_reply, has_met = False, False
+    for line in transcript.splitlines():
+        speaks = re.match(r"(\w+): ", line)
+        if speaks is None and is_reply:
+            continue  # a reply goes on
+        is_reply = speaks is not None and speaks[1] == "Ember" and has_met
+        has_met = has_met or line.startswith("Ember: ")  # the greeting is the character's own
+        lines.append("Ember:" if is_reply else line)
+    return lines
