@@ -149,8 +149,17 @@ class RankedUnits:
 
     def explain(self, at: int) -> ExplainedScore:
         """The score at a place of the order, and what it is made of."""
-        shares = {name: float(values[at]) for name, values in self.signals.items() if values[at]}
-        return ExplainedScore(float(self.scores[at]), shares)
+        return ExplainedScore(float(self.scores[at]), self.shares([at])[0])
+
+    def shares(self, places: Sequence[int]) -> list[dict[str, float]]:
+        """What each signal gave to the units at *places* of the order, in the order of *places*."""
+        wanted = np.asarray(places, dtype=np.int64)
+        columns = (values[wanted].tolist() for values in self.signals.values())
+        names = tuple(self.signals)
+        return [
+            {name: share for name, share in zip(names, row, strict=True) if share}
+            for row in zip(*columns, strict=True)
+        ]
 
 
 def unit_number(stretch: int, place: int) -> int:

@@ -11,9 +11,9 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -64,6 +64,8 @@ QUESTIONS_KEPT = 32
 SHOWN_BEYOND_LIMIT = 2
 """Times as many are looked at as are asked for: some turn out to be the same thing said and written."""
 
+_NOTHING: dict[str, float] = {}
+
 _log = logging.getLogger(__name__)
 
 
@@ -108,8 +110,7 @@ class UnitSource(Protocol):
     def show(self, hits: Sequence[tuple[int, ExplainedScore]], scope: RecallScope) -> list[Recollection]: ...
 
 
-@dataclass(frozen=True)
-class _Candidate:
+class _Candidate(NamedTuple):
     """A unit that may be told, before anything is made of it but its words."""
 
     source: Source
@@ -126,9 +127,6 @@ class _Candidate:
     def fits(self) -> bool:
         """Whether it has anything to do with the question."""
         return self.at < self.ranked.fitting
-
-    def explain(self) -> ExplainedScore:
-        return ExplainedScore(self.score, self.ranked.explain(self.at).signals | self.told)
 
 
 class MemoryRetriever:
@@ -204,9 +202,8 @@ class MemoryRetriever:
         chosen = without_repeats([hit for hit in told if hit.fits], limit, also_said=unasked)
         found: list[Recollection] = []
         for kind, source in sources.items():
-            hits = [(int(hit.ranked.units[hit.at]), hit.explain()) for hit in chosen if hit.source == kind]
             with _unavailable_logged():
-                found += source.show(hits, scope)
+                found += source.show(_explain([hit for hit in chosen if hit.source == kind]), scope)
         return sorted(found, key=lambda hit: (-hit.score, hit.key))
 
     async def query(self, utterance: str, top_k: int, *, exclude_paths: set[str] | None = None) -> list[RetrievedChunk]:
@@ -306,6 +303,7 @@ class MemoryRetriever:
         no file tells again what was said.
         """
         found: list[_Candidate] = []
+        asks = question.asks_when or question.asks_number
         everything = scope.is_narrowed or (kind == "turn" and scope.files)
         count = len(ranked.units) if everything else ranked.fitting
         for start in range(0, count, limit):
@@ -315,7 +313,7 @@ class MemoryRetriever:
             for at, (unit, score) in enumerate(zip(units, scores, strict=True), start):
                 if unit in texts:
                     key, text = texts[unit]
-                    told = self._told_by(text, question)
+                    told = self._told_by(text, question) if asks else _NOTHING
                     found.append(_Candidate(kind, key, text, score + sum(told.values()), at, ranked, told))
             if len(found) >= limit:
                 break
@@ -338,6 +336,15 @@ def _cosines_or_words(near: Similarities, lexical: LexicalScores) -> CosineLooku
         return near.of(units, missing=cosines_by_words(lexical, units))
 
     return look_up
+
+
+def _explain(hits: Sequence[_Candidate]) -> list[tuple[int, ExplainedScore]]:
+    """*hits* of one source as units, each with what its score is made of."""
+    if not hits:
+        return []
+    ranked, places = hits[0].ranked, [hit.at for hit in hits]
+    rows = zip(hits, ranked.units[places].tolist(), ranked.shares(places), strict=True)
+    return [(unit, ExplainedScore(hit.score, shares | hit.told)) for hit, unit, shares in rows]
 
 
 @contextmanager

@@ -11,10 +11,11 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from typing import Protocol, TypeVar
 
 from familiar_connect.memory.index.protocols import ExplainedScore, Recollection, RetrievedChunk, Source
-from familiar_connect.memory.index.query import MAX_LABEL_CHARS, every_word, plain_words
+from familiar_connect.memory.index.query import MAX_LABEL_CHARS, MAX_TAKEN_APART, every_word, plain_words
 from familiar_connect.support.text import truncate_chars
 from familiar_connect.support.tokens import CHARS_PER_TOKEN
 
@@ -106,24 +107,32 @@ def without_repeats(hits: Sequence[H], limit: int | None = None, *, also_said: I
     """
     seen = _SeenWords()
     for text in (*(hit.text for hit in hits if hit.source == "turn"), *also_said):
-        seen.add(plain_words(text))
-        if ":" in text[:MAX_LABEL_CHARS]:  # "plan: at nine" has no label though it looks like one
-            seen.add(every_word(text))
+        for words in _readings(text):
+            seen.add(words)
     found: list[H] = []
     for hit in hits:
         if limit is not None and len(found) == limit:
             break
         if hit.source == "file":
-            words = plain_words(hit.text)
-            if not words or words in seen:
+            words = _readings(hit.text)[0]
+            if not words.strip() or words in seen:
                 continue
             seen.add(words)
         found.append(hit)
     return found
 
 
+@lru_cache(maxsize=MAX_TAKEN_APART)
+def _readings(text: str) -> tuple[str, ...]:
+    """The words of *text* with spaces between and around them: without its label, and with what only looks like one."""
+    plain = f" {' '.join(plain_words(text))} "
+    if ":" not in text[:MAX_LABEL_CHARS]:
+        return (plain,)
+    return plain, f" {' '.join(every_word(text))} "  # "plan: at nine" has no label though it looks like one
+
+
 class _SeenWords:
-    """Texts as words; one is seen that has a shingle at both ends in common with them.
+    """Texts as words, with spaces between and around them; one is seen that has a shingle at both ends in common.
 
     They are kept as one text that a shingle is looked for in: far cheaper than every shingle of all of them.
     """
@@ -133,24 +142,25 @@ class _SeenWords:
         self._long: list[str] = []
         self._joined = ""
 
-    def add(self, words: tuple[str, ...]) -> None:
-        whole = f" {' '.join(words)} "
-        self._whole.add(whole)
-        if len(words) >= SHINGLE:
-            self._long.append(whole)
+    def add(self, words: str) -> None:
+        self._whole.add(words)
+        if words.count(" ") > SHINGLE:
+            self._long.append(words)
 
-    def __contains__(self, words: tuple[str, ...]) -> bool:
-        if not words:
+    def __contains__(self, words: str) -> bool:
+        if words in self._whole:
+            return True
+        if words.count(" ") <= SHINGLE:
             return False
-        return f" {' '.join(words)} " in self._whole or (
-            len(words) >= SHINGLE and self._holds(words[:SHINGLE]) and self._holds(words[-SHINGLE:])
-        )
+        first, last = words.split(" ", SHINGLE + 1), words.rsplit(" ", SHINGLE + 1)
+        return self._holds(" ".join(first[:-1])) and self._holds(" ".join(last[1:]))
 
-    def _holds(self, shingle: tuple[str, ...]) -> bool:
+    def _holds(self, shingle: str) -> bool:
+        """Whether the words of *shingle*, whose outer space is on one side only, stand in a row somewhere."""
         if self._long:
             self._joined = "\n".join([self._joined, *self._long])
             self._long = []
-        return f" {' '.join(shingle)} " in self._joined
+        return f" {shingle.strip()} " in self._joined
 
 
 def _as_recollection(hit: Recollection | RetrievedChunk) -> Recollection:

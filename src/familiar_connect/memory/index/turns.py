@@ -11,8 +11,8 @@ import json
 import logging
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 from familiar_connect.audience import Audience
 from familiar_connect.history.rows import TURN_COLUMNS, turn_from_row
@@ -23,7 +23,7 @@ from familiar_connect.memory.index.chunking import split_long
 from familiar_connect.memory.index.edited_turns import has_words, newest_edit_mark, read_edited_turns
 from familiar_connect.memory.index.protocols import EmbeddingModel, ExplainedScore, Neighbour, RecallScope, Recollection
 from familiar_connect.memory.index.query import STOP_WORDS, to_fts_text
-from familiar_connect.memory.index.ranking import UnitFacts, stretch_of
+from familiar_connect.memory.index.ranking import MAX_PLACE, UnitFacts, stretch_of
 from familiar_connect.memory.index.storage import (
     DerivedFile,
     IndexUnavailable,
@@ -36,6 +36,7 @@ from familiar_connect.memory.index.storage import (
 )
 from familiar_connect.memory.index.turn_rows import MAX_STRETCH as MAX_STRETCH
 from familiar_connect.memory.index.turn_rows import create_tables, delete_units, insert_unit, next_unit_number
+from familiar_connect.support.sqlite import Row
 from familiar_connect.support.text import without_surrogates
 
 TURNS_FILE = "turns.sqlite"
@@ -50,6 +51,16 @@ MAX_POSTINGS = 5_000
 """Of a word that stands in more units than this, the newest count; it tells little anyway."""
 
 _log = logging.getLogger(__name__)
+
+
+class _ShownUnit(NamedTuple):
+    """A unit as it may be told, and as it stands beside another; empty where the prompt shows it anyway."""
+
+    text: str
+    source: HistoryTurn
+    label: str | None
+    audience: Audience
+    beside: tuple[Neighbour, ...]
 
 
 class TurnIndex:
@@ -177,43 +188,53 @@ class TurnIndex:
             "SELECT id, turn_id, channel_id, text FROM units WHERE id IN (SELECT value FROM json_each(?))",
             (json.dumps(sorted(wanted)),),
         )
-        said = self._still_said({turn_id for _, turn_id, _, _ in rows})
-        # A turn that was edited a moment ago is not shown in the words the index still has of it.
-        now = {turn_id: source.content for turn_id, source in said.items()}
-        shown = {unit: (text, said[turn_id]) for unit, turn_id, _, text in rows if text in now.get(turn_id, "")}
-        told = {turn_id: _told_as(source, scope) for turn_id, source in said.items()}
-        hidden = {
-            unit
-            for unit, turn_id, channel, _ in rows
-            if told.get(turn_id) is None or _is_in_prompt(turn_id, channel, scope)
-        }
+        shown = self._shown(rows, scope)
+        together: dict[tuple[int, ...], frozenset[Audience]] = {}
         found: list[Recollection] = []
         for unit, explained in hits:
             if unit not in shown:
                 continue
-            text, source = shown[unit]
-            audience = told[source.id]
-            if audience is None:
-                continue
-            beside = {step: self._neighbour(unit + step, shown, hidden) for step in (-1, 1)}
+            text, source, label, audience, _ = shown[unit]
+            before, after = shown.get(unit - 1), shown.get(unit + 1)
+            told = [audience, *(each.audience for each in (before, after) if each is not None and each.beside)]
+            who = tuple(map(id, told))  # the same few again and again: far cheaper to tell apart than to compare
+            if who not in together:
+                together[who] = frozenset(told)
+            stretch, place = stretch_of(unit)
             found.append(
                 Recollection(
                     source="turn",
                     key=_key(source.id, unit),
                     text=text,
                     explained=explained,
-                    speaker=self._label(source),
+                    speaker=label,
                     when=source.timestamp,
                     turn_id=source.id,
                     channel_id=source.channel_id,
-                    place=(f"turns:{stretch_of(unit)[0]}", stretch_of(unit)[1]),
-                    before=beside[-1],
-                    after=beside[1],
-                    audiences=_together(
-                        audience, *(told[shown[unit + step][1].id] for step in (-1, 1) if beside[step])
-                    ),
+                    place=(f"turns:{stretch}", place),
+                    before=before.beside if before is not None else (),
+                    after=after.beside if after is not None else (),
+                    audiences=together[who],
                 )
             )
+        return found
+
+    def _shown(self, rows: Sequence[Row], scope: RecallScope) -> dict[int, _ShownUnit]:
+        """Those of *rows* that may be told and still read so.
+
+        A turn that was edited a moment ago is not shown in the words the index still has of it.
+        """
+        said = self._still_said({turn_id for _, turn_id, _, _ in rows})
+        told = {turn_id: _told_as(source, scope) for turn_id, source in said.items()}
+        found: dict[int, _ShownUnit] = {}
+        for unit, turn_id, channel, text in rows:
+            source, audience = said.get(turn_id), told.get(turn_id)
+            if source is None or audience is None or text not in source.content:
+                continue
+            label = source.author.label if source.author else self._own_name or None
+            is_beside = not _is_in_prompt(turn_id, channel, scope)
+            beside = (Neighbour(unit & MAX_PLACE, text, label),) if is_beside else ()
+            found[unit] = _ShownUnit(text, source, label, audience, beside)
         return found
 
     def _tellable(self, turn_ids: Iterable[int], scope: RecallScope) -> set[int] | None:
@@ -235,17 +256,6 @@ class TurnIndex:
 
     def close(self) -> None:
         self._file.close()
-
-    def _neighbour(
-        self, unit: int, shown: dict[int, tuple[str, HistoryTurn]], hidden: set[int]
-    ) -> tuple[Neighbour, ...]:
-        if unit not in shown or unit in hidden:
-            return ()
-        text, source = shown[unit]
-        return (Neighbour(stretch_of(unit)[1], text, self._label(source)),)
-
-    def _label(self, source: HistoryTurn) -> str | None:
-        return source.author.label if source.author else self._own_name or None
 
     def _still_said(self, turn_ids: Iterable[int]) -> dict[int, HistoryTurn]:
         rows = self._history.database.read(
@@ -401,11 +411,6 @@ def _names_of(author: Author) -> str:
         words = [word for word in low.split() if len(word) > 2 and word not in STOP_WORDS]
         found |= dict.fromkeys(part for part in (low, *words) if part)
     return without_surrogates("\n".join(found))
-
-
-@lru_cache(maxsize=MAX_STRETCH)
-def _together(*audiences: Audience | None) -> frozenset[Audience]:
-    return frozenset(each for each in audiences if each is not None)
 
 
 def _key(turn_id: int, unit: int) -> str:
