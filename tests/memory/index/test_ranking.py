@@ -27,6 +27,7 @@ from familiar_connect.memory.index.ranking import (
     stretch_of,
     unit_number,
 )
+from familiar_connect.memory.index.storage import FactColumns
 
 NOW = datetime(2026, 11, 18, tzinfo=UTC)
 A, B, C = (unit_number(1, place) for place in (1, 2, 3))
@@ -47,7 +48,10 @@ plain = Facts
 
 
 def columns(facts: dict[int, Facts]) -> UnitFacts:
-    return UnitFacts.from_rows([(unit, *each) for unit, each in facts.items()])
+    held = FactColumns(concerns="?", said_at="f8", words="i4", asks="?", in_channel="?")
+    held.change((), [(unit, *each) for unit, each in facts.items()])
+    rows = held.of(np.array(sorted(facts), dtype=np.int64))
+    return UnitFacts.from_columns(rows, rows["concerns"], rows["in_channel"])
 
 
 def ranked(question: str = "what about bees", *, facts: dict[int, Facts], **words: list[int]) -> list[int]:

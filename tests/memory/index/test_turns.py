@@ -374,3 +374,33 @@ def test_only_turns_that_may_be_told_are_candidates(
     assert all(hit.before == hit.after == () for hit in found)
     assert {hit.audiences for hit in found} == {frozenset({EVERYONE})}
     assert [hit.audiences for hit in look_for(index, "1")] == [frozenset({EVERYONE, dm})]
+
+
+def test_what_another_process_took_in_is_found(tmp_path: Path, history: HistoryStore, model: CountingEmbedder) -> None:
+    """What is held in memory follows the file, whoever wrote it."""
+    say(history, "I keep bees.")
+    index, other = an_index(tmp_path, history), an_index(tmp_path, history)
+    index.sync(model)
+    say(history, "Bees again, elsewhere.", BO, channel=2)
+    other.sync(model)
+
+    found = look_for(index, "bees", RecallScope(channel_id=2))
+    here = index.facts(index.postings("bees"), RecallScope(channel_id=2), frozenset()).in_channel.tolist()
+
+    assert {hit.text for hit in found} == {"I keep bees.", "Bees again, elsewhere."}
+    assert sorted(here) == [0.0, 1.0]
+
+
+def test_an_edited_turn_is_known_by_its_new_words(
+    tmp_path: Path, history: HistoryStore, model: CountingEmbedder
+) -> None:
+    """How much it says, and whether it asks."""
+    a_message(history, "I keep bees.", "m1")
+    index = an_index(tmp_path, history)
+    index.sync(model)
+    MessageEdits(history, "wren").record_edit(channel_id=1, message_id="m1", text="Do my bees swarm in spring?")
+    index.sync(model)
+
+    facts = index.facts(index.postings("bees"), ANYWHERE, frozenset())
+
+    assert (facts.asks.tolist(), facts.word_count.tolist()) == ([1.0], [3.0])

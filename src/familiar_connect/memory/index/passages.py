@@ -15,13 +15,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+import numpy as np
+from numpy.typing import NDArray
+
 from familiar_connect.audience import Audience
 from familiar_connect.memory.index.chunking import PreparedChunk, split_passages
 from familiar_connect.memory.index.protocols import ExplainedScore, Neighbour, RecallScope, Recollection
 from familiar_connect.memory.index.query import all_words, content_words, line_label, to_fts_text
-from familiar_connect.memory.index.ranking import MAX_PLACE, UnitFacts, stretch_of, unit_number
+from familiar_connect.memory.index.ranking import MAX_PLACE, PLACE_BITS, Flags, UnitFacts, stretch_of, unit_number
 from familiar_connect.memory.index.storage import (
+    LOAD_FACTS,
+    Codes,
     DerivedFile,
+    FactColumns,
     Numbers,
     Vectors,
     from_blobs,
@@ -29,6 +35,7 @@ from familiar_connect.memory.index.storage import (
     read_joined_ids,
     sync_vectors,
 )
+from familiar_connect.support.sqlite import Row
 from familiar_connect.support.text import without_surrogates
 
 WHOLE_BELOW_WORDS = 60
@@ -89,7 +96,15 @@ class Passages:
         self._totals = (0, 0)
         self._dropped: list[int] = []
         self._added: list[tuple[int, bytes]] = []
+        self._new_rows: list[Row] = []
         self.vectors = Vectors(dim)
+        self._facts = FactColumns(label="i4", heading="i4", said_at="f8", words="i4", asks="?")
+        self._labels, self._headings = Codes(), Codes()
+        self._headings_with: dict[str, set[int]] = {}
+        """Headings by the words in them; of so many the words are known."""
+        self._words_known = 0
+        self._paths: dict[int, str] = {}
+        """Files by their number."""
 
     def delete(self, connection: sqlite3.Connection, doc: int) -> None:
         """Take out the passages of one file, inside the caller's transaction."""
@@ -115,23 +130,15 @@ class Passages:
         said_at = (_date_in(rel_path) or when).timestamp()
         for place, passage in enumerate(passages, 1):
             unit = unit_number(doc, place)
+            label, asks = line_label(passage.text), passage.text.rstrip().endswith("?")
+            words = sum(1 for _ in content_words(passage.text))
+            start, end = passage.char_start, passage.char_end
+            where = (unit, doc, rel_path, passage.heading_path, start, end, label, said_at, words, asks)
             connection.execute(
                 "INSERT INTO passages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    unit,
-                    doc,
-                    rel_path,
-                    passage.heading_path,
-                    passage.char_start,
-                    passage.char_end,
-                    line_label(passage.text),
-                    said_at,
-                    sum(1 for _ in content_words(passage.text)),
-                    passage.text.rstrip().endswith("?"),
-                    passage.text,
-                    digest_of(passage.embedded),
-                ),
+                (*where, passage.text, digest_of(passage.embedded)),
             )
+            self._new_rows.append((unit, rel_path, label, passage.heading_path, said_at, words, asks))
             connection.execute("INSERT INTO passage_vectors VALUES (?, ?)", (unit, vectors[passage.embedded]))
             connection.execute(
                 "INSERT INTO passage_words (rowid, text) VALUES (?, ?)", (unit, to_fts_text(passage.text))
@@ -143,8 +150,10 @@ class Passages:
         with self._lock:
             dropped, self._dropped = self._dropped, []
             added, self._added = self._added, []
+            rows, self._new_rows = self._new_rows, []
             if self._level != (self._file.open_count, before):
                 return
+            self._facts.change(dropped, self._coded(rows))
             self.vectors.drop(dropped)
             if added:
                 blobs = from_blobs([blob for _, blob in added], self.vectors.dim)
@@ -168,10 +177,38 @@ class Passages:
         with self._lock:
             if self._file.open_count != self._level[0]:
                 self.vectors.clear()
+                self._facts.clear()
             stored = read_ids(self._file, "SELECT id FROM passages ORDER BY id DESC LIMIT ?", (MAX_VECTORS,))
             select = "SELECT id, vector FROM passage_vectors WHERE id IN (SELECT value FROM json_each(?))"
             sync_vectors(self.vectors, self._file, stored, select)
+            self._sync_facts()
             self._level = level
+
+    def _sync_facts(self) -> None:
+        """Hold the facts of the passages there are; those of a file that is the same are held already."""
+        stored, held = read_ids(self._file, "SELECT id FROM passages"), self._facts.ids()
+        missing = np.setdiff1d(stored, held, assume_unique=True).tolist()
+        select = (
+            "SELECT id, rel_path, label, heading_path, said_at, word_count, asks FROM passages"
+            " WHERE id IN (SELECT value FROM json_each(?))"
+        )
+        self._facts.change(np.setdiff1d(held, stored, assume_unique=True).tolist(), ())
+        for start in range(0, len(missing), LOAD_FACTS):
+            rows = self._file.read(select, (json.dumps(missing[start : start + LOAD_FACTS]),))
+            self._facts.change((), self._coded(rows))
+
+    def _coded(self, rows: Sequence[Row]) -> list[Row]:
+        """*rows* with numbers for labels and headings; their files are noted."""
+        found: list[Row] = []
+        for unit, rel_path, label, heading, *rest in rows:
+            self._paths[unit >> PLACE_BITS] = rel_path
+            number = self._headings.put(heading)
+            if number == self._words_known:
+                self._words_known += 1
+                for word in all_words(heading):
+                    self._headings_with.setdefault(word, set()).add(number)
+            found.append((unit, self._labels.put(label), number, *rest))
+        return found
 
     def counts(self) -> tuple[int, int]:
         """How many passages there are, and in how many files; counted once for each state of the file."""
@@ -202,28 +239,33 @@ class Passages:
 
     def facts(self, units: Numbers, scope: RecallScope, names: frozenset[str]) -> UnitFacts:
         """What is known of *units*; what the prompt holds already is left out."""
-        rows = self._file.read(
-            "SELECT id, rel_path, label, said_at, word_count, asks, heading_path FROM passages"
-            " WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id",
-            (json.dumps(units.tolist()),),
-        )
-        naming = {unit for name in names for unit in self.postings(name).tolist()}
+        self.catch_up()
+        rows = self._facts.of(units)
+        if scope.exclude_paths or scope.exclude_folders:
+            rows = rows[~self._is_elsewhere(rows["unit"] >> PLACE_BITS, scope)]
+        return UnitFacts.from_columns(rows, self._concerns(rows, scope, names))
 
-        def concerns(unit: int, label: str | None, heading: str) -> bool:
-            if not names:
-                return False
-            if label is not None and label in scope.names:  # a line that opens with somebody's name is theirs
-                return label in names
-            return unit in naming or not names.isdisjoint(all_words(heading))
-
+    def _is_elsewhere(self, docs: Numbers, scope: RecallScope) -> Flags:
+        """Whether each of *docs* is a file that the prompt holds, or that somebody else looks through."""
         elsewhere = scope.exclude_folders or "\0"
-        return UnitFacts.from_rows(
-            [
-                (unit, concerns(unit, label, heading), said_at, words, asks, False)
-                for unit, rel_path, label, said_at, words, asks, heading in rows
-                if rel_path not in scope.exclude_paths and not rel_path.startswith(elsewhere)
-            ]
-        )
+        left_out = [
+            doc
+            for doc in np.unique(docs).tolist()
+            if (path := self._paths.get(doc, "")) in scope.exclude_paths or path.startswith(elsewhere)
+        ]
+        return np.isin(docs, left_out)
+
+    def _concerns(self, rows: NDArray[np.void], scope: RecallScope, names: frozenset[str]) -> Flags:
+        """Whether each passage is by, or about, somebody of *names*."""
+        if not names:
+            return np.zeros(len(rows), dtype=np.bool_)
+        naming = np.concatenate([self.postings(name) for name in names])
+        headed = [code for name in names for code in self._headings_with.get(name, ())]
+        about = np.isin(rows["unit"], naming) | np.isin(rows["heading"], headed)
+        is_theirs = np.isin(rows["label"], self._labels.of(names))
+        is_anybodys = np.isin(rows["label"], self._labels.of(scope.names))
+        # A line that opens with somebody's name is theirs.
+        return np.where(is_anybodys, is_theirs, about)
 
     def tellable_texts(self, units: Sequence[int], scope: RecallScope) -> dict[int, tuple[str, str]]:
         """The key and the text of each of *units* that may be told."""

@@ -25,6 +25,7 @@ from familiar_connect.memory.index.time_expressions import TimeSpan
 
 Numbers = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 CosineLookup = Callable[[Numbers], Floats]
 
 PLACE_BITS = 20
@@ -98,17 +99,15 @@ class UnitFacts:
     """1 for what was said in the channel of the question."""
 
     @classmethod
-    def from_rows(cls, rows: Sequence[tuple[int, bool, float, int, bool, bool]]) -> UnitFacts:
-        """The columns of *rows*, which hold them in the order above."""
-        units, *columns = zip(*rows, strict=True) if rows else ((),) * 6
-        concerns, said_at, word_count, asks, in_channel = (np.array(each, dtype=np.float64) for each in columns)
+    def from_columns(cls, rows: NDArray[np.void], concerns: Flags, in_channel: Flags | None = None) -> UnitFacts:
+        """The facts of *rows*, which hold `unit`, `said_at`, `words` and `asks`, with what depends on the question."""
         return cls(
-            units=np.array(units, dtype=np.int64),
-            concerns=concerns,
-            said_at=said_at,
-            word_count=word_count,
-            asks=asks,
-            in_channel=in_channel,
+            units=rows["unit"],
+            concerns=concerns.astype(np.float64),
+            said_at=rows["said_at"],
+            word_count=rows["words"].astype(np.float64),
+            asks=rows["asks"].astype(np.float64),
+            in_channel=np.zeros(len(rows)) if in_channel is None else in_channel.astype(np.float64),
         )
 
     def __len__(self) -> int:
@@ -157,8 +156,7 @@ class RankedUnits:
         columns = (values[wanted].tolist() for values in self.signals.values())
         names = tuple(self.signals)
         return [
-            {name: share for name, share in zip(names, row, strict=True) if share}
-            for row in zip(*columns, strict=True)
+            {name: share for name, share in zip(names, row, strict=True) if share} for row in zip(*columns, strict=True)
         ]
 
 

@@ -37,6 +37,8 @@ MOST_STEPS = 127
 """What a byte counts up to."""
 LOAD_ROWS = 4_096
 """Vectors read from the file at a time."""
+LOAD_FACTS = 16_384
+"""Rows of facts read from the file at a time."""
 _SUFFIXES = ("", "-wal", "-shm", "-journal")
 
 _log = logging.getLogger(__name__)
@@ -302,6 +304,69 @@ class Vectors:
             opened[:rows] = self._blocks[start // BLOCK_ROWS][start % BLOCK_ROWS : start % BLOCK_ROWS + rows]
             np.matmul(opened[:rows], vector, out=scores[start : start + rows])
         return scores * self._steps[: self._count]
+
+
+class FactColumns:
+    """What is known of units without reading them, as arrays in the order of their numbers; read from any thread.
+
+    A row begins with its unit's number. A change makes new arrays, so that whoever reads goes on with the old ones.
+    """
+
+    def __init__(self, **columns: str) -> None:
+        self._types = np.dtype([("unit", "i8"), *columns.items()])
+        self._lock = threading.Lock()
+        self._held: tuple[Numbers, NDArray[np.void]] = self._in_order([])
+
+    def __len__(self) -> int:
+        return len(self._held[0])
+
+    def ids(self) -> Numbers:
+        """The numbers of the units, in order."""
+        return self._held[0]
+
+    def of(self, units: Numbers) -> NDArray[np.void]:
+        """The rows of those of *units*, which are in order, that are known."""
+        numbers, rows = self._held
+        if not len(numbers):
+            return rows
+        places = np.searchsorted(numbers, units).clip(0, len(numbers) - 1)
+        found: NDArray[np.void] = rows[places[numbers[places] == units]]
+        return found
+
+    def clear(self) -> None:
+        with self._lock:
+            self._held = self._in_order([])
+
+    def change(self, dropped: Iterable[int], added: Sequence[Row]) -> None:
+        """Take units away and put others in; one that is known gets its new row."""
+        with self._lock:
+            numbers, rows = self._held
+            new = self._in_order(added)
+            gone = np.union1d(np.fromiter(dropped, dtype=np.int64), new[0])
+            kept = rows[~np.isin(numbers, gone)] if len(gone) else rows
+            together = np.concatenate((kept, new[1]))
+            together = together[np.argsort(together["unit"], kind="stable")]
+            self._held = np.ascontiguousarray(together["unit"]), together
+
+    def _in_order(self, rows: Sequence[Row]) -> tuple[Numbers, NDArray[np.void]]:
+        made = np.array([*rows], dtype=self._types)
+        made = made[np.argsort(made["unit"], kind="stable")]
+        return np.ascontiguousarray(made["unit"]), made
+
+
+class Codes:
+    """Texts and the like under small numbers, given once and for good."""
+
+    def __init__(self) -> None:
+        self._codes: dict[object, int] = {}
+
+    def put(self, value: object) -> int:
+        """The number of *value*, a new one where it has none."""
+        return self._codes.setdefault(value, len(self._codes))
+
+    def of(self, values: Iterable[object]) -> list[int]:
+        """The numbers of those of *values* that have one."""
+        return [self._codes[value] for value in values if value in self._codes]
 
 
 def sync_vectors(vectors: Vectors, file: DerivedFile, stored: Numbers, select: str) -> None:

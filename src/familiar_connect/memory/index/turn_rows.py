@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterable, Sequence
+
+import numpy as np
 
 from familiar_connect.history.types import HistoryTurn
+from familiar_connect.memory.index.protocols import RecallScope
 from familiar_connect.memory.index.query import content_words, to_fts_text
-from familiar_connect.memory.index.ranking import MAX_PLACE, unit_number
+from familiar_connect.memory.index.ranking import MAX_PLACE, UnitFacts, unit_number
+from familiar_connect.memory.index.storage import LOAD_FACTS, Codes, DerivedFile, FactColumns, IndexUnavailable, Numbers
+from familiar_connect.support.sqlite import Row
 
 STRETCH_GAP_S = 3600.0
 """After this long a silence the next thing said in a channel begins another conversation."""
 MAX_STRETCH = 200
+STATE = "SELECT last_turn_id, turns_seen, units, stretches, (SELECT value FROM meta WHERE key = 'revised') FROM totals"
+"""Another row after every change to the units."""
+READ_FACTS = (
+    "SELECT id, turn_id, channel_id, speaker, said_at, word_count, asks FROM units WHERE id > ? ORDER BY id LIMIT ?"
+)
 
 
 def create_tables(connection: sqlite3.Connection) -> None:
@@ -30,22 +41,74 @@ def create_tables(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
 
 
-def insert_unit(connection: sqlite3.Connection, unit: int, said: HistoryTurn, text: str) -> None:
-    """One piece of what was said, under its number."""
-    connection.execute(
-        "INSERT INTO units VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            unit,
-            said.id,
-            said.channel_id,
-            said.author.canonical_key if said.author else "",
-            said.timestamp.timestamp(),
-            sum(1 for _ in content_words(text)),
-            text.rstrip().endswith("?"),
-            text,
-        ),
+class TurnFacts:
+    """What is known of every unit, in memory: who said it, where and when, and how much. Safe to use from any thread.
+
+    The index says what it changed itself; after a change by another process all of it is read again.
+    """
+
+    def __init__(self, file: DerivedFile) -> None:
+        self._file = file
+        self._lock = threading.RLock()
+        self._columns = FactColumns(turn="i8", channel="i4", speaker="i4", said_at="f8", words="i4", asks="?")
+        self._codes = Codes()
+        self._level: tuple[object, ...] = ()
+
+    def catch_up(self) -> None:
+        """Be level with the file."""
+        level = self._level_of(self._file.read(STATE)[0])
+        if level != self._level:
+            with self._lock:
+                self._columns.clear()
+                rows: list[Row] = [(-1,)]
+                while rows:
+                    rows = self._file.read(READ_FACTS, (rows[-1][0], LOAD_FACTS))
+                    self._columns.change((), [self._coded(row) for row in rows])
+                self._level = level
+
+    def follow(self, before: Row, after: Row, dropped: Sequence[int], added: Sequence[Row]) -> None:
+        """What one transaction of this index changed, which led from one `STATE` to another."""
+        with self._lock:
+            if self._level == self._level_of(before):
+                self._columns.change(dropped, [self._coded(row) for row in added])
+                self._level = self._level_of(after)
+
+    def of(self, units: Numbers, scope: RecallScope, speakers: Iterable[str]) -> UnitFacts:
+        """The facts of *units* but those that the prompt holds already; *speakers* are those the question names."""
+        self.catch_up()
+        rows = self._columns.of(units)
+        here = np.isin(rows["channel"], self._codes.of([("channel", scope.channel_id)]))
+        is_in_prompt = np.zeros(len(rows), dtype=np.bool_)
+        if scope.before_turn_id is not None:
+            is_in_prompt = (rows["turn"] >= scope.before_turn_id) & (here | (scope.channel_id is None))
+        if scope.exclude_turn_ids:
+            is_in_prompt |= np.isin(rows["turn"], list(scope.exclude_turn_ids))
+        concerns = np.isin(rows["speaker"], self._codes.of(speakers))
+        left = ~is_in_prompt
+        return UnitFacts.from_columns(rows[left], concerns[left], here[left])
+
+    def _level_of(self, state: Row) -> tuple[object, ...]:
+        return (self._file.open_count, *state)
+
+    def _coded(self, row: Row) -> Row:
+        unit, turn_id, channel_id, speaker, *rest = row
+        return (unit, turn_id, self._codes.put(("channel", channel_id)), self._codes.put(speaker), *rest)
+
+
+def insert_unit(connection: sqlite3.Connection, unit: int, said: HistoryTurn, text: str) -> Row:
+    """One piece of what was said, under its number; what `TurnFacts` holds of it."""
+    facts = (
+        unit,
+        said.id,
+        said.channel_id,
+        said.author.canonical_key if said.author else "",
+        said.timestamp.timestamp(),
+        sum(1 for _ in content_words(text)),
+        text.rstrip().endswith("?"),
     )
+    connection.execute("INSERT INTO units VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*facts, text))
     connection.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (unit, to_fts_text(text)))
+    return facts
 
 
 def delete_units(connection: sqlite3.Connection, gone: Sequence[tuple[int, str]]) -> None:
@@ -75,3 +138,11 @@ def next_unit_number(connection: sqlite3.Connection, said: HistoryTurn) -> int:
     )
     connection.execute("UPDATE totals SET units = units + 1")
     return unit_number(stretch, place)
+
+
+def read_state(connection: sqlite3.Connection) -> Row:
+    """How far the index has come, inside a transaction."""
+    row: Row | None = connection.execute(STATE).fetchone()
+    if row is None:
+        raise IndexUnavailable("the index of turns is damaged: it lost count.")
+    return row

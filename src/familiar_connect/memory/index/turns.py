@@ -26,7 +26,6 @@ from familiar_connect.memory.index.query import STOP_WORDS, to_fts_text
 from familiar_connect.memory.index.ranking import MAX_PLACE, UnitFacts, stretch_of
 from familiar_connect.memory.index.storage import (
     DerivedFile,
-    IndexUnavailable,
     Numbers,
     Vectors,
     read_ids,
@@ -35,7 +34,14 @@ from familiar_connect.memory.index.storage import (
     to_blob,
 )
 from familiar_connect.memory.index.turn_rows import MAX_STRETCH as MAX_STRETCH
-from familiar_connect.memory.index.turn_rows import create_tables, delete_units, insert_unit, next_unit_number
+from familiar_connect.memory.index.turn_rows import (
+    TurnFacts,
+    create_tables,
+    delete_units,
+    insert_unit,
+    next_unit_number,
+    read_state,
+)
 from familiar_connect.support.sqlite import Row
 from familiar_connect.support.text import without_surrogates
 
@@ -86,6 +92,7 @@ class TurnIndex:
         identity = {"version": VERSION, "familiar": familiar_id, "model": model_name, "dim": str(dim)}
         self._file = DerivedFile(Path(path), create=create_tables, identity=identity)
         self.vectors = Vectors(dim)
+        self._facts = TurnFacts(self._file)
         self._loaded = 0
 
     def sync(
@@ -157,20 +164,7 @@ class TurnIndex:
 
     def facts(self, units: Numbers, scope: RecallScope, names: frozenset[str]) -> UnitFacts:
         """What is known of *units*, but those that the prompt holds already."""
-        rows = self._file.read(
-            "SELECT id, speaker, said_at, word_count, asks, channel_id, turn_id FROM units"
-            " WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id",
-            (json.dumps(units.tolist()),),
-        )
-        named = self._speakers_called(names)
-        here = scope.channel_id
-        return UnitFacts.from_rows(
-            [
-                (unit, speaker in named, said_at, words, asks, here is not None and channel == here)
-                for unit, speaker, said_at, words, asks, channel, turn_id in rows
-                if not _is_in_prompt(turn_id, channel, scope)
-            ]
-        )
+        return self._facts.of(units, scope, self._speakers_called(names))
 
     def tellable_texts(self, units: Sequence[int], scope: RecallScope) -> dict[int, tuple[str, str]]:
         """The key and the text of each of *units* that may be told, as they were taken in."""
@@ -272,29 +266,35 @@ class TurnIndex:
 
     def _take_in(self) -> int:
         """The next few hundred turns, by their words."""
+        added: list[Row] = []
         with self._file.transaction() as connection:
-            last, _ = _progress(connection)
+            before = read_state(connection)
             rows = self._history.database.read(
                 f"SELECT {TURN_COLUMNS} FROM turns WHERE familiar_id = ? AND id > ? ORDER BY id LIMIT ?",
-                (self._familiar_id, last, READ_TURNS),
+                (self._familiar_id, before[0], READ_TURNS),
             )
             for said in map(turn_from_row, rows):
                 if self._may_hold(said):
-                    self._add(connection, said)
+                    added += self._add(connection, said)
             if rows:
                 connection.execute(
                     "UPDATE totals SET last_turn_id = ?, turns_seen = turns_seen + ?", (rows[-1][0], len(rows))
                 )
+            after = read_state(connection)
+        self._facts.follow(before, after, (), added)
         return len(rows)
 
-    def _add(self, connection: sqlite3.Connection, said: HistoryTurn) -> None:
+    def _add(self, connection: sqlite3.Connection, said: HistoryTurn) -> list[Row]:
+        """Put *said* in; what `TurnFacts` holds of its units."""
         key = said.author.canonical_key if said.author else ""
         names = _names_of(said.author) if said.author else self._own_name.lower()
         connection.execute(
             "INSERT INTO speakers VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET names = excluded.names", (key, names)
         )
-        for text in split_long(said.content, PIECE_CHARS):
+        return [
             insert_unit(connection, next_unit_number(connection, said), said, text)
+            for text in split_long(said.content, PIECE_CHARS)
+        ]
 
     def _may_hold(self, said: HistoryTurn) -> bool:
         return has_words(said) and (said.author is None or not self._privacy.is_full(said.author))
@@ -333,6 +333,7 @@ class TurnIndex:
     def _load(self) -> None:
         """Bring the vectors in memory level with the file; another process may have added some."""
         stored = read_ids(self._file, "SELECT id FROM vectors")
+        self._facts.catch_up()
         if self._loaded != self._file.open_count:
             self.vectors.clear()
             self._loaded = self._file.open_count
@@ -354,8 +355,11 @@ class TurnIndex:
         units = self._file.read("SELECT id, turn_id, text FROM units")
         gone = [(unit, text) for unit, turn_id, text in units if turn_id not in there]
         with self._file.transaction() as connection:
+            before = read_state(connection)
             delete_units(connection, gone)
             connection.execute("UPDATE totals SET turns_seen = ?", (held,))
+            after = read_state(connection)
+        self._facts.follow(before, after, [unit for unit, _ in gone], ())
         self.vectors.drop(unit for unit, _ in gone)
         _log.info("turns left the index with the history", extra={"units": len(gone)})
 
@@ -365,10 +369,10 @@ class TurnIndex:
         if self._file.read("SELECT value FROM meta WHERE key = 'revised'") == [(mark,)] or not mark:
             return
         changed: list[int] = []
+        added: list[Row] = []
         with self._file.transaction() as connection:
-            turns = {
-                each.id: each for each in read_edited_turns(self._history, self._familiar_id, _progress(connection)[0])
-            }
+            before = read_state(connection)
+            turns = {each.id: each for each in read_edited_turns(self._history, self._familiar_id, before[0])}
             held: dict[int, list[tuple[int, str]]] = {turn_id: [] for turn_id in turns}
             for unit, turn_id, text in connection.execute(
                 "SELECT id, turn_id, text FROM units WHERE turn_id IN (SELECT value FROM json_each(?)) ORDER BY id",
@@ -376,31 +380,32 @@ class TurnIndex:
             ):
                 held[turn_id].append((unit, text))
             for turn_id, said in turns.items():
-                changed += self._take_anew(connection, said, held[turn_id])
+                added += self._take_anew(connection, said, held[turn_id], changed)
             connection.execute("INSERT OR REPLACE INTO meta (key, value) VALUES ('revised', ?)", (mark,))
+            after = read_state(connection)
+        self._facts.follow(before, after, changed, added)
         self.vectors.drop(changed)
 
-    def _take_anew(self, connection: sqlite3.Connection, said: HistoryTurn, held: list[tuple[int, str]]) -> list[int]:
-        """Put *said* in the place of what is *held* of it; the units whose words are others now."""
+    def _take_anew(
+        self, connection: sqlite3.Connection, said: HistoryTurn, held: list[tuple[int, str]], changed: list[int]
+    ) -> list[Row]:
+        """Put *said* in the place of what is *held* of it, whose units join *changed* where their words are others now.
+
+        Returns what `TurnFacts` holds of the new ones.
+        """
         wanted = split_long(said.content, PIECE_CHARS) if self._may_hold(said) else []
         if [text for _, text in held] == wanted:
             return []
         if not held:
-            self._add(connection, said)
-            return []
+            return self._add(connection, said)
         delete_units(connection, held)
+        changed += [unit for unit, _ in held]
         texts = [*wanted[: len(held) - 1], "".join(wanted[len(held) - 1 :])]
+        added: list[Row] = []
         for (unit, _), text in zip(held, filter(None, texts), strict=False):
-            insert_unit(connection, unit, said, text)
+            added.append(insert_unit(connection, unit, said, text))
             connection.execute("UPDATE totals SET units = units + 1")
-        return [unit for unit, _ in held]
-
-
-def _progress(connection: sqlite3.Connection) -> tuple[int, int]:
-    row = connection.execute("SELECT last_turn_id, turns_seen FROM totals").fetchone()
-    if row is None:
-        raise IndexUnavailable("the index of turns is damaged: it lost count.")
-    return int(row[0]), int(row[1])
+        return added
 
 
 def _names_of(author: Author) -> str:
