@@ -246,6 +246,8 @@ class PartAudiences:
             stamp = _stamp(self._log)
             if stamp is not None and stamp == self._log_stamp:
                 return self._program_files[1]
+            if stamp is None and not os.path.lexists(self._log):
+                return frozenset()  # asked for every file that a search brings up: nothing is opened in vain
             read_to, found = self._program_files
             try:
                 with open_to_read(self._log) as file:

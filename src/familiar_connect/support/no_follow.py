@@ -161,13 +161,12 @@ def remove_file(path: Path | str, *, missing_ok: bool = True) -> None:
 def _enter(folder: Path, *, create: bool) -> int:
     """A descriptor of *folder*, every part of its path entered without following a link."""
     fd = os.open(folder.anchor, _STEP)
-    here = Path(folder.anchor)
-    for name in folder.parts[1:]:
-        here /= name
+    for depth, name in enumerate(folder.parts[1:], 2):
         try:
             inner = _step(fd, name, create=create)
         except OSError as error:
             os.close(fd)
+            here = Path(*folder.parts[:depth])
             if is_link(here):
                 raise LinkRefused(here, is_folder=True) from error
             raise OSError(error.errno, error.strerror, str(here)) from error

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from familiar_connect.audience import whole_server
+from familiar_connect.audience import Audience, whole_server
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import Author
 from familiar_connect.memory.index.embeddings import EmbeddingIndex
@@ -275,3 +275,26 @@ async def test_what_may_not_be_told_crowds_nothing_out(tmp_path: Path) -> None:
     history.close()
 
     assert [hit.text for hit in found] == ["a spoon"]
+
+
+async def test_what_turns_out_not_to_be_told_makes_room_for_others(home: Home) -> None:
+    """Files are asked whether they may be told as they are needed; as many come as were asked for."""
+    for number in range(90):
+        text = f"# Spoons\n\nbox{number} keeps the silver spoon of shelf{number}{' too' * number}\n"
+        home.store.write_file(f"topics/t{number:02}.md", text)
+    home.learn()
+    everything = await home.retriever.recall("where is the silver spoon", limit=40)
+    hidden = {hit.rel_path for hit in everything[30::3]}
+    asked: list[str] = []
+
+    def audiences(rel_path: str, _text: str) -> frozenset[Audience] | None:
+        asked.append(rel_path)
+        return None if rel_path in hidden else frozenset()
+
+    scope = RecallScope(audiences_of_passage=audiences)
+    found = await home.retriever.recall("where is the silver spoon", limit=40, scope=scope)
+
+    assert len(everything) == len(found) == 40
+    assert hidden.isdisjoint(hit.rel_path for hit in found)
+    assert [hit.key for hit in found[:30]] == [hit.key for hit in everything[:30]]
+    assert len(set(asked)) < 60

@@ -64,7 +64,10 @@ QUESTIONS_KEPT = 32
 SHOWN_BEYOND_LIMIT = 2
 """Times as many are looked at as are asked for: some turn out to be the same thing said and written."""
 
+FILES_TRIED = 24
+"""Passages whose files are asked at once whether they may be told."""
 _NOTHING: dict[str, float] = {}
+_EVERYWHERE = RecallScope()
 
 _log = logging.getLogger(__name__)
 
@@ -198,12 +201,23 @@ class MemoryRetriever:
             with _unavailable_logged():
                 told += self._search(kind, source, question, vector, scope, now, limit * SHOWN_BEYOND_LIMIT)
         told.sort(key=lambda hit: (-hit.score, hit.key))
-        unasked = [hit.text for hit in told if hit.source == "turn" and not hit.fits]
-        chosen = without_repeats([hit for hit in told if hit.fits], limit, also_said=unasked)
-        found: list[Recollection] = []
-        for kind, source in sources.items():
-            with _unavailable_logged():
-                found += source.show(_explain([hit for hit in chosen if hit.source == kind]), scope)
+        return self._choose(told, limit, sources, scope)
+
+    def _choose(
+        self, told: list[_Candidate], limit: int, sources: dict[Source, UnitSource], scope: RecallScope
+    ) -> list[Recollection]:
+        """The best of *told*, each thing once. What turns out not to be told, or to be gone, makes room for others."""
+        for last in (False, False, True):
+            unasked = [hit.text for hit in told if hit.source == "turn" and not hit.fits]
+            chosen = without_repeats([hit for hit in told if hit.fits], limit, also_said=unasked)
+            found: list[Recollection] = []
+            for kind, source in sources.items():
+                with _unavailable_logged():
+                    found += source.show(_explain([hit for hit in chosen if hit.source == kind]), scope)
+            if last or len(found) == len(chosen):
+                break
+            gone = {hit.key for hit in chosen} - {hit.key for hit in found}
+            told = [hit for hit in told if hit.key not in gone]
         return sorted(found, key=lambda hit: (-hit.score, hit.key))
 
     async def query(self, utterance: str, top_k: int, *, exclude_paths: set[str] | None = None) -> list[RetrievedChunk]:
@@ -300,23 +314,25 @@ class MemoryRetriever:
         """The best *limit* of *ranked* that may be told.
 
         What does not fit is among them in a narrowed scope, to be counted, and where files are searched too, so that
-        no file tells again what was said.
+        no file tells again what was said. Whether a file may be told costs reading it: where all of the first few may,
+        the others are asked only once they are chosen.
         """
         found: list[_Candidate] = []
         asks = question.asks_when or question.asks_number
         everything = scope.is_narrowed or (kind == "turn" and scope.files)
         count = len(ranked.units) if everything else ranked.fitting
-        for start in range(0, count, limit):
-            units = ranked.units[start : min(count, start + limit)].tolist()
-            texts = source.tellable_texts(units, scope)
-            scores = ranked.scores[start : start + len(units)].tolist()
+        is_costly, checked, start = kind == "file" and scope.is_narrowed, scope, 0
+        while start < count and len(found) < limit:
+            end = min(count, start + (FILES_TRIED if is_costly and not start else limit))
+            units, scores = ranked.units[start:end].tolist(), ranked.scores[start:end].tolist()
+            texts = source.tellable_texts(units, checked)
             for at, (unit, score) in enumerate(zip(units, scores, strict=True), start):
                 if unit in texts:
                     key, text = texts[unit]
                     told = self._told_by(text, question) if asks else _NOTHING
                     found.append(_Candidate(kind, key, text, score + sum(told.values()), at, ranked, told))
-            if len(found) >= limit:
-                break
+            start = end
+            checked = _EVERYWHERE if is_costly and len(found) == end else scope
         return found[:limit]
 
     def _told_by(self, text: str, question: SearchQuery) -> dict[str, float]:
