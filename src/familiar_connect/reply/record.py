@@ -51,13 +51,13 @@ class TurnArchive:
         What cannot be written is logged.
         """
         async with trace.span("record"):
+            notes = self._short_term if channel.place.short_term_memory_enabled else None
+            note = partial(notes.capture, turn, sent, scene=scene) if notes is not None else None
             try:
-                await record(self._history, turn, sent, mode=channel.mode, outgoing=outgoing)
+                await record(self._history, turn, sent, mode=channel.mode, outgoing=outgoing, note=note)
             except HistoryError as error:
                 logger.error("reply could not be recorded", extra={"reason": str(error)})
                 return
-            if self._short_term is not None and channel.place.short_term_memory_enabled:
-                await capture_short_term(self._short_term, turn, sent, scene=scene)
         if self._notify_turn is not None:
             await self._notify_turn()
 
@@ -69,8 +69,12 @@ async def record(
     *,
     mode: ChannelMode | None = None,
     outgoing: OutgoingReply | None = None,
+    note: Callable[[], object] | None = None,
 ) -> HistoryTurn | None:
-    """One assistant turn holding *sent*; nothing sent, no row. Heard messages are stored already."""
+    """One assistant turn holding *sent*; nothing sent, no row. Heard messages are stored already.
+
+    *note* keeps how the conversation stands, in the same database: both are one step, for which the disk is asked once.
+    """
     pieces = outgoing.pieces if outgoing is not None else ()
     append = partial(
         history.append_turn,
@@ -84,16 +88,38 @@ async def record(
         facts=own_turn_facts(pieces, alter_facts(turn.flags.alter)),
     )
     has_words = bool(sent.strip())
+    write: Callable[[], HistoryTurn | None] = append if has_words else _nothing
     if outgoing is not None:
-        return await off_loop(
-            history.outbox.finish, outgoing.reply, append if has_words else None, doubtful=outgoing.doubtful
-        )
-    return await off_loop(append) if has_words else None
+        finish = history.outbox.finish
+        write = partial(finish, outgoing.reply, append if has_words else None, doubtful=outgoing.doubtful)
+    return await off_loop(_write_down, history, write, note if has_words else None)
 
 
-async def capture_short_term(notes: ShortTermNotes, turn: Turn, sent: str, *, scene: Scene | None = None) -> None:
-    """Keep the last lines of the conversation. Whatever goes wrong here costs nothing but the note."""
+def _nothing() -> None:
+    return None
+
+
+def _write_down(
+    history: HistoryStore, write: Callable[[], HistoryTurn | None], note: Callable[[], object] | None
+) -> HistoryTurn | None:
+    """What was said, and the *note* with it; whatever goes wrong with the note costs nothing but the note."""
+    if note is None:
+        return write()
     try:
-        await off_loop(notes.capture, turn, sent, scene=scene)
-    except Exception as error:  # isolation: the reply is out already
-        logger.warning("short-term note could not be kept", extra={"error": type(error).__name__})
+        with history.database.transaction() as connection:
+            stored = write()
+            connection.execute("SAVEPOINT note")
+            try:
+                note()
+            except Exception as error:  # isolation: the reply is out already
+                connection.execute("ROLLBACK TO note")
+                _log_lost_note(error)
+            return stored
+    except HistoryError as error:
+        stored = write()  # alone: the step may have failed for the note, on a disk that had room for no more
+        _log_lost_note(error)
+        return stored
+
+
+def _log_lost_note(error: Exception) -> None:
+    logger.warning("short-term note could not be kept", extra={"error": type(error).__name__})
