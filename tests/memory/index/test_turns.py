@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -15,7 +16,9 @@ from familiar_connect.history.types import TurnMark
 from familiar_connect.history.versions import TurnVersionStore
 from familiar_connect.identity import Author, FixedPrivacy, PrivacyLevel
 from familiar_connect.memory.index.protocols import ExplainedScore, RecallScope, Recollection
+from familiar_connect.memory.index.storage import DerivedFile
 from familiar_connect.memory.index.turns import MAX_STRETCH, TurnIndex
+from familiar_connect.support.sqlite import Row
 from tests.fakes.embedding import CountingEmbedder
 
 ADA = Author("discord", "1", "ada_l", "Ada Lovelace")
@@ -404,3 +407,30 @@ def test_an_edited_turn_is_known_by_its_new_words(
     facts = index.facts(index.postings("bees"), ANYWHERE, frozenset())
 
     assert (facts.asks.tolist(), facts.word_count.tolist()) == ([1.0], [3.0])
+
+
+def test_following_the_history_reads_again_only_what_another_process_changed(
+    tmp_path: Path, history: HistoryStore, model: CountingEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A home of any size is brought level after each turn."""
+    say(history, "I keep bees.")
+    index, other = an_index(tmp_path, history), an_index(tmp_path, history)
+    index.sync(model)
+    read, whole = DerivedFile.read, []
+
+    def watched(self: DerivedFile, sql: str, parameters: Sequence[object] = ()) -> list[Row]:
+        whole.extend([sql] if sql.endswith(("FROM vectors", "FROM units")) else [])
+        return read(self, sql, parameters)
+
+    monkeypatch.setattr(DerivedFile, "read", watched)
+    for number in range(3):
+        say(history, f"And {number} ducks.", minutes=number)
+        index.sync(model)
+    assert (whole, len(index.vectors)) == ([], 4)
+
+    say(history, "And geese.", minutes=9)
+    other.sync(model)
+    index.sync(None)
+
+    assert len(index.vectors) == 5
+    assert len(look_for(index, "geese")) == 1

@@ -29,6 +29,7 @@ from familiar_connect.memory.index.storage import (
     DerivedFile,
     FactColumns,
     Numbers,
+    RowCache,
     Vectors,
     from_blobs,
     read_ids,
@@ -43,6 +44,9 @@ WHOLE_BELOW_WORDS = 60
 MAX_VECTORS = 150_000
 """Passages with vectors in memory (230 MB at 384 numbers each); the newest files come first."""
 MAX_POSTINGS = 5_000
+READ_PASSAGES = (
+    "SELECT id, rel_path, heading_path, said_at, text FROM passages WHERE id IN (SELECT value FROM json_each(?))"
+)
 _DATE = re.compile(r"(?<!\d)(\d{4})-(\d{2})-(\d{2})(?!\d)")
 
 
@@ -98,6 +102,7 @@ class Passages:
         self._added: list[tuple[int, bytes]] = []
         self._new_rows: list[Row] = []
         self.vectors = Vectors(dim)
+        self._rows = RowCache(file, READ_PASSAGES)
         self._facts = FactColumns(label="i4", heading="i4", said_at="f8", words="i4", asks="?")
         self._labels, self._headings = Codes(), Codes()
         self._headings_with: dict[str, set[int]] = {}
@@ -269,25 +274,16 @@ class Passages:
 
     def tellable_texts(self, units: Sequence[int], scope: RecallScope) -> dict[int, tuple[str, str]]:
         """The key and the text of each of *units* that may be told."""
-        rows = self._file.read(
-            "SELECT id, rel_path, text FROM passages WHERE id IN (SELECT value FROM json_each(?))",
-            (json.dumps(list(units)),),
-        )
         return {
             unit: (_key(rel_path, unit), text)
-            for unit, rel_path, text in rows
+            for unit, rel_path, _, _, text in self._rows.get(units, self._level).values()
             if _audiences(rel_path, text, scope) is not None
         }
 
     def show(self, hits: Sequence[tuple[int, ExplainedScore]], scope: RecallScope) -> list[Recollection]:
         """*hits* with their text and what stands right before and after."""
-        wanted = sorted({unit + step for unit, _ in hits for step in (-1, 0, 1)})
-        rows = self._file.read(
-            "SELECT id, rel_path, heading_path, said_at, text FROM passages"
-            " WHERE id IN (SELECT value FROM json_each(?))",
-            (json.dumps(wanted),),
-        )
-        held = {row[0]: row[1:] for row in rows}
+        wanted = {unit + step for unit, _ in hits for step in (-1, 0, 1)}
+        held = {unit: row[1:] for unit, row in self._rows.get(wanted, self._level).items()}
         found: list[Recollection] = []
         for unit, explained in hits:
             if unit not in held:

@@ -188,8 +188,8 @@ def score_words(postings: Mapping[str, Sequence[int] | Numbers], *, total: int, 
         own[places] += rarity
         beside = np.zeros(len(units))
         for distance in range(REACH, -1, -1):  # the nearest last: it is what counts
-            for step in {-distance, distance}:
-                beside[np.searchsorted(units, numbers + step)] = 1.0 - FADES * distance
+            for step in {-distance, distance}:  # all that is in reach is among the units: one further is one place on
+                beside[places + step] = 1.0 - FADES * distance
         around += rarity * beside
         weight_sum += rarity
         counts = np.bincount(home_of[places], minlength=len(homes))

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
+from functools import lru_cache
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -28,7 +29,7 @@ from familiar_connect.memory.index.protocols import (
     Retriever,
     Source,
 )
-from familiar_connect.memory.index.query import SearchQuery, concerns_speaker, parse_query, plain_words
+from familiar_connect.memory.index.query import MAX_TAKEN_APART, SearchQuery, concerns_speaker, parse_query, plain_words
 from familiar_connect.memory.index.ranking import (
     MAX_CANDIDATES,
     CosineLookup,
@@ -338,9 +339,10 @@ class MemoryRetriever:
     def _told_by(self, text: str, question: SearchQuery) -> dict[str, float]:
         """What *text* adds because it tells a time or a number where one is asked for."""
         told: dict[str, float] = {}
-        if question.asks_when and tells_time(text, plain_words(text)):
+        time, number = _tells(text)
+        if question.asks_when and time:
             told["tells a time"] = self._weights.tells_when
-        if question.asks_number and tells_number(text, plain_words(text)):
+        if question.asks_number and number:
             told["tells a number"] = self._weights.tells_number
         return told
 
@@ -349,9 +351,20 @@ def _cosines_or_words(near: Similarities, lexical: LexicalScores) -> CosineLooku
     """How near units are; those that have no vector yet, or no longer, as near as their words let expect."""
 
     def look_up(units: Numbers) -> Floats:
-        return near.of(units, missing=cosines_by_words(lexical, units))
+        cosines = near.of(units, missing=np.nan)
+        missing = np.isnan(cosines)
+        if missing.any():
+            cosines[missing] = cosines_by_words(lexical, units[missing])
+        return cosines
 
     return look_up
+
+
+@lru_cache(maxsize=MAX_TAKEN_APART)
+def _tells(text: str) -> tuple[bool, bool]:
+    """Whether *text* tells a time, and a number."""
+    words = plain_words(text)
+    return tells_time(text, words), tells_number(text, words)
 
 
 def _explain(hits: Sequence[_Candidate]) -> list[tuple[int, ExplainedScore]]:

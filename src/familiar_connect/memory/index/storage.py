@@ -37,6 +37,8 @@ MOST_STEPS = 127
 """What a byte counts up to."""
 LOAD_ROWS = 4_096
 """Vectors read from the file at a time."""
+MAX_ROWS = 4_096
+"""Rows of units held; whoever asks again asks about the same."""
 LOAD_FACTS = 16_384
 """Rows of facts read from the file at a time."""
 _SUFFIXES = ("", "-wal", "-shm", "-journal")
@@ -72,6 +74,12 @@ class DerivedFile:
         """All or nothing; the first one makes the file, and keeps it out of version control."""
         with self._troubles() as database, database.transaction() as connection:
             yield connection
+
+    def foreign_version(self) -> tuple[int, int]:
+        """Another pair once another process wrote to the file; what goes through here does not count."""
+        with self.transaction() as connection:
+            version = int(connection.execute("PRAGMA data_version").fetchone()[0])
+        return self.open_count, version
 
     def try_open(self) -> None:
         """Open or make the file, if nothing stands in the way; whatever does shows with the first use."""
@@ -352,6 +360,33 @@ class FactColumns:
         made = np.array([*rows], dtype=self._types)
         made = made[np.argsort(made["unit"], kind="stable")]
         return np.ascontiguousarray(made["unit"]), made
+
+
+class RowCache:
+    """Rows of units as the file holds them, read once as long as it stays as it is. Safe to use from any thread.
+
+    *select* gives the number of a unit first and takes the numbers as one JSON array.
+    """
+
+    def __init__(self, file: DerivedFile, select: str) -> None:
+        self._file = file
+        self._select = select
+        self._lock = threading.Lock()
+        self._level: object = None
+        self._rows: dict[int, Row | None] = {}
+
+    def get(self, units: Iterable[int], level: object) -> dict[int, Row]:
+        """The rows of those of *units* that there are; *level* is another value once the file was changed."""
+        wanted = list(units)
+        with self._lock:
+            if level != self._level or len(self._rows) > MAX_ROWS:
+                self._rows, self._level = {}, level
+            rows = self._rows
+        missing = [unit for unit in wanted if unit not in rows]
+        if missing:
+            found = {row[0]: row for row in self._file.read(self._select, (json.dumps(missing),))}
+            rows.update((unit, found.get(unit)) for unit in missing)
+        return {unit: row for unit in wanted if (row := rows.get(unit)) is not None}
 
 
 class Codes:

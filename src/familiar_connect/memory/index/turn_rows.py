@@ -54,9 +54,13 @@ class TurnFacts:
         self._codes = Codes()
         self._level: tuple[object, ...] = ()
 
+    def level(self) -> tuple[object, ...]:
+        """Another value once the units were changed, by whomever."""
+        return self._level_of(self._file.read(STATE)[0])
+
     def catch_up(self) -> None:
         """Be level with the file."""
-        level = self._level_of(self._file.read(STATE)[0])
+        level = self.level()
         if level != self._level:
             with self._lock:
                 self._columns.clear()
@@ -72,6 +76,10 @@ class TurnFacts:
             if self._level == self._level_of(before):
                 self._columns.change(dropped, [self._coded(row) for row in added])
                 self._level = self._level_of(after)
+
+    def ids(self) -> Numbers:
+        """The numbers of all units, in order, as they were at the last look."""
+        return self._columns.ids()
 
     def of(self, units: Numbers, scope: RecallScope, speakers: Iterable[str]) -> UnitFacts:
         """The facts of *units* but those that the prompt holds already; *speakers* are those the question names."""

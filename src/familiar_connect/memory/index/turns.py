@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from familiar_connect.audience import Audience
 from familiar_connect.history.rows import TURN_COLUMNS, turn_from_row
 from familiar_connect.history.store import HistoryStore
@@ -27,6 +29,7 @@ from familiar_connect.memory.index.ranking import MAX_PLACE, UnitFacts, stretch_
 from familiar_connect.memory.index.storage import (
     DerivedFile,
     Numbers,
+    RowCache,
     Vectors,
     read_ids,
     read_joined_ids,
@@ -53,6 +56,7 @@ PIECE_CHARS = 1_200
 """A longer turn is several units: a page has more than one thing to say."""
 READ_TURNS = 500
 EMBED_BATCH = 32
+READ_UNITS = "SELECT id, turn_id, channel_id, text FROM units WHERE id IN (SELECT value FROM json_each(?))"
 MAX_POSTINGS = 5_000
 """Of a word that stands in more units than this, the newest count; it tells little anyway."""
 
@@ -93,7 +97,8 @@ class TurnIndex:
         self._file = DerivedFile(Path(path), create=create_tables, identity=identity)
         self.vectors = Vectors(dim)
         self._facts = TurnFacts(self._file)
-        self._loaded = 0
+        self._rows = RowCache(self._file, READ_UNITS)
+        self._loaded = (0, 0)
 
     def sync(
         self,
@@ -168,21 +173,14 @@ class TurnIndex:
 
     def tellable_texts(self, units: Sequence[int], scope: RecallScope) -> dict[int, tuple[str, str]]:
         """The key and the text of each of *units* that may be told, as they were taken in."""
-        rows = self._file.read(
-            "SELECT id, turn_id, text FROM units WHERE id IN (SELECT value FROM json_each(?))",
-            (json.dumps(list(units)),),
-        )
-        told = self._tellable({turn_id for _, turn_id, _ in rows}, scope)
-        return {unit: (_key(turn_id, unit), text) for unit, turn_id, text in rows if told is None or turn_id in told}
+        rows = self._rows.get(units, self._facts.level()).values()
+        told = self._tellable({turn_id for _, turn_id, _, _ in rows}, scope)
+        return {unit: (_key(turn_id, unit), text) for unit, turn_id, _, text in rows if told is None or turn_id in told}
 
     def show(self, hits: Sequence[tuple[int, ExplainedScore]], scope: RecallScope) -> list[Recollection]:
         """*hits* with their text and neighbours, as the history holds them now."""
         wanted = {unit + step for unit, _ in hits for step in (-1, 0, 1)}
-        rows = self._file.read(
-            "SELECT id, turn_id, channel_id, text FROM units WHERE id IN (SELECT value FROM json_each(?))",
-            (json.dumps(sorted(wanted)),),
-        )
-        shown = self._shown(rows, scope)
+        shown = self._shown(list(self._rows.get(wanted, self._facts.level()).values()), scope)
         together: dict[tuple[int, ...], frozenset[Audience]] = {}
         found: list[Recollection] = []
         for unit, explained in hits:
@@ -302,10 +300,9 @@ class TurnIndex:
     def _embed_newest(
         self, model: EmbeddingModel, go_on: Callable[[], bool], progress: Callable[[int, int], None] | None
     ) -> None:
-        newest = self._file.read("SELECT id FROM units ORDER BY id DESC LIMIT ?", (self._newest,))
-        self._drop_vectors_before(newest[-1][0] if len(newest) == self._newest else 0)
-        known = {row[0] for row in self._file.read("SELECT id FROM vectors")}
-        missing = [row[0] for row in newest if row[0] not in known]
+        newest = self._facts.ids()[-self._newest :]
+        self._drop_vectors_before(int(newest[0]) if len(newest) == self._newest else 0)
+        missing = np.setdiff1d(newest, self.vectors.ids(), assume_unique=True)[::-1].tolist()
         for start in range(0, len(missing), EMBED_BATCH):
             if not go_on():
                 return
@@ -324,21 +321,25 @@ class TurnIndex:
                 progress(min(start + EMBED_BATCH, len(missing)), len(missing))
 
     def _drop_vectors_before(self, oldest: int) -> None:
-        old = [row[0] for row in self._file.read("SELECT id FROM vectors WHERE id < ?", (oldest,))]
+        held = self.vectors.ids()
+        old = held[held < oldest].tolist()
         if old:
             with self._file.transaction() as connection:
                 connection.execute("DELETE FROM vectors WHERE id < ?", (oldest,))
             self.vectors.drop(old)
 
     def _load(self) -> None:
-        """Bring the vectors in memory level with the file; another process may have added some."""
-        stored = read_ids(self._file, "SELECT id FROM vectors")
+        """Bring what is in memory level with the file: at first all of it, later what another process changed."""
         self._facts.catch_up()
-        if self._loaded != self._file.open_count:
+        version = self._file.foreign_version()
+        if version == self._loaded:
+            return
+        if version[0] != self._loaded[0]:
             self.vectors.clear()
-            self._loaded = self._file.open_count
+        stored = read_ids(self._file, "SELECT id FROM vectors")
         select = "SELECT id, vector FROM vectors WHERE id IN (SELECT value FROM json_each(?))"
         sync_vectors(self.vectors, self._file, stored, select)
+        self._loaded = version
 
     def _forget_the_deleted(self) -> None:
         """Take out turns that the history no longer holds; told by their number, found by their ids."""
