@@ -1,4 +1,4 @@
-"""How a familiar on Discord bears up: `python -m benchmarks.reliability [--quick] [--json] [load] [cuts] [kills]`."""
+"""How a familiar on Discord bears up: `python -m benchmarks.reliability [--quick] [--json] [PART …]`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from benchmarks.reliability import cuts, kills, load
+from benchmarks.reliability import addressed, cuts, kills, load
 from benchmarks.table import Row, machine, table
 
 
@@ -30,12 +30,17 @@ def _cuts(quick: bool) -> Coroutine[Any, Any, dict[str, Any]]:
     return cuts.measure(seconds=10.0) if quick else cuts.measure()
 
 
+def _addressed(quick: bool) -> Coroutine[Any, Any, dict[str, Any]]:
+    return addressed.measure(asked=100, per_second=10.0) if quick else addressed.measure()
+
+
 def _kills(quick: bool) -> Coroutine[Any, Any, dict[str, Any]]:
     return kills.measure(rounds=8) if quick else kills.measure()
 
 
 PARTS: dict[str, Part] = {
     "load": Part(measure=_load, rows=load.rows),
+    "addressed": Part(measure=_addressed, rows=addressed.rows),
     "cuts": Part(measure=_cuts, rows=cuts.rows),
     "kills": Part(measure=_kills, rows=kills.rows),
 }

@@ -21,6 +21,7 @@ from benchmarks.reliability.process_stats import ProcessStats
 from benchmarks.reliability.traffic import number_of
 from familiar_connect.config.llm import SLOT_TEMPERATURES
 from familiar_connect.conversation.types import Exchange
+from familiar_connect.errors import ModelError, ModelSetupError, ModelTimeoutError
 from familiar_connect.familiar import Familiar
 from familiar_connect.llm.openai_compatible import LLMClient
 from familiar_connect.llm.scripted import ScriptedModel
@@ -32,6 +33,13 @@ from familiar_connect.reply.runner import ReplyRunner
 from familiar_connect.reply.types import ReplyOutcome
 from familiar_connect.support.aio import cancel_and_wait
 
+FAILURES: tuple[str | ModelError, ...] = (
+    "",
+    ModelError("The server answered with status 500.", status=500),
+    ModelSetupError("The server refused the key (401).", status=401),
+    ModelTimeoutError("The model took too long."),
+)
+"""Ways in which a model fails: with nothing, an error of its server, a wrong key, and too late."""
 SPEAKS_UNASKED_EVERY = 3
 """Of the moments in which it might join in, the familiar takes every third."""
 
@@ -49,6 +57,10 @@ class Plan:
     """Messages that one reply takes."""
     answer_within_s: float | None = None
     """How long a request may take before it counts as lost; None: as always."""
+    fails_every: int = 0
+    """Of so many calls of the replying model one fails, in one way after another; 0: none."""
+    never_joins_in: bool = False
+    """The side model says no to everything."""
     hurry: bool = False
     """Begin anew without the five seconds the library waits, as Discord asks; our own Discord does not."""
 
@@ -78,10 +90,17 @@ class SlowModel(ScriptedModel):
     def __init__(self, plan: Plan) -> None:
         super().__init__(self._reply)
         self._plan = plan
+        self._asked = 0
 
     def _reply(self, messages: list[Message]) -> str:
         self.calls.clear()
         self.limits.clear()
+        self._asked += 1
+        if self._plan.fails_every and not self._asked % self._plan.fails_every:
+            failure = FAILURES[self._asked // self._plan.fails_every % len(FAILURES)]
+            if isinstance(failure, str):
+                return failure
+            raise failure
         asked = next((message.content for message in reversed(messages) if number_of(message.content) is not None), "")
         mark = f"[m{number_of(asked) or 0:06d}]"
         paragraphs = [f"I heard {mark}, part {part + 1}." for part in range(self._plan.pieces)]
@@ -100,13 +119,16 @@ class SlowModel(ScriptedModel):
 class SpeakDecider(ScriptedModel):
     """The side model that is asked whether to speak: always to who asks, now and then unasked."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, never: bool = False) -> None:
         super().__init__(self._verdict)
         self._asked = 0
+        self._never = never
 
     def _verdict(self, messages: list[Message]) -> str:
         self.calls.clear()
         self.limits.clear()
+        if self._never:
+            return "Let it pass.\nNO"
         if "was named in the newest messages" in messages[-1].content:
             return "They ask me.\nYES"
         self._asked += 1
@@ -117,7 +139,7 @@ def model_clients(plan: Plan) -> dict[str, LLMClient]:
     """A voice and a judge; all other side work is left to plain rules."""
     weak = ScriptedModel(model="weak", capabilities=Capabilities(side_tasks=False))
     found: dict[str, LLMClient] = dict.fromkeys(SLOT_TEMPERATURES, weak)
-    return found | {"main_prose": SlowModel(plan), "interjection_decision": SpeakDecider()}
+    return found | {"main_prose": SlowModel(plan), "interjection_decision": SpeakDecider(never=plan.never_joins_in)}
 
 
 class ExchangeLog:

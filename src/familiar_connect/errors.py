@@ -15,6 +15,7 @@
     │   ├── SpendingLimitError        a cap of [limits] is reached: nobody is asked until tomorrow
     │   ├── PromptTooLongError        more than the model's window holds: names what takes the room
     │   ├── ModelTimeoutError         a limit of time was met: names the setting that holds it
+    │   ├── EmptyReplyError           it was asked twice and said nothing
     │   └── NoChoicesError            the endpoint answered without any choice (a ValueError too)
     ├── TurnDeadlineError             the model was silent for longer than a setting allows, which it names
     ├── DeliveryError                 a place could not be written to; `.retryable` as above
@@ -107,6 +108,10 @@ class PromptTooLongError(ModelError):
 
 class ModelTimeoutError(ModelError):
     """A model did not begin, or did not end, within the time that a setting gives it."""
+
+
+class EmptyReplyError(ModelError):
+    """A model was asked, asked again, and no word of what it wrote was a reply."""
 
 
 class NoChoicesError(ModelError, ValueError):

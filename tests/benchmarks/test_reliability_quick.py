@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("discord", reason="the Discord library is an extra")
 
-from benchmarks.reliability import cuts, kills, load
+from benchmarks.reliability import addressed, cuts, kills, load
 from benchmarks.reliability.traffic import generate_traffic, number_of
 
 
@@ -28,6 +28,16 @@ async def test_over_a_bad_line_everyone_who_asks_is_answered_once_or_reported() 
     assert found["heard"] == {"said": 40, "lost": 0, "twice": 0, "disordered": 0}
     assert (found["answers"]["neither"], found["answers"]["answered_twice"]) == (0, 0)
     assert found["posted"] == found["answers"]["replies"]
+
+
+async def test_whoever_speaks_to_it_is_answered_once_or_told_why_not() -> None:
+    """Forty mentions, replies and direct messages among chatter, with a side model that would let all of them pass."""
+    found = await addressed.measure(asked=40, per_second=8.0)
+
+    assert found["heard"] == {"said": 120, "lost": 0, "twice": 0, "disordered": 0}
+    assert (found["answers"]["neither"], found["answers"]["answered_twice"]) == (0, 0)
+    assert found["answers"]["answered"] > 0
+    assert found["told"] >= found["failed"]
 
 
 async def test_killed_around_a_post_the_real_program_answers_each_question_once_and_remembers_what_it_said() -> None:

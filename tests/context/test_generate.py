@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+from familiar_connect.chat.types import SaidMessage, Turn, TurnFlags
 from familiar_connect.context.generate import Generation, capabilities_of, models_to_try
 from familiar_connect.context.processors.output_filter import OutputFilter
 from familiar_connect.context.types import ContextItem, Prompt
 from familiar_connect.errors import ModelError, PromptTooLongError
+from familiar_connect.identity import Author
 from familiar_connect.llm.protocols import CompletionStream
 from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.llm.streams import stream_with_timing
@@ -253,3 +256,65 @@ def test_attempts_are_the_model_and_its_fallbacks() -> None:
     first = ScriptedModel(fallbacks=(spare,))
 
     assert models_to_try(first) == (first, spare)
+
+
+class OutOfRoom(ScriptedModel):
+    """A model that has no room left before its first word, until it is asked again."""
+
+    def _note(self, completion: Any, *more: Any) -> None:
+        super()._note(completion, *more)
+        if not completion.text:
+            completion.finish_reason = "length"
+
+
+LONG_TALK = Prompt(
+    items=(
+        ContextItem.of("system", "top"),
+        *(said(role, f"{role} {number}") for number in range(4) for role in ("user", "assistant")),
+        said("user", "last"),
+    )
+)
+
+
+async def test_f4_a_model_that_says_nothing_is_asked_again_once() -> None:
+    """F4: by itself, with the same prompt; the second answer counts, whatever it is."""
+    model, empty = ScriptedModel(["  ", "fine"]), ScriptedModel(["", ""])
+
+    assert await written(Generation(PROMPT, [model])) == ["  ", "fine"]
+    assert contents(model.calls[1]) == contents(model.calls[0])
+    assert await written(Generation(PROMPT, [empty, ScriptedModel(["never asked"])])) == []
+    assert len(empty.calls) == 2
+
+
+async def test_f4_a_model_that_spoke_for_others_only_is_told_so() -> None:
+    """F4: the second time with a directive at the end."""
+    model = ScriptedModel(["Ada: I say this.", "My own words."])
+    generation = Generation(PROMPT, [model], tidy=OutputFilter(["Wren"], ["Ada"]))
+
+    assert "".join(await written(generation)).strip() == "My own words."
+    assert "no words of your own" in contents(model.calls[1])[-1]
+
+
+async def test_f4_whoever_may_be_silent_is_not_asked_again() -> None:
+    """F4: nor is one that used a tool, or whose answer was held back by a filter."""
+    author = Author(platform="discord", user_id="1", username="a", display_name=None)
+    turn = Turn(
+        familiar_id="wren",
+        channel_id=1,
+        said=(SaidMessage(author=author, text="hi", timestamp=datetime(2025, 1, 1, tzinfo=UTC)),),
+        flags=TurnFlags(may_stay_silent=True),
+    )
+    model = ScriptedModel([""])
+
+    assert await written(Generation(PROMPT, [model], turn=turn)) == []
+    assert len(model.calls) == 1
+
+
+async def test_f23_a_model_without_room_for_a_word_is_asked_with_less() -> None:
+    """F23: two of the oldest exchanges fewer, and what was cut is noted."""
+    model = OutOfRoom(["", "fine"])
+    generation = Generation(LONG_TALK, [model])
+
+    assert "".join(await written(generation)) == "fine"
+    assert contents(model.calls[1]) == ["top", "user 2", "assistant 2", "user 3", "assistant 3", "last"]
+    assert [note.full for note in generation.prompt.dropped] == ["window", "window"]

@@ -175,13 +175,13 @@ async def test_a_very_long_message_is_stored_whole_and_its_writer_told(tmp_path:
     assert sum(len(message.content) for message in house.model.calls[0]) < LONG_MESSAGE_CHARS * 1.5
 
 
-async def test_a_newer_message_ends_a_delivery_before_it_is_answered(tmp_path: Path) -> None:
+async def test_a_newer_message_of_whoever_is_answered_ends_a_delivery_before_it_is_answered(tmp_path: Path) -> None:
     """Pieces already sent stay and are what is recorded."""
-    async with scripted_familiar(tmp_path, ["one two three", "Yes, Ben?"], streams=True) as house:
+    async with scripted_familiar(tmp_path, ["one two three", "Yes, Ana?"], streams=True) as house:
         pause = house.model.pause_after(2)
         await house.receive("tell me")
         await pause.reached.wait()
-        await house.receive("wait!", author=BEN)
+        await house.receive("wait!")
         await house.wait_until_idle()
         told = house.roles_and_texts()
 
@@ -189,7 +189,21 @@ async def test_a_newer_message_ends_a_delivery_before_it_is_answered(tmp_path: P
     assert said
     assert "three" not in said
     assert [role for role, _ in told] == ["user", "user", "assistant", "assistant"]
-    assert told[-1] == ("assistant", "Yes, Ben?")
+    assert told[-1] == ("assistant", "Yes, Ana?")
+
+
+async def test_the_chatter_of_others_ends_no_answer(tmp_path: Path) -> None:
+    """Ana hears all of it, and Ben is answered after."""
+    async with scripted_familiar(tmp_path, ["one two three", "Yes, Ben?"], streams=True) as house:
+        pause = house.model.pause_after(2)
+        await house.receive("tell me")
+        await pause.reached.wait()
+        await house.receive("wait!", author=BEN)
+        pause.resume.set()
+        await house.wait_until_idle()
+        told = house.roles_and_texts()
+
+    assert [text for role, text in told if role == "assistant"] == ["one two three", "Yes, Ben?"]
 
 
 async def test_receive_returns_once_stored_without_waiting_for_the_reply(tmp_path: Path) -> None:

@@ -453,3 +453,20 @@ async def test_whatever_happens_each_message_is_told_of_once_and_in_order(
 
     assert told == said
     company.history.close()
+
+
+async def test_a_mention_that_comes_while_another_look_waits_is_not_voted_away() -> None:
+    """Whatever began the look that sees it: it is answered, and nobody is asked."""
+    company = MonitoredChannel([NO, NO])
+    await company.say("one")
+    await company.say("two")
+    channel = company.monitor._channels.get(CHANNEL)
+    async with channel.lock:
+        unasked = asyncio.create_task(company.say("three"))
+        await until(lambda: UNASKED in channel.queued_triggers)
+        called = asyncio.create_task(company.say("you there?", is_mention=True))
+        await until(lambda: DIRECT in channel.queued_triggers)
+    await asyncio.gather(unasked, called)
+
+    assert company.decisions == [("respond", ["one", "two", "three", "you there?"], DIRECT)]
+    assert company.judge.asked == []

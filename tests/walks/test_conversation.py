@@ -66,14 +66,14 @@ async def test_ctrl_c_in_the_middle_of_a_reply_records_exactly_what_was_said(tmp
 
 
 async def test_a_newer_message_ends_a_delivery_and_is_answered_next(tmp_path: Path) -> None:
-    """The familiar stops talking when someone else begins, also between two sent messages."""
+    """The familiar stops talking when the one it talks to begins, also between two sent messages."""
     async with scripted_familiar(tmp_path, ["aaa bbb ccc", "Yes"]) as house:
         house.place.limit = 3
         house.place.hold = asyncio.Event()
         await house.receive("Go on.")
         tracker = house.familiar.text_delivery_registry.get(CHANNEL)
         await until(tracker.is_active)
-        newer = asyncio.create_task(house.receive("Stop!", author=BEN))
+        newer = asyncio.create_task(house.receive("Stop!"))
         await until(lambda: tracker.task is not None and tracker.task.cancelling())
         house.place.hold.set()
         await newer
@@ -236,7 +236,7 @@ async def test_emoji_and_right_to_left_text_go_through_unharmed(tmp_path: Path) 
     assert house.model.calls[0][-1].content == f"Ana: {said}"
 
 
-async def test_who_asked_gets_an_answer_though_others_talk_while_it_is_typed(tmp_path: Path) -> None:
+async def test_who_asked_gets_an_answer_though_they_talk_on_while_it_is_typed(tmp_path: Path) -> None:
     """What was not begun is let go; the reply that is made instead is not ended before its first word."""
     async with scripted_familiar(tmp_path, ["Stale.", "Fresh."]) as house:
         settings = house.familiar.root / "channels" / f"{CHANNEL}.toml"
@@ -247,12 +247,12 @@ async def test_who_asked_gets_an_answer_though_others_talk_while_it_is_typed(tmp
             if not typing.is_set():
                 typing.set()
                 await asyncio.Event().wait()
-            await house.receive("And another thing.", author=BEN, is_mention=False)
+            await house.receive("And another thing.", is_mention=False)
 
         house.familiar.reply_path.runner._deliveries._sleep = type_slowly
         await house.receive("Are you there?")
         await typing.wait()
-        await house.receive("By the way.", author=BEN, is_mention=False)
+        await house.receive("By the way.", is_mention=False)
         await house.wait_until_idle()
 
         assert house.place.sent == ["Fresh."]

@@ -22,11 +22,12 @@ from familiar_connect.context.generation.tool_loop import ToolLoop
 from familiar_connect.context.messages import to_messages
 from familiar_connect.context.processors.output_filter import OutputFilter
 from familiar_connect.context.protocols import ToolSet
-from familiar_connect.context.types import Prompt
-from familiar_connect.context.window_fit import budget_when_counted, fit_to_model, prompt_tokens
+from familiar_connect.context.types import ContextItem, ItemTag, Prompt
+from familiar_connect.context.window_fit import budget_when_counted, drop_oldest, fit_to_model, prompt_tokens
 from familiar_connect.errors import ModelError, PromptTooLongError
 from familiar_connect.llm.protocols import ChatModel
 from familiar_connect.llm.types import Capabilities, Completion, ImagePart, Message, TextPart, VideoPart
+from familiar_connect.support.system_notes import note
 from familiar_connect.support.text import last_sentence_end
 
 logger = logging.getLogger(__name__)
@@ -38,6 +39,12 @@ COUNT_ROUNDS = 3
 
 PRESET_SOURCE = "preset:"
 """How the sources begin of what a preset brings."""
+
+EMPTY_RETRIES = 1
+"""How often a model that answered with nothing is asked again."""
+EXCHANGES_DROPPED = 2
+"""Oldest exchanges left out for each such time, where the model ran out of room before its first word."""
+OWN_WORDS = "Your last answer held no words of your own. Answer now, as yourself and in your own words."
 
 CUT_SHORT = "…"
 """Ends a reply that the model had to leave unfinished, so that nobody takes it for whole."""
@@ -88,10 +95,14 @@ class Generation:
         for position, model in enumerate(self._models):
             last = position == len(self._models) - 1
             try:
-                async with aclosing(self._attempt(model)) as attempt:
-                    async for piece in attempt:
-                        self.text += piece
-                        yield piece
+                for retry in range(EMPTY_RETRIES + 1):
+                    async with aclosing(self._attempt(model, retry)) as attempt:
+                        async for piece in attempt:
+                            self.text += piece
+                            yield piece
+                    if not self._is_empty:
+                        return
+                    logger.warning("a model answered with nothing", extra={"model": _name_of(model), "retry": retry})
                 return
             except Exception as error:  # isolation: whatever ails one model, the next may still answer
                 self.failures.append((_name_of(model), str(error) or type(error).__name__))
@@ -103,9 +114,18 @@ class Generation:
                     "model failed, trying the next", extra={"model": _name_of(model), "error": type(error).__name__}
                 )
 
-    async def _attempt(self, model: ChatModel) -> AsyncGenerator[str, None]:
+    @property
+    def _is_empty(self) -> bool:
+        """Whether a model that was to speak said nothing, and may say something when it is asked again."""
+        done = self.completion
+        is_free = self._turn is not None and self._turn.flags.may_stay_silent
+        if is_free or self.tool_turns or done is None or done.finish_reason == "content_filter":
+            return False
+        return not self.text.strip()
+
+    async def _attempt(self, model: ChatModel, retry: int = 0) -> AsyncGenerator[str, None]:
         tidy = self._tidy.fresh() if self._tidy else None
-        sent, tools = await self._prepared(model)
+        sent, tools = await self._prepared(model, retry)
         rounds = ToolLoop(model, sent, tools)
         self.tool_turns = rounds.turns
         try:
@@ -119,7 +139,8 @@ class Generation:
                         return
             if tidy and (rest := tidy.close()):
                 yield rest
-            if rounds.completion is not None and rounds.completion.finish_reason == "length":
+            is_cut = rounds.completion is not None and rounds.completion.finish_reason == "length"
+            if is_cut and self.text.strip():
                 yield CUT_SHORT
         finally:
             self.completion = rounds.completion
@@ -132,12 +153,14 @@ class Generation:
         """Make `prompt` and `messages` for the first model, and ask nobody."""
         await self._prepared(self._models[0])
 
-    async def _prepared(self, model: ChatModel) -> tuple[list[Message], ToolSet | None]:
-        """What *model* is sent, and the tools it may use."""
+    async def _prepared(self, model: ChatModel, retry: int = 0) -> tuple[list[Message], ToolSet | None]:
+        """What *model* is sent, and the tools it may use; asked again, it is told why or given more room."""
         capabilities = self.capabilities = capabilities_of(model)
         tools = self._tools if self._tools is not None and capabilities.tools and self._tools.specs else None
         shown = await self._with_media(capabilities)
         fitted = await _fit(shown, model, _beside_tools(capabilities, tools))
+        if retry and self.completion is not None:
+            fitted = _changed_for_retry(fitted, self.completion, retry)
         ready = with_prefill(fitted, capabilities, turn=self._turn, tools=tools is not None)
         sent = to_messages(ready.items, capabilities, squash=ready.squash)
         self.prompt, self.messages = _prompt_without_data(ready), _without_data(sent)
@@ -162,6 +185,16 @@ def generate(
 ) -> Generation:
     """A reply to *prompt* by the first of *models* that can give one; iterate its `pieces()`."""
     return Generation(prompt, models, tidy=tidy, media=media, tools=tools, turn=turn)
+
+
+def _changed_for_retry(prompt: Prompt, before: Completion, retry: int) -> Prompt:
+    """*prompt* for a model whose answer *before* came to nothing."""
+    if before.finish_reason == "length":
+        return drop_oldest(prompt, EXCHANGES_DROPPED * retry)
+    if not before.text.strip():
+        return prompt
+    told = ContextItem.of("user", note(OWN_WORDS), tag=ItemTag.TAIL, source="retry")
+    return replace(prompt, items=(*prompt.items, told))
 
 
 def _prompt_without_data(prompt: Prompt) -> Prompt:

@@ -87,6 +87,24 @@ def fit_to_model(
     return replace(prompt, items=tuple(items), dropped=prompt.dropped + tuple(notes)) if notes else prompt
 
 
+def drop_oldest(prompt: Prompt, exchanges: int) -> Prompt:
+    """*prompt* without its oldest *exchanges*, however large it is: room for a model that found none to answer in."""
+    items = list(prompt.items)
+    notes: list[DroppedNote] = []
+    for _ in range(exchanges):
+        oldest = _oldest_exchange(items)
+        if not oldest:
+            break
+        gone = [items[index] for index in sorted(oldest)]
+        notes.append(
+            DroppedNote(Layer.recent_history, gone[0].source or "history:recent", "dropped", _size(gone), "window")
+        )
+        items = [item for index, item in enumerate(items) if index not in oldest]
+    for note in notes:
+        log_cut(note)
+    return replace(prompt, items=tuple(items), dropped=prompt.dropped + tuple(notes)) if notes else prompt
+
+
 def _size(items: Sequence[ContextItem]) -> int:
     return prompt_tokens(items) + MESSAGE_OVERHEAD * len(items)
 

@@ -1,6 +1,7 @@
 """What was said in a channel since we last spoke, and who looks at it when.
 
-Everything in a buffer is in the history already; when one is full its oldest message leaves it.
+Everything in a buffer is in the history already; when one is full its oldest message leaves it, unless it waits for
+an answer.
 """
 
 from __future__ import annotations
@@ -22,6 +23,13 @@ def sort_by_history(messages: list[BufferedMessage]) -> None:
     """Sort by row of the history; without row numbers things stay as they came."""
     if all(message.history_id is not None for message in messages):
         messages.sort(key=lambda message: message.history_id or 0)
+
+
+def without_oldest(messages: Sequence[BufferedMessage], most: int) -> list[BufferedMessage]:
+    """The newest *most* of *messages*; what was surely said to us goes last."""
+    excess = len(messages) - most
+    rest = sorted(range(len(messages)), key=lambda at: (messages[at].is_for_us, at))[max(0, excess) :]
+    return [messages[at] for at in sorted(rest)]
 
 
 def with_edit(messages: Sequence[BufferedMessage], history_id: int, text: str | None) -> list[BufferedMessage]:
@@ -51,7 +59,7 @@ class Buffer:
         self._messages.append(message)
         sort_by_history(self._messages)
         if len(self._messages) > self._most:
-            del self._messages[0]
+            self._messages = without_oldest(self._messages, self._most)
 
     def snapshot(self) -> list[BufferedMessage]:
         return list(self._messages)

@@ -77,12 +77,14 @@ class Intake:
         admission: Admission,
         queue: ReplyQueue,
         monitor: ConversationMonitor,
-        interrupt: Callable[[int], Awaitable[object]],
+        interrupt: Callable[[InboundMessage], Awaitable[object]],
         labels: ChannelLabels | None = None,
         notify_turn: Callable[[], Awaitable[None]] | None = None,
         readers: PlaceReaders | None = None,
     ) -> None:
-        """*notify_turn* is told of every turn that was stored; it only starts work."""
+        """*notify_turn* is told of every turn that was stored; it only starts work. *interrupt* ends a reply that
+        is still arriving, where the message that it is given may do so.
+        """
         self._familiar_id = familiar_id
         self._history = history
         self._channels = channels
@@ -142,7 +144,7 @@ class Intake:
             return IntakeResult.not_answered
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(INTERRUPT_WITHIN_S):
-                await self._interrupt(message.channel_id)
+                await self._interrupt(message)
         return await self._hand_on(message, turn, place, is_old_news=is_old_news)
 
     async def _is_refused(self, message: InboundMessage, turn: HistoryTurn, place: Place) -> bool:

@@ -196,19 +196,24 @@ class ConversationMonitor:
             lock.release()
         if decided is None:
             return
-        speak, messages = decided
+        speak, messages, trigger = decided
         told = self.on_respond if speak else self.on_silence
         if told is not None:
             await told(channel_id, messages, trigger)
 
     async def _decide(
         self, channel_id: int, channel: ChannelState, trigger: ResponseTrigger
-    ) -> tuple[bool, list[BufferedMessage]] | None:
-        """Whether to speak, and to what; None when nothing is left to decide about."""
+    ) -> tuple[bool, list[BufferedMessage], ResponseTrigger] | None:
+        """Whether to speak, to what, and why then; None when nothing is left to decide about.
+
+        Whatever began the look: among what waits, a message surely said to us is answered and put to no vote.
+        """
         self._leave_out_private(channel)
         if not channel.buffer or (trigger is ResponseTrigger.interjection and not channel.schedule.is_due):
             return None
         seen = channel.buffer.snapshot()
+        if any(message.is_for_us for message in seen):
+            trigger = ResponseTrigger.direct_address
         verdict = await self._make_decision(channel_id, seen, trigger)
         self._leave_out_private(channel)
         seen = channel.buffer.still_there(seen)
@@ -216,9 +221,9 @@ class ConversationMonitor:
             return None  # answered or cleared meanwhile
         self._tell_why(channel_id, trigger, verdict)
         if verdict.speak:
-            return True, self._take(channel_id, channel, trigger, left_to_reply=verdict.left_to_reply)
+            return True, self._take(channel_id, channel, trigger, left_to_reply=verdict.left_to_reply), trigger
         self._stay_silent(channel, trigger, seen, verdict)
-        return False, seen
+        return False, seen, trigger
 
     def _tell_why(self, channel_id: int, trigger: ResponseTrigger, verdict: SpeakDecision) -> None:
         """Log the decision. What a side model said about it may quote people, so that is for -vv."""

@@ -11,8 +11,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from familiar_connect.conversation.buffer import sort_by_history, with_edit
+from familiar_connect.conversation.buffer import sort_by_history, with_edit, without_oldest
 from familiar_connect.conversation.types import BufferedMessage, Exchange, ResponseTrigger
+from familiar_connect.errors import TurnDeadlineError
 from familiar_connect.support.aio import BackgroundTasks, cancel_and_wait, wait_unless_needed
 
 logger = logging.getLogger(__name__)
@@ -21,11 +22,14 @@ MAX_WAITING = 200
 """Messages of one exchange; older ones are in the history all the same."""
 GIVE_UP_S = 180.0
 """Seconds after which a reply gives way to what waits behind it."""
+GIVEN_UP = "The reply took longer than {seconds:g} seconds while others waited, so it was given up: ask again."
 MAX_CHANNELS = 10_000
 """Places remembered; of those where nothing is going on the one met longest ago is forgotten first."""
 
 Respond = Callable[[Exchange, Any], Awaitable[Any]]
 """Answers; False: a newer message ended the reply before its first word."""
+OnFailed = Callable[[Exchange, Any, Exception], Awaitable[None]]
+"""Told why an exchange got no reply, or not all of one."""
 OnDone = Callable[[Sequence[BufferedMessage]], Awaitable[None]]
 """Told of messages that nothing more is done about."""
 
@@ -50,10 +54,13 @@ class _Channel:
 class ReplyQueue:
     """The order of replies. `respond` may be replaced at run time."""
 
-    def __init__(self, familiar_id: str, respond: Respond, *, on_done: OnDone | None = None) -> None:
+    def __init__(
+        self, familiar_id: str, respond: Respond, *, on_done: OnDone | None = None, on_failed: OnFailed | None = None
+    ) -> None:
         self._familiar_id = familiar_id
         self.respond = respond
         self._on_done = on_done
+        self._on_failed = on_failed
         self.give_up_s = GIVE_UP_S
         self._channels: dict[int, _Channel] = {}
         self._background = BackgroundTasks("replies")
@@ -88,7 +95,7 @@ class ReplyQueue:
         channel.waiting += messages
         sort_by_history(channel.waiting)
         if len(channel.waiting) > MAX_WAITING:
-            del channel.waiting[: len(channel.waiting) - MAX_WAITING]
+            channel.waiting = without_oldest(channel.waiting, MAX_WAITING)
             logger.warning("too many messages wait for one reply", extra={"channel_id": channel_id})
         self._start_if_idle(channel_id, channel)
 
@@ -131,8 +138,9 @@ class ReplyQueue:
             was_cut = False
             try:
                 was_cut = await self._respond_or_give_up(exchange, channel) is False
-            except Exception:  # isolation: what waits is answered all the same
+            except Exception as error:  # isolation: what waits is answered all the same
                 logger.exception("reply failed", extra={"channel_id": channel_id})
+                await self._tell_failed(exchange, channel, error)
             if was_cut and _must_retry(exchange):
                 channel.waiting[:0] = messages
                 sort_by_history(channel.waiting)
@@ -141,6 +149,14 @@ class ReplyQueue:
                 await self._tell_done(messages)
             channel.answering = ()
             queued = True
+
+    async def _tell_failed(self, exchange: Exchange, channel: _Channel, error: Exception) -> None:
+        if self._on_failed is None:
+            return
+        try:
+            await self._on_failed(exchange, channel.place, error)
+        except Exception:  # isolation: what waits is answered all the same
+            logger.exception("that there is no reply could not be told")
 
     async def _tell_done(self, messages: Sequence[BufferedMessage]) -> None:
         if self._on_done is None or not messages:
@@ -159,6 +175,7 @@ class ReplyQueue:
 
         if not await wait_unless_needed(work(), lambda: bool(channel.waiting), give_up_s=self.give_up_s):
             logger.warning("a reply took too long and was given up", extra={"channel_id": exchange.channel_id})
+            await self._tell_failed(exchange, channel, TurnDeadlineError(GIVEN_UP.format(seconds=self.give_up_s)))
         return came[0] if came else None
 
     def revise(self, channel_id: int, history_id: int, text: str | None) -> None:

@@ -57,3 +57,14 @@ class Exchange:
     """The model that replies may decline to."""
     was_cut: bool = False
     """The reply before this one was ended by a newer message before its first word."""
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether somebody spoke to us and waits for an answer."""
+        return self.trigger is ResponseTrigger.direct_address or any(each.is_for_us for each in self.messages)
+
+    @property
+    def people_answered(self) -> tuple[Author, ...]:
+        """Those who spoke to us beyond doubt; without such, whoever spoke last, and nobody where nobody asked."""
+        surely = tuple(each.author for each in self.messages if each.is_for_us)
+        return surely or (tuple(each.author for each in self.messages[-1:]) if self.is_awaited else ())

@@ -34,6 +34,16 @@ class TextDeliveryTracker:
     channel_id: int
     task: asyncio.Task[object] | None = None
     sent_chunks: list[str] = field(default_factory=list)
+    answered: frozenset[str] = frozenset()
+    """Canonical keys of those it answers; empty: nobody asked."""
+
+    def answers(self, person: str) -> bool:
+        """Whether a reply to *person* is being made or sent."""
+        return person in self.answered
+
+    def may_be_cut_by(self, person: str) -> bool:
+        """Whether a newer message of *person* ends what is being sent: the chatter of others ends no answer."""
+        return not self.answered or person in self.answered
 
     def start(self, task: asyncio.Task[object]) -> None:
         self.task = task
@@ -62,6 +72,12 @@ class TextDeliveryTracker:
     def clear(self) -> None:
         self.task = None
         self.sent_chunks = []
+        self.answered = frozenset()
+
+    def begin(self, answered: frozenset[str]) -> None:
+        """A reply to *answered* is about to be made."""
+        self.clear()
+        self.answered = answered
 
 
 class TextDeliveryRegistry:

@@ -31,10 +31,10 @@ class DeliveryTasks:
         self._clock = clock or SystemClock()
         self._sleep = sleep
 
-    def begin(self, channel_id: int) -> TextDeliveryTracker:
-        """The channel's tracker, with nothing sent yet."""
+    def begin(self, channel_id: int, answered: frozenset[str] = frozenset()) -> TextDeliveryTracker:
+        """The channel's tracker, with nothing sent yet; *answered* are the canonical keys of those who asked."""
         tracker = self._registry.get(channel_id)
-        tracker.clear()
+        tracker.begin(answered)
         return tracker
 
     def takes_pieces(self, place: Place) -> bool:

@@ -14,11 +14,13 @@ from familiar_connect.context.protocols import PostProcessor
 from familiar_connect.context.types import ContextRequest
 from familiar_connect.conversation.owner import OwnerContact
 from familiar_connect.conversation.types import Exchange
-from familiar_connect.errors import ConfigError, DeliveryError, FamiliarError, ModelError
+from familiar_connect.errors import ConfigError, DeliveryError, EmptyReplyError
+from familiar_connect.identity import LOCAL_PLATFORMS
 from familiar_connect.observe.trace import TraceBuilder
 from familiar_connect.presets.story.types import StoryState
 from familiar_connect.reply.deliver import TextDeliveryTracker
 from familiar_connect.reply.delivery_task import DeliveryTasks
+from familiar_connect.reply.failures import full_reason, short_reason
 from familiar_connect.reply.outbox import OutgoingReply, ReplyOutbox
 from familiar_connect.reply.outgoing_text import OutgoingText, target_of
 from familiar_connect.reply.own_turn import alter_facts
@@ -29,7 +31,6 @@ from familiar_connect.reply.turn_recorder import OpenTurn, TurnRecorder
 from familiar_connect.reply.types import ReplyOutcome
 from familiar_connect.support.aio import off_loop, run_to_end
 from familiar_connect.support.clock import Clock, SystemClock
-from familiar_connect.support.free_memory import is_out_of_memory, reply_memory_sentence
 
 logger = logging.getLogger(__name__)
 
@@ -71,7 +72,7 @@ class ReplyRunner:
         try:
             setup = await self._turns.channel_setup(exchange.channel_id, is_voice=exchange.is_voice)
         except ConfigError as broken:
-            await self._apologise(broken, place)
+            await self.report_failure(exchange, place, broken)
             return None
         if isinstance(place, ChecksWritable) and (reason := await place.why_not_writable()) is not None:
             await self._report_undelivered(exchange, reason)
@@ -80,9 +81,10 @@ class ReplyRunner:
         try:
             turn, request = await self._turns.build(exchange, place, setup)
         except MemoryError as failure:
-            await self._apologise(failure, place)
+            await self.report_failure(exchange, place, failure)
             return None
-        tracker = self._deliveries.begin(exchange.channel_id)
+        answered = frozenset(person.canonical_key for person in exchange.people_answered)
+        tracker = self._deliveries.begin(exchange.channel_id, answered)
         text = OutgoingText(place, target_of(exchange))
         outgoing = await self._begin_outgoing(turn, channel, place, text)
         seen = self._recorder.open(request, clock=self._clock, seed=request.seed)
@@ -98,7 +100,7 @@ class ReplyRunner:
             await self._report_undelivered(exchange, error)
         except Exception as failure:  # isolation: whatever ails a model costs its reply
             error = str(failure)
-            await self._apologise(failure, place)
+            await self.report_failure(exchange, place, failure)
         finally:
             sent = text.decode(text_sent(tracker, place))
             cut = tracker.task is not None and tracker.task.cancelled()
@@ -188,22 +190,34 @@ class ReplyRunner:
 
     async def _report_undelivered(self, exchange: Exchange, reason: str) -> None:
         logger.error("reply could not be delivered", extra={"channel_id": exchange.channel_id, "reason": reason})
-        try:
-            await self._owner.tell(f"A reply in channel {exchange.channel_id} could not be sent: {reason}.")
-        except Exception as error:  # isolation: whoever is to be told may be out of reach too
-            logger.warning("the owner could not be told", extra={"error": type(error).__name__})
+        await self._tell_owner(f"A reply in channel {exchange.channel_id} could not be sent: {reason}.")
 
-    async def _apologise(self, error: Exception, place: Place) -> None:
-        """Say why there is no reply: in the program's own words, or, for what it did not foresee, by name only."""
+    async def report_failure(self, exchange: Exchange, place: Place, error: Exception) -> None:
+        """Say why there is no reply: to whoever can mend it in full, to whoever waits in a few words.
+
+        Where the owner cannot be written to, or is the one who asked between two, the place is told in full.
+        """
         logger.warning("main reply failed", extra={"error": type(error).__name__})
         logger.debug("why the main reply failed", exc_info=error)
-        if isinstance(error, FamiliarError):
-            words = str(error)
-        elif is_out_of_memory(error):
-            words = reply_memory_sentence()
-        else:
-            words = f"the model failed ({type(error).__name__}). `familiar doctor` looks for the cause."
-        await place.notice(f"No reply: {words}")
+        words = full_reason(error)
+        if not self._is_told_apart(exchange):
+            await place.notice(f"No reply: {words}")
+            return
+        await self._tell_owner(f"No reply in channel {exchange.channel_id}: {words}")
+        if exchange.is_awaited:
+            await place.notice(f"No reply: {short_reason(error)}. My owner is told more.")
+
+    def _is_told_apart(self, exchange: Exchange) -> bool:
+        author = exchange.messages[-1].author if exchange.messages else None
+        is_own_door = author is None or author.platform in LOCAL_PLATFORMS
+        is_between_us = exchange.guild_id is None and author is not None and self._owner.is_owner(author)
+        return self._owner.is_reachable and not is_own_door and not is_between_us
+
+    async def _tell_owner(self, sentence: str) -> None:
+        try:
+            await self._owner.tell(sentence)
+        except Exception as error:  # isolation: whoever is to be told may be out of reach too
+            logger.warning("the owner could not be told", extra={"error": type(error).__name__})
 
 
 def text_sent(tracker: TextDeliveryTracker, place: Place) -> str:
@@ -212,18 +226,18 @@ def text_sent(tracker: TextDeliveryTracker, place: Place) -> str:
 
 
 def _refuse_empty(reply: PipelineReply, *, may_be_silent: bool) -> None:
-    """Say so where a model that was to speak wrote nothing at all."""
+    """Say so where a model that was to speak, and was asked again, wrote no word of a reply."""
     done = reply.completion
-    if may_be_silent or reply.used_tools or done is None or done.text.strip():
+    if may_be_silent or reply.used_tools or done is None or reply.text.strip():
         return
     if done.finish_reason == "length":
-        raise ModelError(
+        raise EmptyReplyError(
             f"{done.model!r} wrote as much as it may and no word of it was a reply; it seems to think first: "
             "raise `max_output_tokens` under [llm]."
         )
     if done.finish_reason == "content_filter":
-        raise ModelError(f"The filter of {done.model!r} kept the reply back: say it in other words.")
-    raise ModelError(
+        raise EmptyReplyError(f"The filter of {done.model!r} kept the reply back: say it in other words.")
+    raise EmptyReplyError(
         f"{done.model!r} answered with nothing: ask again, or choose another model with `familiar connect`."
     )
 

@@ -15,6 +15,7 @@ from familiar_connect.slash.memory import MEMORY
 from familiar_connect.slash.persona import PERSONA
 from familiar_connect.slash.preset import PRESET
 from familiar_connect.slash.privacy import PRIVACY, REMEMBER_EVERYWHERE
+from familiar_connect.slash.stop import STOP
 from familiar_connect.slash.subscribe import SUBSCRIBE_TEXT, SUBSCRIBE_VOICE, UNSUBSCRIBE_TEXT, UNSUBSCRIBE_VOICE
 
 logger = logging.getLogger(__name__)
@@ -36,6 +37,7 @@ COMMANDS: tuple[SlashCommand, ...] = (
     PUNISH,
     IGNORE,
     UNIGNORE,
+    STOP,
 )
 
 NOT_THE_OPERATOR = "Only the familiar's operator may use that."

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from familiar_connect.chat.types import TurnSettings
+from familiar_connect.chat.types import InboundMessage, TurnSettings
 from familiar_connect.chat.window import grow_window
 from familiar_connect.config import ChannelConfig, CharacterConfig
 from familiar_connect.config.folders import FamiliarFolder
@@ -114,7 +114,7 @@ def build_conversation(
         ids = [message.history_id for message in messages if message.history_id is not None]
         await off_loop(stores.history.outbox.settle, ids)
 
-    queue = ReplyQueue(familiar_id, respond, on_done=settle)
+    queue = ReplyQueue(familiar_id, respond, on_done=settle, on_failed=runner.report_failure)
 
     async def on_silence(channel_id: int, messages: list[BufferedMessage], trigger: ResponseTrigger) -> None:
         await settle(messages)
@@ -185,7 +185,6 @@ def turn_settings(familiar_id: str, stores: Stores, config: CharacterConfig) -> 
             message_fetch_limit=max(TurnSettings.message_fetch_limit, size + step + EXCHANGE_MESSAGES),
             window_size=size,
             window_step=step,
-            mode=channel.mode.value,
             persona=name,
             triggers=(
                 name,
@@ -242,6 +241,13 @@ def build_readers(inputs: ReplyPathInputs) -> PlaceReaders:
     )
 
 
+async def interrupt_delivery(deliveries: TextDeliveryRegistry, message: InboundMessage) -> None:
+    """End what is still arriving in the channel of *message*, unless it answers somebody else."""
+    tracker = deliveries.get(message.channel_id)
+    if tracker.may_be_cut_by(message.author.canonical_key):
+        await tracker.cancel_and_wait()
+
+
 def build_reply_path(inputs: ReplyPathInputs) -> ReplyPath:
     """Everything from a message heard to a reply sent and seen."""
     folder, stores, config, clock = FamiliarFolder(inputs.root), inputs.stores, inputs.config, inputs.clock
@@ -285,7 +291,7 @@ def build_reply_path(inputs: ReplyPathInputs) -> ReplyPath:
         ),
         queue=queue,
         monitor=monitor,
-        interrupt=lambda channel_id: deliveries.get(channel_id).cancel_and_wait(),
+        interrupt=lambda message: interrupt_delivery(deliveries, message),
         labels=inputs.labels,
         notify_turn=inputs.notify_turn,
         readers=build_readers(inputs),

@@ -123,7 +123,7 @@ async def test_a_model_that_fails_is_told_and_makes_the_exit_code_1(tmp_path: Pa
 
 async def test_a_model_that_says_nothing_is_told(tmp_path: Path) -> None:
     """Nobody waits at an empty line; what happened is named, and what may help."""
-    chat = Chat(tmp_path, "   ")
+    chat = Chat(tmp_path, "   ", "")
 
     assert await chat.run("hi") == 1
     assert "No reply: 'scripted' answered with nothing: ask again" in chat.aside.getvalue()

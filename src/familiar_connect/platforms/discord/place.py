@@ -27,6 +27,7 @@ from familiar_connect.platforms.discord.inbound import NOTICE_FOOTER, reaction_o
 from familiar_connect.platforms.discord.marks import DiscordMarks, ids_in_mentions
 from familiar_connect.platforms.discord.people import author_of
 from familiar_connect.platforms.discord.scene import SceneCache, scene_of, with_readers, with_speakers
+from familiar_connect.reply.deliver import send_with_retry
 from familiar_connect.reply.protocols import PostedMessage, ReplyTarget
 from familiar_connect.support.aio import cancel_and_wait, off_loop
 
@@ -196,14 +197,24 @@ class DiscordPlace:
         import discord
 
         framed = discord.Embed(description=text[:LIMIT]).set_footer(text=f"{NOTICE_FOOTER}error")
+        nonce = uuid4().hex[:NONCE_CHARS]
+
+        async def show() -> None:
+            try:
+                async with asyncio.timeout(ANSWER_WITHIN_S):
+                    await self.channel.send(
+                        embed=framed,
+                        nonce=nonce,
+                        enforce_nonce=True,
+                        allowed_mentions=_pings("", is_reply=False),
+                    )
+            except Exception as error:  # whatever the library raises
+                raise delivery_error(error) from error
+
         try:
-            async with asyncio.timeout(ANSWER_WITHIN_S):
-                await self.channel.send(embed=framed, allowed_mentions=_pings("", is_reply=False))
-        except Exception as error:  # isolation: there is nobody left to tell
-            logger.warning(
-                "a notice could not be shown",
-                extra={"channel_id": self._channel.id, "reason": str(delivery_error(error))},
-            )
+            await send_with_retry(show, asyncio.sleep)
+        except DeliveryError as error:  # isolation: there is nobody left to tell
+            logger.warning("a notice could not be shown", extra={"channel_id": self._channel.id, "reason": str(error)})
 
     async def why_not_writable(self) -> str | None:
         """Why nothing can be written here, as far as the library knows."""
