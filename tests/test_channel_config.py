@@ -26,14 +26,30 @@ def test_a_channel_nobody_set_up_gets_the_default_mode(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_sidecar_is_read_once(tmp_path: Path) -> None:
-    """Later looks cost no disk."""
+def test_a_sidecar_is_read_once_while_it_stays_as_it_is(tmp_path: Path) -> None:
+    """Later looks read nothing, and one that is gone counts as it was read last."""
     (tmp_path / "7.toml").write_text('mode = "full_rp"\n', encoding="utf-8")
     channels = store(tmp_path)
     first = channels.get(7)
     (tmp_path / "7.toml").unlink()
 
     assert first is channels.get(7)
+
+
+def test_a_sidecar_edited_meanwhile_is_read_anew(tmp_path: Path) -> None:
+    """By hand or by another program; while it cannot be read that is said, and then it counts again."""
+    channels = store(tmp_path)
+    modes = [channels.get(7).mode]
+    for mode in ("full_rp", "imitate_voice"):
+        (tmp_path / "7.toml").write_text(f'mode = "{mode}"\n', encoding="utf-8")
+        modes.append(channels.get(7).mode)
+    (tmp_path / "7.toml").write_text("mode = 7\n", encoding="utf-8")
+    with pytest.raises(ConfigError):
+        channels.get(7)
+    (tmp_path / "7.toml").write_text('mode = "full_rp"\nbackdrop = "A tower."\n', encoding="utf-8")
+
+    assert modes == [ChannelMode.text_conversation_rp, ChannelMode.full_rp, ChannelMode.imitate_voice]
+    assert channels.get(7).backdrop_override == "A tower."
 
 
 def test_setting_the_mode_writes_the_sidecar_and_answers_with_the_new_settings(tmp_path: Path) -> None:

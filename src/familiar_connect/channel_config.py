@@ -1,7 +1,7 @@
-"""ChannelConfigStore: what each channel gets, read once from its sidecar file and changed through it.
+"""ChannelConfigStore: what each channel gets, read from its sidecar file and changed through it.
 
-A sidecar belongs to its owner too: a change keeps every other key and comment in it, and a file
-that cannot be understood is reported, never overwritten.
+A sidecar belongs to its owner too: a change keeps every other key and comment in it, a file that cannot be
+understood is reported, never overwritten, and one that was edited meanwhile is read anew.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ AUTHOR_NOTE_KEYS = (
     "author_note_role",
     "author_note_interval",
 )
+FileVersion = tuple[int, int, int] | None
 _FIRST_ON_DISK = ("channel_name", "mode", "backdrop")
 
 
@@ -42,17 +43,19 @@ class ChannelConfigStore:
     def __init__(self, *, root: Path, character: CharacterConfig) -> None:
         self._root = Path(root)
         self._character = character
-        self._known: LruCache[int, ChannelConfig] = LruCache(CACHED_CHANNELS)
+        self._known: LruCache[int, tuple[FileVersion, ChannelConfig]] = LruCache(CACHED_CHANNELS)
         self._lock = threading.Lock()
 
     def get(self, channel_id: int) -> ChannelConfig:
-        """What the channel gets: as remembered, else its sidecar, else the default mode."""
+        """What the channel gets: by its sidecar as it is now, else the default mode."""
         with self._lock:
+            version = _version_of(self._path(channel_id))
             known = self._known.get(channel_id)
-            if known is None:
-                known = load_channel_config(self._path(channel_id), **self._familiars)
-                known = self._remember(channel_id, known or self._untouched(channel_id))
-            return known
+            if known is not None and version in (known[0], None):  # one that is gone counts as it was read last
+                return known[1]
+            self._known.pop(channel_id)
+            found = load_channel_config(self._path(channel_id), **self._familiars)
+            return self._remember(channel_id, found or self._untouched(channel_id), version)
 
     def get_backdrop(self, channel_id: int) -> str | None:
         return self.get(channel_id).backdrop_override
@@ -104,9 +107,9 @@ class ChannelConfigStore:
             deadlines=self._character.deadlines,
         )
 
-    def _remember(self, channel_id: int, config: ChannelConfig) -> ChannelConfig:
+    def _remember(self, channel_id: int, config: ChannelConfig, version: FileVersion) -> ChannelConfig:
         config = replace(config, history_grows=self._character.history_grows)
-        self._known.put(channel_id, config)
+        self._known.put(channel_id, (version, config))
         return config
 
     def _change(self, channel_id: int, changes: Mapping[str, str | int | None]) -> ChannelConfig:
@@ -127,7 +130,16 @@ class ChannelConfigStore:
             except ConfigError:  # a key nobody knows: kept, and told at the next look as it was before
                 self._known.pop(channel_id)
                 return config
-            return self._remember(channel_id, config)
+            return self._remember(channel_id, config, _version_of(path))
+
+
+def _version_of(path: Path) -> FileVersion:
+    """What changes whenever the file does; None where there is none that can be looked at."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def _rewritten(text: str, wanted: Mapping[str, object]) -> str:
