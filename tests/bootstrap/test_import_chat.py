@@ -92,10 +92,10 @@ def take_in(
     file = read_chat_file(path)
     scan = scan_chat(file)
     cast = choose_cast(scan.names, file.header, "Wren", YOU, CastWish())
-    importer = ChatImporter(folder, history, place_id=1, step=step)
+    channels = ChannelConfigStore(root=folder.channels, character=CharacterConfig())
+    importer = ChatImporter(folder, history, place_id=1, channels=channels, step=step)
     before = importer.header_before(file, "c")
     result = importer.take_in(file, scan, cast, chat_name="c", progress=progress)
-    channels = ChannelConfigStore(root=folder.channels, character=CharacterConfig())
     keep_story(file.header, before, folder=folder, channel_id=result.record.channel_id, channels=channels)
     return result
 

@@ -13,7 +13,9 @@ from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.history.chats import ChatRegistry
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.presets.story.state_store import StoryStateStore
-from tests.fakes.program import make_home, one_sentence, run_program
+from tests.fakes.model_server import stream_answer
+from tests.fakes.program import make_home, model_endpoint, one_sentence, run_program
+from tests.fakes.terminal import TerminalSession
 
 HEADER = {
     "user_name": "unused",
@@ -297,3 +299,81 @@ def read_chat(path: Path) -> list[dict[str, Any]]:
 
 def with_defaults(line: dict[str, Any]) -> dict[str, Any]:
     return {"is_system": False, **line}
+
+
+PRESET: dict[str, Any] = {
+    "prompts": [
+        {
+            "identifier": "main",
+            "system_prompt": True,
+            "role": "system",
+            "content": "You are {{char}}, {{getvar::mood}}.",
+        },
+        {"identifier": "chatHistory", "system_prompt": True, "marker": True},
+    ],
+    "prompt_order": [
+        {
+            "character_id": 100001,
+            "order": [{"identifier": name, "enabled": True} for name in ("main", "chatHistory")],
+        }
+    ],
+    "new_chat_prompt": "",
+    "openai_max_context": 4000,
+    "openai_max_tokens": 300,
+}
+
+
+def test_the_next_message_of_an_old_chat_knows_the_chat(tmp_path: Path) -> None:
+    """With our own prompt, and as SillyTavern makes it: words, names, note and variables; hidden lines in neither."""
+    with model_endpoint(stream_answer("Once more."), stream_answer("And again.")) as server:
+        root = make_home(tmp_path, server)
+        facts_of(tmp_path, write_chat(tmp_path / "evening.jsonl", HEADER, *LINES))
+        said = "Tell me more.\n"
+        ours = run_program(tmp_path, "chat", "--plain", "--chat", "evening", "--as", "Sam", said=said)
+        write_chat(tmp_path / "p.json", PRESET)
+        run_program(tmp_path, "preset", "import", str(tmp_path / "p.json"))
+        settings = root / "character.toml"
+        text = settings.read_text(encoding="utf-8")
+        settings.write_text(f'preset_fidelity = "sillytavern"\n{text}', encoding="utf-8")
+        theirs = run_program(tmp_path, "chat", "--plain", "--chat", "evening", "--as", "Sam", said=said)
+        first, second = ([(m["role"], m["content"]) for m in each.payload["messages"]] for each in server.requests[-2:])
+
+    assert "Once more." in ours.stdout
+    assert "And again." in theirs.stdout
+    words = "\n".join(text for _, text in first)
+    assert "My dog is called Biscuit. I live in Leith." in words
+    assert "Guest: I came from Ullapool." in words
+    assert "Keep it short." in words
+    assert "secret plumbing" not in words + str(second)
+    assert second[0] == ("system", "You are Ember, wry.")
+    assert ("assistant", "Guest: I came from Ullapool.") in second
+    assert ("system", "Wind rises.") in second
+    assert ("user", "Tell me more.") in second
+
+
+def test_progress_and_time_left_are_shown_where_somebody_watches(home: Path) -> None:
+    """A bar while it is stored and one while it is made searchable, on a real terminal."""
+    file = write_chat(home / "long.jsonl", HEADER, *LINES * 400)
+
+    with TerminalSession(home, "import", "chat", file) as session:
+        session.wait_for_text("Taking in long.jsonl")
+        session.wait_for_text("Making it searchable")
+        session.wait_for_text("Go on with it")
+        assert session.wait_end() == 0
+
+
+def test_ctrl_c_stops_an_import_and_the_same_command_goes_on(home: Path) -> None:
+    """Exit code 130 and a sentence; nothing is lost and nothing stands twice."""
+    file = write_chat(home / "long.jsonl", HEADER, *LINES * 4000)
+
+    with TerminalSession(home, "import", "chat", file) as session:
+        session.wait_for_text("Taking in long.jsonl")
+        session.ctrl_c()
+        code = session.wait_end()
+        shown = session.text
+
+    facts = facts_of(home, file)
+    chat = json.loads(run_program(home, "chat", "--list", "--json").stdout)[1]
+    assert (code, "the same command goes on where it was" in " ".join(shown.split())) == (130, True)
+    assert 0 < facts["added"] < len(LINES) * 4000
+    assert chat["turns"] == len(LINES) * 4000

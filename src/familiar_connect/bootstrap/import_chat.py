@@ -21,6 +21,7 @@ from familiar_connect.bootstrap.chat_files.chat_imports import ChatImport, ChatI
 from familiar_connect.bootstrap.chat_files.file_message import FileMessage
 from familiar_connect.bootstrap.chat_files.send_dates import parse_send_date
 from familiar_connect.bootstrap.chat_files.sillytavern_lines import OUR_KEY
+from familiar_connect.channel_config import ChannelConfigStore
 from familiar_connect.chat.types import LineFacts
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import ChatImportError
@@ -108,12 +109,14 @@ class ChatImporter:
         history: HistoryStore,
         *,
         place_id: int,
+        channels: ChannelConfigStore,
         step: int = STEP,
         clock: Clock | None = None,
     ) -> None:
         self._folder = folder
         self._history = history
         self._place_id = place_id
+        self._channels = channels
         self._step = step
         self._clock = clock or SystemClock()
         self._registry = ChatRegistry(folder, clock=clock)
@@ -225,6 +228,7 @@ class ChatImporter:
             familiar_id=self._folder.familiar_id,
             channel_id=chat.channel_id,
             number=number,
+            mode=self._channels.get(chat.channel_id).mode,
             clock=self._clock,
         )
 

@@ -151,11 +151,11 @@ def _take_in(place: ImportPlace, path: Path, chat_name: str | None, wish: CastWi
     privacy = PrivacyRegistry(folder.privacy_file)
     user = find_terminal_person(config.user_name, place.history, privacy, folder.familiar_id)
     cast = choose_cast(scan.names, file.header, own_name, user, wish)
-    importer = ChatImporter(folder, place.history, place_id=TERMINAL_PLACE)
+    channels = ChannelConfigStore(root=folder.channels, character=config)
+    importer = ChatImporter(folder, place.history, place_id=TERMINAL_PLACE, channels=channels)
     before = importer.header_before(file, name)
     with progress_bar(f"Taking in {path.name}", quiet=quiet) as progress:
         result = importer.take_in(file, scan, cast, chat_name=name, progress=progress)
-    channels = ChannelConfigStore(root=folder.channels, character=config)
     told = keep_story(file.header, before, folder=folder, channel_id=result.record.channel_id, channels=channels)
     return replace(result, notes=told)
 

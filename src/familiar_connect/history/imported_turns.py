@@ -14,7 +14,7 @@ from datetime import datetime
 
 from familiar_connect.audience import OWNER
 from familiar_connect.history.message_edits import record_change
-from familiar_connect.history.rows import in_utc
+from familiar_connect.history.rows import Mode, in_utc, mode_value
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import TurnMark
 from familiar_connect.history.versions import TurnVersions, TurnVersionStore
@@ -24,12 +24,12 @@ from familiar_connect.support.clock import Clock, SystemClock
 PREFIX = "import:"
 _INSERT = (
     "INSERT INTO turns (familiar_id, channel_id, role, author_platform, author_user_id, author_username,"
-    " author_display_name, content, timestamp, platform_message_id, facts, audience, mark)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+    " author_display_name, content, timestamp, platform_message_id, facts, audience, mark, mode)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
 )
 _UPDATE = (
     "UPDATE turns SET role = ?, author_platform = ?, author_user_id = ?, author_username = ?, author_display_name = ?,"
-    " content = ?, timestamp = ?, platform_message_id = ?, facts = ?, audience = ?, mark = ? WHERE id = ?"
+    " content = ?, timestamp = ?, platform_message_id = ?, facts = ?, audience = ?, mark = ?, mode = ? WHERE id = ?"
 )
 _MADE_FROM_TURNS = ("summaries", "cross_context_summaries", "short_term_notes")
 
@@ -64,13 +64,22 @@ class ImportedTurns:
     """The turns of one import in one channel."""
 
     def __init__(
-        self, store: HistoryStore, *, familiar_id: str, channel_id: int, number: int, clock: Clock | None = None
+        self,
+        store: HistoryStore,
+        *,
+        familiar_id: str,
+        channel_id: int,
+        number: int,
+        mode: Mode = None,
+        clock: Clock | None = None,
     ) -> None:
+        """*mode* is that of the channel: a prompt shows what was said in the mode it is made in."""
         self._database = store.database
         self._versions = TurnVersionStore(store, familiar_id, clock=clock)
         self._familiar_id = familiar_id
         self._channel_id = channel_id
         self._prefix = f"{PREFIX}{number}:"
+        self._mode = mode_value(mode)
         self._clock = clock or SystemClock()
 
     def all(self) -> list[ImportedTurn]:
@@ -146,7 +155,7 @@ class ImportedTurns:
         mark = TurnMark.hidden.value if turn.is_hidden else None
         message_id = f"{self._prefix}{turn.place}:{turn.fingerprint}"
         moment = in_utc(turn.timestamp).isoformat()
-        return (turn.role, *who, turn.content, moment, message_id, turn.facts, str(OWNER), mark)
+        return (turn.role, *who, turn.content, moment, message_id, turn.facts, str(OWNER), mark, self._mode)
 
 
 def parse_import_id(message_id: str | None) -> tuple[int, int, str] | None:
