@@ -143,9 +143,9 @@ def main() -> int:
 
     with owner_only_files():
         code = _run_to_exit_code()
-    if Path(sys.argv[0]).stem in CONSOLE_SCRIPTS:
+    if Path(getattr(sys.modules["__main__"], "__file__", None) or "").stem in CONSOLE_SCRIPTS:
         end_program(code)
-    return code
+    return code  # called by somebody else, who goes on
 
 
 def end_program(code: int) -> NoReturn:

@@ -251,7 +251,10 @@ def test_a_bad_value_is_named_with_its_key(tmp_path: Path, text: str, fragments:
         ),
         ("turn_threshold = 3", "unknown key 'turn_threshold'; it belongs at [memory_writer] turn_threshold"),
         ('["providers.history"]\nwindow_size = 3', "unknown section [providers.history]"),
-        ("[discord]\nzzz = 3", "unknown key 'zzz' in [discord]; known there: answer_late_s, dms"),
+        (
+            "[discord]\nzzz = 3",
+            "unknown key 'zzz' in [discord]; known there: answer_late_s, bot_reply_limit, dms, hears_bots",
+        ),
     ],
 )
 def test_an_unknown_key_is_answered_with_the_nearest_known_one(tmp_path: Path, text: str, expected: str) -> None:
