@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.types import ChannelMode
-from familiar_connect.context.providers.mode_instructions import resolve_mode_default
+from familiar_connect.context.providers.mode_instructions import SHIPPED_NOTES, resolve_mode_default
 from familiar_connect.familiar import Familiar
 from familiar_connect.slash.command import SlashCommand, SlashContext, SlashForm, SlashHandler, SlashReply
 from familiar_connect.support.aio import off_loop
@@ -47,6 +47,7 @@ async def backdrop_form(ctx: SlashContext, familiar: Familiar) -> SlashForm:
         modes_root=FamiliarFolder(familiar.root).modes,
         mode=config.mode,
         defaults_modes_root=familiar.pipelines.defaults_modes_root,
+        shipped=SHIPPED_NOTES,
     )
     hint = truncate_chars(one_line(default or "Where does this take place?"), MAX_PLACEHOLDER)
     return SlashForm(

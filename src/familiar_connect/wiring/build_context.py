@@ -29,7 +29,7 @@ from familiar_connect.context.providers.documents import DocumentsProvider
 from familiar_connect.context.providers.history import HistoryProvider
 from familiar_connect.context.providers.history.cross_channel import CrossChannelNotes
 from familiar_connect.context.providers.history.provider import HistoryOptions
-from familiar_connect.context.providers.mode_instructions import ModeInstructionProvider
+from familiar_connect.context.providers.mode_instructions import SHIPPED_NOTES, ModeInstructionProvider
 from familiar_connect.context.providers.pinned import PinnedProvider
 from familiar_connect.context.providers.sample_dialogues import SampleDialoguesProvider
 from familiar_connect.context.providers.scene.assets import AssetsProvider
@@ -110,6 +110,7 @@ def build_providers(
                 max_turns_per_refresh=config.history_max_turns_per_refresh,
                 max_chars_per_refresh=config.history_max_chars_per_refresh,
                 wait_until_quiet=replies.wait,
+                keeps_modes_apart=False,
             ),
             privacy=stores.privacy,
             elsewhere=CrossChannelNotes(stores.short_term, stores.history, stores.chats),
@@ -179,6 +180,7 @@ class PipelineFactory:
                     mode=channel.mode,
                     channel_backdrop_override=channel.backdrop_override,
                     defaults_modes_root=self.defaults_modes_root,
+                    shipped=SHIPPED_NOTES,
                 )
             )
         return ContextPipeline(

@@ -12,6 +12,7 @@ from familiar_connect.config.types import ChannelMode
 from familiar_connect.context.providers.mode_instructions import (
     MAX_NOTE_BYTES,
     MODE_INSTRUCTION_PRIORITY,
+    SHIPPED_NOTES,
     ModeInstructionProvider,
     resolve_mode_default,
 )
@@ -96,3 +97,18 @@ def test_the_default_of_a_mode_knows_no_backdrop(tmp_path: Path) -> None:
     assert resolve_mode_default(**asked, defaults_modes_root=tmp_path / "defaults") == "shipped"  # type: ignore[arg-type]
     write(tmp_path, "modes", "own\n")
     assert resolve_mode_default(**asked, defaults_modes_root=tmp_path / "defaults") == "own"  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("mode", list(ChannelMode))
+async def test_a_note_ships_for_every_mode(tmp_path: Path, mode: ChannelMode) -> None:
+    """It says what the mode means, until somebody writes one; no two are alike."""
+    provider = ModeInstructionProvider(modes_root=tmp_path / "modes", mode=mode, shipped=SHIPPED_NOTES)
+    (note,) = await provider.contribute(a_request())
+    (tmp_path / "modes").mkdir()
+    (tmp_path / "modes" / f"{mode.value}.md").write_text("Mine.", encoding="utf-8")
+    (own,) = await provider.contribute(a_request())
+
+    assert (note.source, note.text) == (f"mode_instructions_shipped:{mode.value}", SHIPPED_NOTES[mode])
+    assert own.text == "Mine."
+    assert len(set(SHIPPED_NOTES.values())) == len(ChannelMode)
+    assert resolve_mode_default(modes_root=tmp_path, mode=mode, shipped=SHIPPED_NOTES) == SHIPPED_NOTES[mode]

@@ -1,10 +1,12 @@
-"""ModeInstructionProvider: the channel's backdrop, or else the note of its mode."""
+"""ModeInstructionProvider: the channel's backdrop, or else the note of its mode: the owner's, or the one that ships."""
 
 from __future__ import annotations
 
 import codecs
 import logging
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
@@ -17,6 +19,26 @@ logger = logging.getLogger(__name__)
 MODE_INSTRUCTION_PRIORITY = int(Priority.MODE_INSTRUCTIONS)
 MODE_INSTRUCTION_DEADLINE_S = 0.25
 MAX_NOTE_BYTES = 65_536
+
+
+SHIPPED_NOTES: Mapping[ChannelMode, str] = MappingProxyType(
+    {
+        ChannelMode.full_rp: (
+            "This is full roleplay. Write {{char}} as in a story: what {{char}} does, sees and feels between asterisks "
+            "or in prose, speech in quotation marks, as long as the scene asks for. Stay inside the story, and never "
+            "speak or act for anybody else."
+        ),
+        ChannelMode.text_conversation_rp: (
+            "This is a chat between people who write to each other. Write as {{char}} would text: a few sentences, "
+            "without narration and without stage directions."
+        ),
+        ChannelMode.imitate_voice: (
+            "Everything {{char}} writes here is heard, not read. Use short spoken sentences, without lists, markup, "
+            "emojis or descriptions of what {{char}} does."
+        ),
+    }
+)
+"""What each mode means, for a familiar whose owner has written no note of their own."""
 
 
 class ModeInstructionProvider:
@@ -32,7 +54,10 @@ class ModeInstructionProvider:
         mode: ChannelMode,
         channel_backdrop_override: str | None = None,
         defaults_modes_root: Path | None = None,
+        shipped: Mapping[ChannelMode, str] | None = None,
     ) -> None:
+        """*shipped* stands in where no file says anything; a preset, and speaking for somebody, go without it."""
+        self._shipped = shipped or {}
         self._modes_root = modes_root
         self._mode = mode
         self._backdrop = channel_backdrop_override
@@ -40,6 +65,9 @@ class ModeInstructionProvider:
 
     async def contribute(self, request: ContextRequest) -> list[Contribution]:
         found = await off_loop(self._find)
+        is_imitating = request.turn is not None and request.turn.imitated is not None
+        if found is None and request.preset is None and not is_imitating and self._mode in self._shipped:
+            found = self._shipped[self._mode], "mode_instructions_shipped"
         if found is None:
             return []
         text, source = found
@@ -65,9 +93,15 @@ class ModeInstructionProvider:
         return None
 
 
-def resolve_mode_default(*, modes_root: Path, mode: ChannelMode, defaults_modes_root: Path | None = None) -> str | None:
+def resolve_mode_default(
+    *,
+    modes_root: Path,
+    mode: ChannelMode,
+    defaults_modes_root: Path | None = None,
+    shipped: Mapping[ChannelMode, str] | None = None,
+) -> str | None:
     """The note a channel of *mode* gets when it has no backdrop of its own."""
-    return _note(modes_root, mode) or _note(defaults_modes_root, mode)
+    return _note(modes_root, mode) or _note(defaults_modes_root, mode) or (shipped or {}).get(mode)
 
 
 def _note(root: Path | None, mode: ChannelMode) -> str | None:

@@ -93,6 +93,8 @@ class HistoryOptions:
     max_chars_per_refresh: int = 24_000
     wait_until_quiet: Callable[[], Awaitable[None]] | None = None
     """Returns once no reply is being made: only then is a model asked for a summary."""
+    keeps_modes_apart: bool = True
+    """A channel's dialogue is that of its present mode alone."""
 
 
 class HistoryProvider:
@@ -123,6 +125,7 @@ class HistoryProvider:
         self._mode = mode
         self._zone = options.display_zone
         self._step = options.step
+        self._keeps_modes_apart = options.keeps_modes_apart
         self._refresh_every = options.refresh_every_turns
         self._private = SummaryPrivacy(store, privacy)
         self._cross_channel = elsewhere
@@ -162,9 +165,10 @@ class HistoryProvider:
 
     def _read(self, request: ContextRequest, mode: ChannelMode | None) -> _Facts:
         self._private.drop_stale_summaries(request.familiar_id)
-        turns, first = ([], 0) if _turn_with_dialogue(request) is not None else self._window(request, mode)
+        shown = mode if self._keeps_modes_apart else None
+        turns, first = ([], 0) if _turn_with_dialogue(request) is not None else self._window(request, shown)
         others = self._other_channels(request, mode)
-        return _Facts(turns, first, self._summary_states(request, mode), others, self._notes(request, mode, others))
+        return _Facts(turns, first, self._summary_states(request, shown), others, self._notes(request, mode, others))
 
     def _window(self, request: ContextRequest, mode: ChannelMode | None) -> tuple[list[HistoryTurn], int]:
         stored = self._store.count_before(

@@ -6,6 +6,7 @@ from familiar_connect.chat.scene import Scene
 from familiar_connect.context.providers.scene.text import (
     block_safe,
     channel_name,
+    inline_safe,
     is_dm,
     partner_of,
     persona_of,
@@ -17,6 +18,7 @@ from familiar_connect.support.system_notes import quote_inline, speaker_name
 
 DEADLINE_S = 0.25
 DESCRIPTION_CHARS = 800
+TOPIC_CHARS = 300
 
 
 class ServerInfoProvider:
@@ -30,7 +32,7 @@ class ServerInfoProvider:
 
     async def contribute(self, request: ContextRequest) -> list[Contribution]:
         scene = request.scene or Scene()
-        lines = ["# Setting", _where(request, scene)]
+        lines = ["# Setting", _where(request, scene), *self._topic(request, scene)]
         if not is_dm(request) and scene.server_description and scene.server_name:
             about = readable(request, scene.server_description, privacy=self._privacy)
             if about := block_safe(about, DESCRIPTION_CHARS):
@@ -46,6 +48,13 @@ class ServerInfoProvider:
                 audiences=request.own_audience,
             )
         ]
+
+    def _topic(self, request: ContextRequest, scene: Scene) -> list[str]:
+        """What the channel is for, as its people wrote above it; in a thread, above the channel it belongs to."""
+        if is_dm(request) or scene.channel is None:
+            return []
+        topic = inline_safe(readable(request, scene.channel_topic or "", privacy=self._privacy), TOPIC_CHARS)
+        return [f"The topic of {channel_name(request)}: {quote_inline(topic)}."] if topic.strip() else []
 
 
 def _where(request: ContextRequest, scene: Scene) -> str:
