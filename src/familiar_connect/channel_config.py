@@ -44,10 +44,18 @@ class ChannelConfigStore:
         self._root = Path(root)
         self._character = character
         self._known: LruCache[int, tuple[FileVersion, ChannelConfig]] = LruCache(CACHED_CHANNELS)
+        self._parents: LruCache[int, int] = LruCache(CACHED_CHANNELS)
         self._lock = threading.Lock()
 
+    def follow(self, channel_id: int, parent_id: int) -> None:
+        """Know that a thread belongs to a channel: without settings of its own it has that channel's."""
+        self._parents.put(channel_id, parent_id)
+
     def get(self, channel_id: int) -> ChannelConfig:
-        """What the channel gets: by its sidecar as it is now, else the default mode."""
+        """What the channel gets: by its sidecar as it is now, else its parent's, else the default mode."""
+        parent = self._parents.get(channel_id)
+        if parent is not None and _version_of(self._path(channel_id)) is None:
+            channel_id = parent
         with self._lock:
             version = _version_of(self._path(channel_id))
             known = self._known.get(channel_id)

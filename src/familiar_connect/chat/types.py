@@ -91,6 +91,10 @@ class InboundMessage:
     wants_answer: bool = False
     """Answered at once, whoever would decide otherwise."""
     line: LineFacts = PLAIN_LINE
+    parent_channel_id: int | None = None
+    """The channel that its thread or post belongs to."""
+    is_past: bool = False
+    """Said before the familiar listened here."""
     pieces: tuple[MessagePiece, ...] = ()
     """The messages of our own that it stands in, where there are several."""
 

@@ -49,6 +49,16 @@ class DiscordConfig:
         integer_rule(least=0),
         "The most replies it gives between two messages of people before it answers those bots no more.",
     )
+    history_on_subscribe: int = setting(
+        50,
+        integer_rule(least=0),
+        "How many messages of before are read when `/subscribe-text` is used, at most 1,000; 0 reads none.",
+    )
+    webhooks: str = setting(
+        "people",
+        choice_rule("off", "people", "all"),
+        "Webhooks heard as people: none, those an application posts for somebody (PluralKit, bridges), or all.",
+    )
 
 
 @dataclass(frozen=True)

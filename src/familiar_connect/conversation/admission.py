@@ -45,10 +45,11 @@ class Admission:
         return replies >= self.bot_reply_limit
 
     def is_subscribed(self, message: InboundMessage) -> bool:
-        """Whether *message* comes from where the familiar listens."""
+        """Whether *message* comes from where the familiar listens; threads follow the channel they are in."""
         if message.platform in LOCAL_PLATFORMS:
             return True
         if message.is_dm:
             return self.dms == "everyone" or (self.dms == "owner" and self.owner.is_owner(message.author))
         kind = SubscriptionKind.voice if message.is_voice else SubscriptionKind.text
-        return self.subscriptions.get(channel_id=message.channel_id, kind=kind) is not None
+        channels = (message.channel_id, message.parent_channel_id)
+        return any(each is not None and self.subscriptions.get(channel_id=each, kind=kind) for each in channels)

@@ -57,6 +57,8 @@ class IntakeResult(Enum):
     considering = "considering"
     """Stored; the monitor decides whether and when it is answered."""
     seen_before = "seen_before"
+    heard_before = "heard_before"
+    """Stored; said before the familiar listened here, and no occasion for anything."""
     not_subscribed = "not_subscribed"
     not_a_person = "not_a_person"
     private = "private"
@@ -121,6 +123,8 @@ class Intake:
                 why = why if message.is_dm else "nobody asked it to listen here; /subscribe-text does"
                 logger.info("stays silent", extra={"channel_id": message.channel_id, "why": why})
             return IntakeResult.not_subscribed
+        if message.parent_channel_id is not None:
+            self._channels.follow(message.channel_id, message.parent_channel_id)
         message = without_private(message, self._privacy)
         scene = await fetch_scene(place, limit_s=SCENE_LIMIT_S)
         try:
@@ -132,7 +136,7 @@ class Intake:
             return IntakeResult.not_stored
         if not is_new:
             return IntakeResult.seen_before
-        if len(message.text) > LONG_MESSAGE_CHARS:
+        if len(message.text) > LONG_MESSAGE_CHARS and not message.is_past:
             await place.notice(
                 f"That message has {len(message.text):,} characters. All of it is in the history; the model is "
                 f"shown its beginning and end, {LONG_MESSAGE_CHARS:,} characters or what fits its window."
@@ -140,6 +144,8 @@ class Intake:
         self._label(message, scene)
         if self._notify_turn is not None:
             await self._notify_turn()
+        if message.is_past:
+            return IntakeResult.heard_before
         if await self._is_refused(message, turn, place):
             return IntakeResult.not_answered
         with contextlib.suppress(TimeoutError):
@@ -188,7 +194,7 @@ class Intake:
             audience=await off_loop(self._audience, message, scene),
         )
         is_for_us = _is_for_us(message)
-        if is_kept_owed and self.monitor.is_addressed(message.text, is_mention=is_for_us):
+        if is_kept_owed and not message.is_past and self.monitor.is_addressed(message.text, is_mention=is_for_us):
             return await off_loop(self._store_owed, append, is_for_us)
         return await off_loop(append)
 

@@ -33,6 +33,8 @@ _KEPT = (
     "webhook",
     "pieces",
     "line",
+    "is_past",
+    "parent_channel_id",
 )
 FOREIGN = "sillytavern"
 """Under this stand the fields of a message that came from another program's file, for the way back."""

@@ -54,6 +54,8 @@ class SlashPlace:
     """None: this platform has no voice for us."""
     scene: Scene | None = None
     """The channel as its platform shows it now; None: it does not."""
+    read_past: Callable[[], None] | None = None
+    """Begins to read what was said here before; None: the platform does not show it, or nobody wants it read."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,7 +37,10 @@ async def subscribe_text(ctx: SlashContext, familiar: Familiar) -> SlashReply:
         guild_id=place.guild_id,
     )
     _register_label(ctx.channel_id, place, familiar)
-    return SlashReply(text=f"I listen to {channel_label(place.channel)} now.")
+    if place.read_past is None:
+        return SlashReply(text=f"I listen to {channel_label(place.channel)} now.")
+    place.read_past()
+    return SlashReply(text=f"I listen to {channel_label(place.channel)} now, and read what was said here before.")
 
 
 def _why_not_subscribable(place: SlashPlace) -> str | None:

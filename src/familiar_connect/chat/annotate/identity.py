@@ -143,7 +143,11 @@ class People:
             return Identity(author_id=person.user_id, name=self.name_of(person), person=person)
         if webhook.bridge_user is not None:
             person = webhook.bridge_user
-            return Identity(author_id=person.canonical_key, name=self.name_of(person), kind="bridge", person=person)
+            shown = self.name_of(person)
+            others = set(self._speakers.owners(shown)) - {person.canonical_key}
+            if others or self._speakers.is_own_name(shown):
+                shown = f"{shown} (webhook)"
+            return Identity(author_id=person.canonical_key, name=shown, kind="bridge", person=person)
         if self._speakers.owners(name) or self._speakers.is_own_name(name):
             name = f"{name} (webhook)"
         return Identity(author_id=webhook.webhook_id, name=name, kind="webhook")

@@ -10,10 +10,12 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from familiar_connect.chat.scene import Scene
+from familiar_connect.chat.types import InboundMessage
 from familiar_connect.conversation.message_edits import MessageEditHandler
 from familiar_connect.errors import DeliveryError
 from familiar_connect.familiar import Familiar
@@ -45,6 +47,8 @@ MAX_PLACES = 2_000
 MAX_DIRECT = 20
 """Direct conversations looked back at; the latest."""
 TELL_AGAIN_S = 3600.0
+MAX_PAST = 1_000
+"""Messages of before that are read at most, whatever the setting says."""
 MAX_TOLD = 500
 """Sentences for the owner that are not said again within the hour."""
 TAKE_IN_S = 3.0
@@ -94,6 +98,7 @@ class DiscordPlatform:
         self._interactions: Interactions | None = None
         self._commands_known = False
         self._told: LruCache[str, float] = LruCache(MAX_TOLD)
+        self._webhooks = familiar.config.discord.webhooks
 
     async def run(self) -> None:
         """Be on Discord until cancelled. SetupError: the owner has to mend something first."""
@@ -106,7 +111,13 @@ class DiscordPlatform:
     async def _on_duty(self, application: Application) -> AsyncIterator[Any]:
         """A client that tells us everything; at the end all is put back and nothing is left running."""
         client = self._client = make_client(application, guild_ready_timeout_s=self._guild_ready_timeout_s)
-        self._interactions = Interactions(self._familiar, application.owners, scene_at=self._scene_at)
+        reads_past = self._familiar.config.discord.history_on_subscribe > 0
+        self._interactions = Interactions(
+            self._familiar,
+            application.owners,
+            scene_at=self._scene_at,
+            read_past=self._read_past if reads_past else None,
+        )
         self._listen(client)
 
         def is_owner(author: Author) -> bool:
@@ -152,10 +163,32 @@ class DiscordPlatform:
         self._lanes.put(message.channel.id, lambda: self._hear(message))
 
     async def _hear(self, message: Any, *, is_old_news: bool = False) -> None:
-        inbound = to_inbound(message, me=self._client.user.id, application=self._client.application_id)
+        inbound = self._inbound(message)
         if inbound is not None and not inbound.is_self:
             place = self._place(message.channel)
             await self._familiar.intake.receive(inbound, place, is_old_news=is_old_news)
+
+    def _inbound(self, message: Any) -> InboundMessage | None:
+        client = self._client
+        return to_inbound(message, me=client.user.id, application=client.application_id, webhooks=self._webhooks)
+
+    def _read_past(self, channel: Any) -> None:
+        """Have what was said in *channel* before read, after what came in already and before anything newer."""
+        self._lanes.put(channel.id, partial(self._hear_past, channel.id))
+
+    async def _hear_past(self, channel_id: int) -> None:
+        limit = min(MAX_PAST, self._familiar.config.discord.history_on_subscribe)
+        try:
+            channel = self._client.get_channel(channel_id) or await self._client.fetch_channel(channel_id)
+            found = [message async for message in channel.history(limit=limit, oldest_first=False)]
+        except Exception as error:  # isolation: it listens from now on all the same
+            reason = str(delivery_error(error))
+            logger.warning("what was said before cannot be read", extra={"channel_id": channel_id, "reason": reason})
+            return
+        for message in reversed(found):
+            inbound = self._inbound(message)
+            if inbound is not None and not inbound.is_self:
+                await self._familiar.intake.receive(replace(inbound, is_past=True), self._place(channel))
 
     def _place(self, channel: Any) -> DiscordPlace:
         place = self._places.get(channel.id)
@@ -175,11 +208,7 @@ class DiscordPlatform:
 
     async def _revise(self, payload: Any) -> None:
         message = getattr(payload, "new_message", None) or self._client.get_message(payload.message_id)
-        inbound = (
-            to_inbound(message, me=self._client.user.id, application=self._client.application_id)
-            if message is not None
-            else None
-        )
+        inbound = self._inbound(message) if message is not None else None
         if inbound is not None and not inbound.is_self:
             await self._message_edits.on_edit(inbound)
 
@@ -218,9 +247,16 @@ class DiscordPlatform:
         guild_id = int(data["id"])
         self._scenes.invalidate(guild_id)
         here = {int(each["id"]) for kind in ("channels", "threads") for each in data.get(kind) or []}
+        subscribed = {
+            each.channel_id for each in self._familiar.subscriptions.all() if each.kind is SubscriptionKind.text
+        }
         for known in self._familiar.subscriptions.all():
             if known.kind is SubscriptionKind.text and (known.guild_id == guild_id or known.channel_id in here):
                 self._lanes.put(known.channel_id, partial(self._catch_up, known.channel_id))
+        for thread in data.get("threads") or []:
+            followed = int(thread.get("parent_id") or 0) in subscribed and int(thread["id"]) not in subscribed
+            if followed:
+                self._lanes.put(int(thread["id"]), partial(self._catch_up, int(thread["id"])))
 
     async def _catch_up(self, channel_id: int) -> None:
         """Finish what an earlier run left in the channel, then hear what was missed."""

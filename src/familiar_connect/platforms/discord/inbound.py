@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from familiar_connect.chat.message_parts import (
@@ -17,7 +18,9 @@ from familiar_connect.chat.message_parts import (
     WebhookIdentity,
 )
 from familiar_connect.chat.types import InboundMessage
-from familiar_connect.platforms.discord.people import author_of
+from familiar_connect.identity import Author
+from familiar_connect.platforms.discord.people import author_of, visible_name
+from familiar_connect.support.names import fold_name
 
 if TYPE_CHECKING:
     import discord
@@ -29,10 +32,19 @@ NOTICE_FOOTER = "familiar notice: "
 FORWARD = "forward"
 
 
-def to_inbound(message: discord.Message, *, me: int, application: int | None = None) -> InboundMessage | None:
+def application_of(message: Any) -> str | None:
+    """The application that a webhook's message is of, where it is of one; see `client.keep_application`."""
+    found = (message.application or {}).get("id")
+    return str(found) if found is not None else None
+
+
+def to_inbound(
+    message: discord.Message, *, me: int, application: int | None = None, webhooks: str = "off"
+) -> InboundMessage | None:
     """*message* as we know messages; None for what nobody said, like a pinned notice.
 
-    *me* is our own id and *application* that of our application, which for most bots is the same.
+    *me* is our own id and *application* that of our application, which for most bots is the same. *webhooks* says
+    which of them are people: `off`, `people` for those that an application posts for somebody, or `all`.
     """
     own = (me, application or me)
     kind = _kind(message)
@@ -41,17 +53,19 @@ def to_inbound(message: discord.Message, *, me: int, application: int | None = N
     channel = message.channel
     reply_to = _reply_to(message, own)
     is_self = is_own_message(message, own)
+    webhook = _webhook(message, is_own=is_self)
+    is_person = webhooks == "all" or (webhooks == "people" and application_of(message) is not None)
     return InboundMessage(
         platform="discord",
         channel_id=channel.id,
-        author=author_of(message.author),
+        author=(webhook.bridge_user if webhook is not None else None) or author_of(message.author),
         text=message.content or "",
         timestamp=message.created_at,
         message_id=str(message.id),
         guild_id=message.guild.id if message.guild is not None else None,
         is_mention=any(person.id == me for person in message.mentions),
         is_reply_to_us=reply_to is not None and reply_to.is_self,
-        is_bot=bool(message.author.bot) or message.webhook_id is not None,
+        is_bot=bool(message.author.bot) if webhook is None else is_self or not is_person,
         is_dm=message.guild is None,
         channel_name=getattr(channel, "name", None),
         is_self=is_self,
@@ -64,8 +78,15 @@ def to_inbound(message: discord.Message, *, me: int, application: int | None = N
         attachments=attachments_of(message.attachments, is_voice=message.flags.is_voice_message),
         stickers=stickers_of(message.stickers),
         mentions=tuple(author_of(person) for person in message.mentions),
-        webhook=_webhook(message),
+        webhook=webhook,
+        parent_channel_id=_parent_id(channel),
     )
+
+
+def _parent_id(channel: Any) -> int | None:
+    """The channel that a thread or post is in."""
+    is_thread = "thread" in getattr(channel.type, "name", "")
+    return getattr(channel, "parent_id", None) if is_thread else None
 
 
 def _kind(message: discord.Message) -> Literal["default", "join"] | None:
@@ -83,13 +104,22 @@ def is_own_message(message: Any, own: tuple[int, int]) -> bool:
     me, application = own
     if message.webhook_id is None:
         return bool(message.author.id == me)
-    return str((message.application or {}).get("id")) == str(application)  # see `client.keep_application`
+    return application_of(message) == str(application)
 
 
-def _webhook(message: discord.Message) -> WebhookIdentity | None:
+def _webhook(message: discord.Message, *, is_own: bool) -> WebhookIdentity | None:
+    """Under which name a webhook spoke; each name it speaks under is somebody of their own."""
     if message.webhook_id is None:
         return None
-    return WebhookIdentity(webhook_id=str(message.webhook_id), name=message.author.name)
+    name = message.author.name
+    if is_own:
+        return WebhookIdentity(webhook_id=str(message.webhook_id), name=name)
+    source = application_of(message) or message.webhook_id
+    key = sha256(fold_name(name).encode()).hexdigest()[:12]
+    person = Author(
+        platform="discord", user_id=f"webhook-{source}-{key}", username=None, display_name=visible_name(name)
+    )
+    return WebhookIdentity(webhook_id=str(message.webhook_id), name=name, bridge_user=person)
 
 
 def _reply_to(message: discord.Message, own: tuple[int, int]) -> ReferencedMessage | None:
@@ -105,7 +135,7 @@ def _reply_to(message: discord.Message, own: tuple[int, int]) -> ReferencedMessa
         author=author_of(answered.author),
         text=answered.content or "",
         is_self=is_own_message(answered, own),
-        webhook=_webhook(answered),
+        webhook=_webhook(answered, is_own=is_own_message(answered, own)),
         attachments=attachments_of(answered.attachments, is_voice=answered.flags.is_voice_message),
         embeds=embeds_of(answered.embeds, ours=is_own_message(answered, own)),
         stickers=stickers_of(answered.stickers),

@@ -158,8 +158,8 @@ def _can_read(channel: Any, member: Any) -> bool:
 def _member(guild: Any, author: Author) -> Member:
     """A speaker as they are on the server now; one who left is known by name alone."""
     found = guild.get_member(int(author.user_id)) if author.user_id.isdigit() else None
-    if found is None:
-        return Member(author=author)
+    if found is None:  # nobody who left has such an id: who speaks through a webhook has no account
+        return Member(author=author, is_bridge_user=not author.user_id.isdigit())
     activity = found.activity
     return Member(
         author=author_of(found),

@@ -7,6 +7,7 @@ import io
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from familiar_connect.chat.scene import ChannelKind, Scene
@@ -92,8 +93,15 @@ class Interactions:
     """Answers the uses of commands, forms and half-typed options."""
 
     def __init__(
-        self, familiar: Familiar, owners: frozenset[int], *, scene_at: Callable[[Any], Awaitable[Scene | None]]
+        self,
+        familiar: Familiar,
+        owners: frozenset[int],
+        *,
+        scene_at: Callable[[Any], Awaitable[Scene | None]],
+        read_past: Callable[[Any], None] | None = None,
     ) -> None:
+        """*read_past* begins to read what was said in a channel before; None: nobody wants that."""
+        self._read_past = read_past
         self._familiar = familiar
         self._owners = owners
         self._scene_at = scene_at
@@ -158,7 +166,11 @@ class Interactions:
             words=words,
             may_manage=bool(interaction.permissions.manage_channels),
             from_form=from_form,
-            place=replace(_place(interaction), scene=scene),
+            place=replace(
+                _place(interaction),
+                scene=scene,
+                read_past=partial(self._read_past, interaction.channel) if self._read_past is not None else None,
+            ),
             **({"acknowledge": said.acknowledge} if said is not None else {}),
         )
 
