@@ -39,7 +39,7 @@ CHATTER = 2
 FAILS_EVERY = 8
 ANSWER_WITHIN_S, HANGS_S = 3.0, 5.0
 SETTLE_S = 180.0
-OPEN_TO_ALL = '\n[discord]\ndms = "everyone"\n'
+OPEN_TO_ALL = '[discord]\ndms = "everyone"'
 
 
 async def measure(*, asked: int = ASKED, per_second: float = PER_SECOND, seed: int = 13) -> dict[str, Any]:
@@ -48,7 +48,8 @@ async def measure(*, asked: int = ASKED, per_second: float = PER_SECOND, seed: i
             stage = make_trial_server(server, rooms=ROOMS, people=PEOPLE)
             root = make_home(Path(folder), stage.rooms)
             character = root / "character.toml"
-            character.write_text(character.read_text(encoding="utf-8") + OPEN_TO_ALL, encoding="utf-8")
+            text = character.read_text(encoding="utf-8").replace("[discord]", OPEN_TO_ALL)
+            character.write_text(text, encoding="utf-8")
             plan = Plan(
                 root=str(root),
                 api_url=server.api_url,
