@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
 from tools.reference import pages
@@ -23,6 +24,10 @@ PACKAGE = ROOT / "src" / "familiar_connect"
 MODULE = re.compile(
     r"(?<![\w./~-])(?:(?:[a-z_]+/)+[a-z_]*(?:\.py)?(?![\w./])|(?:familiar_connect|benchmarks|tests|tools)(?:\.[a-z_]+)+(?!\w))"
 )
+NAMED = re.compile(r"`((?:familiar|python3 run\.py) [^`\n]+)`")
+"""A command in the text of a page."""
+OF_RUN_PY = ("help", "test", "…")
+"""What follows is no verb of the program's own table."""
 NEW = re.compile(r"`[^`]+` \(new\)")
 """A file the reader is asked to make."""
 OF_A_FAMILIAR = ("memory/self", "memory/people", "memory/sessions", "memory/documents", "memory/servers", "memory/lore")
@@ -113,6 +118,53 @@ def test_every_verb_is_in_the_readme_or_a_guide() -> None:
     missing = [verb for verb in VERBS if not re.search(rf"(?:familiar|run\.py) {verb}\b", text)]
 
     assert missing == []
+
+
+def unknown_word(command: str) -> str | None:
+    """The first word of *command*, as a page names it, that the program does not know; None: all are known."""
+    from familiar_connect.cli import cli
+
+    words = shlex.split(command.replace("\\|", "|"))
+    words = words[1:] if words[0] == "familiar" else words[2:]
+    while words and words[0].startswith("--with"):
+        words = words[1 if "=" in words[0] else 2 :]
+    here: click.Command = cli
+    context = click.Context(cli)
+    while words:
+        word = words.pop(0)
+        if word in ("|", "&&", ">", "<") or (isinstance(here, click.Group) and (word.isupper() or word in OF_RUN_PY)):
+            return None
+        if re.fullmatch(r"-(?:\d+|v+|h|-help)?", word):
+            continue
+        if word.startswith("-"):
+            name, equals, _ = word.partition("=")
+            options = {each: one for one in here.params for each in (*one.opts, *one.secondary_opts)}
+            if not isinstance(option := options.get(name), click.Option):
+                return word
+            if not (option.is_flag or option.count or equals):
+                del words[:1]
+        elif isinstance(here, click.Group):
+            found = here.get_command(context, word)
+            if found is None:
+                return word
+            here, context = found, click.Context(found, parent=context)
+    return None
+
+
+@pytest.mark.parametrize("path", DOCS, ids=name_of)
+def test_commands_in_the_text_exist(path: Path) -> None:
+    """Every verb and option that a page names between backticks is one of the program's."""
+    named = NAMED.findall(path.read_text(encoding="utf-8"))
+
+    assert [(command, word) for command in named if (word := unknown_word(command)) is not None] == []
+
+
+def test_a_command_that_does_not_exist_is_found() -> None:
+    """A verb, a verb of a verb, an option; values and what stands behind a pipe are not looked at."""
+    assert unknown_word("familiar memory serch tea") == "serch"
+    assert unknown_word("python3 run.py --with discord run --demo-dicsord") == "--demo-dicsord"
+    assert unknown_word('echo "hi" | familiar chat --plain'.partition("| ")[2]) is None
+    assert unknown_word("familiar --home ./data inspect -2 --json") is None
 
 
 def lost_modules(text: str) -> list[str]:
