@@ -33,6 +33,7 @@ VERBS: CommandTable = {
     "import": ("import_export:import_", "Bring in chats, documents, and lorebooks or presets of SillyTavern's."),
     "export": ("import_export:export", "Write out the character, a chat or the lore for SillyTavern."),
     "preset": ("preset:preset", "Import, list, use and switch SillyTavern presets."),
+    "regex": ("regex:regex", "List, switch and add regex scripts of cards and presets."),
     "logs": ("logs:logs", "Show what was said lately, or the program's own log."),
     "inspect": ("inspect:inspect", "Show the last prompt: each block, its source, its cost, what was cut."),
     "prompt": ("prompt:prompt", "Print the prompt for a conversation in a file; no model is asked."),

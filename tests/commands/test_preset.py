@@ -61,7 +61,7 @@ def test_an_import_tells_what_it_found_and_what_to_do_next(run: Run, tmp_path: P
     assert said.startswith("明月秋青 is here and is in force from the next reply on.")
     assert "4 prompts: 1 marker, 3 texts (2 on, 1 only comments)." in said
     assert "Off, as the preset has it: Style." in said
-    assert "Not applied: temperature." in said
+    assert "Holds for replies, over your model's slot: temperature 1." in said
     kept = home / "familiars" / "ember" / "presets" / "明月秋青.json"
     assert kept.read_bytes() == (tmp_path / "明月秋青.json").read_bytes()
 

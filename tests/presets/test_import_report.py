@@ -65,21 +65,23 @@ def test_toggles_count_as_on_and_stay_disabled_by_the_preset() -> None:
 
 
 def test_what_is_never_applied_is_named_with_the_reason() -> None:
-    """Samplers, endpoints and keys, scripts, add-ons; values are not repeated."""
+    """The service, endpoints and keys, scripts, add-ons; addresses are not repeated."""
     text = said(
         report_on(
             a_preset(
                 ("a", "A"),
                 temperature=0.7,
+                n=2,
                 reverse_proxy="https://elsewhere.example",
                 extensions={"regex_scripts": [{}], "helper": {"x": 1}},
             )
         )
     )
 
-    assert "Not applied: temperature." in text
+    assert "Holds for replies, over your model's slot: temperature 0.7." in text
+    assert "Not applied: n." in text
     assert "Never applied: reverse_proxy." in text
-    assert "Not run: 1 regex script;" in text
+    assert "1 regex script: 0 on, 0 off, 1 unreadable." in text
     assert "add-ons is kept but not used: helper." in text
     assert "elsewhere.example" not in text
 

@@ -136,17 +136,18 @@ def test_names_of_an_older_file_are_kept() -> None:
 
 
 def test_what_is_for_the_service_is_named_and_its_value_never_kept() -> None:
-    """Samplers, endpoints and keys, scripts and add-ons; an empty endpoint is none."""
+    """The service, endpoints and keys, scripts and add-ons; an empty endpoint is none."""
     preset = preset_of(
         prompts=[],
         temperature=1,
+        n=2,
         reverse_proxy="https://elsewhere.example",
         proxy_password="hunter2",
         custom_url=" ",
         extensions={"regex_scripts": [{}, {}], "helper": {"scripts": [1]}, "unused": {}},
     )
 
-    assert (preset.unapplied, preset.connections) == (("temperature",), ("reverse_proxy", "proxy_password"))
+    assert (preset.unapplied, preset.connections) == (("n",), ("reverse_proxy", "proxy_password"))
     assert (preset.regex_scripts, preset.extensions) == (2, ("helper",))
     assert "hunter2" not in repr(preset)
     assert "elsewhere" not in repr(preset)

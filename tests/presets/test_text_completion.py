@@ -119,9 +119,11 @@ def test_words_for_after_the_history_stand_at_its_end() -> None:
     ]
 
 
-def test_samplers_of_the_file_are_named() -> None:
-    """They are not applied."""
-    assert preset_of(sysprompt={"content": "S"}, preset={"temp": 1}).unapplied == ("preset",)
+def test_samplers_of_the_file_are_read() -> None:
+    """By the names that text completion has for them; a part with none in it is named as unused."""
+    preset = preset_of(sysprompt={"content": "S"}, preset={"temp": 1, "rep_pen": 1.1, "top_k": 0})
+    assert (preset.sampling.values_by_name(), preset.unapplied) == ({"temperature": 1.0, "repeat_penalty": 1.1}, ())
+    assert preset_of(sysprompt={"content": "S"}, preset={"tfs": 1}).unapplied == ("preset",)
 
 
 @given(st.text(alphabet="{}#/ifelsystemdcrpon \n", max_size=200))

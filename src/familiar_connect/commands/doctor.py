@@ -29,7 +29,13 @@ from familiar_connect.commands.common import (
     spinner,
 )
 from familiar_connect.commands.connect import ConnectTarget, ask_for_word
-from familiar_connect.commands.doctor_checks import DoctorFinding, check_documents, check_platforms, check_presets
+from familiar_connect.commands.doctor_checks import (
+    DoctorFinding,
+    check_documents,
+    check_platforms,
+    check_presets,
+    check_regex,
+)
 from familiar_connect.commands.settings import settings_problems
 from familiar_connect.config.command import command_name
 from familiar_connect.config.folders import FamiliarFolder
@@ -105,6 +111,7 @@ def run_checks(home: Path, familiar_id: str | None, *, ask_models: bool = False)
     yield from _run_check("review", lambda: _pending(root))
     yield from _run_check("documents", lambda: check_documents(root))
     yield from _run_check("preset", lambda: check_presets(root, home))
+    yield from _run_check("regex", lambda: check_regex(root))
     yield from _run_check("platforms", lambda: check_platforms(root, home))
     yield from _run_check("index", lambda: [_index(root)])
     if free.state != "bad":  # loading it would end this process

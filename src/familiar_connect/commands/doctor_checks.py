@@ -85,6 +85,28 @@ def check_presets(root: Path, home: Path | None = None) -> Iterator[DoctorFindin
             yield DoctorFinding("preset", "bad", f"{FamiliarFolder(root).channel_file(channel_id)}: {error}; {fix}")
 
 
+def check_regex(root: Path) -> Iterator[DoctorFinding]:
+    """Regex scripts, where there are any: those that cannot run are named with the reason."""
+    from familiar_connect.commands.regex import scripts_of
+    from familiar_connect.presets.regex_scripts import script_problem
+    from familiar_connect.presets.regex_summary import summarize_scripts
+
+    try:
+        scripts = scripts_of(root)
+    except PresetError as error:
+        yield DoctorFinding("regex", "bad", str(error))
+        return
+    if not scripts:
+        return
+    yield DoctorFinding("regex", "ok", summarize_scripts(scripts))
+    for script in scripts:
+        problem = None if script.is_off else script_problem(script)
+        if problem is not None:
+            fix = f'`familiar regex off "{script.name}"` ends this line'
+            says = f"{script.name} ({script.origin}) cannot run: {problem}; {fix}"
+            yield DoctorFinding("regex", "warn", says)
+
+
 def _preset_size(root: Path, home: Path | None, name: str, texts: list[str]) -> DoctorFinding:
     """How much room the prompts of the preset take; too much where the talk has less than half of the window left."""
     from familiar_connect.config import load_character_config

@@ -92,8 +92,14 @@ def _init_from_card(home: Path, wanted: str | None, path: Path, user_name: str |
 
 def _say_left_out(sentences: list[str], extras: dict[str, object]) -> None:
     """What of the card has no place here, or could not be taken."""
+    from familiar_connect.presets.regex_scripts import read_scripts
+    from familiar_connect.presets.regex_summary import summarize_scripts
+
     extensions = extras.get("extensions")
-    scripts = [key for key in ("regex_scripts", "tavern_helper", "TavernHelper_scripts") if _has(extensions, key)]
+    listed = extensions.get("regex_scripts") if isinstance(extensions, dict) else None
+    if isinstance(listed, list) and listed:
+        say(f"  regex scripts                {summarize_scripts(read_scripts(listed, origin='card'), len(listed))}")
+    scripts = [key for key in ("tavern_helper", "TavernHelper_scripts") if _has(extensions, key)]
     if scripts:
         say(f"  kept for export, not used here: {', '.join(scripts)}")
     for sentence in sentences[:MOST_SHOWN]:

@@ -209,6 +209,12 @@ class CharacterConfig:
         PRESET_FIDELITY,
         "With a SillyTavern preset: our memory in its order, or exactly what SillyTavern would send.",
     )
+    preset_samplers: bool = setting(
+        True,
+        FLAG,
+        "Whether the samplers of a preset in force (temperature, top_p, penalties, seed, longest reply and the like) "
+        "hold over those of the model's slot. The small model that comes with the program keeps its own.",
+    )
     sillytavern: StorySwitches = section(StorySwitches, "sillytavern")
     world_info: ScanSettings = section(ScanSettings, "world_info")
     books: BookSettings = section(BookSettings, "world_info")

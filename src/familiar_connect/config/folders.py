@@ -102,6 +102,11 @@ class FamiliarFolder:
         return self.root / "presets"
 
     @property
+    def regex_file(self) -> Path:
+        """The owner's regex scripts, and which of all scripts are on."""
+        return self.root / "regex.json"
+
+    @property
     def story(self) -> Path:
         """What lasts in chats as in SillyTavern: variables, and the timed effects of World Info."""
         return self.root / "story"

@@ -13,7 +13,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from familiar_connect.config.rules import FILLED_TEXT, FLAG, InvalidValue, Rule, integer_rule, number_rule
+from familiar_connect.config.rules import FILLED_TEXT, FLAG, InvalidValue, Rule, choice_rule, integer_rule, number_rule
 from familiar_connect.config.settings import describe, fill_fields, keys_of, setting
 from familiar_connect.errors import ConfigError
 from familiar_connect.support.web_origin import is_own_network, is_same_origin
@@ -45,6 +45,8 @@ OWN_NETWORK_FIRST_TOKEN_S = 120.0
 PUBLIC_FIRST_TOKEN_S = 60.0
 DEFAULT_TIMEOUT_S = 60.0
 DEFAULT_REPLY_TIMEOUT_S = 600.0
+
+REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high")
 
 LLM_SLOT_NAMES = frozenset(SLOT_TEMPERATURES)
 
@@ -102,6 +104,21 @@ def _words(value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
         raise InvalidValue
     return tuple(value)
+
+
+def _biases(value: object) -> tuple[tuple[str, float], ...]:
+    """`["50256: -100"]` as pairs."""
+    found = []
+    for item in _words(value):
+        token, _, bias = (part.strip() for part in item.partition(":"))
+        try:
+            amount = float(bias)
+        except ValueError:
+            raise InvalidValue from None
+        if not (token.isascii() and token.isdecimal()) or not -100 <= amount <= 100:
+            raise InvalidValue
+        found.append((token, amount))
+    return tuple(found)
 
 
 def _web_address(value: object) -> str:
@@ -221,6 +238,18 @@ class LLMSlotConfig:
     )
     stop: tuple[str, ...] = setting(
         (), Rule("a list of strings", _words), "Words that end a reply where they would come.", example='["User:"]'
+    )
+    logit_bias: tuple[tuple[str, float], ...] = setting(
+        (),
+        Rule('a list of strings such as "50256: -100", a token\'s number and -100 to 100', _biases),
+        "Tokens made likelier or less likely, by their numbers in the model's vocabulary.",
+        example='["50256: -100"]',
+    )
+    reasoning_effort: str | None = setting(
+        None,
+        choice_rule(*REASONING_EFFORTS),
+        "How much a model that reasons does so before it answers. None: the endpoint's own.",
+        example='"low"',
     )
     first_token_s: float | None = setting(
         None,

@@ -126,7 +126,7 @@ class Generation:
     async def _attempt(self, model: ChatModel, retry: int = 0) -> AsyncGenerator[str, None]:
         tidy = self._tidy.fresh() if self._tidy else None
         sent, tools = await self._prepared(model, retry)
-        rounds = ToolLoop(model, sent, tools)
+        rounds = ToolLoop(model, sent, tools, self.base.sampling)
         self.tool_turns = rounds.turns
         try:
             async with aclosing(rounds.pieces()) as pieces:

@@ -28,7 +28,7 @@ from familiar_connect.context.layers import Modality as Modality
 from familiar_connect.context.layers import Priority as Priority
 from familiar_connect.disclosure import STRICT, DisclosurePolicy, may_tell_all
 from familiar_connect.identity import Author
-from familiar_connect.llm.types import Part, Role, TextPart
+from familiar_connect.llm.types import Part, Role, Sampling, TextPart
 from familiar_connect.presets.story.types import Story, StoryState
 from familiar_connect.presets.types import ActivePreset, CardFields, PresetFidelity
 from familiar_connect.presets.world_info.types import WorldBook
@@ -289,5 +289,7 @@ class Prompt:
     """Whether system messages that follow each other are sent as one."""
     story: StoryState | None = None
     """What is to be kept for the chat's next turn, once this one is answered; None: nothing."""
+    sampling: Sampling | None = None
+    """How its reply's words are chosen, where a preset says so; None: as the model's slot has it."""
     reasons: tuple[tuple[str, str], ...] = ()
     """For each entry of World Info in it, or none, its name and why it was called up."""

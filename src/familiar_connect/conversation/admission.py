@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from familiar_connect.chat.types import InboundMessage
@@ -28,6 +28,8 @@ class Admission:
     """Canonical keys of bots that are heard as people are."""
     bot_reply_limit: int = 0
     """Replies between two messages of people, after which those bots are not answered."""
+    rewrite: Callable[[InboundMessage], InboundMessage] | None = None
+    """What the owner's regex scripts make of a message before it is stored; called in a thread."""
 
     def is_refused_bot(self, message: InboundMessage) -> bool:
         """Whether *message* is a bot's that is not to be heard; our own words never are."""

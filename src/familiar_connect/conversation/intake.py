@@ -126,6 +126,8 @@ class Intake:
         if message.parent_channel_id is not None:
             self._channels.follow(message.channel_id, message.parent_channel_id)
         message = without_private(message, self._privacy)
+        if self._admission.rewrite is not None:
+            message = await off_loop(self._admission.rewrite, message)
         scene = await fetch_scene(place, limit_s=SCENE_LIMIT_S)
         try:
             async with self._channel_locks.lock(message.channel_id):

@@ -8,12 +8,13 @@ not count: who waits in a queue is not slow.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from familiar_connect.errors import ModelTimeoutError
 from familiar_connect.llm.request_limit import Reservation, request_semaphore
+from familiar_connect.llm.types import Sampling
 
 REFUSED_SHARE = 1 / 3
 """The part of the time to the first token that is spent on a server where nobody listens yet."""
@@ -33,8 +34,8 @@ class CallLimits:
     """Longest silence between two pieces of a stream."""
     reply_timeout_s: float | None = None
     """Longest reply from asking to its last word, further tries included."""
-    samplers: Mapping[str, object] = field(default_factory=dict)
-    """How words are chosen besides the temperature, and `stop`: as the endpoint calls them, only what is set."""
+    sampling: Sampling = Sampling()
+    """How words are chosen besides the temperature."""
 
 
 class CallClock:

@@ -11,7 +11,7 @@ from typing import Any
 from familiar_connect.llm.completion_reports import collect_completions
 from familiar_connect.llm.protocols import CallMeter, ChatModel, CompletionStream
 from familiar_connect.llm.streams import PieceStream, open_stream, pieces_of
-from familiar_connect.llm.types import Capabilities, Completion, Message, ToolSpec, Usage
+from familiar_connect.llm.types import Capabilities, Completion, Message, Sampling, ToolSpec, Usage
 from familiar_connect.support.tokens import estimate_tokens
 
 
@@ -71,8 +71,11 @@ class MeteredModel:
         max_tokens: int | None = None,
         tools: Sequence[ToolSpec] = (),
         may_call: bool = True,
+        sampling: Sampling | None = None,
     ) -> CompletionStream:
-        inner = open_stream(self._client, messages, stop=stop, max_tokens=max_tokens, tools=tools, may_call=may_call)
+        inner = open_stream(
+            self._client, messages, stop=stop, max_tokens=max_tokens, tools=tools, may_call=may_call, sampling=sampling
+        )
         return PieceStream(inner.completion, self._count_stream(inner, messages))
 
     async def _count_stream(self, inner: CompletionStream, messages: Sequence[Message]) -> AsyncGenerator[str, None]:

@@ -17,7 +17,7 @@ from familiar_connect.errors import ModelSetupError, ModelTimeoutError
 from familiar_connect.llm.metering import MeteredModel
 from familiar_connect.llm.protocols import CallMeter, ChatModel, CompletionStream
 from familiar_connect.llm.streams import open_stream
-from familiar_connect.llm.types import Capabilities, Message, ToolSpec
+from familiar_connect.llm.types import Capabilities, Message, Sampling, ToolSpec
 from familiar_connect.support.aio import BackgroundTasks
 
 TIMEOUTS_BEFORE_OFF = 2
@@ -127,8 +127,17 @@ class SlotModel:
         max_tokens: int | None = None,
         tools: Sequence[ToolSpec] = (),
         may_call: bool = True,
+        sampling: Sampling | None = None,
     ) -> CompletionStream:
-        return open_stream(self._client(), messages, stop=stop, max_tokens=max_tokens, tools=tools, may_call=may_call)
+        return open_stream(
+            self._client(),
+            messages,
+            stop=stop,
+            max_tokens=max_tokens,
+            tools=tools,
+            may_call=may_call,
+            sampling=sampling,
+        )
 
     def _client(self) -> ChatModel:
         client = self._slots.get(self._slot)

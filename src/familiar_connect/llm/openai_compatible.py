@@ -48,9 +48,10 @@ from familiar_connect.llm.retry import (
     error_of_transport,
     no_completion,
 )
+from familiar_connect.llm.sampling import SamplerRefusals, SamplersRefusedError, sampler_fields
 from familiar_connect.llm.streams import PieceStream, pieces_of, stream_from_chat
 from familiar_connect.llm.tool_calls import ToolCallReader
-from familiar_connect.llm.types import Capabilities, Completion, Message, ToolSpec
+from familiar_connect.llm.types import Capabilities, Completion, Message, Sampling, ToolSpec
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.web_origin import is_own_network, is_same_origin, may_carry_key, origin_of
 
@@ -91,7 +92,7 @@ class LLMClient:
         self.base_url = base_url
         self.temperature = temperature
         self.max_output_tokens = limits.max_output_tokens
-        self.samplers = dict(limits.samplers)
+        self.sampling = limits.sampling
         self.timeout_s = DEFAULT_TIMEOUT_S if limits.timeout_s is None else limits.timeout_s
         given_s = limits.reply_timeout_s
         self.reply_timeout_s = DEFAULT_REPLY_TIMEOUT_S if given_s is None else given_s
@@ -109,6 +110,7 @@ class LLMClient:
         """What a call waits for because the server is only coming up, in a few words; None: nothing."""
         self._capabilities = capabilities or Capabilities()
         self._starts_in_thought = may_start_in_thought(model)
+        self._refusals = SamplerRefusals(model)
         self._connections = Connections()
         self._window = WindowLookup(self._ask_window)
 
@@ -145,15 +147,10 @@ class LLMClient:
         payload: dict[str, object] = {"model": self.model, "messages": [message.to_dict() for message in messages]}
         if self.temperature is not None:
             payload["temperature"] = self.temperature
-        payload |= self.samplers
+        payload |= self._sampler_fields(self.sampling)
         if self.max_output_tokens is not None:
             payload[self._output_limit_name] = self.max_output_tokens
         return payload
-
-    @property
-    def stop_words(self) -> list[str]:
-        words = self.samplers.get("stop")
-        return list(words) if isinstance(words, list) else []
 
     @property
     def _output_limit_name(self) -> str:
@@ -172,10 +169,13 @@ class LLMClient:
         max_tokens: int | None,
         tools: Sequence[ToolSpec] = (),
         may_call: bool = True,
+        sampling: Sampling | None = None,
     ) -> dict[str, object]:
         payload = self.build_payload(messages)
+        if sampling is not None:
+            payload |= self._call_fields(sampling)
         if stop:
-            payload["stop"] = [*stop, *self.stop_words]
+            payload["stop"] = [*stop, *(self.sampling if sampling is None else sampling.over(self.sampling)).stop]
         if max_tokens is not None:
             payload[self._output_limit_name] = max_tokens
         if is_same_origin(self.base_url, OPENROUTER_BASE_URL):
@@ -185,6 +185,19 @@ class LLMClient:
             # Tools stay described when no more may be called: some providers refuse their results otherwise.
             payload |= {"tools": [tool.to_dict() for tool in tools], "tool_choice": "auto" if may_call else "none"}
         return payload
+
+    def _sampler_fields(self, sampling: Sampling) -> dict[str, object]:
+        return sampler_fields(sampling, self.base_url)
+
+    def _call_fields(self, sampling: Sampling) -> dict[str, object]:
+        """What *sampling* changes for one call. Its answer may not be longer than the slot and the window allow."""
+        merged = sampling.over(self.sampling)
+        told = self._sampler_fields(merged)
+        if (asked := sampling.max_output_tokens) is not None:
+            window = self.capabilities.window
+            limits = (asked, self.max_output_tokens, window // OUTPUT_SHARE if window else None)
+            told[self._output_limit_name] = min(each for each in limits if each is not None)
+        return told
 
     # What is asked
 
@@ -214,12 +227,13 @@ class LLMClient:
         max_tokens: int | None = None,
         tools: Sequence[ToolSpec] = (),
         may_call: bool = True,
+        sampling: Sampling | None = None,
     ) -> CompletionStream:
         """The answer in pieces, with all the call tells beside them. The call begins with the iteration."""
         if getattr(self.chat, "__func__", None) is not LLMClient.chat:  # a stand-in that answers in `chat` alone
             return stream_from_chat(self, messages)
         completion = self._new_completion()
-        payload = self._request(messages, stop, max_tokens, tools, may_call)
+        payload = self._request(messages, stop, max_tokens, tools, may_call, sampling)
         return PieceStream(completion, self._attempts(completion, list(messages), payload))
 
     async def complete(
@@ -287,7 +301,7 @@ class LLMClient:
         return True
 
     async def _wait_or_raise(self, error: ModelError, completion: Completion, clock: CallClock) -> None:
-        if await self._wait_for_server(error, clock):
+        if isinstance(error, SamplersRefusedError) or await self._wait_for_server(error, clock):
             completion.attempts += 1
             return
         attempt = completion.attempts - 1
@@ -452,6 +466,7 @@ class LLMClient:
         import httpx2  # loaded in a thread by the line above
 
         url = f"{endpoint.base_url.rstrip('/')}/chat/completions"
+        payload = self._refusals.leave_out(payload)
         content = await off_loop(_encoded, payload) if any(each.media for each in messages) else _encoded(payload)
         try:
             async with AsyncExitStack() as stack:
@@ -460,6 +475,7 @@ class LLMClient:
                     response = await stack.enter_async_context(asked)
                 if not response.is_success:
                     body = await self._error_body(response)
+                    self._refusals.check(payload, response.status_code, body)
                     retry_after = response.headers.get("retry-after")
                     raise error_of_status(endpoint, response.status_code, body, retry_after, messages)
                 yield response

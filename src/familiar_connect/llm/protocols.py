@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from typing import Protocol, runtime_checkable
 
-from familiar_connect.llm.types import Capabilities, Completion, Message, ToolSpec, Usage
+from familiar_connect.llm.types import Capabilities, Completion, Message, Sampling, ToolSpec, Usage
 
 
 @runtime_checkable
@@ -51,6 +51,7 @@ class CompletingModel(ChatModel, Protocol):
         max_tokens: int | None = None,
         tools: Sequence[ToolSpec] = (),
         may_call: bool = True,
+        sampling: Sampling | None = None,
     ) -> CompletionStream: ...
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from familiar_connect.llm.openai_compatible import LLMClient
 from familiar_connect.llm.protocols import CompletionStream
 from familiar_connect.llm.streams import PieceStream
-from familiar_connect.llm.types import Capabilities, Completion, Message, ToolCall, ToolSpec, Usage
+from familiar_connect.llm.types import Capabilities, Completion, Message, Sampling, ToolCall, ToolSpec, Usage
 from familiar_connect.support.tokens import estimate_tokens
 
 
@@ -98,6 +98,7 @@ class ScriptedModel(LLMClient):
         max_tokens: int | None = None,
         tools: Sequence[ToolSpec] = (),
         may_call: bool = True,
+        sampling: Sampling | None = None,
     ) -> CompletionStream:
         completion = self._new_completion()
         self.offered.append(tuple(tool.name for tool in tools) if may_call else ())

@@ -29,6 +29,7 @@ from familiar_connect.llm.embedded.servers import EmbeddedServers
 from familiar_connect.llm.openai_compatible import LLMClient
 from familiar_connect.llm.profiles import capabilities_for, local_file_capabilities
 from familiar_connect.llm.retry import MAX_RETRIES, RetryPolicy, Sleep
+from familiar_connect.llm.sampling import sampling_of
 from familiar_connect.support.web_origin import is_same_origin
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class _ClientMaker:
             first_token_s=config.first_token_limit_s,
             timeout_s=config.timeout_s,
             reply_timeout_s=config.reply_timeout_s,
-            samplers=samplers_of(config),
+            sampling=sampling_of(config),
         )
         if model == EMBEDDED_MODEL:
             # A temperature nobody chose is meant for larger models; the embedded one has its own.
@@ -151,27 +152,6 @@ class _ClientMaker:
         if key_name(config, base_url) is None:
             return None
         return self._api_key or self._secrets(OPENROUTER_KEY_VARIABLE) or None
-
-
-def samplers_of(config: LLMSlotConfig) -> dict[str, object]:
-    """What the slot says of how words are chosen, as its endpoint calls it; only what is set."""
-    chosen = {
-        "top_p": config.top_p,
-        "top_k": config.top_k,
-        "min_p": config.min_p,
-        "presence_penalty": config.presence_penalty,
-        "frequency_penalty": config.frequency_penalty,
-        "repeat_penalty": config.repeat_penalty,
-        "seed": config.seed,
-    }
-    told: dict[str, object] = {name: value for name, value in chosen.items() if value is not None}
-    if config.repeat_penalty is not None and not config.is_embedded:
-        told["repetition_penalty"] = config.repeat_penalty  # what OpenRouter and vLLM call it
-        if is_same_origin(config.base_url or OPENROUTER_BASE_URL, OPENROUTER_BASE_URL):
-            del told["repeat_penalty"]
-    if config.stop:
-        told["stop"] = list(config.stop)
-    return told
 
 
 def key_name(config: LLMSlotConfig, base_url: str) -> str | None:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from functools import partial
 from typing import TypeGuard
 
 from familiar_connect.llm.protocols import ChatModel, CompletingModel, CompletionStream, SideModel
-from familiar_connect.llm.types import Completion, Message, ToolSpec
+from familiar_connect.llm.types import Completion, Message, Sampling, ToolSpec
 
 
 class PieceStream:
@@ -46,12 +47,14 @@ def open_stream(
     max_tokens: int | None = None,
     tools: Sequence[ToolSpec] = (),
     may_call: bool = True,
+    sampling: Sampling | None = None,
 ) -> CompletionStream:
-    """Start a reply of *model*. *stop*, *max_tokens* and *tools* reach the models that can heed them."""
+    """Start a reply of *model*. All but *messages* reaches the models that can heed it, where there is any of it."""
     if _can_start(model):
+        begin = model.start if sampling is None else partial(model.start, sampling=sampling)
         if not tools:
-            return model.start(messages, stop=stop, max_tokens=max_tokens)
-        return model.start(messages, stop=stop, max_tokens=max_tokens, tools=tools, may_call=may_call)
+            return begin(messages, stop=stop, max_tokens=max_tokens)
+        return begin(messages, stop=stop, max_tokens=max_tokens, tools=tools, may_call=may_call)
     if _defines(model, "stream"):
         return stream_with_timing(model, lambda: model.stream(messages))
     return stream_from_chat(model, messages)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 Role = Literal["system", "user", "assistant"]
@@ -135,6 +135,37 @@ class Capabilities:
     """Used when the slot sets none."""
     bare_single_speaker: bool = False
     """So small that names and marks before people's words confuse it: with one other speaker they are left off."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampling:
+    """How the words of a reply are chosen. Each setting None or empty where nothing is said about it."""
+
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    min_p: float | None = None
+    top_a: float | None = None
+    presence_penalty: float | None = None
+    frequency_penalty: float | None = None
+    repeat_penalty: float | None = None
+    seed: int | None = None
+    stop: tuple[str, ...] = ()
+    logit_bias: tuple[tuple[str, float], ...] = ()
+    """Numbers of tokens, as text, and how much more or less likely each is made."""
+    reasoning_effort: str | None = None
+    max_output_tokens: int | None = None
+
+    def values_by_name(self) -> dict[str, object]:
+        """What is said, by name."""
+        return {each.name: value for each in fields(self) if (value := getattr(self, each.name)) not in (None, ())}
+
+    def over(self, other: Sampling) -> Sampling:
+        """*other* with what this one says in its place; stop words add up, the shorter longest answer holds."""
+        merged = replace(other, **self.values_by_name())  # type: ignore[arg-type]
+        limits = [each for each in (self.max_output_tokens, other.max_output_tokens) if each is not None]
+        stop = tuple(dict.fromkeys((*self.stop, *other.stop)))
+        return replace(merged, stop=stop, max_output_tokens=min(limits, default=None))
 
 
 @dataclass(kw_only=True)

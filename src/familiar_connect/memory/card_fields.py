@@ -14,7 +14,8 @@ from typing import Any, cast
 from familiar_connect.llm.types import Role
 from familiar_connect.memory.store import MemoryStore, MemoryStoreError
 from familiar_connect.presets.greetings import split_greetings
-from familiar_connect.presets.types import CardFields
+from familiar_connect.presets.regex_scripts import read_scripts
+from familiar_connect.presets.types import CardFields, RegexScript
 
 logger = logging.getLogger(__name__)
 
@@ -86,6 +87,12 @@ class CardReader:
         except (TypeError, ValueError, OverflowError):
             return None
         return share if 0 <= share <= 1 else None
+
+    def regex_scripts(self) -> tuple[RegexScript, ...]:
+        """The scripts that the card brings."""
+        extensions = self._rest().get("extensions")
+        listed = extensions.get("regex_scripts") if isinstance(extensions, Mapping) else None
+        return read_scripts(listed, origin="card")
 
     def _text(self, path: str) -> str:
         try:

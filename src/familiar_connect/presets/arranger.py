@@ -27,9 +27,10 @@ from familiar_connect.presets.macros.types import MacroContext
 from familiar_connect.presets.name_prefixes import NAMES_CONTENT, names_behavior, with_char_prefix, with_speaker_names
 from familiar_connect.presets.prompt_order import nodes_of
 from familiar_connect.presets.reassemble import PresetLayout, reassemble
+from familiar_connect.presets.regex_turn import rewrite_chat
 from familiar_connect.presets.resolve_nodes import resolve_nodes
 from familiar_connect.presets.sillytavern.arrange import arrange_as_sillytavern
-from familiar_connect.presets.types import Preset, PresetFidelity, PresetSettings
+from familiar_connect.presets.types import ActivePreset, Preset, PresetFidelity, PresetSettings
 
 QUOTED_TAGS = frozenset(
     {
@@ -61,6 +62,12 @@ class PresetArranger:
 
     def arrange(self, prompt: Prompt, request: ContextRequest) -> Prompt:
         active = request.preset
+        prompt, request = rewrite_chat(prompt, request)
+        arranged = self._arrange(prompt, request, active)
+        sampling = active.preset.sampling if active is not None and active.has_samplers else None
+        return replace(arranged, sampling=sampling) if sampling is not None and sampling.values_by_name() else arranged
+
+    def _arrange(self, prompt: Prompt, request: ContextRequest, active: ActivePreset | None) -> Prompt:
         if active is not None and active.fidelity is PresetFidelity.sillytavern:
             return arrange_as_sillytavern(prompt, request, active.preset)
         if active is None or is_impersonation(request):

@@ -10,6 +10,7 @@ from familiar_connect.presets.macros.engine import expand
 from familiar_connect.presets.macros.random_choice import has_choice
 from familiar_connect.presets.macros.types import MacroContext, Variables
 from familiar_connect.presets.prompt_order import nodes_of
+from familiar_connect.presets.regex_summary import summarize_scripts
 from familiar_connect.presets.types import Preset, PresetFidelity, PresetNode, PresetSettings
 
 ImportOutcome = Literal["read", "imported", "unchanged", "replaced"]
@@ -44,9 +45,13 @@ class ImportReport:
     """Of those, the ones that are on."""
     comment_only: int = 0
     disabled_by_preset: tuple[str, ...] = ()
+    samplers: tuple[tuple[str, str], ...] = ()
+    """What it says of how words are chosen, which holds for the reply: name and value."""
     unapplied: tuple[str, ...] = ()
     connections: tuple[str, ...] = ()
     regex_scripts: int = 0
+    regex_summary: str = ""
+    """What they come to here, in a sentence."""
     extensions: tuple[str, ...] = ()
     random_above_dialogue: tuple[str, ...] = ()
     templates: tuple[str, ...] = ()
@@ -81,19 +86,21 @@ class ImportReport:
             found.append("It holds no prompts in order, so it changes nothing in the prompt.")
         if self.disabled_by_preset:
             found.append(f"Off, as the preset has it: {_names(self.disabled_by_preset)}.")
-        if self.unapplied:
+        if self.samplers:
+            told = _names([f"{name} {value}" for name, value in self.samplers])
             found.append(
-                f"Not applied: {_names(self.unapplied)}. Samplers and the like are set in character.toml, under [llm]."
+                f"Holds for replies, over your model's slot: {told}. `preset_samplers = false` in character.toml "
+                "leaves it to the slot."
             )
+        if self.unapplied:
+            found.append(f"Not applied: {_names(self.unapplied)}. The model's service is set in character.toml, [llm].")
         if self.connections:
             found.append(
                 f"Never applied: {_names(self.connections)}. An endpoint, key or proxy from a preset could send your "
                 "talk elsewhere; `familiar connect` sets yours."
             )
         if self.regex_scripts:
-            found.append(
-                f"Not run: {pluralize(self.regex_scripts, 'regex script')}; messages stay as they were written."
-            )
+            found.append(self.regex_summary)
         if self.extensions:
             found.append(f"Data of add-ons is kept but not used: {_names(self.extensions)}.")
         if self.random_above_dialogue:
@@ -134,9 +141,11 @@ def report_on(preset: Preset, *, fidelity: PresetFidelity = PresetFidelity.with_
         enabled=sum(node.is_enabled for node in texts),
         comment_only=sum(node.is_comment for node in texts),
         disabled_by_preset=tuple(node.name for node in untouched if not node.is_enabled),
+        samplers=tuple((name, _shown(value)) for name, value in preset.sampling.values_by_name().items()),
         unapplied=preset.unapplied,
         connections=preset.connections,
         regex_scripts=preset.regex_scripts,
+        regex_summary=summarize_scripts(preset.scripts, preset.regex_scripts),
         extensions=preset.extensions,
         random_above_dialogue=tuple(node.name for node in _above_dialogue(nodes) if has_choice(node.content)),
         templates=tuple(node.name for node in spoken if "<%" in node.content),
@@ -180,6 +189,13 @@ def _macros(
 
 def _findings(found: Mapping[str, Sequence[str]]) -> tuple[MacroFinding, ...]:
     return tuple(MacroFinding(macro=name, nodes=tuple(dict.fromkeys(where))) for name, where in found.items())
+
+
+def _shown(value: object) -> str:
+    """The value of a sampler, for a sentence."""
+    if isinstance(value, float):
+        return f"{value:g}"
+    return str(len(value)) if isinstance(value, tuple) else str(value)
 
 
 def _names(names: Sequence[str]) -> str:

@@ -17,6 +17,8 @@ from typing import Any, cast, get_args
 from familiar_connect.errors import PresetError
 from familiar_connect.llm.types import Role
 from familiar_connect.presets.prompt_order import BUILT_IN, DEFAULT_ORDER, GLOBAL_ORDER
+from familiar_connect.presets.read_samplers import read_samplers
+from familiar_connect.presets.regex_scripts import read_scripts
 from familiar_connect.presets.text_completion import is_text_completion, nodes_from_text_completion
 from familiar_connect.presets.types import OrderEntry, Preset, PresetNode, PresetSettings, PromptOrderList
 from familiar_connect.support.text import grapheme_boundary, one_line, printable, without_surrogates
@@ -40,7 +42,7 @@ UNAPPLIED = (
     *("use_makersuite_sysprompt", "function_calling", "show_thoughts", "enable_web_search", "media_inlining"),
     *("image_inlining", "request_images"),
 )
-"""Sampler and service settings; here the model slot of the settings decides them."""
+"""Sampler and service settings; those that `read_samplers` heeds are applied, the others only named."""
 CONNECTIONS = (
     *("reverse_proxy", "proxy_password", "custom_url", "custom_include_headers", "custom_include_body"),
     *("custom_exclude_body", "api_url_scale", "vertexai_region", "azure_base_url", "azure_deployment_name"),
@@ -266,13 +268,17 @@ def _with_extras(preset: Preset, document: Mapping[str, object]) -> Preset:
     found = document.get("extensions")
     extensions: Mapping[str, object] = found if isinstance(found, dict) else {}
     scripts = extensions.get("regex_scripts")
-    samplers = document.get("preset")
+    inner = document.get("preset")
+    sampling, heeded = read_samplers(inner if preset.legacy and isinstance(inner, dict) else document)
+    is_unread = preset.legacy and isinstance(inner, dict) and not heeded
     return replace(
         preset,
-        unapplied=tuple(key for key in UNAPPLIED if key in document)
-        + (("preset",) if preset.legacy and isinstance(samplers, dict) else ()),
+        sampling=sampling,
+        unapplied=tuple(key for key in UNAPPLIED if key in document and key not in heeded)
+        + (("preset",) if is_unread else ()),
         connections=tuple(key for key in CONNECTIONS if _says_something(document.get(key))),
         regex_scripts=len(scripts) if isinstance(scripts, list) else 0,
+        scripts=read_scripts(scripts, origin="preset"),
         extensions=tuple(
             without_surrogates(one_line(key))[:60]
             for key, value in list(extensions.items())[:50]

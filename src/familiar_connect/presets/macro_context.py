@@ -15,6 +15,8 @@ from familiar_connect.context.slots import in_prompt_order
 from familiar_connect.context.types import ContextItem, ContextRequest, Contribution, ItemTag, Layer
 from familiar_connect.llm.types import TextPart
 from familiar_connect.presets.macros import conditions, engine, identity_macros, random_choice
+from familiar_connect.presets.macros.seals import seal_braces as seal_braces
+from familiar_connect.presets.macros.seals import unseal_braces as unseal_braces
 from familiar_connect.presets.macros.types import MacroContext
 from familiar_connect.presets.types import CardFields, ChatLine, GenerationKind, PresetFidelity
 from familiar_connect.support.tokens import estimate_tokens
@@ -24,18 +26,7 @@ ANYONE = "User"
 ORIGINAL = "{{original}}"
 """Stands in a familiar's own text until the preset's text that it replaces is known."""
 
-_SEAL = str.maketrans("{}<", "\ue000\ue001\ue002")
-_UNSEAL = str.maketrans("\ue000\ue001\ue002", "{}<")
 _OVERRIDES = (ItemTag.RULES, ItemTag.POST_HISTORY)
-
-
-def seal_braces(text: str) -> str:
-    """*text* with its braces replaced by marks that no macro matches."""
-    return text.translate(_SEAL)
-
-
-def unseal_braces(text: str) -> str:
-    return text.translate(_UNSEAL)
 
 
 def speaker_of(request: ContextRequest) -> str:

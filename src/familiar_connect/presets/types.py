@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Literal
 
-from familiar_connect.llm.types import Role
+from familiar_connect.llm.types import Role, Sampling
 
 
 class PresetFidelity(Enum):
@@ -91,6 +91,31 @@ class PresetSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RegexScript:
+    """A rule that rewrites text, with SillyTavern's meanings."""
+
+    name: str
+    find: str
+    """`/pattern/flags`, or a pattern alone, which stands for its first match."""
+    replacement: str = ""
+    """May hold `$1`, `$<name>`, `{{match}}` and macros."""
+    trims: tuple[str, ...] = ()
+    """Taken out of what a match or group holds."""
+    placements: tuple[int, ...] = ()
+    """What it is for: see `presets.regex_scripts.Placement`."""
+    is_off: bool = False
+    is_display_only: bool = False
+    is_prompt_only: bool = False
+    substitution: int = 0
+    """Whether macros in the pattern are read: 0 no, 1 as they are, 2 with their characters taken literally."""
+    min_depth: int | None = None
+    max_depth: int | None = None
+    """How far from the end of the chat a message may be; 0 is the last."""
+    origin: str = "own"
+    """`own`, `card` or `preset`."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Preset:
     """A preset as it was imported: every prompt and every order list, with the owner's toggles beside them."""
 
@@ -102,12 +127,16 @@ class Preset:
     """The owner's own switches; they win over the order list."""
     legacy: bool = False
     """Made from a text-completion preset."""
+    sampling: Sampling = Sampling()
+    """How it wants a reply's words chosen."""
     unapplied: tuple[str, ...] = ()
-    """Settings of the file that are for the model's service and stay unused here, by name: samplers and kin."""
+    """Settings of the file that are for the model's service and stay unused here, by name."""
     connections: tuple[str, ...] = ()
     """Endpoints, proxies and keys the file brings, by name alone; never applied, their values never kept."""
     regex_scripts: int = 0
-    """Scripts that would rewrite messages; they are not run."""
+    """How many scripts that rewrite text it brings."""
+    scripts: tuple[RegexScript, ...] = ()
+    """Those of them that can be read."""
     extensions: tuple[str, ...] = ()
     """Other add-ons the file brings data or scripts for, by name; none is run."""
 
@@ -157,3 +186,5 @@ class ActivePreset:
 
     preset: Preset
     fidelity: PresetFidelity = PresetFidelity.with_memory
+    has_samplers: bool = True
+    """Whether its samplers hold over those of the model's slot."""

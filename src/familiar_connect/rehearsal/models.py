@@ -22,7 +22,7 @@ from familiar_connect.llm.protocols import CompletionStream
 from familiar_connect.llm.retry import Endpoint, RetryPolicy, error_of_status
 from familiar_connect.llm.scripted import words_of
 from familiar_connect.llm.streams import PieceStream
-from familiar_connect.llm.types import Capabilities, Completion, Message, ToolCall, ToolSpec, Usage
+from familiar_connect.llm.types import Capabilities, Completion, Message, Sampling, ToolCall, ToolSpec, Usage
 from familiar_connect.rehearsal.echo import echo_answer
 from familiar_connect.rehearsal.types import ModelScript, ScriptedAnswer
 from familiar_connect.support.simulated_time import SimulatedLoop
@@ -233,11 +233,14 @@ class LiveModel(LLMClient):
         max_tokens: int | None = None,
         tools: Sequence[ToolSpec] = (),
         may_call: bool = True,
+        sampling: Sampling | None = None,
     ) -> CompletionStream:
         completion = self._new_completion()
 
         async def collect() -> list[str]:
-            stream = self._inner.start(messages, stop=stop, max_tokens=max_tokens, tools=tools, may_call=may_call)
+            stream = self._inner.start(
+                messages, stop=stop, max_tokens=max_tokens, tools=tools, may_call=may_call, sampling=sampling
+            )
             pieces = [piece async for piece in stream]
             vars(completion).update(vars(stream.completion))
             return pieces

@@ -17,6 +17,7 @@ from familiar_connect.conversation.types import Exchange
 from familiar_connect.errors import ConfigError, DeliveryError, EmptyReplyError
 from familiar_connect.identity import LOCAL_PLATFORMS
 from familiar_connect.observe.trace import TraceBuilder
+from familiar_connect.presets.regex_turn import show_reply
 from familiar_connect.presets.story.types import StoryState
 from familiar_connect.reply.deliver import TextDeliveryTracker
 from familiar_connect.reply.delivery_task import DeliveryTasks
@@ -89,10 +90,11 @@ class ReplyRunner:
         outgoing = await self._begin_outgoing(turn, channel, place, text)
         seen = self._recorder.open(request, clock=self._clock, seed=request.seed)
         error: str | None = None
+        kept: str | None = None
         try:
             with self._pause_background():
                 reach = outgoing or place
-                await self._answer(request, channel, place, reach, tracker, seen, text, insists=exchange.was_cut)
+                kept = await self._answer(request, channel, place, reach, tracker, seen, text, insists=exchange.was_cut)
             if exchange.may_stay_silent and not tracker.sent_chunks:
                 seen.trace.tag("silent", "yes")
         except DeliveryError as failure:
@@ -104,6 +106,7 @@ class ReplyRunner:
         finally:
             sent = text.decode(text_sent(tracker, place))
             cut = tracker.task is not None and tracker.task.cancelled()
+            sent = sent if kept is None or cut else kept
             tracker.clear()
             if cut:
                 seen.trace.tag("interrupted", "yes")
@@ -125,7 +128,8 @@ class ReplyRunner:
         text: OutgoingText,
         *,
         insists: bool,
-    ) -> None:
+    ) -> str | None:
+        """Make the reply and send it; where it is shown otherwise than it is to be kept, what is kept."""
         pipeline = await off_loop(self._pipeline_for, channel, request, place)
         free = request.turn is not None and request.turn.flags.may_stay_silent
         thinking = nullcontext if free else place.thinking  # who may say nothing is not seen typing
@@ -140,14 +144,16 @@ class ReplyRunner:
                     seen.keep(live.reply)
             _refuse_empty(live.reply, may_be_silent=free)
             await self._keep_state(request, live.reply)
-            return
+            return None
         async with thinking():
             reply = await pipeline.run(request, trace=seen.trace)
         seen.keep(reply)
         _refuse_empty(reply, may_be_silent=free)
+        shown = await off_loop(show_reply, reply.text, request) if request.story.regex else reply.text
         text.prepare(reply.prompt)
-        await self._deliver(text.encode(reply.text), reach, channel, tracker, seen.trace, insists=insists)
+        await self._deliver(text.encode(shown), reach, channel, tracker, seen.trace, insists=insists)
         await self._keep_state(request, reply)
+        return reply.text if shown != reply.text else None
 
     async def _keep_state(self, request: ContextRequest, reply: PipelineReply) -> None:
         """Keep what lasts in the chat: variables, and the timed effects of World Info."""

@@ -13,9 +13,10 @@ from familiar_connect.config import ChannelConfig, CharacterConfig
 from familiar_connect.llm.types import Role
 from familiar_connect.memory.card_fields import CardReader
 from familiar_connect.memory.lorebooks.book_shelf import BookShelf
+from familiar_connect.presets.regex_store import RegexStore
 from familiar_connect.presets.story.state_store import StoryStateStore
 from familiar_connect.presets.story.types import AuthorNote, NotePosition, PersonaPlace, PersonaPosition, Story
-from familiar_connect.presets.types import ActivePreset, CardFields, PresetFidelity
+from familiar_connect.presets.types import ActivePreset, CardFields, PresetFidelity, RegexScript
 
 if TYPE_CHECKING:
     from familiar_connect.config.character import NamedPersona
@@ -80,6 +81,7 @@ class TurnInputsLookup:
         shelf: BookShelf,
         states: StoryStateStore,
         persona: UserPersona | None = None,
+        regex: RegexStore | None = None,
     ) -> None:
         self._presets = presets
         self._card = card
@@ -87,6 +89,7 @@ class TurnInputsLookup:
         self._shelf = shelf
         self._states = states
         self._persona = persona or UserPersona(config.user_persona)
+        self._regex = regex
 
     def lookup(self, channel: ChannelConfig, channel_id: int) -> TurnInputs:
         """For a turn in *channel*. Blocks."""
@@ -103,6 +106,7 @@ class TurnInputsLookup:
                     depth=config.user_persona_depth,
                     role=cast(Role, config.user_persona_role),
                 ),
+                regex=self.regex_scripts(channel),
             ),
         )
         if inputs.is_exact:
@@ -111,12 +115,21 @@ class TurnInputsLookup:
         chosen = next((each for each in config.personas if each.name == channel.place.persona), None)
         return inputs if chosen is None else inputs.with_persona(chosen)
 
+    def regex_scripts(self, channel: ChannelConfig) -> tuple[RegexScript, ...]:
+        """The scripts in force in *channel*. Blocks."""
+        if self._regex is None:
+            return ()
+        preset = self._presets.lookup(channel.preset)
+        return self._regex.in_force(self._card.regex_scripts(), preset.scripts if preset is not None else ())
+
     def _active_preset(self, channel: ChannelConfig) -> ActivePreset | None:
         preset = self._presets.lookup(channel.preset)
         if preset is None:
             return None
         return ActivePreset(
-            preset=preset, fidelity=PresetFidelity(channel.preset_fidelity or self._config.preset_fidelity)
+            preset=preset,
+            fidelity=PresetFidelity(channel.preset_fidelity or self._config.preset_fidelity),
+            has_samplers=self._config.preset_samplers,
         )
 
     def _exact_story(self, story: Story, channel: ChannelConfig, channel_id: int) -> Story:

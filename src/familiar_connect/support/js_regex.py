@@ -7,7 +7,7 @@ engine can do (look-around, back-references) and a pattern that would grow too l
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from familiar_connect.support.re2_engine import PatternRefused, compile_bounded
@@ -42,7 +42,7 @@ def split_literal(text: str) -> tuple[str, str] | None:
 class JsPattern:
     """One pattern, ready to search texts."""
 
-    def __init__(self, source: str, flags: str = "") -> None:
+    def __init__(self, source: str, flags: str = "", *, has_groups: bool = False) -> None:
         if len(source) > MAX_PATTERN_CHARS:
             raise PatternRefused(f"it is longer than {MAX_PATTERN_CHARS} characters")
         try:
@@ -52,7 +52,10 @@ class JsPattern:
         head = "".join(flag for flag in "ims" if flag in flags)
         body = "".join(_translate(source, dot_all="s" in flags))
         start = r"\A(?:" if "y" in flags else "(?:"
-        self._engine = compile_bounded(f"(?{head}){start}{body})" if head else f"{start}{body})")
+        self.rewritten = f"(?{head}){start}{body})" if head else f"{start}{body})"
+        """The pattern in RE2's words."""
+        self._engine = compile_bounded(self.rewritten, has_groups=has_groups)
+        self._is_global = "g" in flags
 
     def test(self, text: str) -> bool:
         """Whether the pattern is anywhere in *text*."""
@@ -62,6 +65,35 @@ class JsPattern:
         """Where in *text* the first match stands."""
         found = self._engine.search(text.encode("utf-8", "replace").decode("utf-8"))
         return None if found is None else found.span()
+
+    def replace(self, text: str, make: Callable[[str, Sequence[str | None], Mapping[str, str | None]], str]) -> str:
+        """*text* with what *make* gives for each match, its groups and its named groups; without `g` the first."""
+        text = text.encode("utf-8", "replace").decode("utf-8")
+        pieces: list[str] = []
+        at = 0
+        for found in self._engine.finditer(text):
+            begin, end = found.span()
+            pieces += [text[at:begin], make(found.group(), found.groups(), found.groupdict())]
+            at = end
+            if not self._is_global:
+                break
+        return "".join([*pieces, text[at:]]) if pieces else text
+
+
+class AnyPattern:
+    """Several patterns in one: whether any of them is in a text. `PatternRefused` where together they are too large."""
+
+    def __init__(self, patterns: Sequence[JsPattern]) -> None:
+        self._engine = compile_bounded("|".join(f"(?:{pattern.rewritten})" for pattern in patterns))
+
+    def test(self, text: str) -> bool:
+        return self._engine.search(text.encode("utf-8", "replace").decode("utf-8")) is not None
+
+
+@lru_cache(maxsize=512)
+def compile_js_groups(source: str, flags: str) -> JsPattern:
+    """As `compile_js`, for a pattern whose groups are wanted."""
+    return JsPattern(source, flags, has_groups=True)
 
 
 @lru_cache(maxsize=512)

@@ -13,13 +13,16 @@ class PatternRefused(Exception):
     """The pattern is invalid, or no linear-time engine can search for it; the message says which."""
 
 
-def compile_bounded(text: str, *, within_lines: bool = False) -> Any:
-    """RE2's engine for *text*; a `PatternRefused` where it has none. *within_lines*: no match crosses a line end."""
+def compile_bounded(text: str, *, within_lines: bool = False, has_groups: bool = False) -> Any:
+    """RE2's engine for *text*; a `PatternRefused` where it has none.
+
+    *within_lines*: no match crosses a line end. *has_groups*: matches tell what their groups hold.
+    """
     import re2  # a native library; most commands never search
 
     options = re2.Options()
     options.log_errors = False
-    options.never_capture = True
+    options.never_capture = not has_groups
     options.never_nl = within_lines
     try:
         engine = re2.compile(text, options)

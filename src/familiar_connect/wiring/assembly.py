@@ -125,7 +125,7 @@ def build_familiar(bundle: type[Bundle], root: Path, config: CharacterConfig, in
     )
 
     def pipeline_for(channel: ChannelConfig, request: ContextRequest, place: Place) -> ContextPipeline:
-        return pipelines.build(channel, modality=request.modality, place=place)
+        return pipelines.build(channel, modality=request.modality, place=place, scripts=request.story.regex)
 
     @contextmanager
     def pause_background() -> Iterator[None]:

@@ -5,7 +5,7 @@ Providers run at once whatever their order here; the order decides only how equa
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -17,6 +17,7 @@ from familiar_connect.context.generate import capabilities_of
 from familiar_connect.context.generation.media_cache import MediaCache
 from familiar_connect.context.pipeline import ContextPipeline, GenerationResources, ToolsFor
 from familiar_connect.context.processors.recast import RecastPostProcessor
+from familiar_connect.context.processors.regex_output import RegexPostProcessor
 from familiar_connect.context.processors.spoken_text import SpokenTextPostProcessor
 from familiar_connect.context.processors.stepped_thinking import SteppedThinkingPreProcessor
 from familiar_connect.context.protocols import ContextProvider, PostProcessor, PreProcessor
@@ -44,6 +45,8 @@ from familiar_connect.memory.pins import PinnedFiles
 from familiar_connect.memory.types import DOCUMENTS_FOLDER
 from familiar_connect.memory.visibility import SERVERS
 from familiar_connect.presets.arranger import PresetArranger
+from familiar_connect.presets.regex_turn import rewrites_reply
+from familiar_connect.presets.types import RegexScript
 from familiar_connect.reply.protocols import Place, SendsStickers
 from familiar_connect.support.aio import IdleGate
 from familiar_connect.support.clock import Clock
@@ -168,9 +171,14 @@ class PipelineFactory:
     toolbox: Toolbox
 
     def build(
-        self, channel: ChannelConfig, *, modality: Modality = Modality.text, place: Place | None = None
+        self,
+        channel: ChannelConfig,
+        *,
+        modality: Modality = Modality.text,
+        place: Place | None = None,
+        scripts: Sequence[RegexScript] = (),
     ) -> ContextPipeline:
-        """The parts that *channel* asks for; on voice those it has there."""
+        """The parts that *channel* asks for; on voice those it has there. *scripts* are the turn's regex scripts."""
         steps = channel.on_voice if modality is Modality.voice else channel.in_text
         wanted = [provider for id_, provider in self.providers.items() if id_ in steps.providers]
         if ModeInstructionProvider.id in steps.providers:
@@ -183,10 +191,13 @@ class PipelineFactory:
                     shipped=SHIPPED_NOTES,
                 )
             )
+        post_processors = [p for id_, p in self.post_processors.items() if id_ in steps.post_processors]
+        if rewrites_reply(scripts):
+            post_processors.insert(0, RegexPostProcessor())  # the first is run last
         return ContextPipeline(
             wanted,
             [p for id_, p in self.pre_processors.items() if id_ in steps.pre_processors],
-            [p for id_, p in self.post_processors.items() if id_ in steps.post_processors],
+            post_processors,
             model=self.models.get("main_prose"),
             budget_by_layer=channel.budget_by_layer,
             options=self.options,

@@ -6,7 +6,7 @@ import contextlib
 import random
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -27,7 +27,7 @@ from familiar_connect.conversation.place_readers import PlaceReaders
 from familiar_connect.conversation.queue import ReplyQueue
 from familiar_connect.conversation.spending import SpendingMeter
 from familiar_connect.conversation.types import BufferedMessage, Exchange, ResponseTrigger
-from familiar_connect.errors import MemoryStoreError
+from familiar_connect.errors import ConfigError, MemoryStoreError
 from familiar_connect.llm.model_slots import ModelSlots
 from familiar_connect.memory.card_fields import CardReader
 from familiar_connect.memory.lorebooks.book_shelf import BookShelf
@@ -35,6 +35,9 @@ from familiar_connect.memory.store import MemoryStore
 from familiar_connect.observe.last_context import LastContextCache
 from familiar_connect.observe.ledger import SQLiteCollector
 from familiar_connect.observe.replay_store import ReplayStore
+from familiar_connect.presets.macros.types import MacroContext
+from familiar_connect.presets.regex_scripts import Placement, TextUse, rewrite_text, scripts_for
+from familiar_connect.presets.regex_store import RegexStore
 from familiar_connect.presets.store import PresetStore
 from familiar_connect.presets.story.state_store import StoryStateStore
 from familiar_connect.reply.deliver import TextDeliveryRegistry
@@ -51,6 +54,7 @@ from familiar_connect.support.clock import Clock
 from familiar_connect.wiring.build_context import render_options
 from familiar_connect.wiring.stores import Stores
 
+USER_INPUT = TextUse(placement=Placement.user_input)
 EXCHANGE_MESSAGES = 20
 """Messages of one exchange that are looked at besides the window before it."""
 
@@ -209,17 +213,38 @@ def build_turn_inputs(inputs: ReplyPathInputs, user_persona: UserPersona) -> Tur
         shelf=BookShelf(inputs.stores.memory),
         states=StoryStateStore(FamiliarFolder(inputs.root).story),
         persona=user_persona,
+        regex=RegexStore(FamiliarFolder(inputs.root).regex_file),
     )
 
 
-def build_turn_builder(inputs: ReplyPathInputs, user_persona: UserPersona) -> TurnBuilder:
+def build_message_rewriter(
+    inputs: ReplyPathInputs, lookup: TurnInputsLookup
+) -> Callable[[InboundMessage], InboundMessage]:
+    """What the regex scripts in force make of a message before it is stored; reads files."""
+    card = CardReader(inputs.stores.memory, inputs.familiar_id)
+
+    def rewrite(message: InboundMessage) -> InboundMessage:
+        try:
+            channel = inputs.stores.channels.get(channel_id=message.channel_id)
+        except ConfigError:  # the reply says so
+            return message
+        scripts = scripts_for(lookup.regex_scripts(channel), USER_INPUT)
+        if not scripts:
+            return message
+        context = MacroContext(char=card.read().name, user=message.author.label, now=inputs.clock.now())
+        return replace(message, text=rewrite_text(message.text, scripts, USER_INPUT, context))
+
+    return rewrite
+
+
+def build_turn_builder(inputs: ReplyPathInputs, lookup: TurnInputsLookup) -> TurnBuilder:
     """What makes an exchange into the request that is answered."""
     stores, config = inputs.stores, inputs.config
     return TurnBuilder(
         history=stores.history,
         channels=stores.channels,
         models=inputs.models,
-        turn_inputs=build_turn_inputs(inputs, user_persona).lookup,
+        turn_inputs=lookup.lookup,
         turn_settings=turn_settings(inputs.familiar_id, stores, config),
         privacy=stores.privacy,
         zone=ZoneInfo(config.display_tz),
@@ -260,7 +285,8 @@ def build_reply_path(inputs: ReplyPathInputs) -> ReplyPath:
         last_context=last_context, collector=collector, replays=replays, options=render_options(config)
     )
     user_persona = UserPersona(config.user_persona)
-    turns = build_turn_builder(inputs, user_persona)
+    lookup = build_turn_inputs(inputs, user_persona)
+    turns = build_turn_builder(inputs, lookup)
     outbox = ReplyOutbox(stores.history, inputs.familiar_id, fresh_s=config.discord.answer_late_s, clock=clock)
     runner = ReplyRunner(
         turns=turns,
@@ -288,6 +314,7 @@ def build_reply_path(inputs: ReplyPathInputs) -> ReplyPath:
             limits=limits,
             bots=frozenset(f"discord:{user_id}" for user_id in config.discord.hears_bots),
             bot_reply_limit=config.discord.bot_reply_limit,
+            rewrite=build_message_rewriter(inputs, lookup),
         ),
         queue=queue,
         monitor=monitor,

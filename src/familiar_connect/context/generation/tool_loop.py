@@ -15,7 +15,7 @@ from collections.abc import AsyncGenerator, Sequence
 from familiar_connect.context.protocols import ToolSet
 from familiar_connect.llm.protocols import ChatModel
 from familiar_connect.llm.streams import open_stream
-from familiar_connect.llm.types import Completion, Message, ToolCall, Usage
+from familiar_connect.llm.types import Completion, Message, Sampling, ToolCall, Usage
 
 logger = logging.getLogger(__name__)
 
@@ -33,10 +33,17 @@ BETWEEN_ROUNDS = "\n\n"
 class ToolLoop:
     """Iterate `pieces()` once; afterwards `turns` holds what was put behind the first messages."""
 
-    def __init__(self, model: ChatModel, messages: Sequence[Message], tools: ToolSet | None) -> None:
+    def __init__(
+        self,
+        model: ChatModel,
+        messages: Sequence[Message],
+        tools: ToolSet | None,
+        sampling: Sampling | None = None,
+    ) -> None:
         self._model = model
         self._first = list(messages)
         self._tools = tools
+        self._sampling = sampling
         self._calls_left = MAX_CALLS
         self.turns: list[Message] = []
         """Calls and their results, in order."""
@@ -53,6 +60,7 @@ class ToolLoop:
                 with_tool_turns(self._first, self.turns),
                 tools=self._tools.specs if self._tools is not None else (),
                 may_call=may_call,
+                sampling=self._sampling,
             )
             self.completion = stream.completion
             begun = False

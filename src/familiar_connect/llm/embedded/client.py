@@ -24,8 +24,9 @@ from familiar_connect.llm.openai_compatible import LLMClient
 from familiar_connect.llm.profiles import EMBEDDED
 from familiar_connect.llm.protocols import CompletionStream
 from familiar_connect.llm.retry import Endpoint, RetryPolicy
+from familiar_connect.llm.sampling import sampler_fields
 from familiar_connect.llm.streams import PieceStream
-from familiar_connect.llm.types import Capabilities, Completion, Message, ToolSpec
+from familiar_connect.llm.types import Capabilities, Completion, Message, Sampling, ToolSpec
 
 if TYPE_CHECKING:
     import httpx2
@@ -94,7 +95,7 @@ class EmbeddedModel(LLMClient):
                 first_token_s=given.first_token_s or (TIMEOUT_S if file is None else FILE_TIMEOUT_S),
                 timeout_s=given.timeout_s or (TIMEOUT_S if file is None else FILE_TIMEOUT_S),
                 reply_timeout_s=given.reply_timeout_s,
-                samplers=given.samplers,
+                sampling=given.sampling,
             ),
             capabilities=capabilities,
             fallbacks=fallbacks,
@@ -111,12 +112,25 @@ class EmbeddedModel(LLMClient):
         payload = super().build_payload(
             [replace(message, media=(), content=self._without_marks(message.content)) for message in messages]
         )
-        payload |= {**(FILE_SAMPLING if self._file else SAMPLING), **self.samplers, "cache_prompt": True}
+        payload |= {
+            **(FILE_SAMPLING if self._file else SAMPLING),
+            **self._sampler_fields(self.sampling),
+            "cache_prompt": True,
+        }
         if self._file is not None:
             payload["id_slot"] = REPLY_PLACE if self.is_main else SIDE_PLACE
             if self._file.has_optional_thinking:
                 payload["chat_template_kwargs"] = {"enable_thinking": False}
         return payload
+
+    def _sampler_fields(self, sampling: Sampling) -> dict[str, object]:
+        return sampler_fields(sampling, None)
+
+    def _call_fields(self, sampling: Sampling) -> dict[str, object]:
+        """What a preset was made for is not the small default model, which keeps its own way of choosing words."""
+        if self._file is None:
+            sampling = Sampling(stop=sampling.stop, max_output_tokens=sampling.max_output_tokens)
+        return super()._call_fields(sampling)
 
     def start(
         self,
@@ -126,14 +140,17 @@ class EmbeddedModel(LLMClient):
         max_tokens: int | None = None,
         tools: Sequence[ToolSpec] = (),
         may_call: bool = True,
+        sampling: Sampling | None = None,
     ) -> CompletionStream:
         """The answer in pieces; one of the last replies is not said again."""
 
-        first = super().start(messages, stop=stop, max_tokens=max_tokens, tools=tools, may_call=may_call)
+        first = super().start(
+            messages, stop=stop, max_tokens=max_tokens, tools=tools, may_call=may_call, sampling=sampling
+        )
 
         def start_again(attempt: int) -> CompletionStream:
             warmer = {**RESAMPLING, "temperature": (self.temperature or 0.0) + HOTTER * attempt}
-            payload = self._request(messages, stop, max_tokens, tools, may_call) | warmer
+            payload = self._request(messages, stop, max_tokens, tools, may_call, sampling) | warmer
             completion = self._new_completion()
             return PieceStream(completion, self._attempts(completion, list(messages), payload))
 

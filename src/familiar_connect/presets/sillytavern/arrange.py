@@ -121,6 +121,7 @@ def inputs_of(request: ContextRequest, preset: Preset, turns: list[ContextItem])
         scan=story.scan,
         timed=story.state.timed,
         tags=story.tags,
+        regex=story.regex,
     )
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from familiar_connect.context.types import DroppedNote, Layer
+from familiar_connect.presets.regex_scripts import Placement
+from familiar_connect.presets.regex_turn import rewrite_lore
 from familiar_connect.presets.sillytavern.chat_messages import lines_to_send
 from familiar_connect.presets.sillytavern.prepare_card import PreparedCard
 from familiar_connect.presets.sillytavern.types import SillyTavernInputs, estimate_entry_tokens
-from familiar_connect.presets.world_info.place_entries import pool_of
+from familiar_connect.presets.world_info.place_entries import place_entries, pool_of
 from familiar_connect.presets.world_info.scan import ScanInputs, scan_books
-from familiar_connect.presets.world_info.types import BookOrder, WorldBook, WorldEntry, WorldInfo
+from familiar_connect.presets.world_info.types import BookOrder, EntryPosition, WorldBook, WorldEntry, WorldInfo
 from familiar_connect.support.lru import LruCache
 
 KEPT = 8
@@ -22,7 +26,7 @@ def scan_world(inputs: SillyTavernInputs, opening: PreparedCard) -> WorldInfo:
     lines = [line for _, line in lines_to_send(opening.chat, inputs.kind)]
     named = inputs.scan.include_names
     card = opening.card
-    return scan_books(
+    world = scan_books(
         ScanInputs(
             pool=_pool(inputs.books, inputs.scan.book_order),
             settings=inputs.scan,
@@ -46,6 +50,20 @@ def scan_world(inputs: SillyTavernInputs, opening: PreparedCard) -> WorldInfo:
             timed=inputs.timed,
         )
     )
+    return _rewritten(world, inputs) if any(Placement.world_info in each.placements for each in inputs.regex) else world
+
+
+def _rewritten(world: WorldInfo, inputs: SillyTavernInputs) -> WorldInfo:
+    """*world* with its texts as the regex scripts have them."""
+    activated = [
+        replace(each, text=rewrite_lore(each.text, _depth_of(each.entry), inputs.regex, inputs.context))
+        for each in world.activated
+    ]
+    return replace(place_entries(activated), timed=world.timed, dropped=world.dropped, problems=world.problems)
+
+
+def _depth_of(entry: WorldEntry) -> int | None:
+    return entry.depth if entry.position is EntryPosition.at_depth else None
 
 
 def _pool(books: tuple[WorldBook, ...], order: BookOrder) -> tuple[WorldEntry, ...]:

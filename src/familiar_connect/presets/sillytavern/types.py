@@ -10,7 +10,7 @@ from familiar_connect.errors import PresetError
 from familiar_connect.llm.types import Role
 from familiar_connect.presets.macros.types import MacroContext
 from familiar_connect.presets.story.types import AuthorNote, PersonaPosition
-from familiar_connect.presets.types import CardFields, ChatLine, GenerationKind, PresetNode, PresetSettings
+from familiar_connect.presets.types import CardFields, ChatLine, GenerationKind, PresetNode, PresetSettings, RegexScript
 from familiar_connect.presets.world_info.types import ScanSettings, TimedEffects, WorldBook, WorldInfo
 from familiar_connect.support.text import utf16_length
 
@@ -80,6 +80,8 @@ class SillyTavernInputs:
     scan: ScanSettings = ScanSettings()
     timed: TimedEffects = TimedEffects()
     """What World Info kept from earlier turns of this chat."""
+    regex: tuple[RegexScript, ...] = ()
+    """Scripts that may rewrite World Info."""
     tags: tuple[str, ...] = ()
     """The character's, for entries that are for some characters only."""
 

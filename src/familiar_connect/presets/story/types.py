@@ -8,6 +8,7 @@ from typing import Literal
 
 from familiar_connect.llm.types import Role
 from familiar_connect.presets.story.switches import StorySwitches as StorySwitches
+from familiar_connect.presets.types import RegexScript
 from familiar_connect.presets.world_info.types import BookKind, ScanSettings, TimedEffects, WorldBook
 
 NotePosition = Literal["chat", "after_main", "before_main"]
@@ -101,6 +102,8 @@ class Story:
     model: str = ""
     chance: float | None = None
     """What every chance of the turn comes to, where somebody wants to know; None: by lot."""
+    regex: tuple[RegexScript, ...] = ()
+    """Scripts that rewrite what is said, shown or sent; of use in every fidelity."""
     notes: tuple[str, ...] = ()
     """Sentences about books that could not be read."""
     group: tuple[str, ...] = ()

@@ -1,0 +1,215 @@
+"""Regex scripts of cards, presets and the owner: rules, as in SillyTavern, that rewrite what is said, shown or sent.
+
+Patterns are JavaScript's, searched in linear time; what no such engine can do is a sentence in `script_problem`, and
+the script then leaves every text as it is. Text that a rule would make too long stays as it is, too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from functools import partial
+
+from familiar_connect.presets.macros import engine
+from familiar_connect.presets.macros.seals import seal_braces, unseal_braces
+from familiar_connect.presets.macros.types import MacroContext
+from familiar_connect.presets.types import RegexScript
+from familiar_connect.support.js_regex import JsPattern, compile_js_groups
+from familiar_connect.support.re2_engine import PatternRefused
+from familiar_connect.support.text import one_line, without_surrogates
+
+MAX_SCRIPTS = 500
+MAX_RESULT_CHARS = 400_000
+"""A rule whose result is longer leaves the text as it was."""
+MAX_NAME_CHARS = 100
+
+_LITERAL = re.compile(r"(/?)(.+)\1([a-z]*)", re.IGNORECASE)
+_JS_FLAGS = frozenset("dgimsuvy")
+_GROUP = re.compile(r"\$(\d+)|\$<([^>]+)>")
+_MATCH = re.compile(r"\{\{match\}\}", re.IGNORECASE)
+_SPECIAL = re.compile(r"[\n\r\t\v\f\0.^$*+?{}\[\]\\/|()]")
+
+
+class Placement(IntEnum):
+    """What a script is for, by the numbers SillyTavern writes."""
+
+    user_input = 1
+    ai_output = 2
+    slash_command = 3
+    world_info = 5
+    reasoning = 6
+
+
+PLACEMENT_NAMES: Mapping[int, str] = {
+    0: "display",
+    Placement.user_input: "what people say",
+    Placement.ai_output: "replies",
+    Placement.slash_command: "slash commands",
+    Placement.world_info: "World Info",
+    Placement.reasoning: "thoughts",
+}
+USED_PLACEMENTS = (Placement.user_input, Placement.ai_output, Placement.world_info)
+"""Those that mean something here."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextUse:
+    """For what a text is about to be used: to be kept, unless it is only shown or only sent to a model."""
+
+    placement: Placement
+    is_display: bool = False
+    is_prompt: bool = False
+    depth: int | None = None
+    """Messages after it; None: it is not one of the chat's."""
+
+
+def read_scripts(listed: object, *, origin: str) -> tuple[RegexScript, ...]:
+    """The scripts in *listed*, as a card's or preset's `extensions.regex_scripts` holds them."""
+    if not isinstance(listed, list):
+        return ()
+    found = [
+        _script(each, number, origin) for number, each in enumerate(listed[:MAX_SCRIPTS]) if isinstance(each, dict)
+    ]
+    return tuple(each for each in found if each is not None)
+
+
+def _script(each: Mapping[str, object], number: int, origin: str) -> RegexScript | None:
+    find = each.get("findRegex")
+    if not isinstance(find, str) or not find:
+        return None
+    name, trims, placements = each.get("scriptName"), each.get("trimStrings"), each.get("placement")
+    replacement = each.get("replaceString")
+    substitution = each.get("substituteRegex")
+    listed = placements if isinstance(placements, list) else [placements]
+    return RegexScript(
+        name=(one_line(without_surrogates(name))[:MAX_NAME_CHARS] if isinstance(name, str) else "")
+        or f"script {number + 1}",
+        find=without_surrogates(find),
+        replacement=without_surrogates(replacement) if isinstance(replacement, str) else "",
+        trims=tuple(without_surrogates(text) for text in trims if isinstance(text, str) and text)
+        if isinstance(trims, list)
+        else (),
+        placements=tuple(dict.fromkeys(int(at) for at in listed if isinstance(at, int) and at in PLACEMENT_NAMES)),
+        is_off=bool(each.get("disabled")),
+        is_display_only=bool(each.get("markdownOnly")),
+        is_prompt_only=bool(each.get("promptOnly")),
+        substitution=int(substitution) if substitution in (1, 2, True) else 0,
+        min_depth=_depth(each.get("minDepth"), least=-1),
+        max_depth=_depth(each.get("maxDepth"), least=0),
+        origin=origin,
+    )
+
+
+def _depth(value: object, *, least: int) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
+        return None
+    return int(value) if least <= value <= 10**6 else None
+
+
+def script_problem(script: RegexScript) -> str | None:
+    """Why *script* cannot be run, or None. Macros in its pattern are taken as they are written."""
+    try:
+        _pattern(script.find if not script.substitution else re.sub(r"\{\{.*?\}\}", "x", script.find))
+    except PatternRefused as refused:
+        return str(refused)
+    return None
+
+
+def parts_without_effect(script: RegexScript) -> list[str]:
+    """What *script* is for besides, that does not happen here."""
+    unused = [PLACEMENT_NAMES[at] for at in script.placements if at not in USED_PLACEMENTS]
+    only_shown = script.is_display_only and not script.is_prompt_only
+    if only_shown and Placement.user_input in script.placements:
+        unused.append("what people say, as it is shown")
+    return unused
+
+
+def applies(script: RegexScript, use: TextUse) -> bool:
+    """Whether *script* is for texts used so."""
+    if script.is_off or use.placement not in script.placements:
+        return False
+    is_kept = not script.is_display_only and not script.is_prompt_only
+    if not (
+        (script.is_display_only and use.is_display)
+        or (script.is_prompt_only and use.is_prompt)
+        or (is_kept and not use.is_display and not use.is_prompt)
+    ):
+        return False
+    if use.depth is None:
+        return True
+    too_late = script.min_depth is not None and use.depth < script.min_depth
+    return not too_late and (script.max_depth is None or use.depth <= script.max_depth)
+
+
+def scripts_for(scripts: Iterable[RegexScript], use: TextUse) -> list[RegexScript]:
+    return [script for script in scripts if applies(script, use)]
+
+
+def rewrite_text(text: str, scripts: Iterable[RegexScript], use: TextUse, context: MacroContext) -> str:
+    """*text* after every script that is for *use*, in order; macros of the scripts are read with *context*."""
+    for script in scripts:
+        if text and applies(script, use):
+            text = _run(script, text, context)
+    return text
+
+
+def _run(script: RegexScript, text: str, context: MacroContext) -> str:
+    try:
+        pattern = _pattern(_find_of(script, context))
+    except PatternRefused:
+        return text
+    replacement = _MATCH.sub("$0", script.replacement)
+    trims = [_expand(each, context) for each in script.trims]
+    done = pattern.replace(text, partial(_replace, replacement, trims, context))
+    return done if len(done) <= MAX_RESULT_CHARS else text
+
+
+def _replace(
+    replacement: str,
+    trims: Sequence[str],
+    context: MacroContext,
+    match: str,
+    groups: Sequence[str | None],
+    named: Mapping[str, str | None],
+) -> str:
+    def fill(found: re.Match[str]) -> str:
+        if found[1] is not None:
+            number = int(found[1][:4])
+            held = match if number == 0 else groups[number - 1] if number <= len(groups) else None
+        else:
+            held = named.get(found[2])
+        for trim in trims:
+            held = held.replace(trim, "") if held and trim else held
+        return seal_braces(held or "")
+
+    return unseal_braces(_expand(_GROUP.sub(fill, replacement), context))
+
+
+def _find_of(script: RegexScript, context: MacroContext) -> str:
+    if not script.substitution:
+        return script.find
+    if script.substitution == 1:
+        return _expand(script.find, context)
+    return _expand(script.find, replace(context, char=_escape(context.char), user=_escape(context.user)))
+
+
+def _escape(text: str) -> str:
+    """*text* with every character that means something in a pattern taken literally."""
+    return _SPECIAL.sub(lambda found: "\\" + found[0], text)
+
+
+def _expand(text: str, context: MacroContext) -> str:
+    return engine.expand(text, context).text if "{{" in text or "<" in text else text
+
+
+def _pattern(find: str) -> JsPattern:
+    """The pattern of `/pattern/flags`; of anything else, the text itself."""
+    found = _LITERAL.fullmatch(find)
+    if found is None or not found[1]:
+        return compile_js_groups(find, "")
+    flags = found[3]
+    if set(flags) - _JS_FLAGS or len(set(flags)) != len(flags):
+        return compile_js_groups(find, "")
+    return compile_js_groups(found[2].replace("\\/", "/"), flags)

@@ -1,0 +1,102 @@
+"""RegexStore: a familiar's own regex scripts and the owner's switches, in one file beside its settings.
+
+`regex.json` holds `scripts`, in SillyTavern's own form, and `switched`: which scripts of the card, of presets or of
+the owner are on or off whatever they say themselves, as `"card: NAME": false`. Calls block: async code runs them in a
+thread.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from familiar_connect.errors import PresetError
+from familiar_connect.presets.regex_scripts import MAX_SCRIPTS, read_scripts
+from familiar_connect.presets.types import RegexScript
+from familiar_connect.support.files import atomic_write
+from familiar_connect.support.no_follow import load_bytes
+
+logger = logging.getLogger(__name__)
+
+MAX_BYTES = 4 * 1024 * 1024
+
+
+def script_key(script: RegexScript) -> str:
+    """How a script is named among the switches."""
+    return f"{script.origin}: {script.name}"
+
+
+class RegexStore:
+    """The file at *path*; one that is not there says nothing."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._known: tuple[bytes, Mapping[str, object]] = (b"", {})
+
+    def in_force(self, card: Sequence[RegexScript], preset: Sequence[RegexScript] = ()) -> tuple[RegexScript, ...]:
+        """The owner's scripts, the card's and the preset's, in this order, switched as the owner wants.
+
+        A file that cannot be read costs what it says, and is logged.
+        """
+        try:
+            return self.list(card, preset)
+        except PresetError as error:
+            logger.warning("regex scripts of the owner are left out", extra={"reason": str(error)})
+            return (*card, *preset)
+
+    def list(self, card: Sequence[RegexScript], preset: Sequence[RegexScript] = ()) -> tuple[RegexScript, ...]:
+        """As `in_force`; `PresetError` where the file cannot be read."""
+        found = self._read()
+        switched = found.get("switched")
+        switches = switched if isinstance(switched, dict) else {}
+        scripts = (*read_scripts(found.get("scripts"), origin="own"), *card, *preset)
+        return tuple(_switch(script, switches.get(script_key(script))) for script in scripts)
+
+    def add(self, listed: Iterable[Mapping[str, object]]) -> int:
+        """Keep these scripts as the owner's own, behind those there are; how many."""
+        found = dict(self._read())
+        before = found.get("scripts")
+        scripts = before if isinstance(before, list) else []
+        new = list(listed)
+        if len(scripts) + len(new) > MAX_SCRIPTS:
+            raise PresetError(f"{self._path} would hold more than {MAX_SCRIPTS} regex scripts; take some out first")
+        self._write({**found, "scripts": [*scripts, *new]})
+        return len(new)
+
+    def switch(self, script: RegexScript, *, on: bool) -> None:
+        """From the next message on *script* is on, or off."""
+        found = dict(self._read())
+        switched = found.get("switched")
+        switches = dict(switched) if isinstance(switched, dict) else {}
+        self._write({**found, "switched": {**switches, script_key(script): on}})
+
+    def _read(self) -> Mapping[str, object]:
+        try:
+            data = load_bytes(self._path, MAX_BYTES)
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError) as error:
+            raise PresetError(
+                f"{self._path} cannot be read ({type(error).__name__}); mend it or move it away"
+            ) from None
+        known, parsed = self._known
+        if known == data:
+            return parsed
+        try:
+            found = json.loads(data)
+        except (ValueError, RecursionError):
+            raise PresetError(f"{self._path} is not valid JSON; mend it or move it away") from None
+        if not isinstance(found, dict):
+            raise PresetError(f"{self._path} holds no object with `scripts`; mend it or move it away")
+        self._known = (data, found)
+        return found
+
+    def _write(self, content: Mapping[str, object]) -> None:
+        atomic_write(self._path, json.dumps(content, ensure_ascii=False, indent=1) + "\n")
+
+
+def _switch(script: RegexScript, on: object) -> RegexScript:
+    return replace(script, is_off=not on) if isinstance(on, bool) else script
