@@ -1,8 +1,8 @@
 """KeyIndex: which entries a text may call up, by the words and phrases in it, so that a scan asks only those.
 
-Keys that are single words are looked up; phrases are searched for in each new stretch of text. Entries that look
-elsewhere, and those with patterns or macros among their keys, are asked in each pass. An index is made once for a pool
-and kept.
+Keys that are single words are looked up; phrases are searched for in each new stretch of text; patterns all at once in
+the whole of it. Entries that look elsewhere, and those with macros among their keys, are asked in each pass. An index
+is made once for a pool and kept.
 """
 
 from __future__ import annotations
@@ -11,14 +11,17 @@ import re
 from collections.abc import Iterable, Sequence
 
 from familiar_connect.presets.sillytavern.js_text import js_trim
-from familiar_connect.presets.world_info.scan_text import Part, is_word
+from familiar_connect.presets.world_info.scan_text import Part, is_word, whole_text
 from familiar_connect.presets.world_info.types import ScanSettings, WorldEntry
+from familiar_connect.support.js_regex import AnyPattern, JsPattern, compile_js, split_literal
 from familiar_connect.support.lru import LruCache
+from familiar_connect.support.re2_engine import PatternRefused
 
 KEPT = 8
-_MARKS = ("{", "<", "/")
-"""What a macro or a pattern has in it."""
-_SEAM = re.compile(r"[^ ]{2} [^ ]{2}")
+KEPT_TOGETHER = 32
+_MARKS = ("{", "<")
+"""What a macro has in it."""
+_SEAM = re.compile(r"([^ ]{2}) ([^ ]{2})")
 
 
 class KeyIndex:
@@ -26,9 +29,11 @@ class KeyIndex:
 
     def __init__(self, pool: Sequence[WorldEntry], settings: ScanSettings) -> None:
         self.by_word: dict[bool, dict[str, list[int]]] = {True: {}, False: {}}
-        self.by_seam: dict[bool, dict[str, list[tuple[str, int]]]] = {True: {}, False: {}}
+        self.by_seam: dict[bool, dict[tuple[str, str], list[tuple[str, int]]]] = {True: {}, False: {}}
         self.by_pair: dict[bool, dict[str, list[tuple[str, int]]]] = {True: {}, False: {}}
         self.letters: dict[bool, list[tuple[str, int]]] = {True: [], False: []}
+        self.patterns: list[tuple[JsPattern, int]] = []
+        self._together: LruCache[tuple[int, ...], AnyPattern | None] = LruCache(KEPT_TOGETHER)
         self.always: list[int] = []
         self.sticky: dict[str, int] = {}
         for number, entry in enumerate(pool):
@@ -49,15 +54,40 @@ class KeyIndex:
         whole = settings.whole_words if entry.whole_words is None else entry.whole_words
         cased = settings.case_sensitive if entry.case_sensitive is None else entry.case_sensitive
         for key in filter(None, map(js_trim, entry.keys)):
+            literal = split_literal(key) if key.startswith("/") else None
+            if literal is not None:
+                self._add_pattern(number, literal)
+                continue
             needle = key if cased else key.lower()
             if whole and is_word(needle):
                 self.by_word[cased].setdefault(needle, []).append(number)
             elif seam := _SEAM.search(needle):
-                self.by_seam[cased].setdefault(seam[0], []).append((needle, number))
+                self.by_seam[cased].setdefault((seam[1], seam[2]), []).append((needle, number))
             elif len(needle) > 1:
                 self.by_pair[cased].setdefault(needle[:2], []).append((needle, number))
             else:
                 self.letters[cased].append((needle, number))
+
+    def _add_pattern(self, number: int, literal: tuple[str, str]) -> None:
+        try:
+            self.patterns.append((compile_js(*literal), number))
+        except PatternRefused:
+            self.always.append(number)  # whoever asks for it is told why
+
+    def find_patterns(self, among: Sequence[int], text: str) -> list[int]:
+        """Which of the patterns with the numbers *among* are in *text*; one search where none is, as is common."""
+        together = self._any_of(tuple(among))
+        if together is not None and not together.test(text):
+            return []
+        return [at for at in among if self.patterns[at][0].test(text)]
+
+    def _any_of(self, among: tuple[int, ...]) -> AnyPattern | None:
+        if among not in self._together:
+            try:
+                self._together.put(among, AnyPattern([self.patterns[at][0] for at in among]))
+            except PatternRefused:
+                self._together.put(among, None)
+        return self._together.get(among)
 
 
 class Candidates:
@@ -66,14 +96,22 @@ class Candidates:
     def __init__(self, index: KeyIndex, sticky: Iterable[str] = ()) -> None:
         self._index = index
         self._numbers = {*index.always, *(index.sticky[key] for key in sticky if key in index.sticky)}
+        self._patterns = list(range(len(index.patterns)))
+        """Those that were not found yet."""
         self._looked_at: list[Part] = []
 
     def update(self, parts: Iterable[Part]) -> list[int]:
         """Numbers of the entries to ask now that *parts* are there, in the order of the pool."""
+        parts = list(parts)
+        before = len(self._looked_at)
         for part in parts:
             if not any(part is each for each in self._looked_at):
                 self._looked_at.append(part)
                 self._look_at(part)
+        if self._patterns and (len(self._looked_at) > before or not parts):
+            found = set(self._index.find_patterns(self._patterns, whole_text(parts)))
+            self._numbers.update(self._index.patterns[at][1] for at in found)
+            self._patterns = [at for at in self._patterns if at not in found]
         return sorted(self._numbers)
 
     def _look_at(self, part: Part) -> None:

@@ -11,8 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
-from operator import add
+from operator import add, itemgetter
 
 from familiar_connect.presets.sillytavern.js_text import js_trim
 from familiar_connect.presets.world_info.types import ScanSettings, SecondaryLogic, WorldEntry
@@ -24,6 +23,12 @@ MARK = "\x01"
 JOINER = f"\n{MARK}"
 _WORD = re.compile(r"\w+", re.ASCII)
 _SPACES = re.compile(r"\s+")
+_FIRST_TWO, _LAST_TWO = itemgetter(slice(2)), itemgetter(slice(-2, None))
+
+
+def whole_text(parts: Sequence[Part]) -> str:
+    """*parts* as the one text that patterns are looked for in."""
+    return MARK + JOINER.join(part.text for part in parts) if parts else ""
 
 
 def is_word(text: str) -> bool:
@@ -59,10 +64,10 @@ class Part:
         text = self.form(cased)
         return set(map(add, text, text[1:]))
 
-    def seams(self, cased: bool) -> set[str]:
-        """Around each space, the two letters before and after it."""
+    def seams(self, cased: bool) -> set[tuple[str, str]]:
+        """Around each space, the two letters before and the two after it."""
         words = self.form(cased).split(" ")
-        return {f"{one[-2:]} {other[:2]}" for one, other in pairwise(words)}
+        return set(zip(map(_LAST_TWO, words), map(_FIRST_TWO, words[1:]), strict=False))
 
     def has(self, needle: Needle) -> bool:
         """Whether *needle* is in here."""
@@ -257,6 +262,5 @@ class ScanText:
             return ""
         id_ = (depth, entry.card_fields, len(self._recursed) if recursed else -1)
         if id_ not in self._joined:
-            texts = [part.text for part in self._parts(entry, depth, recursed)]
-            self._joined[id_] = MARK + JOINER.join(texts)
+            self._joined[id_] = whole_text(self._parts(entry, depth, recursed))
         return self._joined[id_]
