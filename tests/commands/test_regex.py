@@ -122,7 +122,7 @@ def test_a_presets_scripts_rewrite_the_chat_and_its_lore(tmp_path: Path, fidelit
     """For the prompt alone, by depth; World Info under `sillytavern`."""
     preset = {
         "prompts": [
-            {"identifier": "main", "system_prompt": True, "role": "system", "content": "Main."},
+            {"identifier": "main", "system_prompt": True, "role": "system", "content": "On {{model}}, {{maxContext}}."},
             {"identifier": "worldInfoBefore", "system_prompt": True, "marker": True},
             {"identifier": "chatHistory", "system_prompt": True, "marker": True},
         ],
@@ -133,6 +133,7 @@ def test_a_presets_scripts_rewrite_the_chat_and_its_lore(tmp_path: Path, fidelit
             }
         ],
         "new_chat_prompt": "",
+        "openai_max_context": 4000,
         "extensions": {
             "regex_scripts": [
                 script("Loud", "/bell/g", "BELL", 1, 5, promptOnly=True),
@@ -153,6 +154,7 @@ def test_a_presets_scripts_rewrite_the_chat_and_its_lore(tmp_path: Path, fidelit
     chat = tmp_path / "c.jsonl"
     chat.write_text("\n".join(json.dumps(line) for line in lines), encoding="utf-8")
     shown = run(tmp_path, "prompt", str(chat), "--fidelity", fidelity)
+    assert "On embedded, 4000." in shown
     assert "the SEA" in shown
     assert "the BELL by the sea" in shown
     assert "sea?" in shown

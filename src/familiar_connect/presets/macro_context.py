@@ -18,7 +18,7 @@ from familiar_connect.presets.macros import conditions, engine, identity_macros,
 from familiar_connect.presets.macros.seals import seal_braces as seal_braces
 from familiar_connect.presets.macros.seals import unseal_braces as unseal_braces
 from familiar_connect.presets.macros.types import MacroContext
-from familiar_connect.presets.types import CardFields, ChatLine, GenerationKind, PresetFidelity
+from familiar_connect.presets.types import CardFields, ChatLine, GenerationKind, PresetFidelity, PresetSettings
 from familiar_connect.support.tokens import estimate_tokens
 
 ANYONE = "User"
@@ -73,6 +73,7 @@ def build_macro_context(
 ) -> MacroContext:
     """The values behind the macros of *request*; card fields have their own macros read first, in card order."""
     card = request.card or CardFields()
+    window, answer = _sizes(request)
     ctx = MacroContext(
         char=char_of(request),
         user=user,
@@ -89,6 +90,10 @@ def build_macro_context(
         rng=rng,
         chat_id=f"{request.familiar_id}/{request.channel_id}",
         generation=generation_kind(request),
+        model=request.story.model,
+        max_context=window,
+        max_prompt=max(0, window - answer),
+        max_response=answer,
         summary=seal_braces(summary),
         tools=request.offered.tools,
         tool_names=request.offered.tool_names,
@@ -108,6 +113,12 @@ def build_macro_context(
         post_history_instructions=field(card.post_history_instructions),
         depth_prompt=field(card.depth_prompt),
     )
+
+
+def _sizes(request: ContextRequest) -> tuple[int, int]:
+    """Tokens of prompt and answer together, and of the answer, as the preset says; else our own budget."""
+    settings = request.preset.preset.settings if request.preset is not None else PresetSettings()
+    return settings.max_context or request.budget_tokens, settings.max_tokens or 0
 
 
 def _seal_line(line: ChatLine) -> ChatLine:
