@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ from familiar_connect.bootstrap.starter import make_starter
 from familiar_connect.commands.group_chat import open_group_chat
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.history.chats import ChatRegistry
-from tests.fakes.model_server import ModelServer, stream_answer
+from tests.fakes.model_server import ModelServer, stall, stream_answer
 from tests.fakes.program import model_endpoint, run_program
+from tests.fakes.waiting import wait_until
 
 
 def make_group_home(home: Path, server: ModelServer) -> None:
@@ -60,6 +62,31 @@ def test_two_familiars_take_turns_and_each_hears_the_other_by_name(tmp_path: Pat
             ("user", "Ember: I like it."),
             ("user", "Sam: And now?"),
         ]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are Unix's")
+def test_on_a_terminal_everybody_greets_and_ctrl_c_ends_the_round(tmp_path: Path) -> None:
+    """Each under its name; who had not begun yet stays silent, and the group is steered by commands."""
+    from tests.fakes.terminal import TerminalSession
+
+    with model_endpoint(stall, stream_answer("Here I am.")) as server:
+        make_group_home(tmp_path, server)
+        with TerminalSession(tmp_path, "chat", "--group", "hearth", "--as", "Sam") as session:
+            session.wait_for_text("Sam: ")
+            assert session.text.index("Wren: Hello! I'm Wren.") < session.text.index("Ember: Oh, hello!")
+
+            session.enter("Good evening!")
+            wait_until(lambda: bool(server.requests), "a request")
+            session.ctrl_c()
+            session.wait_for_text("(stopped; Ctrl-C again to leave)")
+            assert len(server.requests) == 1
+
+            session.enter("/mute wren")
+            session.wait_for_text("Wren only listens.")
+            session.enter("And you?")
+            session.wait_for_text("Ember: Here I am.")
+            assert session.leave() == 0
+        assert len(server.requests) == 2
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
+
 from familiar_connect.audience import OWNER
 from familiar_connect.bootstrap.starter import make_starter
 from familiar_connect.commands.group_chat import build_roster, open_group_chat
@@ -24,6 +26,7 @@ from familiar_connect.platforms.terminal.group_member import GroupMember
 from familiar_connect.platforms.terminal.screen import Screen
 from familiar_connect.presets.macros.engine import substitute
 from familiar_connect.presets.macros.types import MacroContext
+from familiar_connect.slash.context import CONTEXT
 from tests.fakes.scripted_familiar import model_slots
 from tests.platforms.terminal.test_adapter import Person
 
@@ -226,6 +229,18 @@ async def test_a_group_that_names_each_other_stops_and_goes_on_when_asked(tmp_pa
         again = await group.say("/speak")
         assert 1 <= len(again) <= 2
         assert again[0] == "Wren: Ember?"
+
+
+async def test_no_command_changes_what_one_of_them_alone_remembers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What rewrites one familiar's chat is refused, for the others have heard it already."""
+    monkeypatch.setattr("familiar_connect.platforms.terminal.group.find_command", lambda name: CONTEXT)
+
+    async with table(tmp_path, wren=["One."], ember=["Two."]) as group:
+        assert await group.say("Hello", "/undo") == ["Wren: One.", "Ember: Two."]
+        assert "/undo changes the chat of one familiar, so it is not for groups." in group.aside.getvalue()
+        assert [len(group.turns(name)) for name in ("wren", "ember")] == [3, 3]
 
 
 async def test_everybody_keeps_what_was_said_in_a_history_of_their_own(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from familiar_connect.platforms.terminal.line_input import LineReader
 from familiar_connect.platforms.terminal.own_name import OwnName
 from familiar_connect.platforms.terminal.screen import Screen
 from familiar_connect.platforms.terminal.welcome import expand_greeting, keep_greeting, show_last_words
+from familiar_connect.slash.registry import find_command
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.clock import Clock
 
@@ -30,6 +31,11 @@ GROUP_COMMANDS: Mapping[str, str] = MappingProxyType(
         "unmute": "/unmute NAME: that one speaks again.",
     }
 )
+
+FOR_ONE_ALONE = frozenset(
+    {"regenerate", "swipe", "continue", "impersonate", "undo", "edit", "hide", "unhide", "chat", "branch", "greeting"}
+)
+"""Commands that change the chat of one familiar: the others would remember it otherwise."""
 
 
 class GroupTerminal(TerminalPlatform):
@@ -178,7 +184,9 @@ class GroupTerminal(TerminalPlatform):
 
     async def _slash(self, line: str) -> None:
         command, _, words = line[1:].partition(" ")
-        if command not in GROUP_COMMANDS:
+        if command in FOR_ONE_ALONE and find_command(command) is not None:
+            self._screen.note(f"/{command} changes the chat of one familiar, so it is not for groups.")
+        elif command not in GROUP_COMMANDS:
             await super()._slash(line)
         elif command == "speak" and not words.strip():
             await self._hold_round(self._latest_text, is_from_person=False)
