@@ -72,7 +72,9 @@ STAND_INS = {
     "python3 run.py chat --familiar mira": StandIn(types="Hello!\n", says="speaks through"),
     "python3 run.py memory forget Sam": StandIn(types="n\n", code=1),
     "python3 run.py --with discord run": StandIn(code=1, says="DISCORD_BOT"),
-    "python3 run.py --with discord run --demo-discord": StandIn(types="ada: Ember, hello!\n", says="Ember"),
+    "python3 run.py --with discord run --demo-discord": StandIn(
+        types="ada: Mira, hello!\n", says="Mira is starting on Discord"
+    ),
     "python3 run.py chat --new": StandIn(types="/quit\n", says="This is the chat"),
     "python3 run.py chat --chat travels": StandIn(types="/quit\n", says="This is the chat 'travels'"),
 }
