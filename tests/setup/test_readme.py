@@ -64,13 +64,13 @@ class StandIn:
 
 
 STAND_INS = {
-    "python3 run.py": StandIn(types="I'm Sam, and I had a long day.\n", says="Welcome!"),
+    "python3 run.py": StandIn(types="I'm Sam, and I had a long day.\nAre you a robot?\n", says="Welcome!"),
     "python3 run.py test": StandIn(with_words="tests/support/test_lru.py", says="passed"),
     "python3 run.py chat --as Sam": StandIn(types="/name\n", says="I call you Sam."),
     "python3 run.py connect": StandIn(types="embedded\n", says="embedded"),
     "familiar connect": StandIn(types="embedded\n", says="embedded"),
     "python3 run.py chat --familiar mira": StandIn(types="Hello!\n", says="speaks through"),
-    "python3 run.py memory forget Sam": StandIn(types="n\n", code=1),
+    "python3 run.py memory forget Sam --familiar ember": StandIn(types="Sam\n", says="Erased"),
     "python3 run.py --with discord run": StandIn(code=1, says="DISCORD_BOT"),
     "python3 run.py --with discord run --demo-discord": StandIn(
         types="ada: Mira, hello!\n", says="Mira is starting on Discord"
