@@ -144,9 +144,12 @@ def _channel_presets(root: Path) -> Iterator[tuple[int, str]]:
 
 def active_preset(root: Path) -> str | None:
     """The name of the preset in force."""
+    folder = FamiliarFolder(root).presets
+    if not folder.is_dir():
+        return None  # none was ever imported: what reads them need not be loaded
     from familiar_connect.presets.store import PresetStore
 
-    return PresetStore(FamiliarFolder(root).presets).active()
+    return PresetStore(folder).active()
 
 
 def check_documents(root: Path) -> Iterator[DoctorFinding]:
