@@ -245,6 +245,17 @@ def test_an_import_is_found_written_up_and_taken_back_with_its_memory(home: Path
     assert "No chat was brought in yet" in run_program(home, "import", "list").stdout
 
 
+def test_who_asked_that_nothing_is_kept_is_asked_first(home: Path) -> None:
+    """Full privacy holds for old words too."""
+    run_program(home, "chat", "--plain", said="/privacy full\n")
+    file = write_chat(home / "evening.jsonl", HEADER, *LINES)
+
+    done = run_program(home, "import", "chat", file)
+
+    assert "your privacy here is full" in one_sentence(done)
+    assert "evening" not in run_program(home, "chat", "--list").stdout
+
+
 def test_undoing_what_is_not_there_says_so(home: Path) -> None:
     """The sentence names where the numbers stand."""
     assert "there is no import 7; `familiar import list` shows them" in one_sentence(

@@ -24,7 +24,7 @@ from familiar_connect.commands.common import (
 )
 from familiar_connect.commands.conversation import TERMINAL_PLACE
 from familiar_connect.config.folders import FamiliarFolder
-from familiar_connect.errors import FamiliarError
+from familiar_connect.errors import ChatImportError, FamiliarError
 
 if TYPE_CHECKING:
     from familiar_connect.bootstrap.chat_files.cast import CastWish
@@ -150,6 +150,10 @@ def _take_in(place: ImportPlace, path: Path, chat_name: str | None, wish: CastWi
     own_name = persona_name(MemoryStore(folder.memory), folder.familiar_id)
     privacy = PrivacyRegistry(folder.privacy_file)
     user = find_terminal_person(config.user_name, place.history, privacy, folder.familiar_id)
+    if privacy.is_full(user):
+        raise ChatImportError(
+            "your privacy here is full, so nothing you said is kept: `/privacy minimal` in a chat first"
+        )
     cast = choose_cast(scan.names, file.header, own_name, user, wish)
     channels = ChannelConfigStore(root=folder.channels, character=config)
     importer = ChatImporter(folder, place.history, place_id=TERMINAL_PLACE, channels=channels)
