@@ -258,6 +258,10 @@ def test_sizes_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     long = write_rows(tmp_path / "long.jsonl", [{"name": "Wren", "mes": "x" * 1_000_001}])
     many = write_rows(tmp_path / "many.jsonl", [{"name": "Wren", "mes": "x"}] * 3)
 
+    large = write_rows(tmp_path / "large.jsonl", [{"chat_metadata": {"note_prompt": "x" * 200_001}}])
+
+    with pytest.raises(ChatImportError, match=r"large\.jsonl, line 1: the head of a chat"):
+        messages_of(large)
     with pytest.raises(ChatImportError, match=r"deep\.jsonl, line 2"):
         messages_of(deep)
     with pytest.raises(ChatImportError, match=r"long\.jsonl, line 1: holds 1,000,001 characters"):

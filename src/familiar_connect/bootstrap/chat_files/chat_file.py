@@ -21,8 +21,10 @@ from familiar_connect.bootstrap.chat_files.text_log import find_speakers, parse_
 from familiar_connect.errors import ChatImportError
 
 MAX_FILE_BYTES = 1024 * 1024 * 1024
-MAX_JSON_BYTES = 128 * 1024 * 1024
+MAX_JSON_BYTES = 64 * 1024 * 1024
 """Of a JSON list, which is read whole."""
+MAX_HEADER_CHARS = 200_000
+"""Of SillyTavern's first line, which is kept with settings and variables."""
 MAX_LINE_BYTES = 16 * 1024 * 1024
 MAX_MESSAGES = 1_000_000
 MAX_DEPTH = 100
@@ -88,6 +90,11 @@ def read_chat_file(path: Path, *, zone: tzinfo = UTC) -> ChatFile:
     if not first:
         raise ChatImportError(f"{path}: is empty; choose a chat file")
     if first[0] == "{" and (row := _object_or_none(first)) is not None and not find_message_list(row):
+        if _is_header(row) and len(first) > MAX_HEADER_CHARS:
+            raise ChatImportError(
+                f"{path}, line 1: the head of a chat may have {MAX_HEADER_CHARS:,} characters; take out of its"
+                " `chat_metadata` what is so large"
+            )
         if "mes" in row or _is_header(row):
             return ChatFile(path=path, form="sillytavern", header=row if _is_header(row) else {}, zone=zone)
         return ChatFile(path=path, form="json", zone=zone)
