@@ -12,8 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from familiar_connect.memory.index import passages
 from familiar_connect.memory.index.embeddings import BuildStats, EmbeddingIndex
 from familiar_connect.memory.index.hashing import HashingModel
+from familiar_connect.memory.index.protocols import RecallScope
 from familiar_connect.memory.index.storage import IndexUnavailable
 from familiar_connect.memory.store import MemoryStore, MemoryStoreLimits
 from tests.fakes.embedding import CountingEmbedder
@@ -381,3 +383,24 @@ def test_several_threads_may_build_and_ask_at_once(store: MemoryStore) -> None:
         assert troubles == []
         assert index.counts()["files"] == 7
         assert index.build_if_stale(store, model) == BuildStats([], [], 0)
+
+
+def test_a_file_that_changes_all_day_leaves_nothing_behind(
+    store: MemoryStore, model: CountingEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is held of headings and labels is held of those there are, and who is named in them is known."""
+    monkeypatch.setattr(passages, "SPARE_CODES", 4)
+    with opened(store) as index:
+        index.build_if_stale(store, model)
+        index.warm()
+        for number in range(30):
+            store.write_file("people/bo.md", f"# Bo, part {number}\n\nlabel{number}: boats in the harbour.")
+            index.refresh(store, "people/bo.md", model)
+        boats = index.passages.postings("boats")
+        facts = index.passages.facts(boats, RecallScope(), frozenset({"bo"}))
+        left = index.passages.facts(boats, RecallScope(exclude_paths=frozenset({"people/bo.md"})), frozenset())
+        held = index.passages
+
+    assert (facts.concerns.tolist(), len(left)) == ([1.0], 0)
+    assert len(held._paths) == 3
+    assert len(held._labels) + len(held._headings) <= 2 * 3 + 4

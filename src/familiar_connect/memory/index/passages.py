@@ -11,7 +11,7 @@ import json
 import re
 import sqlite3
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -44,6 +44,8 @@ WHOLE_BELOW_WORDS = 60
 MAX_VECTORS = 150_000
 """Passages with vectors in memory (230 MB at 384 numbers each); the newest files come first."""
 MAX_POSTINGS = 5_000
+SPARE_CODES = 20_000
+"""Labels and headings held beyond twice as many as there are passages, before those out of use go."""
 READ_PASSAGES = (
     "SELECT id, rel_path, heading_path, said_at, text FROM passages WHERE id IN (SELECT value FROM json_each(?))"
 )
@@ -158,7 +160,11 @@ class Passages:
             rows, self._new_rows = self._new_rows, []
             if self._level != (self._file.open_count, before):
                 return
+            self._drop_paths(dropped)
             self._facts.change(dropped, self._coded(rows))
+            if len(self._labels) + len(self._headings) > 2 * len(self._facts) + SPARE_CODES:
+                self._clear_facts()
+                self._sync_facts()
             self.vectors.drop(dropped)
             if added:
                 blobs = from_blobs([blob for _, blob in added], self.vectors.dim)
@@ -182,7 +188,7 @@ class Passages:
         with self._lock:
             if self._file.open_count != self._level[0]:
                 self.vectors.clear()
-                self._facts.clear()
+                self._clear_facts()
             stored = read_ids(self._file, "SELECT id FROM passages ORDER BY id DESC LIMIT ?", (MAX_VECTORS,))
             select = "SELECT id, vector FROM passage_vectors WHERE id IN (SELECT value FROM json_each(?))"
             sync_vectors(self.vectors, self._file, stored, select)
@@ -197,10 +203,23 @@ class Passages:
             "SELECT id, rel_path, label, heading_path, said_at, word_count, asks FROM passages"
             " WHERE id IN (SELECT value FROM json_each(?))"
         )
-        self._facts.change(np.setdiff1d(held, stored, assume_unique=True).tolist(), ())
+        gone = np.setdiff1d(held, stored, assume_unique=True).tolist()
+        self._drop_paths(gone)
+        self._facts.change(gone, ())
         for start in range(0, len(missing), LOAD_FACTS):
             rows = self._file.read(select, (json.dumps(missing[start : start + LOAD_FACTS]),))
             self._facts.change((), self._coded(rows))
+
+    def _clear_facts(self) -> None:
+        """Let go of all facts, and of labels and headings that no file has any more."""
+        self._facts.clear()
+        self._labels, self._headings = Codes(), Codes()
+        self._headings_with, self._words_known, self._paths = {}, 0, {}
+
+    def _drop_paths(self, units: Iterable[int]) -> None:
+        """Forget the files that *units* were of: one that changed has a new number."""
+        for doc in {unit >> PLACE_BITS for unit in units}:
+            self._paths.pop(doc, None)
 
     def _coded(self, rows: Sequence[Row]) -> list[Row]:
         """*rows* with numbers for labels and headings; their files are noted."""
@@ -245,10 +264,11 @@ class Passages:
     def facts(self, units: Numbers, scope: RecallScope, names: frozenset[str]) -> UnitFacts:
         """What is known of *units*; what the prompt holds already is left out."""
         self.catch_up()
-        rows = self._facts.of(units)
-        if scope.exclude_paths or scope.exclude_folders:
-            rows = rows[~self._is_elsewhere(rows["unit"] >> PLACE_BITS, scope)]
-        return UnitFacts.from_columns(rows, self._concerns(rows, scope, names))
+        with self._lock:  # the numbers of labels and headings are those of the rows
+            rows = self._facts.of(units)
+            if scope.exclude_paths or scope.exclude_folders:
+                rows = rows[~self._is_elsewhere(rows["unit"] >> PLACE_BITS, scope)]
+            return UnitFacts.from_columns(rows, self._concerns(rows, scope, names))
 
     def _is_elsewhere(self, docs: Numbers, scope: RecallScope) -> Flags:
         """Whether each of *docs* is a file that the prompt holds, or that somebody else looks through."""

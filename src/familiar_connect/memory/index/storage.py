@@ -395,6 +395,9 @@ class Codes:
     def __init__(self) -> None:
         self._codes: dict[object, int] = {}
 
+    def __len__(self) -> int:
+        return len(self._codes)
+
     def put(self, value: object) -> int:
         """The number of *value*, a new one where it has none."""
         return self._codes.setdefault(value, len(self._codes))
