@@ -271,6 +271,7 @@ async def measure(dialogues: Sequence[Dialogue], model: EmbeddingModel, dim: int
                     _note(found[name], home, question, hits, time.process_time() - started)
                 gc.freeze()  # all that was ever found is kept here: no search should pay for looking through it
             home.close()
+    gc.unfreeze()
     return found
 
 
