@@ -293,8 +293,9 @@ class HistoryStore:
 
     def turns_without_words(self, *, familiar_id: str, turn_ids: Iterable[int]) -> dict[int, HistoryTurn]:
         """Who said the turns of these ids, when, where and to whom, in one query; their content is left empty."""
+        # The plus keeps SQLite to the ids themselves, which is quicker than its index of familiars.
         rows = self.database.read(
-            f"SELECT {_COLUMNS_WITHOUT_WORDS} FROM turns WHERE familiar_id = ?"
+            f"SELECT {_COLUMNS_WITHOUT_WORDS} FROM turns WHERE +familiar_id = ?"
             " AND id IN (SELECT value FROM json_each(?))",
             (familiar_id, json.dumps(sorted(set(turn_ids)))),
         )

@@ -196,6 +196,10 @@ def _matching(folder: Folder, steps: tuple[_Step, ...], states: frozenset[int]) 
     only = steps[next(iter(states))] if len(states) == 1 and len(steps) not in states else None
     if only is not None and not only.any_folders:  # most names of a large folder are ruled out at once
         found = [each for each in found if only.matches(each[0])]
+        if only is steps[-1] and states == {len(steps) - 1}:  # no folder leads on from here
+            names = (name for name, is_dir in found if not is_dir and (only.names_hidden or not name.startswith(".")))
+            yield from (path_of(folder, name) for name in names)
+            return
     for name, is_dir in found:
         onward = _advance(steps, states, name, is_dir=is_dir)
         if not is_dir and len(steps) in onward:

@@ -251,7 +251,7 @@ class TurnIndex:
 
     def _still_said(self, turn_ids: Iterable[int]) -> dict[int, HistoryTurn]:
         rows = self._history.database.read(
-            f"SELECT {TURN_COLUMNS} FROM turns WHERE familiar_id = ? AND id IN (SELECT value FROM json_each(?))",
+            f"SELECT {TURN_COLUMNS} FROM turns WHERE +familiar_id = ? AND id IN (SELECT value FROM json_each(?))",
             (self._familiar_id, json.dumps(sorted(turn_ids))),
         )
         full = self._privacy.full_privacy_keys()
