@@ -112,3 +112,14 @@ async def test_a_note_ships_for_every_mode(tmp_path: Path, mode: ChannelMode) ->
     assert own.text == "Mine."
     assert len(set(SHIPPED_NOTES.values())) == len(ChannelMode)
     assert resolve_mode_default(modes_root=tmp_path, mode=mode, shipped=SHIPPED_NOTES) == SHIPPED_NOTES[mode]
+
+
+async def test_the_smallest_models_are_spared_the_note_that_ships(tmp_path: Path) -> None:
+    """They have little room, and follow fewer words better; a note of the owner's is theirs to choose."""
+    provider = ModeInstructionProvider(modes_root=tmp_path / "modes", mode=MODE, shipped=SHIPPED_NOTES)
+    small = a_request(mode=MODE, budget_tokens=1000)
+    before = await provider.contribute(small)
+    write(tmp_path, "modes", "Mine.")
+
+    assert before == []
+    assert [note.text for note in await provider.contribute(small)] == ["Mine."]

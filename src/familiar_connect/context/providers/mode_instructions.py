@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from familiar_connect.config.types import ChannelMode
+from familiar_connect.context.providers.scene.text import is_for_small_model
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.no_follow import load_bytes
@@ -56,7 +57,9 @@ class ModeInstructionProvider:
         defaults_modes_root: Path | None = None,
         shipped: Mapping[ChannelMode, str] | None = None,
     ) -> None:
-        """*shipped* stands in where no file says anything; a preset, and speaking for somebody, go without it."""
+        """*shipped* stands in where no file says anything; a preset, speaking for somebody and the smallest models go
+        without it.
+        """
         self._shipped = shipped or {}
         self._modes_root = modes_root
         self._mode = mode
@@ -65,8 +68,7 @@ class ModeInstructionProvider:
 
     async def contribute(self, request: ContextRequest) -> list[Contribution]:
         found = await off_loop(self._find)
-        is_imitating = request.turn is not None and request.turn.imitated is not None
-        if found is None and request.preset is None and not is_imitating and self._mode in self._shipped:
+        if found is None and self._mode in self._shipped and _takes_shipped(request):
             found = self._shipped[self._mode], "mode_instructions_shipped"
         if found is None:
             return []
@@ -91,6 +93,11 @@ class ModeInstructionProvider:
         if text := _note(self._defaults_modes_root, self._mode):
             return text, "mode_instructions_default"
         return None
+
+
+def _takes_shipped(request: ContextRequest) -> bool:
+    is_imitating = request.turn is not None and request.turn.imitated is not None
+    return request.preset is None and not is_imitating and not is_for_small_model(request)
 
 
 def resolve_mode_default(
