@@ -30,7 +30,7 @@ SHIPPED_NOTES: Mapping[ChannelMode, str] = MappingProxyType(
             "speak or act for anybody else."
         ),
         ChannelMode.text_conversation_rp: (
-            "This is a chat between people who write to each other. Write as {{char}} would text: a few sentences, "
+            "This is a chat between people who write to each other. {{char}} texts as people do: a few sentences, "
             "without narration and without stage directions."
         ),
         ChannelMode.imitate_voice: (
