@@ -90,7 +90,7 @@ async def build_turn(
         guild_id=exchange.guild_id,
         is_voice=exchange.is_voice,
         said=said,
-        speaker=last.author if last is not None else None,
+        speaker=exchange.speaker if asked.revises is not None else last.author if last is not None else None,
         persona=asked.alter or settings.persona,
         flags=replace(flags, may_stay_silent=exchange.may_stay_silent),
         showing=Showing(

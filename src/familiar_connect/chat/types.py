@@ -213,6 +213,18 @@ class Reminder:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TurnRevision:
+    """A reply that is no new turn: it becomes part of one that is stored, or of none."""
+
+    asker: Author
+    """Who asked for it, and is answered."""
+    turn_id: int | None = None
+    """The turn it becomes another version of; None: it is a draft that nobody keeps."""
+    continues: bool = False
+    """It goes on where the turn ends."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class TurnOptions:
     """What else is asked of a turn, besides answering what was said."""
 
@@ -230,6 +242,8 @@ class TurnOptions:
     reminder: Reminder | None = None
     scene_turn: bool = False
     suppress_user_errors: bool = False
+    revises: TurnRevision | None = None
+    """What the reply is kept as, where it is no turn of its own."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -36,6 +36,12 @@ class DiscordConfig:
         choice_rule("off", "owner", "everyone"),
         "Whose direct messages are answered: nobody's, the operator's or everyone's.",
     )
+    controls: str = setting(
+        "managers",
+        choice_rule("managers", "everyone"),
+        "Who may use the controls of a chat, such as /regenerate and /undo, besides the operator: those who may manage"
+        " the channel, or everyone who talks there.",
+    )
     answer_late_s: float = setting(
         900.0,
         number_rule(least=0),

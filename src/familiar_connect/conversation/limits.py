@@ -200,6 +200,8 @@ def owner_sentence(cap: CapReached) -> str:
 
 def person_answered(exchange: Exchange) -> Author | None:
     """Whose message is answered: that of the last who spoke to us, else of the last who spoke."""
+    if exchange.asked.revises is not None:
+        return exchange.speaker
     addressed = [message for message in exchange.messages if message.is_for_us]
     messages = addressed or list(exchange.messages)
     return messages[-1].author if messages else None

@@ -68,3 +68,10 @@ class Exchange:
         """Those who spoke to us beyond doubt; without such, whoever spoke last, and nobody where nobody asked."""
         surely = tuple(each.author for each in self.messages if each.is_for_us)
         return surely or (tuple(each.author for each in self.messages[-1:]) if self.is_awaited else ())
+
+    @property
+    def speaker(self) -> Author | None:
+        """Who is answered: who asked for a reply to be made anew, else who spoke last."""
+        if self.asked.revises is not None:
+            return self.asked.revises.asker
+        return self.messages[-1].author if self.messages else None

@@ -65,6 +65,10 @@ class ChatRegistry:
         current = next((chat for chat in found if chat.is_current), found[0])
         return [_with_current(chat, is_current=chat is current) for chat in found]
 
+    def place_of(self, channel_id: int) -> int:
+        """Channel id of the place that the chat *channel_id* belongs to."""
+        return next((chat.place_id for chat in self._rows() if chat.channel_id == channel_id), channel_id)
+
     def siblings(self, channel_id: int) -> frozenset[int]:
         """Channel ids of the other chats of the place that the chat *channel_id* belongs to."""
         rows = self._rows()

@@ -74,6 +74,13 @@ class MessageEdits:
             connection.execute("UPDATE turns SET content = ? WHERE id = ?", (text, turn_id))
         return True
 
+    def set_posts(self, turn_id: int, message_id: str | None, facts: str | None) -> None:
+        """The messages in which a turn of ours stands are others now, as its facts say."""
+        self._database.write(
+            "UPDATE turns SET platform_message_id = ?, facts = ? WHERE familiar_id = ? AND id = ?",
+            (message_id, facts, self._familiar_id, turn_id),
+        )
+
     def edits_of_turn(self, turn_id: int) -> list[MessageEdit]:
         """Everything a turn read before, oldest first."""
         rows = self._database.read(
@@ -84,6 +91,25 @@ class MessageEdits:
             MessageEdit(turn_id=id_, said_before=before, changed_at=parse_timestamp(when), was_deleted=bool(deleted))
             for id_, before, when, deleted in rows
         ]
+
+    def changes_to_correct(self) -> tuple[int, dict[int, bool]]:
+        """The newest change, and the turns changed since memory was last corrected: whether each was taken back."""
+        newest = int(self._database.read("SELECT COALESCE(MAX(rowid), 0) FROM turn_revisions")[0][0])
+        rows = self._database.read(
+            "SELECT turn_id, MAX(was_deleted) FROM turn_revisions JOIN turns ON turns.id = turn_id"
+            " WHERE familiar_id = ? AND turn_revisions.rowid > COALESCE("
+            "(SELECT last_change FROM memory_corrections WHERE familiar_id = ?), 0) GROUP BY turn_id",
+            (self._familiar_id, self._familiar_id),
+        )
+        return newest, {int(turn_id): bool(was_deleted) for turn_id, was_deleted in rows}
+
+    def mark_corrected(self, newest: int) -> None:
+        """Memory is level with every change up to *newest*."""
+        self._database.write(
+            "INSERT INTO memory_corrections VALUES (?, ?)"
+            " ON CONFLICT (familiar_id) DO UPDATE SET last_change = excluded.last_change",
+            (self._familiar_id, newest),
+        )
 
     def newest_message_id(self, channel_id: int) -> str | None:
         """The platform's id of the message heard last in a channel."""

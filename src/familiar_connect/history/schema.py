@@ -407,6 +407,17 @@ def _turn_versions(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
 
 
+def _memory_corrections(connection: sqlite3.Connection) -> None:
+    """Up to which change of a turn memory has been corrected; changes from before there was this count as such."""
+    connection.execute(
+        "CREATE TABLE IF NOT EXISTS memory_corrections (familiar_id TEXT PRIMARY KEY, last_change INTEGER NOT NULL)"
+    )
+    connection.execute(
+        "INSERT OR IGNORE INTO memory_corrections"
+        " SELECT DISTINCT familiar_id, (SELECT COALESCE(MAX(rowid), 0) FROM turn_revisions) FROM turns"
+    )
+
+
 def infer_audience(people: Sequence[tuple[str, str]], guild_id: int | None) -> Audience:
     """Whom a channel's talk was said to, from who spoke there (platform and user id) and its server alone.
 
@@ -444,4 +455,5 @@ MIGRATIONS = (
     Migration("writer_watermarks", _writer_watermarks),
     Migration("outbox", _outbox),
     Migration("turn_versions", _turn_versions),
+    Migration("memory_corrections", _memory_corrections),
 )

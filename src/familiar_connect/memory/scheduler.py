@@ -87,6 +87,17 @@ class MemoryWriterScheduler:
 
     # Triggers
 
+    async def correct(self) -> None:
+        """Take what came from changed turns out of memory; while a pass is under way, the next one does."""
+        lock = self._own_lock()
+        if lock.locked():
+            return
+        async with lock:
+            try:
+                await self.writer.correct()
+            except Exception as error:  # isolation: the next pass tries again
+                logger.error("memory could not be corrected", exc_info=error)
+
     async def notify_turn(self) -> None:
         """A turn was stored. Returns at once; whatever it starts goes on in the background."""
         if self._started:

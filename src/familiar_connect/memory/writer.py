@@ -23,12 +23,14 @@ from zoneinfo import ZoneInfo
 
 from familiar_connect.audience import Audience, parse_audience
 from familiar_connect.errors import MemoryStoreError, ModelError
+from familiar_connect.history.message_edits import MessageEdits
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import EVERYTHING_ALLOWED, Author, Privacy
 from familiar_connect.llm.protocols import SideModel
 from familiar_connect.llm.types import Message
 from familiar_connect.memory.archives import is_archive
+from familiar_connect.memory.maintenance.changed_turns import erase_changed_parts
 from familiar_connect.memory.maintenance.private_parts import erase_private_parts
 from familiar_connect.memory.part_audiences import PartAudiences
 from familiar_connect.memory.people import may_name_publicly, rebuild_aliases
@@ -165,6 +167,11 @@ class MemoryWriter:
             result = await self._pass()
         return recovered if recovered is not None and result.state == "nothing" else result
 
+    async def correct(self) -> list[str]:
+        """Take out of memory what came from turns that were edited or taken back since; the files that changed."""
+        async with self._alone():
+            return await off_loop(self._erase_changed_parts)
+
     async def recover(self) -> MemoryWriterResult | None:
         """Finish what an ended process left; None when it left nothing."""
         async with self._alone():
@@ -194,6 +201,7 @@ class MemoryWriter:
 
     async def _pass(self) -> MemoryWriterResult:
         await off_loop(self._erase_private_parts)
+        await off_loop(self._erase_changed_parts)
         turns = await off_loop(
             self.history_store.next_turns_to_write, familiar_id=self.familiar_id, limit=self._fitting_bounds().turns
         )
@@ -209,6 +217,13 @@ class MemoryWriter:
     def _erase_private_parts(self) -> None:
         if self.privacy.full_privacy_keys():
             erase_private_parts(self._audiences)
+
+    def _erase_changed_parts(self) -> list[str]:
+        if self._provenance is None:
+            return []
+        return erase_changed_parts(
+            self.memory_store, self._provenance, MessageEdits(self.history_store, self.familiar_id, clock=self._clock)
+        )
 
     def _cut(self, turns: list[HistoryTurn]) -> Batch | None:
         batch = cut_batch(

@@ -347,6 +347,8 @@ class Player:
                     is_operator=is_owner,
                     words=action.words,
                     may_manage=is_owner,
+                    may_control=setup.is_dm or self.familiar.config.discord.controls == "everyone",
+                    answers_at=self.place(action.place),
                     place=None
                     if setup.platform == "terminal"
                     else SlashPlace(

@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from familiar_connect.chat.message_parts import MessagePiece
 from familiar_connect.chat.scene import Surroundings
 from familiar_connect.chat.types import ListedUser
 from familiar_connect.presets.story.types import Story
@@ -103,6 +104,14 @@ class PostsOnce(Delivery, Editable, Protocol):
 
     async def own_posts(self, after: str) -> Sequence[PostedMessage]:
         """What we posted after the message with that id, oldest first; `DeliveryError` where it cannot be read."""
+
+
+@runtime_checkable
+class RewritesPosts(Protocol):
+    """A place in which what we posted can be made to read otherwise, or taken away."""
+
+    async def rewrite(self, message_ids: Sequence[str], text: str) -> list[MessagePiece]:
+        """Let messages of ours read *text*, or with none be gone; those that stand there now."""
 
 
 @runtime_checkable

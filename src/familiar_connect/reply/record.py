@@ -7,12 +7,14 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 from familiar_connect.chat.scene import Scene
-from familiar_connect.chat.types import Turn
+from familiar_connect.chat.types import Turn, TurnRevision
 from familiar_connect.config import ChannelConfig
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.errors import HistoryError
+from familiar_connect.history.message_edits import MessageEdits
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import HistoryTurn
+from familiar_connect.history.versions import TurnVersionStore
 from familiar_connect.memory.short_term import ShortTermNotes
 from familiar_connect.observe.trace import TraceBuilder
 from familiar_connect.reply.outbox import OutgoingReply
@@ -45,21 +47,50 @@ class TurnArchive:
         *,
         scene: Scene | None = None,
         outgoing: OutgoingReply | None = None,
+        revises: TurnRevision | None = None,
     ) -> None:
         """Write down that *sent* went out in answer to *turn*, and end *outgoing* in the same step.
 
-        What cannot be written is logged.
+        What cannot be written is logged. A draft is not written down.
         """
+        if revises is not None and revises.turn_id is None:
+            return
         async with trace.span("record"):
             notes = self._short_term if channel.place.short_term_memory_enabled else None
             note = partial(notes.capture, turn, sent, scene=scene) if notes is not None else None
             try:
-                await record(self._history, turn, sent, mode=channel.mode, outgoing=outgoing, note=note)
+                if revises is None:
+                    await record(self._history, turn, sent, mode=channel.mode, outgoing=outgoing, note=note)
+                elif sent.strip():
+                    await off_loop(record_revision, self._history, turn.familiar_id, revises, sent)
             except HistoryError as error:
                 logger.error("reply could not be recorded", extra={"reason": str(error)})
                 return
         if self._notify_turn is not None:
             await self._notify_turn()
+
+
+def record_revision(history: HistoryStore, familiar_id: str, revises: TurnRevision, sent: str) -> None:
+    """*sent* becomes another version of a turn, or goes on where it ends."""
+    assert revises.turn_id is not None
+    if not revises.continues:
+        TurnVersionStore(history, familiar_id).add_version(revises.turn_id, sent)
+        return
+    before = history.turn_by_id(familiar_id=familiar_id, turn_id=revises.turn_id)
+    if before is not None:
+        text = join_continuation(before.content, sent)
+        MessageEdits(history, familiar_id).record_edit_of_turn(revises.turn_id, text)
+
+
+def join_continuation(begun: str, added: str) -> str:
+    """*begun* with what goes on behind it; a model that says the beginning again is taken at its last word."""
+    start = begun.rstrip()
+    rest = added.lstrip()
+    if start and rest.startswith(start):
+        return rest
+    is_apart = begun != start or rest != added or not rest[:1].isalnum()
+    gap = begun[len(start) :] or added[: len(added) - len(rest)]
+    return f"{start}{gap}{rest}" if is_apart else f"{start} {rest}"
 
 
 async def record(

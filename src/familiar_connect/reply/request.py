@@ -75,7 +75,7 @@ def to_request(
         familiar_id=turn.familiar_id,
         channel_id=turn.channel_id,
         guild_id=turn.guild_id,
-        author=last.author,
+        author=turn.speaker or last.author,
         utterance=last.text,
         modality=Modality.voice if turn.is_voice else Modality.text,
         budget_tokens=_without_preset_tokens(channel_config.budget_tokens, preset),

@@ -111,7 +111,15 @@ class ReplyRunner:
             if cut:
                 seen.trace.tag("interrupted", "yes")
             await run_to_end(
-                self._archive.keep(turn, sent, channel, seen.trace, scene=request.scene, outgoing=outgoing)
+                self._archive.keep(
+                    turn,
+                    sent,
+                    channel,
+                    seen.trace,
+                    scene=request.scene,
+                    outgoing=outgoing,
+                    revises=exchange.asked.revises,
+                )
             )
             trace = self._recorder.close(seen, channel)
         silent = exchange.may_stay_silent and not (sent or cut or error)

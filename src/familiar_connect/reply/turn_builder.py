@@ -133,7 +133,7 @@ class TurnBuilder:
             scene,
             channel_id=exchange.channel_id,
             guild_id=exchange.guild_id,
-            author=last.author,
+            author=exchange.speaker,
             is_dm=last.message is not None and last.message.is_dm,
         )
         note_hidden_channels(self._history, exchange.familiar_id, scene, here)
@@ -230,8 +230,8 @@ class TurnBuilder:
     def _request(
         self, turn: Turn, setup: ChannelSetup, here: Readers, *, scene: Scene | None = None, seed: int | None = None
     ) -> ContextRequest:
-        story = setup.inputs.story
-        inputs = setup.inputs.for_speaker(story.user if story.group else turn.said[-1].author.label)
+        story, speaker = setup.inputs.story, turn.speaker or turn.said[-1].author
+        inputs = setup.inputs.for_speaker(story.user if story.group else speaker.label)
         request = to_request(
             turn,
             setup.channel,

@@ -13,6 +13,7 @@ from typing import Protocol
 from familiar_connect.chat.scene import ChannelContext, Scene
 from familiar_connect.familiar import Familiar
 from familiar_connect.identity import Author
+from familiar_connect.reply.protocols import Place
 
 
 async def _ignore_acknowledgement(text: str) -> None:
@@ -72,6 +73,10 @@ class SlashContext:
     """The words were written into the command's form: none of them is an answer, too."""
     place: SlashPlace | None = None
     """None: a door that is no channel among channels, like the terminal."""
+    answers_at: Place | None = None
+    """Where the familiar speaks here; None: nowhere."""
+    may_control: bool = False
+    """The owner lets them use the controls of a chat."""
     acknowledge: Callable[[str], Awaitable[None]] = _ignore_acknowledgement
     """Says a first word where the answer takes longer than people wait."""
 
@@ -96,6 +101,12 @@ class SlashReply:
     public: bool = False
     file: SlashFile | None = None
     """The whole of it, where the text is only the short of it."""
+    is_aside: bool = False
+    """Said beside the chat: what was asked for is shown in it already."""
+    draft: str | None = None
+    """Words for the asker to say, or to change first, where a line can be begun for them."""
+    channel_id: int | None = None
+    """The chat to go on in, where one door has several."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,6 +148,8 @@ class SlashCommand:
     """Where a platform has forms, the command opens this one first."""
     words: tuple[str, ...] = ()
     """Words that may follow the name of a command without options: offered where lines are typed."""
+    is_control: bool = False
+    """For those the owner lets control a chat, and those who may manage the channel."""
     channels_only: bool = False
     """Makes sense only where there are channels to choose from."""
     servers_only: bool = False

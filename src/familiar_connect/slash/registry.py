@@ -7,14 +7,17 @@ import logging
 from familiar_connect.errors import FamiliarError
 from familiar_connect.familiar import Familiar
 from familiar_connect.slash.channel import BACKDROP, MODES
+from familiar_connect.slash.chats import BRANCH, CHAT
 from familiar_connect.slash.command import SlashCommand, SlashContext, SlashReply
 from familiar_connect.slash.conditioning import PUNISH, REWARD
 from familiar_connect.slash.context import CONTEXT
+from familiar_connect.slash.greeting import GREETING
 from familiar_connect.slash.ignore import IGNORE, UNIGNORE
 from familiar_connect.slash.memory import MEMORY
 from familiar_connect.slash.persona import PERSONA
 from familiar_connect.slash.preset import PRESET
 from familiar_connect.slash.privacy import PRIVACY, REMEMBER_EVERYWHERE
+from familiar_connect.slash.roleplay import CONTROLS
 from familiar_connect.slash.stop import STOP
 from familiar_connect.slash.subscribe import SUBSCRIBE_TEXT, SUBSCRIBE_VOICE, UNSUBSCRIBE_TEXT, UNSUBSCRIBE_VOICE
 
@@ -38,9 +41,14 @@ COMMANDS: tuple[SlashCommand, ...] = (
     IGNORE,
     UNIGNORE,
     STOP,
+    *CONTROLS,
+    GREETING,
+    CHAT,
+    BRANCH,
 )
 
 NOT_THE_OPERATOR = "Only the familiar's operator may use that."
+MAY_NOT_CONTROL = "That takes the right to manage this channel; `controls` under [discord] lets everyone."
 MAY_NOT_MANAGE = "That takes the right to manage this channel."
 
 
@@ -54,6 +62,8 @@ def refusal(wanted: SlashCommand, ctx: SlashContext) -> str | None:
         return None
     if wanted.operator_only:
         return NOT_THE_OPERATOR
+    if wanted.is_control and not (ctx.may_control or ctx.may_manage):
+        return MAY_NOT_CONTROL
     if wanted.needs_manage and not ctx.may_manage:
         return MAY_NOT_MANAGE
     return None

@@ -159,6 +159,7 @@ def build_familiar(bundle: type[Bundle], root: Path, config: CharacterConfig, in
                 rng=inputs.rng,
                 pipeline_for=pipeline_for,
                 notify_turn=scheduler.notify_turn,
+                correct_memory=scheduler.correct,
                 pause_background=pause_background,
             )
         ),

@@ -40,6 +40,7 @@ from familiar_connect.presets.regex_scripts import Placement, TextUse, rewrite_t
 from familiar_connect.presets.regex_store import RegexStore
 from familiar_connect.presets.store import PresetStore
 from familiar_connect.presets.story.state_store import StoryStateStore
+from familiar_connect.reply.chat_controls import ChatControls
 from familiar_connect.reply.deliver import TextDeliveryRegistry
 from familiar_connect.reply.delivery_task import DeliveryTasks
 from familiar_connect.reply.outbox import ReplyOutbox
@@ -74,6 +75,7 @@ class ReplyPathInputs:
     rng: random.Random
     pipeline_for: PipelineFor
     notify_turn: Callable[[], Awaitable[None]]
+    correct_memory: Callable[[], Awaitable[None]]
     pause_background: Callable[[], AbstractContextManager[None]]
 
     @property
@@ -175,6 +177,7 @@ class ReplyPath:
     replays: ReplayStore
     recorder: TurnRecorder
     user_persona: UserPersona
+    controls: ChatControls
 
 
 def turn_settings(familiar_id: str, stores: Stores, config: CharacterConfig) -> Callable[[ChannelConfig], TurnSettings]:
@@ -336,4 +339,13 @@ def build_reply_path(inputs: ReplyPathInputs) -> ReplyPath:
         replays=replays,
         recorder=recorder,
         user_persona=user_persona,
+        controls=ChatControls(
+            inputs.familiar_id,
+            stores.history,
+            queue=queue,
+            turns=turns,
+            on_change=intake.revise,
+            correct_memory=inputs.correct_memory,
+            clock=clock,
+        ),
     )

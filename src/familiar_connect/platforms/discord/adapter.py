@@ -117,6 +117,7 @@ class DiscordPlatform:
             application.owners,
             scene_at=self._scene_at,
             read_past=self._read_past if reads_past else None,
+            place_at=self._known_place,
         )
         self._listen(client)
 
@@ -198,10 +199,15 @@ class DiscordPlatform:
         self._places.put(channel.id, place)
         return place
 
+    def _known_place(self, channel: Any) -> DiscordPlace | None:
+        """The channel as a place; None for one that the library does not know."""
+        known = self._client.get_channel(channel.id) if channel is not None else None
+        return self._place(known) if known is not None else None
+
     async def _scene_at(self, channel: Any) -> Scene | None:
         """The channel as it is now; None for one that the library does not know."""
-        known = self._client.get_channel(channel.id) if channel is not None else None
-        return await self._place(known).scene() if known is not None else None
+        place = self._known_place(channel)
+        return await place.scene() if place is not None else None
 
     async def _on_edit(self, payload: Any) -> None:
         self._lanes.put(payload.channel_id, lambda: self._revise(payload))

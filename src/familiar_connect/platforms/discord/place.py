@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
-from familiar_connect.chat.message_parts import Reaction
+from familiar_connect.chat.message_parts import MessagePiece, Reaction
 from familiar_connect.chat.scene import Scene
 from familiar_connect.chat.types import InboundMessage, ListedUser
 from familiar_connect.errors import DeliveryError
@@ -27,6 +27,7 @@ from familiar_connect.platforms.discord.inbound import NOTICE_FOOTER, reaction_o
 from familiar_connect.platforms.discord.marks import DiscordMarks, ids_in_mentions
 from familiar_connect.platforms.discord.people import author_of
 from familiar_connect.platforms.discord.scene import SceneCache, scene_of, with_readers, with_speakers
+from familiar_connect.reply.chunks import pack_reply
 from familiar_connect.reply.deliver import send_with_retry
 from familiar_connect.reply.protocols import PostedMessage, ReplyTarget
 from familiar_connect.support.aio import cancel_and_wait, off_loop
@@ -178,6 +179,30 @@ class DiscordPlace:
                 await message.edit(content=text, allowed_mentions=_pings(text, is_reply=False))
         except Exception as error:  # whatever the library raises
             raise delivery_error(error) from error
+
+    async def rewrite(self, message_ids: Sequence[str], text: str) -> list[MessagePiece]:
+        """Let messages of ours read *text*: each is changed, those too many are deleted, what is too long is posted."""
+        marks = self.text_marks(())
+        pieces = pack_reply(marks.encode(text), limit=self.limit)
+        shown = []
+        for number, message_id in enumerate(message_ids):
+            message = self.channel.get_partial_message(int(message_id))
+            try:
+                async with asyncio.timeout(ANSWER_WITHIN_S):
+                    if number < len(pieces):
+                        await message.edit(content=pieces[number], allowed_mentions=_pings("", is_reply=False))
+                    else:
+                        await message.delete()
+            except Exception as error:  # whatever the library raises
+                if number < len(pieces):
+                    raise delivery_error(error) from error
+                logger.warning("a message could not be deleted", extra={"reason": str(delivery_error(error))})
+            if number < len(pieces):
+                shown.append(MessagePiece(message_id=message_id, text=marks.decode(pieces[number])))
+        for piece in pieces[len(message_ids) :]:
+            posted = await self.post_once(piece, uuid4().hex[:NONCE_CHARS])
+            shown.append(MessagePiece(message_id=posted.message_id, text=marks.decode(piece)))
+        return shown
 
     async def send_sticker(self, name: str) -> None:
         """One of the server's own stickers, by its name; of two the later made."""

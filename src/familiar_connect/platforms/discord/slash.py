@@ -14,6 +14,7 @@ from familiar_connect.chat.scene import ChannelKind, Scene
 from familiar_connect.familiar import Familiar
 from familiar_connect.platforms.discord.people import author_of
 from familiar_connect.platforms.discord.scene import channel_context
+from familiar_connect.reply.protocols import Place
 from familiar_connect.slash.command import SlashCommand, SlashContext, SlashFile, SlashPlace, SlashReply
 from familiar_connect.slash.registry import COMMANDS, find_command, refusal, run_command
 from familiar_connect.support.text import truncate_chars
@@ -99,12 +100,14 @@ class Interactions:
         *,
         scene_at: Callable[[Any], Awaitable[Scene | None]],
         read_past: Callable[[Any], None] | None = None,
+        place_at: Callable[[Any], Place | None] = lambda _channel: None,
     ) -> None:
         """*read_past* begins to read what was said in a channel before; None: nobody wants that."""
         self._read_past = read_past
         self._familiar = familiar
         self._owners = owners
         self._scene_at = scene_at
+        self._place_at = place_at
 
     async def answer(self, interaction: Any) -> None:
         kind = interaction.type.name
@@ -171,6 +174,8 @@ class Interactions:
                 scene=scene,
                 read_past=partial(self._read_past, interaction.channel) if self._read_past is not None else None,
             ),
+            answers_at=self._place_at(interaction.channel),
+            may_control=interaction.guild_id is None or self._familiar.config.discord.controls == "everyone",
             **({"acknowledge": said.acknowledge} if said is not None else {}),
         )
 

@@ -25,7 +25,7 @@ from familiar_connect.platforms.terminal.line_input import Interrupted, LineRead
 from familiar_connect.platforms.terminal.own_name import OwnName
 from familiar_connect.platforms.terminal.place import CHANNEL_ID, TerminalPlace
 from familiar_connect.platforms.terminal.screen import THINKING, Screen
-from familiar_connect.slash.command import SlashContext
+from familiar_connect.slash.command import SlashContext, SlashReply
 from familiar_connect.slash.registry import find_command, run_command
 from familiar_connect.support.aio import BackgroundTasks, cancel_and_wait, off_loop
 from familiar_connect.support.clock import Clock, SystemClock
@@ -71,14 +71,16 @@ class TerminalPlatform:
         self._screen = screen
         self._reader = reader
         self._clock = clock or SystemClock()
-        stored = StoredMessages(familiar.history_store, familiar.id, self._channel_id, platform=self.id)
-        self._place = place or TerminalPlace(screen, familiar.name, user, stored, busy_with)
+        self._place = place or TerminalPlace(screen, familiar.name, user, self._stored_messages(), busy_with)
         self._own_name = own_name
         """Knows and keeps what the person is called; None: nobody keeps it."""
         self._interrupts = 0
         self._leaving = asyncio.Event()
         self._background = BackgroundTasks("terminal")
         self.exit_code = EXIT_OK
+
+    def _stored_messages(self) -> StoredMessages:
+        return StoredMessages(self._familiar.history_store, self._familiar.id, self._channel_id, platform=self.id)
 
     async def run(self) -> None:
         """Until the person leaves, the input ends or the program is told to stop."""
@@ -206,13 +208,31 @@ class TerminalPlatform:
         elif name == "name":
             await self._call(" ".join(words.split()))
         elif (found := find_command(name)) is not None:
-            context = SlashContext(channel_id=self._channel_id, author=self._user, is_operator=True, words=words)
-            reply = await run_command(found, context, self._familiar)
-            self._screen.line(with_command(reply.text))
+            context = SlashContext(
+                channel_id=self._channel_id,
+                author=self._user,
+                is_operator=True,
+                words=words,
+                answers_at=self._place,
+            )
+            self._show(await run_command(found, context, self._familiar))
         else:
             near = nearest_command(name, self._more_commands)
             hint = f"Did you mean /{near}?" if near else "Type /help to see what there is."
             self._screen.note(f"There is no /{name}. {hint}")
+
+    def _show(self, reply: SlashReply) -> None:
+        """Print the answer of a command; what it was to show in the chat stands there already."""
+        self._place.end()
+        if reply.channel_id is not None:
+            self._channel_id = reply.channel_id
+            self._place.set_stored(self._stored_messages())
+        if reply.is_aside:
+            self._screen.note(reply.text)
+        elif reply.draft is not None and not self._screen.plain:
+            self._reader.set_draft(reply.draft)
+        else:
+            self._screen.line(with_command(reply.text))
 
     # Signals
 

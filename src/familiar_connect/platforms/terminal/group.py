@@ -19,7 +19,8 @@ from familiar_connect.platforms.terminal.group_member import GroupMember
 from familiar_connect.platforms.terminal.line_input import LineReader
 from familiar_connect.platforms.terminal.own_name import OwnName
 from familiar_connect.platforms.terminal.screen import Screen
-from familiar_connect.platforms.terminal.welcome import expand_greeting, keep_greeting, show_last_words
+from familiar_connect.platforms.terminal.welcome import keep_greeting, show_last_words
+from familiar_connect.slash.greeting import expand_greeting
 from familiar_connect.slash.registry import find_command
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.clock import Clock

@@ -45,6 +45,9 @@ class LineReader(Protocol):
     def set_prompt(self, prompt: str) -> None:
         """What stands before the lines from now on, where anything does."""
 
+    def set_draft(self, text: str) -> None:
+        """What the next line holds already, where lines are edited."""
+
     def close(self) -> None: ...
 
 
@@ -108,6 +111,9 @@ class PipeReader:
     def set_prompt(self, prompt: str) -> None:
         """A pipe shows none."""
 
+    def set_draft(self, text: str) -> None:
+        """A pipe types for itself."""
+
     def close(self) -> None:
         self._ended = True
 
@@ -126,13 +132,15 @@ class EditorReader:
         self._screen = screen
         self._suggest = suggest
         self._session: Any = None
+        self._draft = ""
 
     async def line(self) -> str | None:
         session = self._session or self._open()
         above = _AbovePrompt(self._screen)
         try:
             with self._screen.typing(above.write):
-                return read_typed(str(await session.prompt_async()))
+                draft, self._draft = self._draft, ""
+                return read_typed(str(await session.prompt_async(default=draft)))
         except EOFError:
             return None
         except KeyboardInterrupt:
@@ -167,6 +175,9 @@ class EditorReader:
             from prompt_toolkit.formatted_text import ANSI
 
             self._session.message = ANSI(prompt)
+
+    def set_draft(self, text: str) -> None:
+        self._draft = text
 
     def close(self) -> None:
         self._session = None

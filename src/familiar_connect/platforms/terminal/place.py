@@ -43,6 +43,10 @@ class TerminalPlace:
         """The same person, under another name."""
         self._listener = listener
 
+    def set_stored(self, recent: StoredMessages) -> None:
+        """Another chat with the same person."""
+        self._recent = recent
+
     @asynccontextmanager
     async def thinking(self) -> AsyncIterator[None]:
         async with self._screen.spinner(self._busy_with):

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
 import sys
-from collections.abc import Sequence
 from contextlib import suppress
-from datetime import datetime
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
@@ -16,16 +13,12 @@ from familiar_connect.config.command import command_name
 from familiar_connect.config.folders import HomeFolder
 from familiar_connect.config.llm import local_model_name
 from familiar_connect.disclosure import Confidence
-from familiar_connect.errors import HomeError
 from familiar_connect.familiar import Familiar
 from familiar_connect.identity import Author
 from familiar_connect.llm.local.library import ModelLibrary
-from familiar_connect.memory.store import MemoryStoreError
 from familiar_connect.platforms.terminal.place import CHANNEL_ID
 from familiar_connect.platforms.terminal.screen import Screen
-from familiar_connect.presets.greetings import split_greetings
-from familiar_connect.presets.macros.engine import substitute
-from familiar_connect.presets.macros.types import MacroContext
+from familiar_connect.slash.greeting import choose_greeting, list_greetings
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.files import atomic_write
 from familiar_connect.support.text import one_line, printable, truncate_chars
@@ -97,8 +90,7 @@ async def greet(
         return
     if not screen.plain and (sentence := describe_confidence(familiar)) is not None:
         screen.note(sentence)
-    words = _chosen(await off_loop(_greetings, familiar), greeting)
-    words = await off_loop(expand_greeting, words, familiar, user)
+    words = choose_greeting(await off_loop(list_greetings, familiar, user), greeting)
     if not words:
         return
     label, flow = screen.speech(familiar.name)
@@ -117,46 +109,6 @@ async def keep_greeting(words: str, familiar: Familiar, channel_id: int) -> None
         content=words,
         mode=familiar.channel_configs.get(channel_id=channel_id).mode,
     )
-
-
-def _greetings(familiar: Familiar) -> list[str]:
-    """The first message, which may be empty, and the alternate ones."""
-    return [_text(familiar, "first_mes"), *split_greetings(_text(familiar, "alternate_greetings"))]
-
-
-def _text(familiar: Familiar, stem: str) -> str:
-    try:
-        return familiar.memory_store.read_file(f"self/{stem}.md").strip()
-    except MemoryStoreError:
-        return ""
-
-
-def _chosen(greetings: list[str], greeting: int | None) -> str:
-    """The greeting of that number; without one the first message, else the first there is."""
-    if greeting is None:
-        return next(filter(None, greetings), "")
-    if not 0 <= greeting < len(greetings):
-        last = len(greetings) - 1
-        there = f"choose 0 to {last}" if last else "this character has only 0, its first message"
-        raise HomeError(f"there is no greeting {greeting}: {there} (self/alternate_greetings.md holds the others)")
-    return greetings[greeting]
-
-
-def expand_greeting(words: str, familiar: Familiar, user: Author | None, group: Sequence[str] = ()) -> str:
-    """*words* with the names in them, as SillyTavern would say them; *group* names all characters of a group."""
-    if "{{" not in words and "<" not in words:
-        return words
-    values = MacroContext(
-        char=familiar.name,
-        group=tuple(group),
-        user=user.label if user else "User",
-        scenario=_text(familiar, "scenario"),
-        personality=_text(familiar, "personality"),
-        description=_text(familiar, "description"),
-        now=datetime.now(ZoneInfo(familiar.config.display_tz)),
-        rng=random.Random(),
-    )
-    return substitute(words, values).strip()
 
 
 async def show_last_words(familiar: Familiar, screen: Screen, channel_id: int) -> None:

@@ -62,6 +62,7 @@ class Api:
             ("GET", "/channels/{room}/messages", self._recent),
             ("GET", "/channels/{room}/messages/{message}", self._one),
             ("PATCH", "/channels/{room}/messages/{message}", self._edit),
+            ("DELETE", "/channels/{room}/messages/{message}", self._delete),
             ("POST", "/channels/{room}/typing", self._typing),
             ("PUT", "/channels/{room}/thread-members/@me", self._join),
             ("GET", "/channels/{room}/messages/{message}/reactions/{emoji}", self._reactors),
@@ -199,6 +200,18 @@ class Api:
         await self._gateway.dispatch("MESSAGE_UPDATE", self._world.event(room, message))
         self._noted("edited", {"room": room.id, "message": message})
         return answer(message)
+
+    async def _delete(self, request: web.Request) -> web.Response:
+        room = self._found(request)
+        if isinstance(room, web.Response):
+            return room
+        message = room.messages.pop(int(request.match_info["message"]), None)
+        if message is None:
+            return refuse(404, UNKNOWN_MESSAGE, "Unknown Message")
+        gone = {"id": message["id"], "channel_id": str(room.id)}
+        await self._gateway.dispatch("MESSAGE_DELETE", gone)
+        self._noted("deleted", {"room": room.id, "message": message})
+        return web.Response(status=204)
 
     async def _typing(self, request: web.Request) -> web.Response:
         self._noted("typing", {"room": int(request.match_info["room"])})

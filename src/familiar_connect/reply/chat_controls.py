@@ -1,0 +1,373 @@
+"""ChatControls: what a person may do to a chat besides talking in it, the same through every door.
+
+Replies are made anew, gone on with and written for somebody by the queue that makes all others, so that nothing is
+answered meanwhile and the limits hold. Nothing is taken out of the history: turns get versions and marks.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+
+from familiar_connect.chat.scene import Scene
+from familiar_connect.chat.types import InboundMessage, TurnOptions, TurnRevision
+from familiar_connect.conversation.queue import ReplyQueue
+from familiar_connect.conversation.types import BufferedMessage, ResponseTrigger
+from familiar_connect.errors import HistoryError
+from familiar_connect.history.message_edits import MessageEdits
+from familiar_connect.history.message_metadata import with_metadata
+from familiar_connect.history.store import HistoryStore
+from familiar_connect.history.stored_messages import message_of_turn
+from familiar_connect.history.types import HistoryTurn, TurnMark
+from familiar_connect.history.versions import TurnVersions, TurnVersionStore
+from familiar_connect.identity import PUBLIC_PLATFORMS, Author
+from familiar_connect.presets.story.types import Story
+from familiar_connect.presets.types import GenerationKind
+from familiar_connect.reply.own_turn import own_turn_facts
+from familiar_connect.reply.protocols import ChecksWritable, Place, RewritesPosts
+from familiar_connect.reply.turn_builder import TurnBuilder
+from familiar_connect.support.aio import off_loop
+from familiar_connect.support.clock import Clock, SystemClock
+from familiar_connect.support.serialize import canonical_json
+
+LOOK_BACK = 200
+"""Newest lines of a chat that can be named by number."""
+NOTHING_SAID = "Nothing has been said here yet."
+NO_REPLY_YET = "The last line is no reply of mine: /regenerate answers it."
+
+
+@dataclass(frozen=True, kw_only=True)
+class ControlDoor:
+    """Where a control is used, and by whom."""
+
+    channel_id: int
+    speaker: Author
+    place: Place
+    guild_id: int | None = None
+
+    @property
+    def is_dm(self) -> bool:
+        return self.guild_id is None and self.speaker.platform not in PUBLIC_PLATFORMS
+
+
+@dataclass(frozen=True, kw_only=True)
+class ControlResult:
+    """What a control came to."""
+
+    turn: HistoryTurn
+    """The turn as it reads now."""
+    versions: TurnVersions
+    is_shown: bool = False
+    """The place has shown the words already."""
+
+
+class ControlPlace:
+    """A place for a reply that is no turn of its own: it shows the chat without *without*, and keeps what is sent.
+
+    Where the place streams, what is sent is shown there as it comes; elsewhere the whole of it is shown afterwards.
+    """
+
+    streams = True
+
+    def __init__(self, door: ControlDoor, *, without: Collection[int] = (), is_draft: bool = False) -> None:
+        self._inner = door.place
+        self._user = door.speaker.label
+        self._without = frozenset(without)
+        self.limit = door.place.limit
+        self.is_shown = door.place.streams and not is_draft
+        self._pieces: list[str] = []
+        self.notices: list[str] = []
+
+    @property
+    def text(self) -> str:
+        return "".join(self._pieces).strip()
+
+    @asynccontextmanager
+    async def thinking(self) -> AsyncIterator[None]:
+        async with self._inner.thinking():
+            yield
+
+    async def why_not_writable(self) -> str | None:
+        return await self._inner.why_not_writable() if isinstance(self._inner, ChecksWritable) else None
+
+    async def send(self, text: str) -> None:
+        if self.is_shown:
+            await self._inner.send(text)
+        self._pieces.append(text)
+
+    async def notice(self, text: str) -> None:
+        self.notices.append(text)
+
+    async def recent(self, limit: int) -> Sequence[InboundMessage]:
+        found = await self._inner.recent(limit + len(self._without))
+        return [message for message in found if message.history_id not in self._without]
+
+    async def scene(self) -> Scene:
+        return await self._inner.scene()
+
+    def tell_story(self, story: Story) -> Story:
+        """Who asked is the user of the story, though the last words are the familiar's own."""
+        return story if story.user else replace(story, user=self._user)
+
+
+class ChatControls:
+    """The controls of one familiar's chats."""
+
+    def __init__(
+        self,
+        familiar_id: str,
+        history: HistoryStore,
+        *,
+        queue: ReplyQueue,
+        turns: TurnBuilder,
+        on_change: Callable[[int, int, str | None], None],
+        correct_memory: Callable[[], Awaitable[None]],
+        clock: Clock | None = None,
+    ) -> None:
+        """*on_change* is told of each turn that reads otherwise: channel, turn, and the words or None.
+
+        *correct_memory* takes what came from such turns out of memory.
+        """
+        self._familiar_id = familiar_id
+        self._history = history
+        self._queue = queue
+        self._turns = turns
+        self._on_change = on_change
+        self._correct_memory = correct_memory
+        clock = clock or SystemClock()
+        self._versions = TurnVersionStore(history, familiar_id, clock=clock)
+        self._edits = MessageEdits(history, familiar_id, clock=clock)
+
+    # Lines
+
+    async def lines(self, channel_id: int, limit: int = LOOK_BACK) -> list[HistoryTurn]:
+        """The newest lines people see, oldest first: hidden ones too, undone ones not."""
+        return await off_loop(
+            self._history.recent,
+            familiar_id=self._familiar_id,
+            channel_id=channel_id,
+            limit=min(limit, LOOK_BACK),
+            with_hidden=True,
+        )
+
+    async def line(self, channel_id: int, number: int) -> HistoryTurn:
+        """The line with that number, counted from the newest, which is 1."""
+        there = await self.lines(channel_id)
+        if not there:
+            raise HistoryError(NOTHING_SAID)
+        if not 1 <= number <= len(there):
+            raise HistoryError(
+                f"There is no line {number}: the last one is 1, the oldest that can be named {len(there)}."
+            )
+        return there[-number]
+
+    async def edit(self, door: ControlDoor, number: int, text: str) -> ControlResult:
+        """Let a line read *text*; where it is the familiar's and can be rewritten, the place shows it so."""
+        channel_id = door.channel_id
+        if not text.strip():
+            raise HistoryError("There are no words to put there: /undo takes the last exchange back, /hide N a line.")
+        await self._queue.wait_until_channel_idle(channel_id)
+        turn = await self.line(channel_id, number)
+        if await off_loop(self._edits.record_edit_of_turn, turn.id, text):
+            self._on_change(channel_id, turn.id, text)
+            await self._correct_memory()
+        result = await self._result(turn.id)
+        if turn.role == "assistant" and isinstance(door.place, RewritesPosts):
+            await self.show(door, result.turn)
+        return result
+
+    async def set_hidden(self, channel_id: int, number: int, *, is_hidden: bool) -> HistoryTurn:
+        """Keep a line in the chat and out of every prompt, or let it back in."""
+        turn = await self.line(channel_id, number)
+        await off_loop(self._versions.mark_turns, [turn.id], TurnMark.hidden if is_hidden else None)
+        self._on_change(channel_id, turn.id, None if is_hidden else turn.content)
+        await self._correct_memory()
+        return (await self._result(turn.id)).turn
+
+    async def undo(self, door: ControlDoor) -> list[HistoryTurn]:
+        """Take the last exchange back: what was said last by people, and the replies to it. The turns, oldest first."""
+        channel_id = door.channel_id
+        await self._queue.wait_until_channel_idle(channel_id)
+        asked, replies = _last_exchange(await self._visible(channel_id))
+        if not asked:
+            raise HistoryError(NOTHING_SAID if not replies else "There is no exchange to undo: nobody has asked yet.")
+        gone = [*asked, *replies]
+        await off_loop(self._versions.mark_turns, [turn.id for turn in gone], TurnMark.undone)
+        for turn in gone:
+            self._on_change(channel_id, turn.id, None)
+        await self._correct_memory()
+        if isinstance(door.place, RewritesPosts):
+            for turn in replies:
+                await self._rewrite(door.place, turn, "")
+        return gone
+
+    # Showing
+
+    async def show(self, door: ControlDoor, turn: HistoryTurn) -> None:
+        """Let the place show a reply as it reads now: in the messages it stands in, else anew."""
+        if isinstance(door.place, RewritesPosts):
+            await self._rewrite(door.place, turn, turn.content)
+        else:
+            await door.place.send(turn.content)
+
+    async def _rewrite(self, place: RewritesPosts, turn: HistoryTurn, text: str) -> None:
+        """Let the messages a reply stands in read *text*; while that is done, none is known to be the reply's."""
+        stored = with_metadata(_message_of(turn), turn.facts)
+        ids = [piece.message_id for piece in stored.pieces] or [each for each in [turn.platform_message_id] if each]
+        await off_loop(self._edits.set_posts, turn.id, None, own_turn_facts((), _without_pieces(turn.facts)))
+        pieces = await place.rewrite(ids, text)
+        if pieces:
+            facts = own_turn_facts(pieces, _without_pieces(turn.facts))
+            await off_loop(self._edits.set_posts, turn.id, pieces[0].message_id, facts)
+
+    # Versions
+
+    async def regenerate(self, door: ControlDoor, *, kind: GenerationKind = "regenerate") -> ControlResult | None:
+        """Another version of the last reply; None where the last line was a person's, who is answered instead."""
+        await self._queue.wait_until_channel_idle(door.channel_id)
+        asked, replies = _last_exchange(await self._visible(door.channel_id))
+        if not asked:
+            raise HistoryError(
+                NOTHING_SAID if not replies else "Nobody has asked yet: /greeting chooses another greeting."
+            )
+        if not replies:
+            await self._answer(door, asked, door.place, TurnOptions())
+            return None
+        last = replies[-1]
+        revises = TurnRevision(asker=door.speaker, turn_id=last.id)
+        place = ControlPlace(door, without=[last.id])
+        exchange = asked
+        if kind == "swipe" and await self._is_exact(door.channel_id):
+            place, exchange = ControlPlace(door), [last]  # SillyTavern leaves the answer in the chat while it swipes
+        await self._answer(door, exchange, place, TurnOptions(kind=kind, revises=revises))
+        return await self._made(place, last)
+
+    async def swipe(self, door: ControlDoor, to: int | None = None, *, step: int = 1) -> ControlResult | None:
+        """The next version of the last reply, or the one *step* away, or number *to*; past the last one is made."""
+        last = (await self._visible(door.channel_id))[-1:]
+        if not last or last[0].role != "assistant":
+            raise HistoryError(NO_REPLY_YET if last else NOTHING_SAID)
+        now = (await self._result(last[0].id)).versions
+        wanted = now.chosen + step if to is None else to
+        if wanted < 0:
+            raise HistoryError("This is the first version.")
+        if wanted >= len(now.texts):
+            return await self.regenerate(door, kind="swipe")
+        await off_loop(self._versions.choose, last[0].id, wanted)
+        await self._correct_memory()
+        return await self._result(last[0].id)
+
+    async def choose_text(self, turn: HistoryTurn, texts: Sequence[str], chosen: int) -> ControlResult:
+        """Let a turn read as one of *texts*, which all become versions of it."""
+        now = (await self._result(turn.id)).versions.texts
+        every = tuple(dict.fromkeys((*texts, *now)))
+        row = TurnVersions(turn_id=turn.id, texts=every, chosen=every.index(texts[chosen]))
+        await off_loop(self._versions.add_versions, [row])
+        await self._correct_memory()
+        return await self._result(turn.id)
+
+    # Words
+
+    async def continue_reply(self, door: ControlDoor) -> ControlResult:
+        """Let the familiar go on with its last reply."""
+        await self._queue.wait_until_channel_idle(door.channel_id)
+        last = (await self._visible(door.channel_id))[-1:]
+        if not last or last[0].role != "assistant":
+            raise HistoryError(NO_REPLY_YET if last else NOTHING_SAID)
+        revises = TurnRevision(asker=door.speaker, turn_id=last[0].id, continues=True)
+        place = ControlPlace(door)
+        await self._answer(door, last, place, TurnOptions(kind="continue", manual=True, revises=revises))
+        return await self._made(place, last[0])
+
+    async def speak_for(self, door: ControlDoor) -> str:
+        """What the person might say next, in their own voice; nothing is kept."""
+        await self._queue.wait_until_channel_idle(door.channel_id)
+        last = (await self._visible(door.channel_id))[-1:]
+        if not last:
+            raise HistoryError(NOTHING_SAID)
+        asked = TurnOptions(kind="impersonate", imitate=door.speaker, revises=TurnRevision(asker=door.speaker))
+        place = ControlPlace(door, is_draft=True)
+        await self._answer(door, last, place, asked)
+        if not place.text:
+            raise HistoryError(place.notices[-1] if place.notices else "The model wrote nothing: try again.")
+        return place.text
+
+    async def _answer(self, door: ControlDoor, turns: Sequence[HistoryTurn], place: Place, asked: TurnOptions) -> None:
+        """Have the queue answer *turns* at *place*, and wait for it."""
+        self._queue.set_place(door.channel_id, place, guild_id=door.guild_id)
+        messages = [self._buffered(door, turn, asked) for turn in turns]
+        try:
+            self._queue.answer(door.channel_id, messages, trigger=ResponseTrigger.direct_address)
+            await self._queue.wait_until_channel_idle(door.channel_id)
+        finally:
+            self._queue.set_place(door.channel_id, door.place, guild_id=door.guild_id)
+
+    def _buffered(self, door: ControlDoor, turn: HistoryTurn, asked: TurnOptions) -> BufferedMessage:
+        message = message_of_turn(turn)
+        if message is None:
+            message = InboundMessage(
+                platform=door.speaker.platform,
+                channel_id=turn.channel_id,
+                author=Author(door.speaker.platform, self._familiar_id, None, None),
+                text=turn.content,
+                timestamp=turn.timestamp,
+                guild_id=turn.guild_id,
+                is_bot=True,
+                is_self=True,
+                history_id=turn.id,
+                mode=turn.mode or "",
+            )
+        message = replace(message, is_dm=door.is_dm)
+        return BufferedMessage(message.author, message.text, message.timestamp, turn.id, message, asked, is_for_us=True)
+
+    async def _made(self, place: ControlPlace, turn: HistoryTurn) -> ControlResult:
+        """What came of a reply that was to change *turn*."""
+        result = await self._result(turn.id)
+        if result.turn.content == turn.content and not place.text:
+            raise HistoryError(place.notices[-1] if place.notices else "The model wrote nothing: try again.")
+        await self._correct_memory()
+        return replace(result, is_shown=place.is_shown)
+
+    async def _result(self, turn_id: int) -> ControlResult:
+        turn = await off_loop(self._history.turn_by_id, familiar_id=self._familiar_id, turn_id=turn_id)
+        versions = await off_loop(self._versions.versions_of, turn_id)
+        if turn is None or versions is None:
+            raise HistoryError("That line is gone.")
+        return ControlResult(turn=turn, versions=versions)
+
+    async def _visible(self, channel_id: int) -> list[HistoryTurn]:
+        return await off_loop(
+            self._history.recent, familiar_id=self._familiar_id, channel_id=channel_id, limit=LOOK_BACK
+        )
+
+    async def _is_exact(self, channel_id: int) -> bool:
+        return (await self._turns.channel_setup(channel_id)).inputs.is_exact
+
+
+def _without_pieces(facts: str | None) -> str | None:
+    """*facts* of a turn without the messages it stands in."""
+    stored = json.loads(facts) if facts else {}
+    return canonical_json({key: value for key, value in stored.items() if key != "pieces"}) if stored else None
+
+
+def _message_of(turn: HistoryTurn) -> InboundMessage:
+    nobody = Author("history", "unknown", None, None)
+    return InboundMessage(
+        platform="history", channel_id=turn.channel_id, author=nobody, text=turn.content, timestamp=turn.timestamp
+    )
+
+
+def _last_exchange(turns: Sequence[HistoryTurn]) -> tuple[list[HistoryTurn], list[HistoryTurn]]:
+    """What people said last, and the replies behind it."""
+    replies: list[HistoryTurn] = []
+    asked: list[HistoryTurn] = []
+    for turn in reversed(turns):
+        if turn.role == "assistant" and not asked:
+            replies.insert(0, turn)
+        elif turn.role != "assistant" and turn.author is not None:
+            asked.insert(0, turn)
+        else:
+            break
+    return asked, replies

@@ -1,0 +1,89 @@
+"""/chat and /branch: the several chats of one door, and one that goes another way from a line on."""
+
+from __future__ import annotations
+
+from familiar_connect.config.folders import FamiliarFolder
+from familiar_connect.familiar import Familiar
+from familiar_connect.history.branches import copy_turns
+from familiar_connect.history.chats import Chat
+from familiar_connect.presets.story.state_store import StoryStateStore
+from familiar_connect.slash.command import SlashCommand, SlashContext, SlashOption, SlashReply
+from familiar_connect.support.aio import off_loop
+
+NEW = "new"
+MOST_LISTED = 50
+ONE_CHAT = "Here every channel and every thread is a chat of its own: begin a thread for a new one."
+
+
+async def run_chat(ctx: SlashContext, familiar: Familiar) -> SlashReply:
+    """Without words: the list of chats. `new`, with or without a name: another one. Else: that of the name."""
+    if ctx.place is not None:
+        return SlashReply(text=ONE_CHAT)
+    chats = familiar.stores.chats
+    place_id = await off_loop(chats.place_of, ctx.channel_id)
+    first, _, rest = ctx.words.strip().partition(" ")
+    if not first:
+        return SlashReply(text=await off_loop(_listing, familiar, place_id, ctx.channel_id))
+    if first.lower() == NEW:
+        begun = await off_loop(chats.start, place_id, rest.strip() or None)
+        return SlashReply(text=f"A new chat, {begun.name!r}.", channel_id=begun.channel_id)
+    chosen = await off_loop(chats.select, place_id, ctx.words)
+    return SlashReply(text=f"This is the chat {chosen.name!r}.", channel_id=chosen.channel_id)
+
+
+async def run_branch(ctx: SlashContext, familiar: Familiar) -> SlashReply:
+    """Another chat, which begins with this one's lines up to the one that was named."""
+    if ctx.place is not None:
+        return SlashReply(text=ONE_CHAT)
+    first, _, rest = ctx.words.strip().partition(" ")
+    is_number = first.isascii() and first.isdigit() and len(first) <= 6
+    line = await familiar.reply_path.controls.line(ctx.channel_id, int(first) if is_number else 1)
+    name = (rest if is_number else ctx.words).strip() or None
+    chat, count = await off_loop(_branch, familiar, ctx.channel_id, line.id, name)
+    return SlashReply(
+        text=f"The chat {chat.name!r} begins with {count} lines of the other one.", channel_id=chat.channel_id
+    )
+
+
+def _branch(familiar: Familiar, channel_id: int, up_to_id: int, name: str | None) -> tuple[Chat, int]:
+    chats = familiar.stores.chats
+    chat = chats.start(chats.place_of(channel_id), name)
+    count = copy_turns(
+        familiar.history_store,
+        familiar_id=familiar.id,
+        channel_id=channel_id,
+        up_to_id=up_to_id,
+        new_channel_id=chat.channel_id,
+    )
+    states = StoryStateStore(FamiliarFolder(familiar.root).story)
+    states.save(chat.channel_id, states.load(channel_id))
+    return chat, count
+
+
+def _listing(familiar: Familiar, place_id: int, channel_id: int) -> str:
+    rows = []
+    for chat in familiar.stores.chats.all(place_id)[:MOST_LISTED]:
+        last = familiar.history_store.recent(familiar_id=familiar.id, channel_id=chat.channel_id, limit=1)
+        when = f"{last[0].timestamp.astimezone():%Y-%m-%d %H:%M}" if last else "nothing said yet"
+        rows.append(f"{'*' if chat.channel_id == channel_id else ' '} {chat.name}  {when}")
+    return "\n".join(rows)
+
+
+CHAT = SlashCommand(
+    name="chat",
+    description="The chats there are; /chat NAME goes to one, /chat new [NAME] begins one.",
+    run=run_chat,
+    is_control=True,
+    options=(SlashOption(name="name", description="A chat to go to, or: new."),),
+    words=(NEW,),
+)
+BRANCH = SlashCommand(
+    name="branch",
+    description="Begin another chat with this one's lines up to a line: /branch 3 [NAME].",
+    run=run_branch,
+    is_control=True,
+    options=(
+        SlashOption(name="line", description="The last line it has; the newest is 1."),
+        SlashOption(name="name", description="What the new chat is called."),
+    ),
+)

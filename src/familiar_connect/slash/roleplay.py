@@ -1,0 +1,168 @@
+"""The controls of a roleplay: other versions of a reply, lines taken back, changed or hidden, words gone on with.
+
+Lines are named by their number, counted from the newest, which is 1.
+"""
+
+from __future__ import annotations
+
+from familiar_connect.errors import HistoryError
+from familiar_connect.familiar import Familiar
+from familiar_connect.history.types import HistoryTurn, TurnMark
+from familiar_connect.reply.chat_controls import ControlDoor, ControlResult
+from familiar_connect.slash.command import SlashCommand, SlashContext, SlashOption, SlashReply
+from familiar_connect.support.text import one_line, truncate_chars
+
+SHOWN_LINES = 10
+MOST_LINES = 50
+SHOWN_CHARS = 100
+BACK, NEXT = "back", "next"
+NO_CHAT_HERE = "There is no chat here to control."
+
+
+def door_of(ctx: SlashContext) -> ControlDoor:
+    """Where the command was used, as the controls want it."""
+    if ctx.answers_at is None:
+        raise HistoryError(NO_CHAT_HERE)
+    return ControlDoor(channel_id=ctx.channel_id, speaker=ctx.author, place=ctx.answers_at, guild_id=ctx.guild_id)
+
+
+async def show_version(door: ControlDoor, familiar: Familiar, result: ControlResult | None) -> SlashReply:
+    """Show what a reply reads now, where it is not shown yet."""
+    if result is None:
+        return SlashReply(text="Answered.", is_aside=True)
+    if not result.is_shown:
+        await familiar.reply_path.controls.show(door, result.turn)
+    versions = result.versions
+    return SlashReply(text=f"Version {versions.chosen + 1} of {len(versions.texts)}.", is_aside=True)
+
+
+async def run_regenerate(ctx: SlashContext, familiar: Familiar) -> SlashReply:
+    door = door_of(ctx)
+    return await show_version(door, familiar, await familiar.reply_path.controls.regenerate(door))
+
+
+async def run_swipe(ctx: SlashContext, familiar: Familiar) -> SlashReply:
+    door, wanted = door_of(ctx), ctx.words.strip().lower()
+    controls = familiar.reply_path.controls
+    if wanted in ("", NEXT, BACK):
+        return await show_version(door, familiar, await controls.swipe(door, step=-1 if wanted == BACK else 1))
+    return await show_version(
+        door, familiar, await controls.swipe(door, _number(wanted, "/swipe back, /swipe next or /swipe 2") - 1)
+    )
+
+
+async def run_continue(ctx: SlashContext, familiar: Familiar) -> SlashReply:
+    door = door_of(ctx)
+    result = await familiar.reply_path.controls.continue_reply(door)
+    if not result.is_shown:
+        await show_version(door, familiar, result)
+    return SlashReply(text="Gone on with.", is_aside=True)
+
+
+async def run_undo(ctx: SlashContext, familiar: Familiar) -> SlashReply:
+    gone = await familiar.reply_path.controls.undo(door_of(ctx))
+    lines = "\n".join(f"  {_shown(turn, familiar)}" for turn in gone)
+    return SlashReply(text=f"Taken back, as if it had never been said:\n{lines}")
+
+
+async def run_edit(ctx: SlashContext, familiar: Familiar) -> SlashReply:
+    number, _, text = ctx.words.strip().partition(" ")
+    line = _number(
+        number, "/edit 1 NEW WORDS for the last line, /edit 2 NEW WORDS for the one before; /lines shows them"
+    )
+    result = await familiar.reply_path.controls.edit(door_of(ctx), line, text.strip())
+    return SlashReply(text=f"It reads now:\n  {_shown(result.turn, familiar)}")
+
+
+async def run_hide(ctx: SlashContext, familiar: Familiar) -> SlashReply:
+    line = _number(ctx.words.strip(), "/hide 1 for the last line; /lines shows them")
+    turn = await familiar.reply_path.controls.set_hidden(ctx.channel_id, line, is_hidden=True)
+    return SlashReply(text=f"Hidden from every prompt, /unhide {line} brings it back:\n  {_shown(turn, familiar)}")
+
+
+async def run_unhide(ctx: SlashContext, familiar: Familiar) -> SlashReply:
+    line = _number(ctx.words.strip(), "/unhide 1 for the last line; /lines shows them")
+    turn = await familiar.reply_path.controls.set_hidden(ctx.channel_id, line, is_hidden=False)
+    return SlashReply(text=f"Back in the chat:\n  {_shown(turn, familiar)}")
+
+
+async def run_lines(ctx: SlashContext, familiar: Familiar) -> SlashReply:
+    wanted = ctx.words.strip()
+    limit = min(_number(wanted, "/lines 20"), MOST_LINES) if wanted else SHOWN_LINES
+    turns = await familiar.reply_path.controls.lines(ctx.channel_id, limit)
+    rows = [f"{len(turns) - at:>3}  {_shown(turn, familiar)}" for at, turn in enumerate(turns)]
+    return SlashReply(text="\n".join(rows) or "Nothing has been said here yet.")
+
+
+async def run_impersonate(ctx: SlashContext, familiar: Familiar) -> SlashReply:
+    draft = await familiar.reply_path.controls.speak_for(door_of(ctx))
+    return SlashReply(text=draft, draft=draft)
+
+
+def _number(words: str, how: str) -> int:
+    if not words.isascii() or not words.isdigit() or len(words) > 6 or int(words) < 1:
+        raise HistoryError(f"That takes a number: {how}.")
+    return int(words)
+
+
+def _shown(turn: HistoryTurn, familiar: Familiar) -> str:
+    """One line of a chat on one line."""
+    who = turn.author.label if turn.author is not None else familiar.name
+    words = truncate_chars(one_line(turn.content), SHOWN_CHARS)
+    return f"{'(hidden) ' if turn.mark is TurnMark.hidden else ''}{who}: {words}"
+
+
+_LINE = SlashOption(name="line", description="Its number, counted from the last line, which is 1.", required=True)
+
+CONTROLS = (
+    SlashCommand(
+        name="regenerate",
+        description="Make the last reply anew; the old one is kept.",
+        run=run_regenerate,
+        is_control=True,
+    ),
+    SlashCommand(
+        name="swipe",
+        description="The next version of the last reply; /swipe back the one before, /swipe 2 the second.",
+        run=run_swipe,
+        is_control=True,
+        options=(SlashOption(name="version", description="next, back, or a number.", choices=()),),
+        words=(BACK, NEXT),
+    ),
+    SlashCommand(name="continue", description="Let me go on with my last reply.", run=run_continue, is_control=True),
+    SlashCommand(
+        name="impersonate",
+        description="Let me write your next line; you may change it first.",
+        run=run_impersonate,
+        is_control=True,
+    ),
+    SlashCommand(name="undo", description="Take the last exchange back.", run=run_undo, is_control=True),
+    SlashCommand(
+        name="edit",
+        description="Change a line, mine or yours: /edit 1 NEW WORDS.",
+        run=run_edit,
+        is_control=True,
+        options=(_LINE, SlashOption(name="text", description="What it is to read.", required=True)),
+    ),
+    SlashCommand(
+        name="hide",
+        description="Keep a line out of every prompt: /hide 1.",
+        run=run_hide,
+        is_control=True,
+        options=(_LINE,),
+    ),
+    SlashCommand(
+        name="unhide",
+        description="Let a hidden line back in: /unhide 1.",
+        run=run_unhide,
+        is_control=True,
+        options=(_LINE,),
+    ),
+    SlashCommand(
+        name="lines",
+        description="The last lines with their numbers; /lines 20 shows more.",
+        run=run_lines,
+        is_control=True,
+        options=(SlashOption(name="count", description="How many."),),
+    ),
+)
