@@ -73,6 +73,7 @@ FENCES: dict[str, tuple[str, ...]] = {
     "twitchAPI": ("platforms.twitch",),
     "starlette": ("platforms.web",),
     "uvicorn": ("platforms.web",),
+    "jinja2": ("platforms.web",),
     "xllamacpp": ("llm.embedded",),
     "onnxruntime": ("memory.index.minilm", "voice"),
     "fastembed": ("memory.index.fastembed",),
@@ -87,7 +88,7 @@ FENCES: dict[str, tuple[str, ...]] = {
     "tomlkit": ("config", "channel_config"),
     "splintr": ("support.tokens",),
     "httpx2": ("llm", "support.fetch"),
-    "markdown_it": ("support.markdown",),
+    "markdown_it": ("support.markdown", "support.markdown_html"),
     "click": ("cli", "commands"),
     "platformdirs": ("config",),
 }

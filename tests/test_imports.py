@@ -32,6 +32,7 @@ HEAVY = [
     "twitchAPI",
     "starlette",
     "uvicorn",
+    "jinja2",
     "yaml",
     "pypdf",
     "sqlite3",

@@ -13,6 +13,10 @@ CHECKS = (
     ("types", ("mypy",)),
     ("tests", ("pytest", "-n", "auto", "--maxprocesses", "4", "--dist", "worksteal")),
 )
+EXTRA_OF_VERB = {"web": "web"}
+"""Verbs that do nothing without an extra bring it themselves."""
+BEFORE_THE_VERB = ("--home",)
+"""Options of the program that take a value."""
 MEMORY = "/dev/shm"
 """Where Linux keeps files in memory."""
 MEMORY_BYTES = 4 << 30
@@ -24,6 +28,7 @@ def main(arguments: Sequence[str]) -> int:
     venv = environment_folder()
     try:
         extras, arguments = parse_extras(arguments)
+        extras += [extra for verb, extra in EXTRA_OF_VERB.items() if verb == verb_of(arguments)]
         testing = arguments[:1] == ["test"]
         if not is_ready(venv, testing=testing, extras=extras):
             from tools.installer import prepare  # a ready start does without it
@@ -54,6 +59,17 @@ def parse_extras(arguments: Sequence[str]) -> tuple[list[str], Sequence[str]]:
         if not set(extras) <= set(EXTRAS):
             raise SetupProblem(f"{word} needs one of {', '.join(EXTRAS)}: python3 run.py --with {EXTRAS[0]} run")
     return extras, arguments
+
+
+def verb_of(arguments: Sequence[str]) -> str | None:
+    """The verb that is meant, behind the options of the program itself."""
+    words = iter(arguments)
+    for word in words:
+        if word in BEFORE_THE_VERB:
+            next(words, None)
+        elif not word.startswith("-"):
+            return word
+    return None
 
 
 def start(venv: str, arguments: Sequence[str]) -> int:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from familiar_connect.bot import Bot
-from familiar_connect.commands.run import _run_until
+from familiar_connect.commands.run import run_until
 from tests.fakes.model_server import stream_answer
 from tests.fakes.program import make_home, model_endpoint, one_sentence, run_program
 from tests.fakes.program_process import environment
@@ -168,7 +168,7 @@ async def test_a_reply_under_way_is_said_before_it_leaves(tmp_path: Path) -> Non
     async with scripted_familiar(tmp_path) as house:
         door, leaving = Door(house), asyncio.Event()
         thinking = house.model.pause_after(0)
-        running = asyncio.create_task(_run_until(leaving, Bot(house.familiar, [door], {}, print)))
+        running = asyncio.create_task(run_until(leaving, Bot(house.familiar, [door], {}, print)))
         await house.receive("hello")
         await thinking.reached.wait()
         leaving.set()
@@ -185,7 +185,7 @@ async def test_a_reply_that_takes_too_long_does_not_keep_it(tmp_path: Path, monk
     async with scripted_familiar(tmp_path) as house:
         door, leaving = Door(house), asyncio.Event()
         thinking = house.model.pause_after(0)
-        running = asyncio.create_task(_run_until(leaving, Bot(house.familiar, [door], {}, print)))
+        running = asyncio.create_task(run_until(leaving, Bot(house.familiar, [door], {}, print)))
         await house.receive("hello")
         await thinking.reached.wait()
         leaving.set()

@@ -11,7 +11,7 @@ import pytest
 from tests.setup.test_repository import package, pins, project
 from tests.setup.test_run_script import Checkout, make_checkout
 from tools.environment import EXTRAS, SetupProblem
-from tools.launch import parse_extras
+from tools.launch import EXTRA_OF_VERB, parse_extras, verb_of
 from tools.lock import LOCKS, entries_beyond
 
 POSIX = pytest.mark.skipif(os.name == "nt", reason="the stand-in checkout is driven with POSIX paths")
@@ -30,6 +30,22 @@ POSIX = pytest.mark.skipif(os.name == "nt", reason="the stand-in checkout is dri
 def test_extras_stand_before_the_verb(words: list[str], extras: list[str], left: list[str]) -> None:
     """What follows the verb is the verb's."""
     assert parse_extras(words) == (extras, left)
+
+
+@pytest.mark.parametrize(
+    ("words", "verb"),
+    [
+        (["web"], "web"),
+        (["--home", "web", "chat"], "chat"),
+        (["-v", "--home=x", "web", "--port", "0"], "web"),
+        (["--help"], None),
+        ([], None),
+    ],
+)
+def test_the_verb_stands_behind_the_options_of_the_program(words: list[str], verb: str | None) -> None:
+    """`web` brings its own packages, so the launcher has to know it when it sees it."""
+    assert verb_of(words) == verb
+    assert set(EXTRA_OF_VERB.values()) <= set(EXTRAS)
 
 
 @pytest.mark.parametrize("words", [["--with"], ["--with", "voice", "run"], ["--with="]])

@@ -59,7 +59,7 @@ async def _run(root: Path, home: Path, demo_discord: bool) -> int:
     from familiar_connect.bot import check_keys, load_familiar
 
     familiar, embedded = load_familiar(root, home=home, defaults_path=profile_of(home), wake=False)
-    with _stop_on_signal() as leaving:
+    with stop_on_signal() as leaving:
         try:
             check_keys(familiar, home)
             bot = _demo(familiar) if demo_discord else _bot(familiar, home)
@@ -67,7 +67,7 @@ async def _run(root: Path, home: Path, demo_discord: bool) -> int:
                 embedded.start_in_background()
             _announce(bot)
             await familiar.start()
-            return await _run_until(leaving, bot)
+            return await run_until(leaving, bot)
         finally:
             await familiar.aclose()
 
@@ -94,7 +94,7 @@ def _tell(sentence: str) -> None:
     say(sentence, err=True)
 
 
-async def _run_until(leaving: asyncio.Event, bot: Bot) -> int:
+async def run_until(leaving: asyncio.Event, bot: Bot) -> int:
     """Run until told to leave, or until nothing is left that runs; the exit code."""
     working = asyncio.create_task(bot.run(), name="platforms")
     asked = asyncio.create_task(leaving.wait(), name="leaving")
@@ -119,7 +119,7 @@ async def _finish_replies(familiar: Familiar) -> None:
 
 
 @contextmanager
-def _stop_on_signal() -> Iterator[asyncio.Event]:
+def stop_on_signal() -> Iterator[asyncio.Event]:
     """Set by the first Ctrl-C or SIGTERM; the second one leaves at once. What was heard is on disk either way."""
     loop, leaving = asyncio.get_running_loop(), asyncio.Event()
 

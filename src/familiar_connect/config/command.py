@@ -22,7 +22,7 @@ LAUNCHER = "run.py"
 VERBS = (
     *("adopt", "ask", "chat", "completion", "config", "connect", "doctor", "export", "ignore", "import", "init"),
     *("inspect", "keys", "list", "logs", "memory", "metrics", "model", "pack", "preset", "prompt", "rehearse"),
-    *("replay", "run", "trust"),
+    *("replay", "run", "trust", "web"),
 )
 _VERB = rf"(?= (?:{'|'.join(VERBS)})\b)"
 _IN_HINT = re.compile(rf"(?<=[`;:] ){NAME}{_VERB}|(?<=`){NAME}{_VERB}")
@@ -68,7 +68,9 @@ def with_command_in_help(text: str) -> str:
 def command_with_extra(extra: str, words: list[str] | None = None) -> str | None:
     """How this run is started with the packages of *extra*: the same words; None where no launcher lies beside us."""
     words = sys.argv[1:] if words is None else words
-    if "run" not in words:
+    if extra == "web" and "web" not in words:
+        words = [*(["--home", _options.home] if _options.home is not None else []), "web"]
+    elif extra != "web" and "run" not in words:
         words = [*(["--home", _options.home] if _options.home is not None else []), "run"]
     launcher = Path(__file__).parents[3] / LAUNCHER
     typed = os.environ.get(COMMAND_VARIABLE, "")

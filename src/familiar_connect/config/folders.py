@@ -217,6 +217,11 @@ class HomeFolder:
         return self.root / "catalogue.toml"
 
     @property
+    def page_key_file(self) -> Path:
+        """Signs the cookies of the page; without it every browser is asked again."""
+        return self.cache / "page-key"
+
+    @property
     def model_offer_mark(self) -> Path:
         """Says that a better model was offered once."""
         return self.cache / "model-offered"

@@ -36,6 +36,7 @@ ENVIRONMENT: dict[str, str] = {
     "TWITCH_REFRESH_TOKEN": "Renews `TWITCH_TOKEN` when it runs out.",
     "TWITCH_BROADCASTER_TOKEN": "Token of the streamer, where another account speaks: lets it be told of events.",
     "TWITCH_BROADCASTER_REFRESH_TOKEN": "Renews `TWITCH_BROADCASTER_TOKEN`.",
+    "WEB_PASSWORD": "Password of the page, for `familiar web --host`.",
     "DEEPGRAM_API_KEY": "Key for Deepgram's transcription.",
     "DEEPGRAM_MODEL": "Deepgram model.",
     "DEEPGRAM_LANGUAGE": "Language Deepgram listens for.",

@@ -154,9 +154,12 @@ class SQLiteCollector:
                 self._held.close()
                 self._held = None
 
-    def recent_traces(self, *, familiar_id: str, limit: int = 100) -> list[TurnTrace]:
-        """The newest flushed traces, newest first."""
-        return self._traces(f"WHERE familiar_id = ? {_NEWEST_FIRST}", (familiar_id,), limit)
+    def recent_traces(self, *, familiar_id: str, limit: int = 100, before: str | None = None) -> list[TurnTrace]:
+        """The newest flushed traces, newest first; with *before* those that are older than the trace of that id."""
+        if before is None:
+            return self._traces(f"WHERE familiar_id = ? {_NEWEST_FIRST}", (familiar_id,), limit)
+        older = "(at, id) < (SELECT at, id FROM traces WHERE trace_id = ?)"
+        return self._traces(f"WHERE familiar_id = ? AND {older} {_NEWEST_FIRST}", (familiar_id, before), limit)
 
     def traces_in_range(self, *, familiar_id: str, start: str | datetime, end: str | datetime) -> list[TurnTrace]:
         """Flushed traces from *start* to *end*, both included, oldest first."""
@@ -164,6 +167,17 @@ class SQLiteCollector:
             "WHERE familiar_id = ? AND at BETWEEN ? AND ? ORDER BY at, id",
             (familiar_id, _seconds(start), _seconds(end)),
         )
+
+    def starts_in_channel(
+        self, *, familiar_id: str, channel_id: int, start: datetime, end: datetime
+    ) -> list[tuple[str, float]]:
+        """Ids of one channel's flushed traces and when each began, in seconds since 1970; oldest first."""
+        query = (
+            "SELECT trace_id, at FROM traces WHERE familiar_id = ? AND at BETWEEN ? AND ? AND channel_id = ?"
+            " ORDER BY at, id"
+        )
+        values = (familiar_id, _seconds(start), _seconds(end), channel_id)
+        return self._read(lambda db: [(str(row[0]), float(row[1])) for row in db.execute(query, values)], [])
 
     def stage_durations(self, *, familiar_id: str, stage_name: str, limit: int = 1000) -> list[float]:
         """How long one stage took in the newest flushed traces, newest first."""

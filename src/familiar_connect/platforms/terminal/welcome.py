@@ -101,8 +101,12 @@ async def greet(
 
 async def keep_greeting(words: str, familiar: Familiar, channel_id: int) -> None:
     """Record *words* as the first that the familiar said."""
-    await off_loop(
-        familiar.history_store.append_turn,
+    await off_loop(record_greeting, words, familiar, channel_id)
+
+
+def record_greeting(words: str, familiar: Familiar, channel_id: int) -> None:
+    """`keep_greeting` for plain synchronous code."""
+    familiar.history_store.append_turn(
         familiar_id=familiar.id,
         channel_id=channel_id,
         role="assistant",

@@ -1,0 +1,24 @@
+"""Which turn made which reply: the history keeps words, the ledger keeps turns, and time joins them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+
+def match_replies(said: Mapping[int, datetime], starts: Sequence[tuple[str, float]]) -> dict[int, str]:
+    """For each reply the turn that made it: the latest one of its channel that had begun by then, each used once.
+
+    *said* tells when each reply, by its id, was recorded; *starts* the ids of turns and when each began, oldest first.
+    A reply that no turn made, such as a greeting, has none.
+    """
+    found: dict[int, str] = {}
+    following = 0
+    for reply_id, when in sorted(said.items(), key=lambda pair: (pair[1], pair[0])):
+        begun = following
+        while begun < len(starts) and starts[begun][1] <= when.timestamp():
+            begun += 1
+        if begun > following:
+            found[reply_id] = starts[begun - 1][0]
+            following = begun
+    return found

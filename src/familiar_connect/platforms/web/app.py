@@ -1,0 +1,96 @@
+"""create_app: the routes of the page behind its guard, and the way in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from familiar_connect.familiar import Familiar
+from familiar_connect.platforms.web.access import SESSION_S, Doorkeeper, PageAddress, RequestRate
+from familiar_connect.platforms.web.chat_pages import ChatPages
+from familiar_connect.platforms.web.chats import WebChats
+from familiar_connect.platforms.web.guard import AsgiApp, Guard, client_of
+from familiar_connect.platforms.web.render import PageRenderer, read_form, redirect, with_problems
+from familiar_connect.support.aio import off_loop
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.routing import BaseRoute
+
+REQUESTS_PER_S, REQUESTS_AT_ONCE = 50.0, 300
+TRIES_PER_S, TRIES_AT_ONCE = 0.1, 5
+"""How often somebody may try to be let in: five times, then once in ten seconds."""
+FILES_FOR_S = 3600
+
+
+@dataclass(frozen=True, kw_only=True)
+class WebParts:
+    """What the page is made of."""
+
+    familiar: Familiar
+    chats: WebChats
+    address: PageAddress
+    door: Doorkeeper
+
+
+def create_app(parts: WebParts) -> AsgiApp:
+    """The page as an ASGI application."""
+    from starlette.applications import Starlette
+
+    renderer = PageRenderer(
+        familiar_name=lambda: parts.familiar.name, chats=parts.chats.all, person=lambda: parts.chats.person().label
+    )
+    routes = [*_entry_routes(parts, renderer), *ChatPages(parts.chats, renderer).routes()]
+    clock = parts.familiar.clock
+    rate = RequestRate(REQUESTS_PER_S, REQUESTS_AT_ONCE, clock)
+    return Guard(Starlette(routes=routes), address=parts.address, door=parts.door, rate=rate)
+
+
+def _entry_routes(parts: WebParts, renderer: PageRenderer) -> list[BaseRoute]:
+    from starlette.responses import PlainTextResponse, Response
+    from starlette.routing import Route
+
+    door, tries = parts.door, RequestRate(TRIES_PER_S, TRIES_AT_ONCE, parts.familiar.clock)
+
+    def let_in(response: Response) -> Response:
+        response.set_cookie(door.cookie_name, door.issue_cookie(), max_age=SESSION_S, httponly=True, samesite="strict")
+        return response
+
+    def turn_away(request: Request, sentence: str) -> Response:
+        tries.may_ask(client_of(request.scope))
+        return PlainTextResponse(f"{sentence}\n", status_code=403)
+
+    async def open_page(request: Request) -> Response:
+        """The address that was printed. The page follows by itself: a cookie just given is not sent on a redirect."""
+        if not tries.has_left(client_of(request.scope)):
+            return PlainTextResponse("Too many attempts. Wait a minute.\n", status_code=429)
+        if not door.is_token(request.query_params.get("token", "")):
+            return turn_away(request, "This address is out of date: open the one that was printed last.")
+        return let_in(await off_loop(renderer.page, "enter.html", title="Welcome"))
+
+    async def login(request: Request) -> Response:
+        if not door.has_password:
+            return PlainTextResponse("There is no password here: open the printed address.\n", status_code=404)
+        if request.method != "POST":
+            return await off_loop(renderer.page, "login.html", title="Log in")
+        if not tries.has_left(client_of(request.scope)):
+            return PlainTextResponse("Too many attempts. Wait a minute.\n", status_code=429)
+        if not door.is_password((await read_form(request)).get("password", "")):
+            return turn_away(request, "That is not the password.")
+        return let_in(redirect("/"))
+
+    async def serve_file(request: Request) -> Response:
+        file = renderer.files.get(request.path_params["name"])
+        if file is None:
+            return PlainTextResponse("There is no such file.\n", status_code=404)
+        headers = {"cache-control": f"private, max-age={FILES_FOR_S}", "etag": f'"{file.mark}"'}
+        if request.headers.get("if-none-match") == headers["etag"]:
+            return Response(status_code=304, headers=headers)
+        return Response(file.content, media_type=file.kind, headers=headers)
+
+    return [
+        Route("/open", open_page),
+        Route("/login", with_problems(login, renderer), methods=["GET", "POST"]),
+        Route("/static/{name}", serve_file),
+    ]

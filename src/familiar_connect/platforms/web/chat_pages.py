@@ -1,0 +1,121 @@
+"""ChatPages: reading and writing a chat, and the stream of what happens in it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from familiar_connect.errors import HomeError
+from familiar_connect.history.chats import Chat
+from familiar_connect.platforms.web.chats import PAGE_SIZE, WebChats
+from familiar_connect.platforms.web.live import format_event
+from familiar_connect.platforms.web.render import PageRenderer, answer_json, read_form, redirect, with_problems
+from familiar_connect.support.aio import off_loop
+from familiar_connect.support.markdown_html import markdown_to_html
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.routing import BaseRoute
+
+MAX_MESSAGE_CHARS = 1_000_000
+
+
+class ChatPages:
+    """The routes under `/chats`."""
+
+    def __init__(self, chats: WebChats, renderer: PageRenderer) -> None:
+        self._chats = chats
+        self._renderer = renderer
+
+    def routes(self) -> list[BaseRoute]:
+        from starlette.routing import Route
+
+        handlers = (
+            ("/", self.home, "GET"),
+            ("/chats", self.start, "POST"),
+            ("/chats/{id:int}", self.show, "GET"),
+            ("/chats/{id:int}/messages", self.list_messages, "GET"),
+            ("/chats/{id:int}/messages", self.say, "POST"),
+            ("/chats/{id:int}/stop", self.stop, "POST"),
+            ("/chats/{id:int}/events", self.stream, "GET"),
+        )
+        return [
+            Route(path, with_problems(handler, self._renderer), methods=[method]) for path, handler, method in handlers
+        ]
+
+    async def home(self, request: Request) -> Response:
+        """To the chat of last time."""
+        return redirect(f"/chats/{(await off_loop(self._chats.current)).channel_id}")
+
+    async def start(self, request: Request) -> Response:
+        """A new chat."""
+        name = (await read_form(request)).get("name", "").strip()
+        chat = await off_loop(self._chats.start, name or None)
+        return redirect(f"/chats/{chat.channel_id}")
+
+    async def show(self, request: Request) -> Response:
+        chat = await self._chat(request)
+        return await off_loop(self._show, chat)
+
+    def _show(self, chat: Chat) -> Response:
+        self._chats.select(chat)
+        self._chats.greet(chat.channel_id)
+        messages = self._chats.messages(chat.channel_id)
+        return self._renderer.page(
+            "chat.html",
+            title=chat.name,
+            here=chat,
+            messages=messages,
+            may_be_more=len(messages) == PAGE_SIZE,
+            is_busy=self._chats.events.reply_in(chat.channel_id).is_busy,
+        )
+
+    async def list_messages(self, request: Request) -> Response:
+        """Earlier or later messages, as a piece of the page."""
+        chat = await self._chat(request)
+        before, after = (read_number(request, name) for name in ("before", "after"))
+        found = await off_loop(self._chats.messages, chat.channel_id, before=before, after=after)
+        return await off_loop(self._renderer.page, "messages.html", messages=found)
+
+    async def say(self, request: Request) -> Response:
+        chat = await self._chat(request)
+        text = (await read_form(request)).get("text", "")
+        if not text.strip():
+            raise HomeError("nothing was written: type something first")
+        if len(text) > MAX_MESSAGE_CHARS:
+            raise HomeError(f"that is more than {MAX_MESSAGE_CHARS:,} characters; send less at once")
+        self._chats.say(chat.channel_id, text)
+        is_script = "application/json" in request.headers.get("accept", "")
+        return answer_json({"heard": True}, status=202) if is_script else redirect(f"/chats/{chat.channel_id}")
+
+    async def stop(self, request: Request) -> Response:
+        chat = await self._chat(request)
+        return answer_json({"stopped": await self._chats.stop(chat.channel_id)})
+
+    async def stream(self, request: Request) -> Response:
+        """What happens in the chat, as server-sent events. The first says how things stand, so none is missed."""
+        from starlette.responses import StreamingResponse
+
+        chat = await self._chat(request)
+        events = self._chats.events
+        if events.is_full:
+            return answer_json({"problem": "too many pages are open; close some"}, status=503)
+        latest = await off_loop(self._chats.latest_id, chat.channel_id)
+        live = events.reply_in(chat.channel_id)
+        html = await off_loop(markdown_to_html, live.text) if live.text else ""
+
+        def first() -> str:
+            is_busy = events.reply_in(chat.channel_id).is_busy
+            return format_event("state", {"latest": latest, "busy": is_busy, "html": html})
+
+        stream = events.listen(chat.channel_id, first)
+        return StreamingResponse(stream, media_type="text/event-stream", headers={"x-accel-buffering": "no"})
+
+    async def _chat(self, request: Request) -> Chat:
+        return await off_loop(self._chats.require, request.path_params["id"])
+
+
+def read_number(request: Request, name: str) -> int | None:
+    """A number of the address's query; None where it is none that could name a turn."""
+    value = request.query_params.get(name, "")
+    return int(value) if value.isascii() and value.isdigit() and len(value) < 19 else None

@@ -1,0 +1,212 @@
+"""WebChats: the chats of a familiar as the page sees them: what was said, something new to say, and a stop.
+
+The chats are those of the terminal and so is the person: the page is another door to the same conversations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from zoneinfo import ZoneInfo
+
+from familiar_connect.chat.types import InboundMessage
+from familiar_connect.config.folders import FamiliarFolder
+from familiar_connect.conversation.intake import IntakeResult
+from familiar_connect.errors import HomeError
+from familiar_connect.familiar import Familiar
+from familiar_connect.history.chats import Chat
+from familiar_connect.history.stored_messages import StoredMessages
+from familiar_connect.history.types import HistoryTurn
+from familiar_connect.identity import Author
+from familiar_connect.observe.reply_traces import match_replies
+from familiar_connect.platforms.terminal.own_name import OwnName
+from familiar_connect.platforms.terminal.person import PLATFORM, person_at_terminal
+from familiar_connect.platforms.terminal.place import CHANNEL_ID
+from familiar_connect.platforms.terminal.welcome import record_greeting
+from familiar_connect.platforms.web.live import ChatEvents
+from familiar_connect.platforms.web.place import CHANNEL_NAME, WebPlace
+from familiar_connect.slash.command import SlashContext
+from familiar_connect.slash.greeting import choose_greeting, list_greetings
+from familiar_connect.slash.registry import find_command, run_command
+from familiar_connect.support.aio import BackgroundTasks, KeyedLocks, off_loop
+from familiar_connect.support.markdown_html import markdown_to_html
+
+PAGE_SIZE = 40
+"""Messages shown at once; earlier ones are fetched when they are wanted."""
+PRIVATE = "Your privacy level is FULL, so that was not heard. `privacy.toml` says so."
+LONGEST_TURN = timedelta(hours=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShownMessage:
+    """One message as the page shows it."""
+
+    id: int
+    who: str
+    is_own: bool
+    """Said by the familiar."""
+    html: str
+    time: str
+    trace_id: str | None = None
+    """The turn that made it, where one is known."""
+
+
+class WebChats:
+    """Talks with one familiar for every page that is open."""
+
+    def __init__(self, familiar: Familiar, events: ChatEvents) -> None:
+        self._familiar = familiar
+        self.events = events
+        self._background = BackgroundTasks("web-chats")
+        self._locks = KeyedLocks()
+        self._zone = ZoneInfo(familiar.config.display_tz)
+        self._name = familiar.config.user_name
+        self._own_name = OwnName(FamiliarFolder(familiar.root).settings_file, is_known=bool(self._name), is_fixed=False)
+
+    def all(self) -> list[Chat]:
+        """The chats, the newest first."""
+        return list(reversed(self._familiar.stores.chats.all(CHANNEL_ID)))
+
+    def find(self, channel_id: int) -> Chat | None:
+        return next((chat for chat in self.all() if chat.channel_id == channel_id), None)
+
+    def current(self) -> Chat:
+        return self._familiar.stores.chats.current(CHANNEL_ID)
+
+    def select(self, chat: Chat) -> None:
+        """Make *chat* the one that is opened next time."""
+        if not chat.is_current:
+            self._familiar.stores.chats.select(CHANNEL_ID, chat.name)
+
+    def start(self, name: str | None) -> Chat:
+        """Begin a chat, with the character's first words."""
+        chat = self._familiar.stores.chats.start(CHANNEL_ID, name)
+        self.greet(chat.channel_id)
+        return chat
+
+    def greet(self, channel_id: int) -> None:
+        """Say the character's first words where nothing was ever said."""
+        familiar = self._familiar
+        if familiar.history_store.count(familiar_id=familiar.id, channel_id=channel_id):
+            return
+        words = choose_greeting(list_greetings(familiar, self.person()), None)
+        if words:
+            record_greeting(words, familiar, channel_id)
+
+    def person(self) -> Author:
+        """Who sits at the page."""
+        return person_at_terminal(self._name, self._familiar)
+
+    def messages(self, channel_id: int, *, before: int | None = None, after: int | None = None) -> list[ShownMessage]:
+        """A page of what was said, oldest first: the latest, what came *before* a turn, or what came *after* it."""
+        history, of = self._familiar.history_store, self._familiar.id
+        if after is not None:
+            turns = history.turns_after(familiar_id=of, channel_id=channel_id, after_id=after, limit=PAGE_SIZE)
+        elif before is not None:
+            turns = history.older_than(familiar_id=of, channel_id=channel_id, max_id=before - 1, limit=PAGE_SIZE)
+        else:
+            turns = history.recent(familiar_id=of, channel_id=channel_id, limit=PAGE_SIZE)
+        return self._shown(channel_id, turns)
+
+    def _shown(self, channel_id: int, turns: Sequence[HistoryTurn]) -> list[ShownMessage]:
+        name = self._familiar.name
+        traces = self._traces_of(channel_id, turns)
+        return [
+            ShownMessage(
+                id=turn.id,
+                who=turn.author.label if turn.author is not None else name,
+                is_own=turn.role == "assistant",
+                html=markdown_to_html(turn.content),
+                time=turn.timestamp.astimezone(self._zone).strftime("%Y-%m-%d %H:%M"),
+                trace_id=traces.get(turn.id),
+            )
+            for turn in turns
+        ]
+
+    def _traces_of(self, channel_id: int, turns: Sequence[HistoryTurn]) -> dict[int, str]:
+        said = {turn.id: turn.timestamp for turn in turns if turn.role == "assistant"}
+        if not said:
+            return {}
+        starts = self._familiar.reply_path.collector.starts_in_channel(
+            familiar_id=self._familiar.id,
+            channel_id=channel_id,
+            start=min(said.values()) - LONGEST_TURN,
+            end=max(said.values()),
+        )
+        return match_replies(said, starts)
+
+    def latest_id(self, channel_id: int) -> int:
+        """The id of what was said last; 0 where nothing was."""
+        return self._familiar.history_store.latest_id(familiar_id=self._familiar.id, channel_id=channel_id) or 0
+
+    def say(self, channel_id: int, text: str) -> None:
+        """Hear *text*, from the person at the page; what comes of it is told to every page of the chat."""
+        self._background.start(self._say(channel_id, text), name=f"say-{channel_id}")
+
+    async def _say(self, channel_id: int, text: str) -> None:
+        person = await off_loop(self.person)
+        if text.startswith("/"):
+            await self._run_slash(channel_id, person, text[1:].strip())
+            return
+        familiar = self._familiar
+        stored = StoredMessages(familiar.history_store, familiar.id, channel_id, platform=PLATFORM)
+        place = WebPlace(channel_id, person, stored, self.events)
+        message = InboundMessage(
+            platform=PLATFORM,
+            channel_id=channel_id,
+            author=person,
+            text=text,
+            timestamp=familiar.clock.now(),
+            is_dm=True,
+            is_mention=True,
+            channel_name=CHANNEL_NAME,
+        )
+        asked = await off_loop(self._last_words, channel_id)
+        heard = await familiar.intake.receive(message, place)
+        self.events.publish(channel_id, "said")
+        if heard is not IntakeResult.private:
+            self._name = await off_loop(self._own_name.learn, text, asked) or self._name
+        if heard is IntakeResult.private:
+            await place.notice(PRIVATE)
+        elif heard is IntakeResult.answering:
+            await self._wait_for_reply(channel_id)
+
+    def _last_words(self, channel_id: int) -> str:
+        """What the familiar said last, as long as the person's name is not known."""
+        if self._own_name.is_known:
+            return ""
+        turns = self._familiar.history_store.recent(familiar_id=self._familiar.id, channel_id=channel_id, limit=1)
+        return turns[-1].content if turns and turns[-1].role == "assistant" else ""
+
+    async def _wait_for_reply(self, channel_id: int) -> None:
+        """Tell when everything that was asked is answered, once, however many wait."""
+        async with self._locks.lock(channel_id):
+            await self._familiar.reply_path.queue.wait_until_channel_idle(channel_id)
+            await self._familiar.reply_path.recorder.wait_until_idle()
+            self.events.end_reply(channel_id)
+
+    async def _run_slash(self, channel_id: int, person: Author, line: str) -> None:
+        name, _, words = line.partition(" ")
+        found = find_command(name)
+        if found is None:
+            self.events.publish(channel_id, "notice", text=f"There is no /{name}.")
+            return
+        context = SlashContext(channel_id=channel_id, author=person, is_operator=True, words=words)
+        reply = await run_command(found, context, self._familiar)
+        self.events.publish(channel_id, "notice", text=reply.text)
+
+    async def stop(self, channel_id: int) -> bool:
+        """End the reply under way; what was said of it is recorded."""
+        return await self._familiar.reply_path.queue.stop(channel_id)
+
+    def require(self, channel_id: int) -> Chat:
+        """The chat of that id; a sentence where there is none."""
+        chat = self.find(channel_id)
+        if chat is None:
+            raise HomeError("there is no such chat; choose one on the left")
+        return chat
+
+    async def aclose(self) -> None:
+        await self.events.aclose()
+        await self._background.wait_until_idle()

@@ -1,0 +1,138 @@
+"""Guard: stands before every route; what it does not let through never reaches one.
+
+In this order: a name of ours in Host (a foreign name that points here is refused), a request of our own page, not
+too many of them, and somebody who was let in. Every answer, refusals too, carries the headers that keep the page
+out of frames and let it load nothing but its own files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+
+from familiar_connect.platforms.web.access import Doorkeeper, PageAddress, RequestRate, why_foreign
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+AsgiApp = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+OPEN_PATHS = frozenset({"/open", "/login"})
+"""Where somebody asks to be let in."""
+OPEN_FILES = ("/static/",)
+"""What the way in itself needs: our own style and scripts, which hold nothing of anybody's."""
+MAX_BODY_BYTES = 2_000_000
+POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data:",
+        "connect-src 'self'",
+        "form-action 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+    )
+)
+HEADERS = (
+    ("content-security-policy", POLICY),
+    ("x-frame-options", "DENY"),
+    ("x-content-type-options", "nosniff"),
+    ("referrer-policy", "no-referrer"),
+    ("cross-origin-opener-policy", "same-origin"),
+    ("cross-origin-resource-policy", "same-origin"),
+    ("permissions-policy", "camera=(), microphone=(), geolocation=()"),
+)
+NO_STORE = ("cache-control", "no-store")
+
+
+class Guard:
+    """The routes of *app* for those who may ask."""
+
+    def __init__(self, app: AsgiApp, *, address: PageAddress, door: Doorkeeper, rate: RequestRate) -> None:
+        self._app = app
+        self._address = address
+        self._door = door
+        self._rate = rate
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":  # the page has none
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        if scope["type"] != "http":
+            return
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        refused = self._refusal(scope, headers)
+        if refused is not None:
+            await _answer(with_headers(send), *refused)
+            return
+        await self._app(scope, limit_body(receive), with_headers(send))
+
+    def _refusal(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
+        path, method = str(scope["path"]), str(scope["method"])
+        if not self._address.is_own_name(headers.get("host")):
+            return 421, "The page is not known under this name. Open the address that was printed when it started."
+        if (reason := why_foreign(method, headers)) is not None:
+            return 403, f"Refused: {reason}. Open the page itself and try again."
+        if not self._rate.may_ask(client_of(scope)):
+            return 429, "Too many requests. Wait a moment, then load the page again."
+        if path in OPEN_PATHS or path.startswith(OPEN_FILES):
+            return None
+        if not self._door.is_cookie(read_cookie(headers, self._door.cookie_name)):
+            way = "or log in at /login" if self._door.has_password else "or start `familiar web` again"
+            return 401, f"This page is private. Open the address that was printed when it started, {way}."
+        if headers.get("content-length", "0").isdigit() and int(headers.get("content-length", "0")) > MAX_BODY_BYTES:
+            return 413, f"That is more than {MAX_BODY_BYTES:,} bytes. Send less."
+        return None
+
+
+def client_of(scope: Scope) -> str:
+    """The address that asks."""
+    client = scope.get("client")
+    return str(client[0]) if client else ""
+
+
+def read_cookie(headers: dict[str, str], name: str) -> str | None:
+    try:
+        found = SimpleCookie(headers.get("cookie", "")).get(name)
+    except CookieError:
+        return None
+    return found.value if found is not None else None
+
+
+def with_headers(send: Send) -> Send:
+    """*send* with our headers on every answer; pages are not stored unless they say how long."""
+
+    async def send_with_headers(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = list(message.get("headers", ()))
+            there = {bytes(name).lower() for name, _ in headers}
+            for name, value in (*HEADERS, NO_STORE):
+                if name.encode() not in there:
+                    headers.append((name.encode(), value.encode()))
+            message["headers"] = headers
+        await send(message)
+
+    return send_with_headers
+
+
+def limit_body(receive: Receive) -> Receive:
+    """*receive* that ends a request which sends more than it may, whatever it said before."""
+    taken = 0
+
+    async def receive_limited() -> Message:
+        nonlocal taken
+        message = await receive()
+        taken += len(message.get("body", b""))
+        return message if taken <= MAX_BODY_BYTES else {"type": "http.disconnect"}
+
+    return receive_limited
+
+
+async def _answer(send: Send, status: int, text: str) -> None:
+    body = f"{text}\n".encode()
+    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,46 @@
+"""WebPlace: one chat of the page as a channel."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from familiar_connect.chat.scene import ChannelContext, ChannelKind, Scene
+from familiar_connect.chat.types import InboundMessage
+from familiar_connect.history.stored_messages import StoredMessages
+from familiar_connect.identity import Author
+from familiar_connect.platforms.web.live import ChatEvents
+
+PIECE_LIMIT = 100_000
+CHANNEL_NAME = "terminal"
+"""The chats are the terminal's, so a prompt is the same whichever door the words came through."""
+
+
+class WebPlace:
+    """Hands pieces to the pages that show the chat."""
+
+    streams = True
+    limit = PIECE_LIMIT
+
+    def __init__(self, channel_id: int, listener: Author, recent: StoredMessages, events: ChatEvents) -> None:
+        self._channel_id = channel_id
+        self._listener = listener
+        self._recent = recent
+        self._events = events
+
+    @asynccontextmanager
+    async def thinking(self) -> AsyncIterator[None]:
+        self._events.begin_reply(self._channel_id)
+        yield
+
+    async def send(self, text: str) -> None:
+        self._events.add_piece(self._channel_id, text)
+
+    async def notice(self, text: str) -> None:
+        self._events.publish(self._channel_id, "notice", text=text)
+
+    async def recent(self, limit: int) -> Sequence[InboundMessage]:
+        return await self._recent.recent(limit)
+
+    async def scene(self) -> Scene:
+        return Scene(channel=ChannelContext(CHANNEL_NAME, ChannelKind.dm), participants=(self._listener,))

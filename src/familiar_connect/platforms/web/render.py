@@ -1,0 +1,119 @@
+"""PageRenderer: the page's templates and its own files, read once, and answers made of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from familiar_connect.errors import FamiliarError
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+HERE = Path(__file__).parent
+KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+Handler = Callable[["Request"], Awaitable["Response"]]
+
+
+@dataclass(frozen=True)
+class OwnFile:
+    """A file of the page itself."""
+
+    content: bytes
+    kind: str
+    mark: str
+    """Changes when the file does."""
+
+
+class PageRenderer:
+    """Templates of ours, with every value escaped; files of ours by name, so that no path is ever looked up."""
+
+    def __init__(self, **shared: Callable[[], Any]) -> None:
+        """*shared* is asked for each page and given to its template."""
+        self._shared = shared
+
+    @cached_property
+    def files(self) -> dict[str, OwnFile]:
+        """The files that are served, by name."""
+        found = {}
+        for path in sorted((HERE / "static").iterdir()):
+            if path.suffix in KINDS:
+                content = path.read_bytes()
+                found[path.name] = OwnFile(content, KINDS[path.suffix], hashlib.sha256(content).hexdigest()[:16])
+        return found
+
+    @cached_property
+    def _templates(self) -> Environment:
+        from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+        made = Environment(
+            loader=FileSystemLoader(HERE / "templates"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        made.filters["thousands"] = lambda number: f"{number:,}"
+        return made
+
+    def text(self, template: str, **values: Any) -> str:
+        """A template with *values* in it; touches the disk, so it is called in a thread."""
+        shared = {name: look() for name, look in self._shared.items()}
+        return self._templates.get_template(template).render(**shared, **values)
+
+    def page(self, template: str, *, status: int = 200, **values: Any) -> Response:
+        from starlette.responses import HTMLResponse
+
+        return HTMLResponse(self.text(template, **values), status_code=status)
+
+    def problem(self, sentence: str, *, status: int = 400) -> Response:
+        """What went wrong and what to do, as a page."""
+        return self.page("problem.html", status=status, title="That did not work", sentence=sentence)
+
+
+def answer_json(value: object, *, status: int = 200) -> Response:
+    from starlette.responses import Response
+
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return Response(text.encode("utf-8", "replace"), status_code=status, media_type="application/json")
+
+
+def redirect(path: str) -> Response:
+    from starlette.responses import RedirectResponse
+
+    return RedirectResponse(path, status_code=303)
+
+
+def with_problems(handler: Handler, renderer: PageRenderer) -> Handler:
+    """*handler*, whose errors a person can mend are told as a page or, to a script, as JSON."""
+
+    async def handle(request: Request) -> Response:
+        try:
+            return await handler(request)
+        except FamiliarError as error:
+            if "application/json" in request.headers.get("accept", ""):
+                return answer_json({"problem": str(error)}, status=400)
+            return renderer.problem(str(error))
+
+    return handle
+
+
+async def read_form(request: Request) -> dict[str, str]:
+    """The fields of a form or of a JSON object; anything else is none."""
+    from urllib.parse import parse_qsl
+
+    body = (await request.body()).decode("utf-8", "replace")
+    if request.headers.get("content-type", "").startswith("application/json"):
+        try:
+            found = json.loads(body)
+        except (ValueError, RecursionError):
+            return {}
+        return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {}
+    return dict(parse_qsl(body, keep_blank_values=True, max_num_fields=50))

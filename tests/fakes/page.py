@@ -1,0 +1,166 @@
+"""The page of a familiar, served by the real program, and a small client that says exactly what it is told to."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.fakes.program_process import environment, start_program
+from tests.fakes.waiting import wait_until
+
+LACKING = [name for name in ("starlette", "uvicorn", "jinja2") if find_spec(name) is None]
+needs_page = pytest.mark.skipif(
+    bool(LACKING), reason=f"the extra `web` is not installed (no {', '.join(LACKING)}); `python3 run.py test` has it"
+)
+WAIT_S = 200.0
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What the page answered."""
+
+    status: int
+    headers: dict[str, str]
+    body: str
+
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+class PageProcess:
+    """`familiar web` on loopback. `cookie` lets its client in; None: it is a stranger."""
+
+    def __init__(self, home: Path, *words: str, env: Mapping[str, str] | None = None, port: int = 0) -> None:
+        self._output = ""
+        reads, writes = os.pipe()
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        try:
+            words = ("web", "--no-open", "--port", str(port), *words)
+            self.process = start_program(list(words), (nothing, writes, writes), environment(home, env))
+        finally:
+            os.close(writes)
+            os.close(nothing)
+        self._reader = threading.Thread(target=self._read, args=(reads,), daemon=True)
+        self._reader.start()
+        self.cookie: str | None = None
+        self.host = self.token = ""
+
+    def _read(self, descriptor: int) -> None:
+        with open(descriptor, "rb", buffering=0) as stream:
+            while piece := stream.read(4096):
+                self._output += piece.decode(errors="replace")
+
+    @property
+    def output(self) -> str:
+        return self._output
+
+    def __enter__(self) -> PageProcess:
+        wait_until(lambda: "/open?token=" in self._output or self.process.poll() is not None, "the page is served")
+        found = re.search(r"http://\S+/open\?token=(\S+)", self._output)
+        assert found is not None, self._output
+        self.host, self.token = urlsplit(found[0]).netloc, found[1]
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.end()
+
+    def end(self) -> int:
+        """Stop it as Ctrl-C does; its exit code."""
+        self.process.send_signal(2)
+        try:
+            return self.process.wait(WAIT_S)
+        finally:
+            self.process.kill()
+            self._reader.join(WAIT_S)
+
+    @property
+    def origin(self) -> str:
+        return f"http://{self.host}"
+
+    def enter(self) -> None:
+        """Open the printed address and keep the cookie."""
+        answer = self.ask("GET", f"/open?token={self.token}")
+        assert answer.status == 200, answer
+        self.cookie = answer.headers["set-cookie"].split(";")[0]
+
+    def ask(self, method: str, path: str, body: str | bytes | None = None, **headers: str) -> Answered:
+        """One request; names of *headers* are written with `_` for `-`."""
+        connection = http.client.HTTPConnection(self.host, timeout=WAIT_S)
+        try:
+            connection.request(method, path, body, self._headers(headers))
+            answer = connection.getresponse()
+            found = {name.lower(): value for name, value in answer.getheaders()}
+            return Answered(answer.status, found, answer.read().decode())
+        finally:
+            connection.close()
+
+    def _headers(self, given: Mapping[str, str]) -> dict[str, str]:
+        there = {"Cookie": self.cookie} if self.cookie is not None else {}
+        return there | {name.replace("_", "-"): value for name, value in given.items()}
+
+    def post(self, path: str, **fields: str) -> Answered:
+        """A form of our own page, sent by a script of it."""
+        return self.ask(
+            "POST",
+            path,
+            json.dumps(fields),
+            origin=self.origin,
+            accept="application/json",
+            content_type="application/json",
+        )
+
+    def say(self, text: str, chat: int = 1) -> None:
+        answer = self.post(f"/chats/{chat}/messages", text=text)
+        assert answer.status == 202, answer
+
+    @contextmanager
+    def events(self, chat: int = 1) -> Iterator[EventStream]:
+        connection = http.client.HTTPConnection(self.host, timeout=WAIT_S)
+        try:
+            connection.request("GET", f"/chats/{chat}/events", headers=self._headers({}))
+            answer = connection.getresponse()
+            assert answer.status == 200, answer.read()
+            yield EventStream(answer)
+        finally:
+            connection.close()
+
+
+class EventStream:
+    """Server-sent events, one after the other."""
+
+    def __init__(self, answer: http.client.HTTPResponse) -> None:
+        self._answer = answer
+
+    def next(self) -> tuple[str, dict[str, Any]]:
+        kind = ""
+        while True:
+            line = self._answer.readline().decode()
+            assert line, "the stream ended"
+            if line.startswith("event: "):
+                kind = line[7:].strip()
+            elif line.startswith("data: "):
+                return kind, json.loads(line[6:])
+
+    def until(self, wanted: str) -> tuple[dict[str, Any], list[tuple[str, dict[str, Any]]]]:
+        """What the next event called *wanted* says, and those before it."""
+        before: list[tuple[str, dict[str, Any]]] = []
+        while True:
+            kind, facts = self.next()
+            if kind == wanted:
+                return facts, before
+            before.append((kind, facts))
