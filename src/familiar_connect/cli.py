@@ -37,6 +37,7 @@ VERBS: CommandTable = {
     "regex": ("regex:regex", "List, switch and add regex scripts of cards and presets."),
     "logs": ("logs:logs", "Show what was said lately, or the program's own log."),
     "inspect": ("inspect:inspect", "Show the last prompt: each block, its source, its cost, what was cut."),
+    "why": ("why:why", "Tell why a reply did not know something: never said, not found, not allowed there, cut."),
     "prompt": ("prompt:prompt", "Print the prompt for a conversation in a file; no model is asked."),
     "rehearse": ("rehearse:rehearse", "Play a scripted week from a file on simulated time; see what is said where."),
     "replay": ("replay:replay", "Make a past turn's prompt anew, and compare it with one built today."),

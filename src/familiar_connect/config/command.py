@@ -22,7 +22,7 @@ LAUNCHER = "run.py"
 VERBS = (
     *("adopt", "ask", "chat", "completion", "config", "connect", "doctor", "export", "ignore", "import", "init"),
     *("inspect", "keys", "list", "logs", "memory", "metrics", "model", "pack", "preset", "prompt", "rehearse"),
-    *("replay", "run", "trust", "web"),
+    *("replay", "run", "trust", "web", "why"),
 )
 _VERB = rf"(?= (?:{'|'.join(VERBS)})\b)"
 _IN_HINT = re.compile(rf"(?<=[`;:] ){NAME}{_VERB}|(?<=`){NAME}{_VERB}")

@@ -116,7 +116,7 @@ def search(
     """Show what the familiar would recall for a QUESTION, best first."""
     words = " ".join(question)
     with open_index(ctx, familiar_id, is_for_few=True) as index:
-        _sync_index(index, quiet=as_json, meaning_s=MEANING_S)
+        sync_index(index, quiet=as_json, meaning_s=MEANING_S)
         index.retriever.warm(words)
         hits = index.retriever.recall_now(words, limit=limit, scope=_owners_scope(index, channel, only))
     if as_json:
@@ -147,7 +147,7 @@ def reindex(ctx: click.Context, familiar_id: str | None, anew: bool, fetch: bool
             index.files.forget()
             if index.turns is not None:
                 index.turns.forget()
-        built, taken = _sync_index(index, quiet=as_json, strict=True)
+        built, taken = sync_index(index, quiet=as_json, strict=True)
         facts = {
             "embedder": index.model_name,
             "files_taken_in": len(built.rebuilt_paths),
@@ -328,7 +328,7 @@ def _offer_weights(root: Path) -> bool:
     return click.confirm(f"The weights of {wanted}{much} are not here. Fetch them now?", default=False, err=True)
 
 
-def _sync_index(
+def sync_index(
     index: OpenIndex, *, quiet: bool, strict: bool = False, meaning_s: float | None = None
 ) -> tuple[BuildStats, int]:
     """Take in what changed, with a bar where somebody watches. An index that another program holds is used as it is.

@@ -10,7 +10,9 @@ from familiar_connect.platforms.web.access import SESSION_S, Doorkeeper, PageAdd
 from familiar_connect.platforms.web.chat_pages import ChatPages
 from familiar_connect.platforms.web.chats import WebChats
 from familiar_connect.platforms.web.guard import AsgiApp, Guard, client_of
+from familiar_connect.platforms.web.memory_pages import MemoryPages
 from familiar_connect.platforms.web.render import PageRenderer, read_form, redirect, with_problems
+from familiar_connect.platforms.web.turn_pages import TurnPages
 from familiar_connect.support.aio import off_loop
 
 if TYPE_CHECKING:
@@ -41,7 +43,12 @@ def create_app(parts: WebParts) -> AsgiApp:
     renderer = PageRenderer(
         familiar_name=lambda: parts.familiar.name, chats=parts.chats.all, person=lambda: parts.chats.person().label
     )
-    routes = [*_entry_routes(parts, renderer), *ChatPages(parts.chats, renderer).routes()]
+    routes = [
+        *_entry_routes(parts, renderer),
+        *ChatPages(parts.chats, renderer).routes(),
+        *TurnPages(parts.familiar, renderer).routes(),
+        *MemoryPages(parts.familiar, renderer).routes(),
+    ]
     clock = parts.familiar.clock
     rate = RequestRate(REQUESTS_PER_S, REQUESTS_AT_ONCE, clock)
     return Guard(Starlette(routes=routes), address=parts.address, door=parts.door, rate=rate)

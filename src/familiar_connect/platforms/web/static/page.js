@@ -1,5 +1,6 @@
 // Entry of every page: keys that work everywhere, the menu on small screens, and the chat where there is one.
 import { startChat } from "./chat.js";
+import { startGlass } from "./glass.js";
 
 const keys = document.getElementById("keys");
 const menu = document.querySelector(".menu");
@@ -27,4 +28,7 @@ document.addEventListener("keydown", (event) => {
 });
 
 const chat = document.querySelector("[data-chat]");
-if (chat) startChat(chat);
+if (chat) {
+  startChat(chat);
+  startGlass(chat, document.getElementById("glass"));
+}

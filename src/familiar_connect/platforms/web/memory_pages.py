@@ -1,0 +1,194 @@
+"""MemoryPages: what is remembered, to read, to search with reasons, and to ask why something was not."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from familiar_connect.errors import FamiliarError, MemoryStoreError
+from familiar_connect.familiar import Familiar
+from familiar_connect.memory.index.protocols import Recollection
+from familiar_connect.memory.maintenance.links import markdown_files
+from familiar_connect.observe.trace import TurnTrace
+from familiar_connect.platforms.web.render import PageRenderer, with_problems
+from familiar_connect.reply.inspection.recall_check import PastTurn, RecallCheck
+from familiar_connect.support.aio import off_loop
+from familiar_connect.support.markdown import document_title
+from familiar_connect.support.markdown_html import markdown_to_html
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.routing import BaseRoute
+
+MAX_QUESTION_CHARS = 1_000
+MAX_PATH_CHARS = 1_000
+HITS = 20
+LATEST_TURNS = 20
+"""Turns that may be chosen by hand; any other is chosen from its own page."""
+_WIKI_LINK = re.compile(r"\[\[([^\]|#\n]{1,200})(?:[#|][^\]\n]{0,200})?\]\]")
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryFile:
+    """A file in a list."""
+
+    path: str
+    href: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoundPiece:
+    """Something a search found, and why."""
+
+    place: int
+    where: str
+    href: str | None
+    text: str
+    score: str
+    signals: tuple[tuple[str, str], ...]
+
+
+class MemoryPages:
+    """The routes under `/memory`, and `/why`."""
+
+    def __init__(self, familiar: Familiar, renderer: PageRenderer) -> None:
+        self._familiar = familiar
+        self._renderer = renderer
+
+    def routes(self) -> list[BaseRoute]:
+        from starlette.routing import Route
+
+        handlers = (
+            ("/memory", self.browse),
+            ("/memory/file", self.show_file),
+            ("/why", self.explain),
+        )
+        return [Route(path, with_problems(handler, self._renderer)) for path, handler in handlers]
+
+    async def browse(self, request: Request) -> Response:
+        """Every file by folder; with a question, what a search for it finds."""
+        question = request.query_params.get("q", "")[:MAX_QUESTION_CHARS].strip()
+        return await off_loop(self._browse, question)
+
+    def _browse(self, question: str) -> Response:
+        store = self._familiar.memory_store
+        folders: dict[str, list[MemoryFile]] = {}
+        for path in markdown_files(store):
+            folders.setdefault(path.rpartition("/")[0], []).append(MemoryFile(path=path, href=file_link(path)))
+        retriever = self._familiar.index.retriever
+        is_ready = retriever is not None and retriever.is_warm
+        hits = retriever.recall_now(question, limit=HITS) if question and retriever is not None and is_ready else []
+        return self._renderer.page(
+            "memory.html",
+            title="Memory",
+            folders=folders,
+            question=question,
+            is_ready=is_ready,
+            hits=[_found(place, hit) for place, hit in enumerate(hits, 1)],
+        )
+
+    async def show_file(self, request: Request) -> Response:
+        path = request.query_params.get("path", "")[:MAX_PATH_CHARS]
+        return await off_loop(self._show_file, path)
+
+    def _show_file(self, path: str) -> Response:
+        store = self._familiar.memory_store
+        if path not in markdown_files(store):
+            raise MemoryStoreError("there is no such memory file; Memory lists those there are")
+        text = store.read_file(path)
+        names = {_stem(each): each for each in markdown_files(store)}
+        leads_to = sorted({names[_stem(name)] for name in _WIKI_LINK.findall(text) if _stem(name) in names} - {path})
+        return self._renderer.page(
+            "memory_file.html",
+            title=document_title(text) or path,
+            path=path,
+            html=markdown_to_html(_without_front_matter(text)),
+            raw=text,
+            leads_to=[MemoryFile(path=each, href=file_link(each)) for each in leads_to],
+            named_in=[MemoryFile(path=each, href=file_link(each)) for each in self._named_in(path)],
+        )
+
+    def _named_in(self, path: str) -> list[str]:
+        """Files that link to the one at *path*."""
+        found = set()
+        for hit in self._familiar.memory_store.grep(r"\[\["):
+            if any(_stem(name) == _stem(path) for name in _WIKI_LINK.findall(hit.line_text)):
+                found.add(hit.rel_path)
+        return sorted(found - {path})
+
+    async def explain(self, request: Request) -> Response:
+        """Why something was not remembered."""
+        wanted = request.query_params.get("q", "")[:MAX_QUESTION_CHARS].strip()
+        trace_id = request.query_params.get("turn", "")[:MAX_PATH_CHARS]
+        return await off_loop(self._explain, wanted, trace_id)
+
+    def _explain(self, wanted: str, trace_id: str) -> Response:
+        path = self._familiar.reply_path
+        traces = path.collector.recent_traces(familiar_id=self._familiar.id, limit=LATEST_TURNS)
+        chosen = path.collector.trace(trace_id) if trace_id else next(iter(traces), None)
+        if chosen is not None and all(chosen.trace_id != each.trace_id for each in traces):
+            traces = [chosen, *traces]
+        found = self._check().explain(wanted, self._past(chosen)) if wanted else None
+        return self._renderer.page(
+            "why.html",
+            title="Why not?",
+            wanted=wanted,
+            found=found,
+            chosen=chosen.trace_id if chosen is not None else None,
+            turns=[(each.trace_id, self._label(each)) for each in traces],
+        )
+
+    def _check(self) -> RecallCheck:
+        familiar = self._familiar
+        return RecallCheck(
+            familiar_id=familiar.id,
+            history=familiar.history_store,
+            audiences=familiar.stores.audiences,
+            retriever=familiar.index.retriever,
+        )
+
+    def _past(self, trace: TurnTrace | None) -> PastTurn | None:
+        if trace is None:
+            return None
+        return PastTurn(trace=trace, record=self._familiar.reply_path.replays.find(trace.trace_id))
+
+    def _label(self, trace: TurnTrace) -> str:
+        """A turn by its time and, where that is kept, by what was asked."""
+        try:
+            record = self._familiar.reply_path.replays.find(trace.trace_id)
+        except FamiliarError:
+            record = None
+        asked = f" · {record.request.utterance[:60]}" if record is not None else ""
+        return f"{trace.timestamp[:16].replace('T', ' ')}{asked}"
+
+
+def file_link(path: str) -> str:
+    return f"/memory/file?path={quote(path, safe='')}"
+
+
+def _stem(name: str) -> str:
+    return name.strip().rpartition("/")[2].removesuffix(".md").casefold()
+
+
+def _without_front_matter(text: str) -> str:
+    if not text.startswith("---\n"):
+        return text
+    end = text.find("\n---\n", 4)
+    return text if end < 0 else text[end + 5 :]
+
+
+def _found(place: int, hit: Recollection) -> FoundPiece:
+    when = f" {hit.when:%Y-%m-%d}" if hit.when is not None else ""
+    said = f"said{when}{f' by {hit.speaker}' if hit.speaker else ''}"
+    signals = sorted(hit.explained.signals.items(), key=lambda part: -abs(part[1]))
+    return FoundPiece(
+        place=place,
+        where=said if hit.rel_path is None else f"{hit.rel_path}{f' · {hit.heading_path}' if hit.heading_path else ''}",
+        href=file_link(hit.rel_path) if hit.rel_path is not None else None,
+        text=hit.text,
+        score=f"{hit.score:.2f}",
+        signals=tuple((name, f"{value:+.2f}") for name, value in signals if abs(value) >= 0.005),
+    )

@@ -1,0 +1,214 @@
+"""TurnPages: every past turn, and the glass box of one: what the model saw, what was cut, where the time went."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
+
+from familiar_connect.errors import HomeError
+from familiar_connect.familiar import Familiar
+from familiar_connect.observe.inspector import cuts, model_facts, turn_as_json
+from familiar_connect.observe.report import seconds
+from familiar_connect.observe.trace import TurnTrace
+from familiar_connect.observe.trace_values import count_or_zero, finite_number
+from familiar_connect.platforms.web.render import PageRenderer, answer_json, with_problems
+from familiar_connect.reply.inspection.turn_view import TimedSpan, TurnView, view_turn
+from familiar_connect.reply.prompt_replay import prompt_page
+from familiar_connect.support.aio import off_loop
+from familiar_connect.support.text import without_surrogates
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.routing import BaseRoute
+
+TURNS_A_PAGE = 50
+MAX_ID_CHARS = 128
+SHOWN_CHARS = 20_000
+"""Of a block's text so much stands in the page; the download has all of it."""
+WIDTH = 1000
+"""Units across a drawing."""
+COLOURS = {
+    "character": 1,
+    "recent_history": 2,
+    "content": 3,
+    "history_summary": 4,
+    "pinned": 4,
+    "author_note": 5,
+    "depth_inject": 5,
+    "examples": 6,
+    "scene": 7,
+}
+"""Layer → its colour; the others share the last one. Its name always stands beside it."""
+
+
+@dataclass(frozen=True)
+class Strip:
+    """A piece of a drawn bar, in units of `WIDTH`."""
+
+    label: str
+    start: float
+    length: float
+    colour: int
+
+
+@dataclass(frozen=True)
+class TimeRow:
+    """A line of the drawn time."""
+
+    span: TimedSpan
+    start: float
+    length: float
+    took: str
+
+
+@dataclass(frozen=True)
+class TurnRow:
+    """A line of the list of turns."""
+
+    trace_id: str
+    time: str
+    channel_id: int
+    model: str
+    first_token: str
+    prompt_tokens: int
+    took: str
+    cuts: int
+
+
+class TurnPages:
+    """The routes under `/turns`."""
+
+    def __init__(self, familiar: Familiar, renderer: PageRenderer) -> None:
+        self._familiar = familiar
+        self._renderer = renderer
+        self._zone = ZoneInfo(familiar.config.display_tz)
+
+    def routes(self) -> list[BaseRoute]:
+        from starlette.routing import Route
+
+        handlers = (
+            ("/turns", self.list_turns),
+            ("/turns/{id}", self.show),
+            ("/turns/{id}/panel", self.show_panel),
+            ("/turns/{id}/data", self.download),
+        )
+        return [Route(path, with_problems(handler, self._renderer)) for path, handler in handlers]
+
+    async def list_turns(self, request: Request) -> Response:
+        """The latest turns, or those before one."""
+        before = request.query_params.get("before", "")[:MAX_ID_CHARS] or None
+        return await off_loop(self._list, before)
+
+    def _list(self, before: str | None) -> Response:
+        traces = self._familiar.reply_path.collector.recent_traces(
+            familiar_id=self._familiar.id, limit=TURNS_A_PAGE, before=before
+        )
+        rows = [self._row(trace) for trace in traces]
+        more = rows[-1].trace_id if len(rows) == TURNS_A_PAGE else None
+        return self._renderer.page("turns.html", title="Turns", rows=rows, more=more, is_first=before is None)
+
+    def _row(self, trace: TurnTrace) -> TurnRow:
+        facts = model_facts(trace)
+        first = finite_number(facts.get("first_token_s"))
+        return TurnRow(
+            trace_id=trace.trace_id,
+            time=self.time_of(trace.timestamp),
+            channel_id=trace.channel_id,
+            model=str(facts.get("model") or "–"),
+            first_token="–" if first is None else seconds(first),
+            prompt_tokens=count_or_zero(facts.get("prompt_tokens")),
+            took=seconds(trace.total_duration_s),
+            cuts=len(cuts(trace)),
+        )
+
+    async def show(self, request: Request) -> Response:
+        return await off_loop(self._show, "turn.html", request.path_params["id"])
+
+    async def show_panel(self, request: Request) -> Response:
+        """The same as a piece of a page."""
+        return await off_loop(self._show, "turn_panel.html", request.path_params["id"])
+
+    def _show(self, template: str, trace_id: str) -> Response:
+        return self._renderer.page(template, title="Turn", **self._drawn(self.view(trace_id)))
+
+    async def download(self, request: Request) -> Response:
+        """Everything that is known of the turn, as JSON; the same as `familiar inspect TURN --json`."""
+        facts = await off_loop(self._facts, request.path_params["id"])
+        response = answer_json(facts)
+        response.headers["content-disposition"] = f'attachment; filename="turn-{facts["trace"]["trace_id"]}.json"'
+        return response
+
+    def _facts(self, trace_id: str) -> dict[str, dict[str, object]]:
+        trace = self._trace(trace_id)
+        record = self._familiar.reply_path.replays.find(trace.trace_id)
+        page = prompt_page(trace.trace_id, self._familiar.last_context_cache.get(channel_id=trace.channel_id), record)
+        return turn_as_json(trace, record, page)
+
+    def view(self, trace_id: str) -> TurnView:
+        """One turn; a sentence where there is none."""
+        trace = self._trace(trace_id)
+        record = self._familiar.reply_path.replays.find(trace.trace_id)
+        page = self._familiar.last_context_cache.get(channel_id=trace.channel_id)
+        return view_turn(trace, record, page)
+
+    def _trace(self, trace_id: str) -> TurnTrace:
+        found = self._familiar.reply_path.collector.trace(without_surrogates(trace_id[:MAX_ID_CHARS]))
+        if found is None or found.familiar_id != self._familiar.id:
+            raise HomeError("there is no such turn, or it is not kept any more; Turns lists those there are")
+        return found
+
+    def time_of(self, timestamp: str) -> str:
+        """When a turn was, where the familiar is."""
+        from datetime import datetime
+
+        try:
+            return datetime.fromisoformat(timestamp).astimezone(self._zone).strftime("%Y-%m-%d %H:%M:%S")
+        except ValueError:
+            return timestamp
+
+    def _drawn(self, view: TurnView) -> dict[str, Any]:
+        """What a template needs to draw *view*."""
+        return {
+            "turn": view,
+            "time": self.time_of(view.timestamp),
+            "took": seconds(view.total_s),
+            "first_token": None if view.first_token_s is None else seconds(view.first_token_s),
+            "budget_strips": budget_strips(view),
+            "time_rows": time_rows(view.spans, view.total_s),
+            "colour_of": colour_of,
+            "shown_chars": SHOWN_CHARS,
+        }
+
+
+def colour_of(layer: str) -> int:
+    return COLOURS.get(layer, 8)
+
+
+def budget_strips(view: TurnView) -> list[Strip]:
+    """Where the tokens went, as pieces of one bar as long as the budget; longer prompts fill it."""
+    whole = max(view.budget or 0, view.tokens, 1)
+    strips, start = [], 0.0
+    for layer, tokens in view.layers:
+        length = WIDTH * tokens / whole
+        strips.append(
+            Strip(f"{layer.replace('_', ' ')} {tokens:,}", round(start, 1), round(length, 1), colour_of(layer))
+        )
+        start += length
+    return strips
+
+
+def time_rows(spans: Sequence[TimedSpan], total_s: float) -> list[TimeRow]:
+    """Each span against the whole turn; none is too short to be seen."""
+    whole = max(total_s, max((span.start_s + span.duration_s for span in spans), default=0.0), 1e-6)
+    return [
+        TimeRow(
+            span,
+            round(min(WIDTH - 4.0, WIDTH * span.start_s / whole), 1),
+            round(max(4.0, WIDTH * span.duration_s / whole), 1),
+            seconds(span.duration_s),
+        )
+        for span in spans
+    ]

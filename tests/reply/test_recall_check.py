@@ -1,0 +1,180 @@
+"""Why something was not remembered: planted causes, each followed to the step that failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from familiar_connect.audience import Readers, between, whole_server
+from familiar_connect.config.folders import FamiliarFolder
+from familiar_connect.context.types import DroppedNote, Layer
+from familiar_connect.errors import FamiliarError
+from familiar_connect.history.store import HistoryStore
+from familiar_connect.identity import Author
+from familiar_connect.memory.index.protocols import ExplainedScore, RecallScope, Recollection
+from familiar_connect.memory.part_audiences import PartAudiences
+from familiar_connect.memory.store import MemoryStore
+from familiar_connect.reply.inspection.recall_check import (
+    PastTurn,
+    RecallCheck,
+    RecallExplanation,
+    holds_words,
+    search_words,
+)
+from tests.fakes.traces import a_record, a_trace
+
+BO = Author("discord", "7", "bo", "Bo")
+POT = "The spare key lies under the blue pot."
+SERVER = Readers(whole_server("discord", 1), platform="discord", channel_id=7, server_id=1)
+
+
+class FoundAgain:
+    """Finds whatever the history or a file holds, in the order given; nothing for words it is told to miss."""
+
+    is_warm = True
+
+    def __init__(self, *hits: Recollection, misses: str = "\0") -> None:
+        self.hits = list(hits)
+        self._misses = misses
+
+    def recall_now(self, utterance: str, *, limit: int = 40, scope: RecallScope | None = None) -> list[Recollection]:
+        return [] if self._misses in utterance else self.hits[:limit]
+
+
+def a_hit(text: str, *, turn_id: int | None = None, path: str | None = None) -> Recollection:
+    return Recollection(
+        source="turn" if turn_id is not None else "file",
+        key=str(turn_id or path),
+        text=text,
+        explained=ExplainedScore(1.0, {"words": 1.0}),
+        turn_id=turn_id,
+        rel_path=path,
+    )
+
+
+@contextmanager
+def a_check(root: Path, again: FoundAgain | None = None) -> Iterator[RecallCheck]:
+    folder = FamiliarFolder(root)
+    with closing(HistoryStore(root / "history.db")) as history:
+        store = MemoryStore(folder.memory)
+        audiences = PartAudiences(store, history, familiar_id="wren")
+        yield RecallCheck(familiar_id="wren", history=history, audiences=audiences, retriever=again or FoundAgain())
+
+
+def tell(check: RecallCheck, text: str, *, private: bool = False) -> int:
+    """Bo said *text*: on the server, or to us alone."""
+    audience = between(["discord:7"]) if private else whole_server("discord", 1)
+    said = check.history.append_turn(
+        familiar_id="wren", channel_id=9 if private else 7, role="user", content=text, author=BO, audience=audience
+    )
+    return said.id
+
+
+def failed_at(found: RecallExplanation) -> str:
+    return found.answer.name
+
+
+def test_what_nobody_said_was_never_heard(tmp_path: Path) -> None:
+    """The first planted cause; later steps are not guessed at."""
+    with a_check(tmp_path) as check:
+        tell(check, "The garden key hangs by the door.")
+        found = check.explain("spare key", PastTurn(trace=a_trace(), record=a_record()))
+
+    assert failed_at(found) == "heard"
+    assert "Nobody ever said it" in found.answer.evidence
+    assert {step.outcome.value for step in found.steps[1:]} == {"skipped"}
+
+
+def test_what_was_told_in_a_direct_message_is_not_allowed_on_a_server(tmp_path: Path) -> None:
+    """The second: it is found, and it stays a confidence."""
+    again = FoundAgain()
+    with a_check(tmp_path, again) as check:
+        again.hits.append(a_hit(POT, turn_id=tell(check, POT, private=True)))
+        record = a_record()
+        record = replace(record, request=replace(record.request, utterance="Where is it?", readers=SERVER))
+        found = check.explain("spare key", PastTurn(trace=a_trace(), record=record))
+
+    assert failed_at(found) == "allowed here"
+    assert "the people of a direct message" in found.answer.evidence
+    assert "shares_with" in found.answer.fix
+    assert [step.outcome.value for step in found.steps[:4]] == ["yes", "skipped", "yes", "yes"]
+
+
+def test_what_had_no_room_was_cut_by_the_budget(tmp_path: Path) -> None:
+    """The third: found and allowed, and the layer of memories was full."""
+    again = FoundAgain()
+    with a_check(tmp_path, again) as check:
+        again.hits.append(a_hit(POT, turn_id=tell(check, POT)))
+        record = a_record(dropped=(DroppedNote(Layer.content, "content_search", "dropped", 120),))
+        found = check.explain("spare key", PastTurn(trace=a_trace(stages=()), record=record))
+
+    assert failed_at(found) == "room in the prompt"
+    assert "content_search lost 120 tokens, layer content is full" in found.answer.evidence
+    assert "[budget]" in found.answer.fix
+
+
+def test_what_a_search_for_the_message_misses_is_not_found(tmp_path: Path) -> None:
+    """Though the index holds it."""
+    again = FoundAgain(misses="hello there")
+    with a_check(tmp_path, again) as check:
+        again.hits.append(a_hit(POT, turn_id=tell(check, POT)))
+        found = check.explain("spare key", PastTurn(trace=a_trace(), record=a_record()))
+
+    assert failed_at(found) == "found"
+    assert "hello there" in found.answer.evidence
+    assert "pin: true" in found.answer.fix
+
+
+def test_a_file_that_nobody_spoke_of_counts_as_known(tmp_path: Path) -> None:
+    """Written by hand; the file and its line are named."""
+    file = tmp_path / "memory" / "topics" / "house.md"
+    file.parent.mkdir(parents=True)
+    file.write_text(f"# House\n\n{POT}\n")
+    with a_check(tmp_path, FoundAgain(a_hit(POT, path="topics/house.md"))) as check:
+        found = check.explain("spare key")
+
+    assert [step.outcome.value for step in found.steps] == ["skipped", "yes", "yes", "yes", *["skipped"] * 3]
+    assert "topics/house.md line 3" in found.steps[1].evidence
+
+
+def test_an_index_without_it_is_the_answer(tmp_path: Path) -> None:
+    """With the verb that brings it level."""
+    with a_check(tmp_path) as check:
+        tell(check, POT)
+        found = check.explain("spare key")
+
+    assert failed_at(found) == "indexed"
+    assert "familiar memory reindex" in found.answer.fix
+
+
+def test_a_question_does_not_tell_what_it_asks_for(tmp_path: Path) -> None:
+    """Asking where the key is makes nobody know it."""
+    with a_check(tmp_path) as check:
+        tell(check, "Where is the spare key?")
+        found = check.explain("spare key")
+
+    assert failed_at(found) == "heard"
+
+
+def test_nothing_to_look_for_is_a_sentence(tmp_path: Path) -> None:
+    """Instead of an answer about nothing."""
+    with a_check(tmp_path) as check, pytest.raises(FamiliarError, match="write a few words"):
+        check.explain("   ")
+
+
+@pytest.mark.parametrize(
+    ("text", "is_held"),
+    [
+        ("The SPARE keys are here", True),
+        ("A spare part", False),
+        ("keyspare", False),
+        ("Key, and a spare.", True),
+    ],
+)
+def test_every_word_must_begin_a_word(text: str, is_held: bool) -> None:
+    """Whatever the order and the letter case; endings may differ."""
+    assert holds_words(text, search_words("the spare key")) is is_held
