@@ -73,16 +73,17 @@ def test_a_failure_that_stays_is_told_in_the_place_and_is_no_reply(tmp_path: Pat
     assert "No reply: " in played.steps[0].notices[0].text
 
 
-def test_a_silent_model_says_nothing(tmp_path: Path) -> None:
-    """And was asked all the same."""
+def test_a_silent_model_is_asked_again_once_and_then_it_is_said(tmp_path: Path) -> None:
+    """F4: as people would see it."""
     played = rehearse(
         tmp_path,
         hello(),
-        {"expect": {"no_reply": True, "calls": {"main_prose": 1}, "prompt_has": "hello"}},
-        models=scripted({"silent": True}),
+        {"expect": {"no_reply": True, "calls": {"main_prose": 2}, "prompt_has": "hello"}},
+        models=scripted({"silent": True}, {"silent": True}),
     )
 
     assert played.failed == []
+    assert "answered with nothing" in played.steps[0].notices[0].text
 
 
 def test_a_slow_model_costs_simulated_time(tmp_path: Path) -> None:
