@@ -73,7 +73,7 @@ STAND_INS = {
     "python3 run.py memory forget Sam --familiar ember": StandIn(types="Sam\n", says="Erased"),
     "python3 run.py --with discord run": StandIn(code=1, says="DISCORD_BOT"),
     "python3 run.py --with discord run --demo-discord": StandIn(
-        types="ada: Mira, hello!\n", says="Mira is starting on Discord"
+        types="ada: Ember, hello!\n", says="Ember is starting on Discord"
     ),
     "python3 run.py chat --new": StandIn(types="/quit\n", says="This is the chat"),
     "python3 run.py chat --chat travels": StandIn(types="/quit\n", says="This is the chat 'travels'"),
