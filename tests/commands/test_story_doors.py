@@ -112,3 +112,29 @@ def test_a_chat_keeps_variables_and_sticky_lore_from_turn_to_turn(tmp_path: Path
         ],
     }
     run(home, "rehearse", str(write(tmp_path / "r.json", script)), "--familiar", "rook", "--scripted")
+
+
+def test_variables_of_a_preset_count_on_beside_our_own_memory_too(tmp_path: Path) -> None:
+    """Those of the chat and those of all chats, without asking for SillyTavern's own prompt."""
+    home = tmp_path / "home"
+    counting = "You are {{char}}. Turn {{incvar::n}} here, {{incglobalvar::all}} everywhere."
+    prompts = [{**PRESET["prompts"][0], "content": counting}, *PRESET["prompts"][1:]]
+    run(home, "init", "rook", "--as", "Ada", "--from-card", str(write(tmp_path / "c.json", CARD)))
+    run(home, "preset", "import", str(write(tmp_path / "p.json", {**PRESET, "prompts": prompts})))
+    script = {
+        "people": {"ada": {"name": "Ada"}},
+        "places": {
+            "dm": {"kind": "dm", "members": ["ada"]},
+            "hall": {"kind": "text", "server": "Rookery", "name": "hall"},
+        },
+        "models": {"main_prose": {"otherwise": "Mm."}},
+        "steps": [
+            {"in": "dm", "by": "ada", "say": "And the sea?"},
+            {"expect": {"reply_in": "dm", "prompt_has": ["Turn 1 here, 1 everywhere."]}},
+            {"in": "dm", "by": "ada", "say": "And the sky?"},
+            {"expect": {"reply_in": "dm", "prompt_has": ["Turn 2 here, 2 everywhere."]}},
+            {"in": "hall", "by": "ada", "say": "Rook, and the wind?", "mention": True},
+            {"expect": {"reply_in": "hall", "prompt_has": ["Turn 1 here, 3 everywhere."]}},
+        ],
+    }
+    run(home, "rehearse", str(write(tmp_path / "r.json", script)), "--familiar", "rook", "--scripted")

@@ -30,6 +30,7 @@ from familiar_connect.presets.reassemble import PresetLayout, reassemble
 from familiar_connect.presets.regex_turn import rewrite_chat
 from familiar_connect.presets.resolve_nodes import resolve_nodes
 from familiar_connect.presets.sillytavern.arrange import arrange_as_sillytavern
+from familiar_connect.presets.story.types import StoryState
 from familiar_connect.presets.types import ActivePreset, Preset, PresetFidelity, PresetSettings
 
 QUOTED_TAGS = frozenset(
@@ -96,7 +97,19 @@ def arrange_with_memory(prompt: Prompt, request: ContextRequest, preset: Preset)
     )
     items = reassemble(with_speaker_names(prompt.items, settings, char=ctx.char), resolved, layout)
     directives = _with_prefill(_with_nudges(prompt.directives, request, settings, ctx), preset, ctx)
-    return replace(prompt, items=tuple(items), directives=directives, squash=settings.squash_system_messages)
+    return replace(
+        prompt,
+        items=tuple(items),
+        directives=directives,
+        squash=settings.squash_system_messages,
+        story=_changed_state(ctx, request.story.state),
+    )
+
+
+def _changed_state(ctx: MacroContext, before: StoryState) -> StoryState | None:
+    """What the macros set for the turns to come; None: nothing changed."""
+    after = replace(before, variables=dict(ctx.variables.local), shared=dict(ctx.variables.shared))
+    return None if after == before else after
 
 
 def _macro_context(prompt: Prompt, request: ContextRequest, slug: str) -> MacroContext:

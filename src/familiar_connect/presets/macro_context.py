@@ -17,7 +17,7 @@ from familiar_connect.llm.types import TextPart
 from familiar_connect.presets.macros import conditions, engine, identity_macros, random_choice
 from familiar_connect.presets.macros.seals import seal_braces as seal_braces
 from familiar_connect.presets.macros.seals import unseal_braces as unseal_braces
-from familiar_connect.presets.macros.types import MacroContext
+from familiar_connect.presets.macros.types import MacroContext, Variables
 from familiar_connect.presets.types import CardFields, ChatLine, GenerationKind, PresetFidelity, PresetSettings
 from familiar_connect.support.tokens import estimate_tokens
 
@@ -99,6 +99,7 @@ def build_macro_context(
         tool_names=request.offered.tool_names,
         tool_families=request.offered.tool_families,
         capabilities=request.offered.capabilities,
+        variables=Variables(local=dict(request.story.state.variables), shared=dict(request.story.state.shared)),
     )
 
     def field(text: str) -> str:

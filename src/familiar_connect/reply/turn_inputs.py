@@ -15,7 +15,14 @@ from familiar_connect.memory.card_fields import CardReader
 from familiar_connect.memory.lorebooks.book_shelf import BookShelf
 from familiar_connect.presets.regex_store import RegexStore
 from familiar_connect.presets.story.state_store import StoryStateStore
-from familiar_connect.presets.story.types import AuthorNote, NotePosition, PersonaPlace, PersonaPosition, Story
+from familiar_connect.presets.story.types import (
+    AuthorNote,
+    NotePosition,
+    PersonaPlace,
+    PersonaPosition,
+    Story,
+    StoryState,
+)
 from familiar_connect.presets.types import ActivePreset, CardFields, PresetFidelity, RegexScript
 
 if TYPE_CHECKING:
@@ -93,9 +100,9 @@ class TurnInputsLookup:
 
     def lookup(self, channel: ChannelConfig, channel_id: int) -> TurnInputs:
         """For a turn in *channel*. Blocks."""
-        config = self._config
+        config, preset = self._config, self._active_preset(channel)
         inputs = TurnInputs(
-            preset=self._active_preset(channel),
+            preset=preset,
             card=self._card.read(),
             persona=self._persona.read(),
             personas=tuple(config.personas),
@@ -107,10 +114,11 @@ class TurnInputsLookup:
                     role=cast(Role, config.user_persona_role),
                 ),
                 regex=self.regex_scripts(channel),
+                state=StoryState() if preset is None else self._states.load(channel_id),
             ),
         )
         if inputs.is_exact:
-            story = self._exact_story(inputs.story, channel, channel_id)
+            story = self._exact_story(inputs.story, channel)
             inputs = replace(inputs, story=story, books_for=self._books_for(channel))
         chosen = next((each for each in config.personas if each.name == channel.place.persona), None)
         return inputs if chosen is None else inputs.with_persona(chosen)
@@ -132,7 +140,7 @@ class TurnInputsLookup:
             has_samplers=self._config.preset_samplers,
         )
 
-    def _exact_story(self, story: Story, channel: ChannelConfig, channel_id: int) -> Story:
+    def _exact_story(self, story: Story, channel: ChannelConfig) -> Story:
         """*story* with all that a prompt as in SillyTavern is made from."""
         config = self._config
         return replace(
@@ -142,7 +150,6 @@ class TurnInputsLookup:
             books=self._books_for(channel)(""),
             scan=config.world_info,
             switches=config.sillytavern,
-            state=self._states.load(channel_id),
             notes=self._shelf.read().problems,
         )
 
