@@ -47,8 +47,6 @@ VERBS: CommandTable = {
     "doctor": ("doctor:doctor", "Check home, settings, models, keys and disk; say what is wrong and the fix."),
     "completion": ("completion:completion", "Print what makes Tab complete in bash, zsh or fish."),
 }
-CONSOLE_SCRIPTS = ("familiar", "familiar-connect")
-"""The commands an installer makes of `main`. They end the process themselves, so `main` ends it well first."""
 BEFORE_THE_VERB = {"--home": "--home DIR VERB", "--verbose": "--verbose VERB", "-v": "-v VERB"}
 """Options of the program itself, and how to write them."""
 
@@ -142,11 +140,12 @@ def _show_version(ctx: click.Context, is_asked: bool) -> None:
 
 def main() -> int:
     """Run the command line; every file it makes is its owner's alone."""
+    from familiar_connect.config.command import SCRIPTS
     from familiar_connect.config.permissions import owner_only_files
 
     with owner_only_files():
         code = _run_to_exit_code()
-    if Path(getattr(sys.modules["__main__"], "__file__", None) or "").stem in CONSOLE_SCRIPTS:
+    if Path(getattr(sys.modules["__main__"], "__file__", None) or "").stem in SCRIPTS:
         end_program(code)
     return code  # called by somebody else, who goes on
 

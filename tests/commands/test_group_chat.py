@@ -39,7 +39,7 @@ def dialogue(payload: Any) -> list[tuple[str, str]]:
 def test_two_familiars_take_turns_and_each_hears_the_other_by_name(tmp_path: Path) -> None:
     """No prompt has another's words as the familiar's own; `inspect` shows what was sent, and a later run goes on."""
     with model_endpoint(
-        stream_answer("The rain", " is loud."), stream_answer("Ember: I like it.\nWren: No!")
+        stream_answer("The rain", " is loud."), stream_answer("Ember: I like it.\nWren: No!"), stream_answer("Mm.")
     ) as server:
         make_group_home(tmp_path, server)
         done = run_program(tmp_path, "chat", "--group", "hearth", "--as", "Sam", said="Good evening!\n")

@@ -104,6 +104,7 @@ class Server:
         """In the child: let go of everything that is the server's."""
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # tests that run in the background ignore it
         self._asked.close()
         for descriptor in (self._woken, self._wake, *self._reports.values(), *more):
             os.close(descriptor)

@@ -27,10 +27,11 @@ def written(house: ScriptedFamiliar) -> list[str]:
 
 async def test_by_default_a_model_only_speaks(tmp_path: Path) -> None:
     """G9: it is told of no tools, and what it wants all the same is not done."""
-    async with scripted_familiar(tmp_path, [TEA], capabilities=ABLE) as house:
+    async with scripted_familiar(tmp_path, [TEA, "Green, then."], capabilities=ABLE) as house:
         await house.talk("I like green tea")
 
-        assert (house.model.offered, written(house)) == ([()], [])
+        assert (set(house.model.offered), written(house)) == ({()}, [])
+        assert house.place.sent == ["Green, then."]
 
 
 async def test_a_model_that_may_remembers_and_answers(tmp_path: Path) -> None:

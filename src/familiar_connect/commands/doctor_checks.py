@@ -91,6 +91,8 @@ def check_regex(root: Path) -> Iterator[DoctorFinding]:
     from familiar_connect.presets.regex_scripts import script_problem
     from familiar_connect.presets.regex_summary import summarize_scripts
 
+    if not FamiliarFolder(root).memory.is_dir():
+        return  # the card cannot be read; the check of memory says so
     try:
         scripts = scripts_of(root)
     except PresetError as error:

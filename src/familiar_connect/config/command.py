@@ -21,7 +21,7 @@ LAUNCHER = "run.py"
 
 VERBS = (
     *("adopt", "ask", "chat", "completion", "config", "connect", "doctor", "export", "ignore", "import", "init"),
-    *("inspect", "keys", "list", "logs", "memory", "metrics", "model", "pack", "preset", "prompt", "rehearse"),
+    *("inspect", "keys", "list", "logs", "memory", "metrics", "model", "pack", "preset", "prompt", "regex", "rehearse"),
     *("replay", "run", "trust", "web", "why"),
 )
 _VERB = rf"(?= (?:{'|'.join(VERBS)})\b)"

@@ -126,11 +126,11 @@ class Intake:
         if message.parent_channel_id is not None:
             self._channels.follow(message.channel_id, message.parent_channel_id)
         message = without_private(message, self._privacy)
-        if self._admission.rewrite is not None:
-            message = await off_loop(self._admission.rewrite, message)
         scene = await fetch_scene(place, limit_s=SCENE_LIMIT_S)
         try:
             async with self._channel_locks.lock(message.channel_id):
+                if self._admission.rewrite is not None:  # with the lock, so that messages stay in their order
+                    message = await off_loop(self._admission.rewrite, message)
                 turn, is_new = await self._store(message, scene, is_kept_owed=isinstance(place, PostsOnce))
         except HistoryError as error:
             logger.error("message could not be stored", extra={"reason": str(error)})

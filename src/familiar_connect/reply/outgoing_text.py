@@ -16,8 +16,11 @@ from familiar_connect.reply.protocols import Place, PostsOnce, ReplyTarget, Text
 
 _AIM = re.compile(r"\s*(?:\[(ref_\d{1,6})\]|\((ref_\d{1,6})\)|@?(ref_\d{1,6})(?=\s*:))\s*:?\s*")
 _MAY_AIM = re.compile(r"\s*(?:[\[(@]?(?:r|re|ref|ref_\d{0,6})?|[\[(]ref_\d{0,6}[\])]?\s*:?|@?ref_\d{0,6}\s*:?)\s*\Z")
-_UNFINISHED = re.compile(r"(?:@(?:\{[^{}\n]{0,100})?|<[^<>\s]{0,100}|:\w{0,64}:?|`[^\n]*)\Z")
-"""What may still become a mark or code once more is written."""
+_FINISHED = re.compile(r"@\{[^{}\n]{1,100}\}|<@!?\d{1,20}>|<a?:\w{1,64}:\d{1,20}>|:\w{2,64}:")
+"""A mark that whatever follows leaves as it is."""
+_UNFINISHED = re.compile(r"(?:@(?:\{[^{}\n]{0,100})?|<[^<>\s]{0,100}|:\w{0,64}:?)\Z")
+"""What may still become a mark once more is written."""
+_UNFINISHED_CODE = re.compile(r"`[^\n]*\Z")
 
 
 class OutgoingText:
@@ -64,7 +67,7 @@ class OutgoingText:
             written += piece
             if _MAY_AIM.match(written):
                 continue
-            ready = self.encode(_UNFINISHED.sub("", written))
+            ready = self.encode(_without_unfinished(written))
             if ready.startswith(shown) and len(ready) > len(shown):
                 yield ready[len(shown) :]
                 shown = ready
@@ -75,6 +78,13 @@ class OutgoingText:
     def decode(self, text: str) -> str:
         """What stands on the platform, as the model wrote it."""
         return self._marks.decode(text) if self._marks is not None else text
+
+
+def _without_unfinished(written: str) -> str:
+    """*written* up to where its end may still become a mark or code."""
+    settled = _UNFINISHED_CODE.sub("", written)
+    at = max((mark.end() for mark in _FINISHED.finditer(settled)), default=0)
+    return settled[:at] + _UNFINISHED.sub("", settled[at:])
 
 
 def target_of(exchange: Exchange) -> ReplyTarget | None:

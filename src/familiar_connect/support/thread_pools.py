@@ -15,6 +15,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 T = TypeVar("T")
@@ -22,6 +23,9 @@ T = TypeVar("T")
 THREADS_PER_MODULE = 4
 MAX_WAITING = 10_000
 """Calls of one module that may wait for a thread; more than that is a mistake, not a load."""
+PROGRAMS = ("familiar", "familiar-connect")
+"""The commands an installer makes."""
+PACKAGE = "familiar_connect"
 LOWEST_PRIORITY = 15
 """How far a thread steps back, as `nice` counts."""
 
@@ -81,6 +85,12 @@ def has_busy_threads() -> bool:
     """Whether a call is being carried out now."""
     with _lock:
         return any(pool.is_busy for pool in _pools.values())
+
+
+def is_program() -> bool:
+    """Whether this process is the program itself, which leaves by `end_process`, and nobody's who only imports it."""
+    started = Path(getattr(sys.modules.get("__main__"), "__file__", None) or "")
+    return started.stem in PROGRAMS or (started.stem, started.parent.name) == ("__main__", PACKAGE)
 
 
 def end_process(code: int) -> NoReturn:

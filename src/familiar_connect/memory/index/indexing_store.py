@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.types import AuditEntry, GrepHit, MemoryEntry
 from familiar_connect.support.aio import BackgroundTasks, is_on_loop, off_loop
-from familiar_connect.support.thread_pools import lower_thread_priority
+from familiar_connect.support.thread_pools import is_program, lower_thread_priority
 
 if TYPE_CHECKING:  # numpy is loaded with the index, not with the store
     from familiar_connect.memory.index.embeddings import BuildStats, EmbeddingIndex
@@ -221,9 +221,9 @@ class Indexer:
         self._stopped.set()
         self._quiet.set()
         await self._background.aclose()
-        # Native code that is still at work when the interpreter ends would take the process down with it:
-        # `thread_pools.end_process` leaves without that, so that nobody has to wait for long.
-        if await off_loop(self._working.acquire, True, LAST_BATCH_S):
+        # Native code that is still at work when the interpreter ends would take the process down with it; the program
+        # itself leaves without taking it apart, so that nobody has to wait for long.
+        if await off_loop(self._working.acquire, True, LAST_BATCH_S if is_program() else LONGEST_WAIT_S):
             self._working.release()
 
     async def _run(self) -> None:

@@ -45,7 +45,7 @@ from familiar_connect.memory.index.ranking import (
     score_words,
 )
 from familiar_connect.memory.index.snippets import as_chunk, format_snippets, without_repeats
-from familiar_connect.memory.index.storage import IndexUnavailable, Numbers, Similarities, Vector, Vectors
+from familiar_connect.memory.index.storage import IndexClosed, IndexUnavailable, Numbers, Similarities, Vector, Vectors
 from familiar_connect.memory.index.time_expressions import tells_number, tells_time
 from familiar_connect.memory.index.turns import TurnIndex
 from familiar_connect.support.aio import off_loop
@@ -97,7 +97,7 @@ class EmbeddingRetriever:
                     return kept[:top_k]
                 wanted *= 4
         except IndexUnavailable as exc:
-            _log.warning("memory index cannot be used now", extra={"error": str(exc)})
+            _log_unavailable(exc)
             return []
 
 
@@ -175,7 +175,7 @@ class MemoryRetriever:
             if self._files is not None:
                 self._files.warm()
         except IndexUnavailable as exc:
-            _log.warning("memory index cannot be used now", extra={"error": str(exc)})
+            _log_unavailable(exc)
         self._warm.set()
 
     async def recall(
@@ -244,7 +244,7 @@ class MemoryRetriever:
             question = parse_query(utterance, names=names, now=self._clock.now())
             return files.query_folder(self._embed(question.meaning), top_k, folder)
         except IndexUnavailable as exc:
-            _log.warning("memory index cannot be used now", extra={"error": str(exc)})
+            _log_unavailable(exc)
             return []
 
     def _embed(self, text: str) -> Vector:
@@ -376,13 +376,20 @@ def _explain(hits: Sequence[_Candidate]) -> list[tuple[int, ExplainedScore]]:
     return [(unit, ExplainedScore(hit.score, shares | hit.told)) for hit, unit, shares in rows]
 
 
+def _log_unavailable(error: IndexUnavailable) -> None:
+    level = (
+        logging.DEBUG if isinstance(error, IndexClosed) else logging.WARNING
+    )  # what a closed index misses is no news
+    _log.log(level, "memory index cannot be used now", extra={"error": str(error)})
+
+
 @contextmanager
 def _unavailable_logged() -> Iterator[None]:
     """An index that cannot be used now costs its own hits and a line in the log."""
     try:
         yield
     except IndexUnavailable as exc:
-        _log.warning("memory index cannot be used now", extra={"error": str(exc)})
+        _log_unavailable(exc)
 
 
 def _with_people_meant(question: SearchQuery, scope: RecallScope) -> SearchQuery:

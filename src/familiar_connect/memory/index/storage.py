@@ -50,6 +50,10 @@ class IndexUnavailable(FamiliarError):
     """The index cannot be used for the moment; what it was made from is unharmed."""
 
 
+class IndexClosed(IndexUnavailable):
+    """The program is ending, and the index with it."""
+
+
 class DerivedFile:
     """One SQLite file that is made again whenever it does not fit *identity* (version, model, size)."""
 
@@ -119,7 +123,7 @@ class DerivedFile:
     def _ready(self) -> Database:
         with self._lock:
             if self._closed:
-                raise IndexUnavailable(f"{self.path} was closed.")
+                raise IndexClosed(f"{self.path} was closed.")
             if self._database is None:
                 self._database = self._open()
                 self._stamp = _stamp(self.path)
