@@ -36,6 +36,10 @@ class KeyIndex:
         self._together: LruCache[tuple[int, ...], AnyPattern | None] = LruCache(KEPT_TOGETHER)
         self.always: list[int] = []
         self.sticky: dict[str, int] = {}
+        self.numbers = {entry.key: number for number, entry in enumerate(pool)}
+        self.levels = tuple(sorted({entry.recursion_level for entry in pool if entry.recursion_level}))
+        self.by_fingerprint = {entry.fingerprint: entry for entry in reversed(pool)}
+        self.delays = tuple(entry for entry in pool if entry.delay)
         for number, entry in enumerate(pool):
             if entry.is_disabled:
                 continue
@@ -61,7 +65,7 @@ class KeyIndex:
             needle = key if cased else key.lower()
             if whole and is_word(needle):
                 self.by_word[cased].setdefault(needle, []).append(number)
-            elif seam := _SEAM.search(needle):
+            elif seam := _SEAM.search(needle) if "\n" not in needle else None:
                 self.by_seam[cased].setdefault((seam[1], seam[2]), []).append((needle, number))
             elif len(needle) > 1:
                 self.by_pair[cased].setdefault(needle[:2], []).append((needle, number))

@@ -70,20 +70,20 @@ class _Scan:
         self._inputs = inputs
         self._settings = inputs.settings
         length = len(inputs.messages) if inputs.chat_length is None else inputs.chat_length
-        self._timed = TimedState(inputs.timed, inputs.pool, length)
+        index = index_keys(inputs.pool, inputs.settings)
+        self._timed = TimedState(inputs.timed, index.by_fingerprint, index.delays, length)
         self._text = ScanText(
             inputs.messages, inputs.settings, read=inputs.read, card=inputs.card, injected=inputs.injected
         )
-        self._candidates = Candidates(index_keys(inputs.pool, inputs.settings), self._timed.sticky_keys)
+        self._candidates = Candidates(index, self._timed.sticky_keys)
         self._shown: dict[str, Activation] = {}
-        self._numbers = {entry.key: number for number, entry in enumerate(inputs.pool)}
+        self._numbers = index.numbers
         self._done: set[int] = set()
         """Entries that are shown already, or that chance was against."""
         self._dropped: dict[str, WorldEntry] = {}
         self._is_full = False
         self._brought = 0
-        levels = {entry.recursion_level for entry in inputs.pool if entry.recursion_level}
-        self._levels = sorted(levels)
+        self._levels = list(index.levels)
         self._level = self._levels.pop(0) if self._levels else 0
         self._budget = _budget(inputs)
 

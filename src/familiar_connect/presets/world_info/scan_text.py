@@ -19,6 +19,8 @@ from familiar_connect.support.js_regex import JsPattern, compile_js, split_liter
 from familiar_connect.support.re2_engine import PatternRefused
 
 MAX_SCAN_DEPTH = 1000
+MAX_KEPT_TEXTS = 4_000
+"""Messages and entries whose words are kept from scan to scan; from turn to turn most are the same."""
 MARK = "\x01"
 JOINER = f"\n{MARK}"
 _WORD = re.compile(r"\w+", re.ASCII)
@@ -36,6 +38,17 @@ def is_word(text: str) -> bool:
     return text.isascii() and text.replace("_", "a").isalnum()
 
 
+@lru_cache(maxsize=MAX_KEPT_TEXTS)
+def _words_of(text: str, cased: bool) -> frozenset[str]:
+    return frozenset(_WORD.findall(text if cased else text.lower()))
+
+
+@lru_cache(maxsize=MAX_KEPT_TEXTS)
+def _seams_of(text: str, cased: bool) -> frozenset[tuple[str, str]]:
+    words = (text if cased else text.lower()).split(" ")
+    return frozenset(zip(map(_LAST_TWO, words), map(_FIRST_TWO, words[1:]), strict=False))
+
+
 class Part:
     """One stretch of text, by either case, with its words; it may be made of smaller ones."""
 
@@ -43,21 +56,25 @@ class Part:
         self.label = label
         self.text = text
         self.pieces = pieces
-        self._forms: dict[bool, tuple[str, frozenset[str] | None]] = {}
+        self._lower: str | None = None
+        self._words: dict[bool, frozenset[str]] = {}
 
     def form(self, cased: bool) -> str:
         if cased:
             return self.text
-        if False not in self._forms:
-            self._forms[False] = (self.text.lower(), None)
-        return self._forms[False][0]
+        if self._lower is None:
+            self._lower = self.text.lower()
+        return self._lower
 
     def words(self, cased: bool) -> frozenset[str]:
-        text, words = self._forms.get(cased, (self.form(cased), None))
-        if words is None:
-            words = frozenset(_WORD.findall(text))
-            self._forms[cased] = (text, words)
-        return words
+        if cased not in self._words:
+            self._words[cased] = frozenset().union(*(_words_of(text, cased) for text in self._texts))
+        return self._words[cased]
+
+    @property
+    def _texts(self) -> Sequence[str]:
+        """Its own text, or those of its pieces: no word and no space is between two of them."""
+        return [piece.text for piece in self.pieces] or [self.text]
 
     def pairs(self, cased: bool) -> set[str]:
         """Every two letters that follow each other."""
@@ -66,8 +83,7 @@ class Part:
 
     def seams(self, cased: bool) -> set[tuple[str, str]]:
         """Around each space, the two letters before and the two after it."""
-        words = self.form(cased).split(" ")
-        return set(zip(map(_LAST_TWO, words), map(_FIRST_TWO, words[1:]), strict=False))
+        return set().union(*(_seams_of(text, cased) for text in self._texts))
 
     def has(self, needle: Needle) -> bool:
         """Whether *needle* is in here."""

@@ -6,7 +6,7 @@ made again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from familiar_connect.presets.world_info.types import TimedEffect, TimedEffects, WorldEntry
 
@@ -14,18 +14,23 @@ from familiar_connect.presets.world_info.types import TimedEffect, TimedEffects,
 class TimedState:
     """The effects of one scan: which hold now, and what is to be kept of them."""
 
-    def __init__(self, before: TimedEffects, pool: Sequence[WorldEntry], chat_length: int) -> None:
+    def __init__(
+        self,
+        before: TimedEffects,
+        by_fingerprint: Mapping[str, WorldEntry],
+        delays: Sequence[WorldEntry],
+        chat_length: int,
+    ) -> None:
         self._length = chat_length
         self._sticky, self._cooldown = dict(before.sticky), dict(before.cooldown)
         self._is_sticky: set[str] = set()
         self._is_resting: set[str] = set()
-        by_print = {entry.fingerprint: entry for entry in reversed(pool)}
-        for entry in self._holding(self._sticky, by_print, self._is_sticky, "sticky"):
+        for entry in self._holding(self._sticky, by_fingerprint, self._is_sticky, "sticky"):
             if entry.cooldown:  # it rests from the moment it stops staying
                 self._cooldown[entry.key] = self._effect(entry, entry.cooldown, is_protected=True)
-        for _ in self._holding(self._cooldown, by_print, self._is_resting, "cooldown"):
+        for _ in self._holding(self._cooldown, by_fingerprint, self._is_resting, "cooldown"):
             pass
-        self._waiting = {entry.key for entry in pool if entry.delay and chat_length < entry.delay}
+        self._waiting = {entry.key for entry in delays if chat_length < entry.delay}
 
     def is_sticky(self, entry: WorldEntry) -> bool:
         return entry.key in self._is_sticky
@@ -58,12 +63,12 @@ class TimedState:
         )
 
     def _holding(
-        self, effects: dict[str, TimedEffect], by_print: dict[str, WorldEntry], holding: set[str], kind: str
+        self, effects: dict[str, TimedEffect], by_fingerprint: Mapping[str, WorldEntry], holding: set[str], kind: str
     ) -> list[WorldEntry]:
         """Sorts *effects* into those that hold and those that are over; the entries whose effect just ended."""
         ended: list[WorldEntry] = []
         for key, effect in list(effects.items()):
-            entry = by_print.get(effect.fingerprint)
+            entry = by_fingerprint.get(effect.fingerprint)
             if self._length <= effect.start and not effect.is_protected:
                 del effects[key]
             elif entry is None:
