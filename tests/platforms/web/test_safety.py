@@ -269,14 +269,14 @@ async def test_a_flood_is_held_back_and_ends() -> None:
 
 
 def test_guessing_the_token_is_held_back(tmp_path: Path) -> None:
-    """Five wrong ones, then even the right one has to wait."""
+    """After five wrong ones no other is looked at; the right one opens all the same, or anybody could lock its owner out."""
     quiet_home(tmp_path)
     with PageProcess(tmp_path) as page:
         codes = [page.ask("GET", f"/open?token={number}").status for number in range(6)]
         right = page.ask("GET", f"/open?token={page.token}").status
 
     assert codes[:5] == [403] * 5
-    assert (codes[5], right) == (429, 429)
+    assert (codes[5], right) == (429, 200)
 
 
 def test_other_computers_are_let_in_with_a_password_only(tmp_path: Path) -> None:
