@@ -269,7 +269,7 @@ async def test_a_flood_is_held_back_and_ends() -> None:
 
 
 def test_guessing_the_token_is_held_back(tmp_path: Path) -> None:
-    """After five wrong ones no other is looked at; the right one opens all the same, or anybody could lock its owner out."""
+    """After five wrong ones no other is looked at; the right one opens all the same: nobody locks its owner out."""
     quiet_home(tmp_path)
     with PageProcess(tmp_path) as page:
         codes = [page.ask("GET", f"/open?token={number}").status for number in range(6)]
