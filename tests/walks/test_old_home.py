@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Ember after a chat of three turns with Sam, whose sister has a boat; the index is not along."""
     folder = tmp_path_factory.mktemp("home")
     with tarfile.open(FIXTURES / "home_0_1_0.tar.gz") as archive:
-        archive.extractall(folder, filter="data")
+        safely: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # since Python 3.11.4
+        archive.extractall(folder, **safely)
     return folder
 
 
