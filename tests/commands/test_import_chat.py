@@ -388,3 +388,16 @@ def test_ctrl_c_stops_an_import_and_the_same_command_goes_on(home: Path) -> None
     assert (code, "the same command goes on where it was" in " ".join(shown.split())) == (130, True)
     assert 0 < facts["added"] < len(LINES) * 4000
     assert chat["turns"] == len(LINES) * 4000
+
+
+def test_of_several_familiars_the_chat_goes_to_the_one_it_is_with(home: Path) -> None:
+    """By the name in the file, whoever was talked with last; `--familiar` says otherwise."""
+    assert run_program(home, "init", "wren", "--name", "Wren").returncode == 0
+    file = write_chat(home / "w.jsonl", {**HEADER, "character_name": "Wren"}, {**LINES[0], "name": "Wren"}, LINES[1])
+
+    done = run_program(home, "import", "chat", file)
+    assert done.returncode == 0, done.stderr
+    assert "It is a chat with wren, so it goes there" in " ".join(done.stdout.split())
+    assert "Biscuit" in run_program(home, "logs", "--familiar", "wren", "--chat", "w").stdout
+    assert run_program(home, "logs", "--familiar", "ember", "--chat", "w").returncode != 0
+    assert run_program(home, "import", "chat", file, "--familiar", "ember", "--character", "Wren").returncode == 0

@@ -15,6 +15,7 @@ from familiar_connect.commands.common import (
     familiar_option,
     home_of,
     json_option,
+    open_root,
     profile_of,
     progress_bar,
     root_of,
@@ -92,7 +93,10 @@ def import_chat_command(
 
     if chat_name is not None and len(files) > 1:
         raise click.UsageError("--chat names one chat: import the others by themselves")
-    root, home = root_of(ctx, familiar_id), home_of(ctx)
+    home = home_of(ctx)
+    if familiar_id is None and (familiar_id := _familiar_named_in(files[0], home)) is not None and not as_json:
+        say(f"It is a chat with {familiar_id}, so it goes there; `--familiar ID` says otherwise.")
+    root = root_of(ctx, familiar_id)
     taken: list[ChatImportResult] = []
     errors: list[str] = []
     stopped = False
@@ -115,6 +119,31 @@ def import_chat_command(
     if write_up and not stopped and taken:
         stopped = not _write_up(root, home, quiet=as_json)
     return _finish(taken, errors, waiting if not write_up else 0, stopped=stopped, as_json=as_json)
+
+
+def _familiar_named_in(file: Path, home: Path) -> str | None:
+    """The one of several familiars that a chat file of SillyTavern's is with; None: nobody's name tells."""
+    from familiar_connect.bootstrap.chat_files.chat_file import read_chat_file
+    from familiar_connect.config.home import list_familiars
+    from familiar_connect.config.secrets import FAMILIAR_VARIABLE, Secrets
+    from familiar_connect.memory.persona import persona_name
+    from familiar_connect.memory.store import MemoryStore
+    from familiar_connect.support.names import fold_name
+
+    there = list_familiars(home)
+    if len(there) < 2 or Secrets(home).get(FAMILIAR_VARIABLE) is not None:
+        return None
+    try:
+        named = fold_name(str(read_chat_file(file).header.get("character_name") or ""))
+        roots = {name: open_root(home, name) for name in there} if named else {}
+        found = [
+            name
+            for name, root in roots.items()
+            if named in (fold_name(name), fold_name(persona_name(MemoryStore(FamiliarFolder(root).memory), name)))
+        ]
+    except FamiliarError:  # whoever takes the file in says what is wrong
+        return None
+    return found[0] if len(found) == 1 else None
 
 
 def _open_place(root: Path, home: Path) -> ImportPlace:
