@@ -81,7 +81,7 @@ class Guard:
         if path in OPEN_PATHS or path.startswith(OPEN_FILES):
             return None
         if not self._door.is_cookie(read_cookie(headers, self._door.cookie_name)):
-            way = "or log in at /login" if self._door.has_password else "or start `familiar web` again"
+            way = "or log in at /login" if self._door.has_password else "or start the page again"
             return 401, f"This page is private. Open the address that was printed when it started, {way}."
         if headers.get("content-length", "0").isdigit() and int(headers.get("content-length", "0")) > MAX_BODY_BYTES:
             return 413, f"That is more than {MAX_BODY_BYTES:,} bytes. Send less."
