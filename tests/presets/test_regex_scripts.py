@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+import tracemalloc
 from dataclasses import replace
 from typing import Any
 
@@ -116,6 +118,33 @@ def test_a_pattern_that_explodes_elsewhere_takes_no_time_here() -> None:
     text = "a" * 10_000
     assert len(text) * 100 > MAX_RESULT_CHARS
     assert rewritten(text, "/a/g", "b" * 100) == text
+
+
+@pytest.mark.parametrize(
+    ("find", "replacement"),
+    [("/a/g", "b" * 1_000_000), ("/a+/", "$0" * 500_000), ("/(a+)/", "$<no>$1" * 100_000), ("/a/g", "{{user}}")],
+)
+def test_a_rule_that_would_make_gigabytes_makes_nothing(find: str, replacement: str) -> None:
+    """The text stays, and no more than the limit is ever held."""
+    text = "a" * 100_000
+    tracemalloc.start()
+    try:
+        assert rewritten(text, find, replacement) == text
+        assert tracemalloc.get_traced_memory()[1] < 40_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_many_rules_read_a_long_text_only_so_often() -> None:
+    """Those beyond the limit leave it as it is."""
+    text = "a" * 100_000
+    rules = [RegexScript(name=str(at), find="/$/", replacement="b", placements=(1,)) for at in range(500)]
+    done = rewrite_text(text, rules, SAID, NAMES)
+    assert 1 < len(done) - len(text) < 500
+    rules = [RegexScript(name=str(at), find="/a/g", replacement="a", placements=(1,)) for at in range(500)]
+    began = time.process_time()
+    assert rewrite_text("a" * 4_000, rules, SAID, NAMES) == "a" * 4_000
+    assert time.process_time() - began < 3
 
 
 @given(

@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from functools import partial
 
 from familiar_connect.presets.macros import engine
 from familiar_connect.presets.macros.seals import seal_braces, unseal_braces
@@ -23,6 +22,13 @@ from familiar_connect.support.text import one_line, without_surrogates
 MAX_SCRIPTS = 500
 MAX_RESULT_CHARS = 400_000
 """A rule whose result is longer leaves the text as it was."""
+MAX_MATCHES = 5_000
+MACRO_MATCHES = 5
+"""How often the rules for one text may match it together. A match whose replacement has macros counts for several; a
+rule that would match too often leaves the text as it was."""
+MAX_WORK_CHARS = 4_000_000
+"""How much text the rules for one text read and make together; those left over leave it as it is."""
+MAX_TRIMS = 100
 MAX_NAME_CHARS = 100
 
 _LITERAL = re.compile(r"(/?)(.+)\1([a-z]*)", re.IGNORECASE)
@@ -88,7 +94,7 @@ def _script(each: Mapping[str, object], number: int, origin: str) -> RegexScript
         or f"script {number + 1}",
         find=without_surrogates(find),
         replacement=without_surrogates(replacement) if isinstance(replacement, str) else "",
-        trims=tuple(without_surrogates(text) for text in trims if isinstance(text, str) and text)
+        trims=tuple(without_surrogates(text) for text in trims[:MAX_TRIMS] if isinstance(text, str) and text)
         if isinstance(trims, list)
         else (),
         placements=tuple(dict.fromkeys(int(at) for at in listed if isinstance(at, int) and at in PLACEMENT_NAMES)),
@@ -149,42 +155,73 @@ def scripts_for(scripts: Iterable[RegexScript], use: TextUse) -> list[RegexScrip
 
 def rewrite_text(text: str, scripts: Iterable[RegexScript], use: TextUse, context: MacroContext) -> str:
     """*text* after every script that is for *use*, in order; macros of the scripts are read with *context*."""
+    work = _Work()
     for script in scripts:
-        if text and applies(script, use):
-            text = _run(script, text, context)
+        if text and work.chars <= MAX_WORK_CHARS and applies(script, use):
+            text = _run(script, text, context, work)
     return text
 
 
-def _run(script: RegexScript, text: str, context: MacroContext) -> str:
+@dataclass
+class _Work:
+    """What the rules for one text have done so far."""
+
+    matches: int = 0
+    chars: int = 0
+
+
+def _run(script: RegexScript, text: str, context: MacroContext, work: _Work) -> str:
     try:
         pattern = _pattern(_find_of(script, context))
     except PatternRefused:
         return text
-    replacement = _MATCH.sub("$0", script.replacement)
+    replacement = _MATCH.sub("$0", script.replacement[: MAX_RESULT_CHARS + 1])
+    parts = _GROUP.split(replacement)
     trims = [_expand(each, context) for each in script.trims]
-    done = pattern.replace(text, partial(_replace, replacement, trims, context))
-    return done if len(done) <= MAX_RESULT_CHARS else text
+    cost = MACRO_MATCHES if _may_hold_macros(replacement) else 1
+
+    def make(match: str, groups: Sequence[str | None], named: Mapping[str, str | None]) -> str | None:
+        work.matches += cost
+        return _replace(parts, trims, context, match, groups, named) if work.matches <= MAX_MATCHES else None
+
+    done = pattern.replace(text, make, max_chars=MAX_RESULT_CHARS)
+    work.chars += len(text) + len(done or "")
+    return text if done is None else done
 
 
 def _replace(
-    replacement: str,
+    replacement: Sequence[str | None],
     trims: Sequence[str],
     context: MacroContext,
     match: str,
     groups: Sequence[str | None],
     named: Mapping[str, str | None],
-) -> str:
-    def fill(found: re.Match[str]) -> str:
-        if found[1] is not None:
-            number = int(found[1][:4])
-            held = match if number == 0 else groups[number - 1] if number <= len(groups) else None
+) -> str | None:
+    """What stands for *match*; None where it would be too long. *replacement*: text, number, name, text, number…"""
+
+    def group_text(number: str | None, name: str | None) -> str:
+        if number is None:
+            held = named.get(name or "")
         else:
-            held = named.get(found[2])
+            at = int(number[:4])
+            held = match if at == 0 else groups[at - 1] if at <= len(groups) else None
         for trim in trims:
             held = held.replace(trim, "") if held and trim else held
         return seal_braces(held or "")
 
-    return unseal_braces(_expand(_GROUP.sub(fill, replacement), context))
+    group_texts: dict[tuple[str | None, str | None], str] = {}
+    pieces = [replacement[0] or ""]
+    size = len(pieces[0])
+    for at in range(1, len(replacement), 3):
+        key = (replacement[at], replacement[at + 1])
+        if key not in group_texts:
+            group_texts[key] = group_text(*key)
+        added = (group_texts[key], replacement[at + 2] or "")
+        size += sum(map(len, added))
+        if size > MAX_RESULT_CHARS:
+            return None
+        pieces += added
+    return unseal_braces(_expand("".join(pieces), context))
 
 
 def _find_of(script: RegexScript, context: MacroContext) -> str:
@@ -201,7 +238,11 @@ def _escape(text: str) -> str:
 
 
 def _expand(text: str, context: MacroContext) -> str:
-    return engine.expand(text, context).text if "{{" in text or "<" in text else text
+    return engine.expand(text, context).text if _may_hold_macros(text) else text
+
+
+def _may_hold_macros(text: str) -> bool:
+    return "{{" in text or "<" in text
 
 
 def _pattern(find: str) -> JsPattern:

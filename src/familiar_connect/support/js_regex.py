@@ -66,18 +66,32 @@ class JsPattern:
         found = self._engine.search(text.encode("utf-8", "replace").decode("utf-8"))
         return None if found is None else found.span()
 
-    def replace(self, text: str, make: Callable[[str, Sequence[str | None], Mapping[str, str | None]], str]) -> str:
-        """*text* with what *make* gives for each match, its groups and its named groups; without `g` the first."""
+    def replace(
+        self,
+        text: str,
+        make: Callable[[str, Sequence[str | None], Mapping[str, str | None]], str | None],
+        *,
+        max_chars: int,
+    ) -> str | None:
+        """*text* with what *make* gives for each match, its groups and its named groups; without `g` the first.
+
+        None, and no more is made, once *make* gives None or the result would be longer than *max_chars*.
+        """
         text = text.encode("utf-8", "replace").decode("utf-8")
         pieces: list[str] = []
-        at = 0
+        at = size = 0
         for found in self._engine.finditer(text):
             begin, end = found.span()
-            pieces += [text[at:begin], make(found.group(), found.groups(), found.groupdict())]
+            made = make(found.group(), found.groups(), found.groupdict())
+            if made is None or (size := size + begin - at + len(made)) > max_chars:
+                return None
+            pieces += [text[at:begin], made]
             at = end
             if not self._is_global:
                 break
-        return "".join([*pieces, text[at:]]) if pieces else text
+        if not pieces:
+            return text
+        return "".join([*pieces, text[at:]]) if size + len(text) - at <= max_chars else None
 
 
 class AnyPattern:
