@@ -59,3 +59,29 @@ async def test_what_is_written_after_a_change_stays(tmp_path: Path) -> None:
     await setup.scripted_writer().correct()
 
     assert "Alice loves tea." in setup.read(FILE)
+
+
+async def test_a_file_that_held_nothing_else_goes_with_the_links_to_it(tmp_path: Path) -> None:
+    """As when an imported chat is taken back."""
+    setup = WriterSetup(tmp_path)
+    [first] = setup.say((ALICE, "I hate tea."))
+    remember(setup, ("Alice hates tea.", (first,)))
+    setup.memory.write_file("notes.md", "# Notes\n\n- Mine.\n- [Tea](topics/tea.md)\n", source="owner")
+    TurnVersionStore(setup.history, FAMILIAR).mark_turns([first], TurnMark.undone)
+
+    assert await setup.scripted_writer().correct() == [FILE, "notes.md"]
+    assert not setup.memory.exists(FILE)
+    assert setup.read("notes.md") == "# Notes\n\n- Mine.\n"
+
+
+async def test_what_was_moved_to_another_file_goes_there(tmp_path: Path) -> None:
+    """The owner renamed the file; the line is known by its text."""
+    setup = WriterSetup(tmp_path)
+    [first] = setup.say((ALICE, "I hate tea."))
+    remember(setup, ("Alice hates tea.", (first,)))
+    setup.memory.write_file("topics/drinks.md", setup.read(FILE) + "- Own\n", source="owner")
+    setup.memory.delete_file(FILE, source="owner")
+    TurnVersionStore(setup.history, FAMILIAR).mark_turns([first], TurnMark.undone)
+
+    assert await setup.scripted_writer().correct() == ["topics/drinks.md"]
+    assert setup.read("topics/drinks.md") == "# Tea\n\n- Own\n"

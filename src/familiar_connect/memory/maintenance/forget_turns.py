@@ -1,7 +1,7 @@
-"""Forgetting turns: takes out of memory what was written from talk that was taken back.
+"""Forgetting turns: takes out of memory what was written from talk that was taken back or reads otherwise now.
 
-A part of a file goes when the turns it came from are gone, or when it has words that only they said. Earlier versions
-of the files stay in the audit. A file of which nothing is left goes too.
+A part is known by its text, in whatever file it stands by now. Earlier versions of the files stay in the audit. A file
+of which nothing is left goes too, with the links to it.
 """
 
 from __future__ import annotations
@@ -33,31 +33,59 @@ def forget_turns(
     source: str,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[str]:
-    """Take out of every file what came from *turns*, and proposals made of them; the files that changed.
+    """Take out of every file what only *turns* said, and proposals made of them; the files that changed.
 
     *text_of* tells what was said in a turn, so it is called before the turns go.
     """
     audit = store.audit
     if audit is None or not turns:
         return []
+
+    def came_from_turns(part: MarkdownPart, behind: Set[int]) -> bool:
+        return has_words_of(part, behind & turns, behind - turns, text_of)
+
     with writer_lock(audit.folder):
-        sources = _sources_by_part(Provenance(audit.folder))
-
-        def came_from_turns(_path: str, part: MarkdownPart) -> bool:
-            behind = sources.get(part.hash, set())
-            return has_words_of(part, behind & turns, behind - turns, text_of)
-
-        changed = _take_out(store, came_from_turns, source, progress)
-        gone = frozenset(path for path in changed if not store.exists(path))
-
-        def links_to_gone(path: str, part: MarkdownPart) -> bool:
-            return is_link_to(part, path, gone)
-
-        if gone:
-            changed += [path for path in _take_out(store, links_to_gone, source) if path not in changed]
-        review = Review(store)
-        review.remove([each.id for each in review.list() if _is_within(each.turn_range, turns)])
+        changed = erase_parts(store, Provenance(audit.folder), turns, came_from_turns, source=source, progress=progress)
+        remove_proposals(store, turns)
     return changed
+
+
+def erase_parts(
+    store: MemoryStore,
+    provenance: Provenance,
+    turns: Set[int],
+    is_doomed: Callable[[MarkdownPart, Set[int]], bool],
+    *,
+    source: str,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[str]:
+    """Take out every part that came from *turns*, among others, and for which *is_doomed* holds; the changed files.
+
+    *is_doomed* is told the part and all turns it came from. The caller holds the writer's lock.
+    """
+    sources = _sources_by_part(provenance)
+    touched = {part for part, behind in sources.items() if not behind.isdisjoint(turns)}
+    if not touched:
+        return []
+
+    def goes(_path: str, part: MarkdownPart) -> bool:
+        return part.hash in touched and is_doomed(part, sources[part.hash])
+
+    changed = _take_out(store, goes, source, progress)
+    gone = frozenset(path for path in changed if not store.exists(path))
+
+    def links_to_gone(path: str, part: MarkdownPart) -> bool:
+        return is_link_to(part, path, gone)
+
+    if gone:
+        changed += [path for path in _take_out(store, links_to_gone, source) if path not in changed]
+    return changed
+
+
+def remove_proposals(store: MemoryStore, turns: Set[int]) -> None:
+    """Remove what waits for the owner's word and was made of talk that *turns* were part of."""
+    review = Review(store)
+    review.remove([each.id for each in review.list() if _is_within(each.turn_range, turns)])
 
 
 def _sources_by_part(provenance: Provenance) -> dict[str, set[int]]:
