@@ -169,6 +169,11 @@ class _Work:
     matches: int = 0
     chars: int = 0
 
+    def may_match(self, cost: int) -> bool:
+        """Count a match; False where there were too many."""
+        self.matches += cost
+        return self.matches <= MAX_MATCHES
+
 
 def _run(script: RegexScript, text: str, context: MacroContext, work: _Work) -> str:
     try:
@@ -181,8 +186,7 @@ def _run(script: RegexScript, text: str, context: MacroContext, work: _Work) -> 
     cost = MACRO_MATCHES if _may_hold_macros(replacement) else 1
 
     def make(match: str, groups: Sequence[str | None], named: Mapping[str, str | None]) -> str | None:
-        work.matches += cost
-        return _replace(parts, trims, context, match, groups, named) if work.matches <= MAX_MATCHES else None
+        return _replace(parts, trims, context, match, groups, named) if work.may_match(cost) else None
 
     done = pattern.replace(text, make, max_chars=MAX_RESULT_CHARS)
     work.chars += len(text) + len(done or "")
