@@ -11,6 +11,7 @@ from familiar_connect.platforms.web.chat_pages import ChatPages
 from familiar_connect.platforms.web.chats import WebChats
 from familiar_connect.platforms.web.guard import AsgiApp, Guard, client_of
 from familiar_connect.platforms.web.memory_pages import MemoryPages
+from familiar_connect.platforms.web.navigation import served_links
 from familiar_connect.platforms.web.render import PageRenderer, read_form, redirect, with_problems
 from familiar_connect.platforms.web.turn_pages import TurnPages
 from familiar_connect.support.aio import off_loop
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 REQUESTS_PER_S, REQUESTS_AT_ONCE = 50.0, 300
 TRIES_PER_S, TRIES_AT_ONCE = 0.1, 5
 """How often somebody may try to be let in: five times, then once in ten seconds."""
-FILES_FOR_S = 3600
+FILES_FOR_S = 365 * 24 * 3600
+"""How long a browser keeps a file of ours under its full address; under a bare one it asks each time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,9 +41,14 @@ class WebParts:
 def create_app(parts: WebParts) -> AsgiApp:
     """The page as an ASGI application."""
     from starlette.applications import Starlette
+    from starlette.routing import Route
 
     renderer = PageRenderer(
-        familiar_name=lambda: parts.familiar.name, chats=parts.chats.all, person=lambda: parts.chats.person().label
+        familiar_name=lambda: parts.familiar.name,
+        chats=parts.chats.all,
+        person=lambda: parts.chats.person().label,
+        links=lambda: links,
+        badges=dict,
     )
     routes = [
         *_entry_routes(parts, renderer),
@@ -49,6 +56,7 @@ def create_app(parts: WebParts) -> AsgiApp:
         *TurnPages(parts.familiar, renderer).routes(),
         *MemoryPages(parts.familiar, renderer).routes(),
     ]
+    links = served_links({route.path for route in routes if isinstance(route, Route)})
     clock = parts.familiar.clock
     rate = RequestRate(REQUESTS_PER_S, REQUESTS_AT_ONCE, clock)
     return Guard(Starlette(routes=routes), address=parts.address, door=parts.door, rate=rate)
@@ -91,7 +99,9 @@ def _entry_routes(parts: WebParts, renderer: PageRenderer) -> list[BaseRoute]:
         file = renderer.files.get(request.path_params["name"])
         if file is None:
             return PlainTextResponse("There is no such file.\n", status_code=404)
-        headers = {"cache-control": f"private, max-age={FILES_FOR_S}", "etag": f'"{file.mark}"'}
+        is_exact = request.query_params.get("v") == file.mark
+        kept = f"private, max-age={FILES_FOR_S}, immutable" if is_exact else "no-cache"
+        headers = {"cache-control": kept, "etag": f'"{file.mark}"'}
         if request.headers.get("if-none-match") == headers["etag"]:
             return Response(status_code=304, headers=headers)
         return Response(file.content, media_type=file.kind, headers=headers)

@@ -49,6 +49,10 @@ class PageRenderer:
                 found[path.name] = OwnFile(content, KINDS[path.suffix], hashlib.sha256(content).hexdigest()[:16])
         return found
 
+    def file_url(self, name: str) -> str:
+        """The address of a file of ours, which changes when the file does."""
+        return f"/static/{name}?v={self.files[name].mark}"
+
     @cached_property
     def _templates(self) -> Environment:
         from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -61,6 +65,8 @@ class PageRenderer:
             lstrip_blocks=True,
         )
         made.filters["thousands"] = lambda number: f"{number:,}"
+        made.globals["file_url"] = self.file_url
+        made.globals["icon"] = vars(made.get_template("icons.html").module)["icon"]
         return made
 
     def text(self, template: str, **values: Any) -> str:

@@ -1,7 +1,7 @@
 // One chat: sends what is written, shows what happens in it to every tab alike, and comes back after a lost connection.
 const NEAR_THE_END = 80;
 
-export function startChat(root) {
+export async function start(root) {
   const id = root.dataset.chat;
   const log = root.querySelector(".log");
   const list = root.querySelector(".messages");
@@ -30,7 +30,7 @@ export function startChat(root) {
     live.className = "message own live";
     const who = document.createElement("p");
     who.className = "who";
-    who.textContent = document.querySelector(".side summary").textContent.trim();
+    who.textContent = document.querySelector(".side summary .who").textContent.trim();
     const body = document.createElement("div");
     body.className = "words waiting";
     body.dir = "auto";
@@ -128,5 +128,6 @@ export function startChat(root) {
   });
 
   toEnd();
+  (await import(root.dataset.glass)).startGlass(root, document.getElementById("glass"));
   if (!window.matchMedia("(hover: none)").matches) words.focus();
 }

@@ -1,21 +1,22 @@
-// Entry of every page: keys that work everywhere, the menu on small screens, and the chat where there is one.
-import { startChat } from "./chat.js";
-import { startGlass } from "./glass.js";
-
+// Entry of every page: keys that work everywhere, the menu on small screens, and the module of each part that names one.
 const keys = document.getElementById("keys");
 const menu = document.querySelector(".menu");
 if (menu && window.matchMedia("(max-width: 700px)").matches) menu.open = false;
 
 const places = new Map();
 document.querySelectorAll("[data-key]").forEach((link) => places.set(link.dataset.key, link.href));
+document.querySelector("[data-keys]")?.addEventListener("click", () => keys.showModal());
 
 let waitsForPlace = false;
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey) return;
-  const isTyping = event.target.matches("input, textarea, select");
-  if (isTyping) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || keys.open) return;
+  if (event.target.matches("input, textarea, select")) {
+    if (event.key === "Escape") event.target.blur();
+    return;
+  }
   if (waitsForPlace) {
     waitsForPlace = false;
+    event.stopImmediatePropagation();
     if (places.has(event.key)) { event.preventDefault(); location.assign(places.get(event.key)); }
     return;
   }
@@ -25,10 +26,9 @@ document.addEventListener("keydown", (event) => {
     const field = document.querySelector("#words, #query");
     if (field) { event.preventDefault(); field.focus(); }
   }
-});
+}, true);
 
-const chat = document.querySelector("[data-chat]");
-if (chat) {
-  startChat(chat);
-  startGlass(chat, document.getElementById("glass"));
+// A part of a page says which module brings it to life: <section data-module="/static/chat.js?v=…">.
+for (const part of document.querySelectorAll("[data-module]")) {
+  import(part.dataset.module).then((module) => module.start(part));
 }
