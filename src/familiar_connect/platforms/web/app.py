@@ -11,7 +11,7 @@ from familiar_connect.platforms.web.chat_pages import ChatPages
 from familiar_connect.platforms.web.chats import WebChats
 from familiar_connect.platforms.web.guard import AsgiApp, Guard, client_of
 from familiar_connect.platforms.web.memory_pages import MemoryPages
-from familiar_connect.platforms.web.navigation import served_links
+from familiar_connect.platforms.web.navigation import list_links
 from familiar_connect.platforms.web.render import PageRenderer, read_form, redirect, with_problems
 from familiar_connect.platforms.web.turn_pages import TurnPages
 from familiar_connect.support.aio import off_loop
@@ -56,7 +56,7 @@ def create_app(parts: WebParts) -> AsgiApp:
         *TurnPages(parts.familiar, renderer).routes(),
         *MemoryPages(parts.familiar, renderer).routes(),
     ]
-    links = served_links({route.path for route in routes if isinstance(route, Route)})
+    links = list_links({route.path for route in routes if isinstance(route, Route)})
     clock = parts.familiar.clock
     rate = RequestRate(REQUESTS_PER_S, REQUESTS_AT_ONCE, clock)
     return Guard(Starlette(routes=routes), address=parts.address, door=parts.door, rate=rate)

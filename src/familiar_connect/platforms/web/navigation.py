@@ -31,6 +31,6 @@ LINKS = (
 )
 
 
-def served_links(paths: Collection[str]) -> list[PageLink]:
+def list_links(paths: Collection[str]) -> list[PageLink]:
     """Those whose page is among the *paths* that are served."""
     return [link for link in LINKS if link.path in paths]
