@@ -89,4 +89,5 @@ class AuthorRows:
             connection.execute(f"DELETE FROM conditioning WHERE {_THEIRS}", (familiar_id, who.platform, who.user_id))
             for table in _MADE_FROM_TURNS:
                 connection.execute(f"DELETE FROM {table} WHERE familiar_id = ?", (familiar_id,))
+            connection.execute("DELETE FROM channel_marks WHERE familiar_id = ? AND kind = 'compact'", (familiar_id,))
         return gone

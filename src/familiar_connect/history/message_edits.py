@@ -29,6 +29,7 @@ _MADE_OF_TURN = {
     " summaries.channel_id IN (SELECT -id FROM audiences WHERE audience = COALESCE(turns.audience, 'owner')))",
     "cross_context_summaries": "source_channel_id = turns.channel_id AND source_last_id >= turns.id",
     "short_term_notes": "short_term_notes.channel_id = turns.channel_id",
+    "channel_marks": "channel_marks.channel_id = turns.channel_id AND kind = 'compact' AND after_id >= turns.id",
 }
 """Tables made of what was said, and which of their rows a turn may be in."""
 

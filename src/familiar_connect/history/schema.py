@@ -418,6 +418,28 @@ def _memory_corrections(connection: sqlite3.Connection) -> None:
     )
 
 
+# Where the dialogue of a channel begins; `history.channel_marks` tells how it is used.
+_CHANNEL_MARKS = (
+    """
+    CREATE TABLE IF NOT EXISTS channel_marks (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        familiar_id TEXT NOT NULL,
+        channel_id INTEGER NOT NULL,
+        kind TEXT NOT NULL,
+        after_id INTEGER NOT NULL,
+        made_at TEXT NOT NULL,
+        summary TEXT NOT NULL
+    )
+    """,
+    "CREATE INDEX IF NOT EXISTS channel_marks_by_channel ON channel_marks (familiar_id, channel_id, id)",
+)
+
+
+def _channel_marks(connection: sqlite3.Connection) -> None:
+    for statement in _CHANNEL_MARKS:
+        connection.execute(statement)
+
+
 def infer_audience(people: Sequence[tuple[str, str]], guild_id: int | None) -> Audience:
     """Whom a channel's talk was said to, from who spoke there (platform and user id) and its server alone.
 
@@ -456,4 +478,5 @@ MIGRATIONS = (
     Migration("outbox", _outbox),
     Migration("turn_versions", _turn_versions),
     Migration("memory_corrections", _memory_corrections),
+    Migration("channel_marks", _channel_marks),
 )

@@ -17,6 +17,7 @@ from familiar_connect.audience import Audience, AudienceKind, parse_audience
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.errors import HistoryError
 from familiar_connect.history.authors import AuthorRows, Speaker
+from familiar_connect.history.channel_marks import ChannelMarkRows, MarkKind
 from familiar_connect.history.channel_stats import ChannelStats
 from familiar_connect.history.integrity import find_malformed_rows
 from familiar_connect.history.outbox import OutboxRows
@@ -99,6 +100,7 @@ class HistoryStore:
         self._summaries = SummaryRows(self.database, self._clock)
         self._watermarks = WatermarkRows(self.database, self._clock)
         self._authors = AuthorRows(self.database)
+        self.channel_marks = ChannelMarkRows(self.database, self._clock)
 
     def close(self) -> None:
         self.database.close()
@@ -348,6 +350,29 @@ class HistoryStore:
     def summary_row(self, audience: Audience) -> int:
         """The *channel_id* under which `get_summary` and `put_summary` keep an audience's rolling summary."""
         return self._summaries.row_of(audience)
+
+    def mark_channel(
+        self, *, familiar_id: str, channel_id: int, kind: MarkKind, after_id: int, summary: str = ""
+    ) -> None:
+        """Begin the channel's dialogue after *after_id*; a reset also drops the summaries that tell of before."""
+        with self.database.transaction():
+            self.channel_marks.put(familiar_id, channel_id, kind, after_id=after_id, summary=summary)
+            if kind is MarkKind.reset:
+                self._forget_dialogue(familiar_id, channel_id)
+
+    def unmark_channel(self, *, familiar_id: str, channel_id: int, kind: MarkKind) -> bool:
+        """Take the mark in force back; False where it is none of that *kind*."""
+        with self.database.transaction():
+            is_gone = self.channel_marks.remove_newest(familiar_id, channel_id, kind)
+            if is_gone and kind is MarkKind.reset:
+                self._forget_dialogue(familiar_id, channel_id)
+        return is_gone
+
+    def _forget_dialogue(self, familiar_id: str, channel_id: int) -> None:
+        self._summaries.forget_dialogue(familiar_id, channel_id)
+        self.database.write(
+            "DELETE FROM short_term_notes WHERE familiar_id = ? AND channel_id = ?", (familiar_id, channel_id)
+        )
 
     def get_cross_context(
         self, *, familiar_id: str, viewer_mode: ChannelMode | str, source_channel_id: int

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from familiar_connect.chat.message_parts import Embed
 from familiar_connect.chat.scene import WindowStart
-from familiar_connect.chat.types import InboundMessage
+from familiar_connect.chat.types import InboundMessage, LineFacts
+from familiar_connect.history.channel_marks import ChannelMark, MarkKind
 from familiar_connect.history.message_edits import DELETED
 from familiar_connect.history.message_metadata import with_metadata
 from familiar_connect.history.rows import Mode
@@ -48,14 +50,36 @@ class StoredMessages:
         self._before_id = before_id
 
     async def recent(self, limit: int) -> Sequence[InboundMessage]:
-        return [self._message(turn) for turn in await off_loop(self._recent, limit)]
+        """The newest messages since the mark in force, and that mark before them."""
+        mark, turns = await off_loop(self._recent, limit)
+        marked = [self._mark_message(mark)] if mark is not None else []
+        return [*marked, *(self._message(turn) for turn in turns)]
 
-    def _recent(self, limit: int) -> list[HistoryTurn]:
+    def _recent(self, limit: int) -> tuple[ChannelMark | None, list[HistoryTurn]]:
         familiar_id, channel_id = self._familiar_id, self._channel_id
         turns = self._store.recent(
             familiar_id=familiar_id, channel_id=channel_id, limit=limit, mode=self._mode, before_id=self._before_id
         )
-        return only_since_opened(turns, self._store.channel_audience(familiar_id=familiar_id, channel_id=channel_id))
+        mark = self._store.channel_marks.newest(familiar_id, channel_id, before_id=self._before_id)
+        turns = only_since_opened(turns, self._store.channel_audience(familiar_id=familiar_id, channel_id=channel_id))
+        return mark, turns if mark is None else [turn for turn in turns if turn.id > mark.after_id]
+
+    def _mark_message(self, mark: ChannelMark) -> InboundMessage:
+        """A mark as the message of ours that the window begins after, or with."""
+        is_compact = mark.kind is MarkKind.compact
+        told = f"Summary of what was said before: {mark.summary}" if is_compact else "The conversation begins anew."
+        return InboundMessage(
+            platform=self._me.platform,
+            channel_id=self._channel_id,
+            author=self._me,
+            text=told,
+            timestamp=mark.made_at,
+            is_bot=True,
+            is_self=True,
+            history_id=mark.after_id,
+            embeds=(Embed(notice="compact_refresh" if is_compact else "reset", description=told),),
+            line=LineFacts(is_narrator=True),
+        )
 
     def _message(self, turn: HistoryTurn) -> InboundMessage:
         ours = turn.role == "assistant"

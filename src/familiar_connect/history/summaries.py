@@ -52,6 +52,10 @@ class SummaryRows:
         """Drop what was told of a channel, and every summary of a server's open talk: its words may be in them."""
         with self._database.transaction() as connection:
             connection.execute(
+                "DELETE FROM channel_marks WHERE familiar_id = ? AND channel_id = ? AND kind = 'compact'",
+                (familiar_id, channel_id),
+            )
+            connection.execute(
                 "DELETE FROM cross_context_summaries WHERE familiar_id = ? AND source_channel_id = ?",
                 (familiar_id, channel_id),
             )
@@ -59,6 +63,20 @@ class SummaryRows:
                 "DELETE FROM summaries WHERE familiar_id = ? AND channel_id IN"
                 " (SELECT -id FROM audiences WHERE audience LIKE 'server:%')",
                 (familiar_id,),
+            )
+
+    def forget_dialogue(self, familiar_id: str, channel_id: int) -> None:
+        """Drop every summary that may tell what was said in a channel; marks stay."""
+        with self._database.transaction() as connection:
+            connection.execute(
+                "DELETE FROM cross_context_summaries WHERE familiar_id = ? AND source_channel_id = ?",
+                (familiar_id, channel_id),
+            )
+            connection.execute(
+                "DELETE FROM summaries WHERE familiar_id = ? AND (channel_id IN (0, ?) OR channel_id IN"
+                " (SELECT -id FROM audiences WHERE audience IN (SELECT COALESCE(audience, 'owner') FROM turns"
+                " WHERE familiar_id = ? AND channel_id = ?)))",
+                (familiar_id, channel_id, familiar_id, channel_id),
             )
 
     def get_cross_context(
@@ -93,6 +111,9 @@ class SummaryRows:
             if not without.issuperset(people):
                 for table in ("summaries", "cross_context_summaries"):
                     connection.execute(f"DELETE FROM {table} WHERE familiar_id = ?", (familiar_id,))
+                connection.execute(
+                    "DELETE FROM channel_marks WHERE familiar_id = ? AND kind = 'compact'", (familiar_id,)
+                )
             if without != set(people):
                 connection.execute(
                     "INSERT OR REPLACE INTO summaries_without (familiar_id, people) VALUES (?, ?)",

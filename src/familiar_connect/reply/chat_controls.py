@@ -338,9 +338,12 @@ class ChatControls:
         return ControlResult(turn=turn, versions=versions)
 
     async def _visible(self, channel_id: int) -> list[HistoryTurn]:
-        return await off_loop(
+        """The newest lines that the model is shown."""
+        turns = await off_loop(
             self._history.recent, familiar_id=self._familiar_id, channel_id=channel_id, limit=LOOK_BACK
         )
+        mark = await off_loop(self._history.channel_marks.newest, self._familiar_id, channel_id)
+        return turns if mark is None else [turn for turn in turns if turn.id > mark.after_id]
 
     async def _is_exact(self, channel_id: int) -> bool:
         return (await self._turns.channel_setup(channel_id)).inputs.is_exact

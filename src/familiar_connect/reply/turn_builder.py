@@ -19,6 +19,7 @@ from familiar_connect.chat.window import MOST_FETCHED
 from familiar_connect.config import ChannelConfig
 from familiar_connect.config.budgets import turns_within
 from familiar_connect.context.generate import capabilities_of
+from familiar_connect.context.providers.history.private_people import SummaryPrivacy
 from familiar_connect.context.types import ContextRequest, Layer, Modality
 from familiar_connect.conversation.place_readers import PlaceReaders, note_hidden_channels
 from familiar_connect.conversation.types import Exchange
@@ -78,6 +79,7 @@ class TurnBuilder:
         self._clock = clock or SystemClock()
         self._rng = rng or random.Random()
         self._stored = StoredWindow(history)
+        self._summary_privacy = SummaryPrivacy(history, privacy)
         self._transcripts = TranscriptCache()
 
     def channel(self, channel_id: int, *, is_voice: bool = False) -> ChannelConfig:
@@ -208,6 +210,7 @@ class TurnBuilder:
 
         The average is taken up to the last full step, so that it changes no more often than a window that moves.
         """
+        self._summary_privacy.drop_stale_summaries(familiar_id)
         channel = setup.channel
         if channel.history_turns == 0:
             return setup

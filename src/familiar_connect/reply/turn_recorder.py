@@ -69,6 +69,8 @@ class TurnRecorder:
         )
         if request.mode is not None:
             trace.tag("mode", request.mode.value)
+        if request.turn is not None and request.turn.reset_at is not None:
+            trace.tag("begun_anew", request.turn.reset_at.isoformat(timespec="seconds"))
         return OpenTurn(trace, request, clock.now().isoformat(), seed)
 
     def close(self, seen: OpenTurn, channel: ChannelConfig) -> TurnTrace:

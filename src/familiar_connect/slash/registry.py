@@ -13,6 +13,7 @@ from familiar_connect.slash.conditioning import PUNISH, REWARD
 from familiar_connect.slash.context import CONTEXT
 from familiar_connect.slash.greeting import GREETING
 from familiar_connect.slash.ignore import IGNORE, UNIGNORE
+from familiar_connect.slash.marks import MARKS
 from familiar_connect.slash.memory import MEMORY
 from familiar_connect.slash.persona import PERSONA
 from familiar_connect.slash.preset import PRESET
@@ -42,6 +43,7 @@ COMMANDS: tuple[SlashCommand, ...] = (
     UNIGNORE,
     STOP,
     *CONTROLS,
+    *MARKS,
     GREETING,
     CHAT,
     BRANCH,

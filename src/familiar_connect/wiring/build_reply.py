@@ -16,6 +16,7 @@ from familiar_connect.config import ChannelConfig, CharacterConfig
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.types import PromptOrder
 from familiar_connect.context.providers.character import persona_name
+from familiar_connect.context.providers.history.compact_summary import CompactSummary
 from familiar_connect.conversation.admission import Admission
 from familiar_connect.conversation.channels import ChannelLabels
 from familiar_connect.conversation.intake import Intake
@@ -43,6 +44,7 @@ from familiar_connect.presets.story.state_store import StoryStateStore
 from familiar_connect.reply.chat_controls import ChatControls
 from familiar_connect.reply.deliver import TextDeliveryRegistry
 from familiar_connect.reply.delivery_task import DeliveryTasks
+from familiar_connect.reply.dialogue_marks import DialogueMarks
 from familiar_connect.reply.outbox import ReplyOutbox
 from familiar_connect.reply.protocols import Place
 from familiar_connect.reply.record import TurnArchive
@@ -178,6 +180,7 @@ class ReplyPath:
     recorder: TurnRecorder
     user_persona: UserPersona
     controls: ChatControls
+    marks: DialogueMarks
 
 
 def turn_settings(familiar_id: str, stores: Stores, config: CharacterConfig) -> Callable[[ChannelConfig], TurnSettings]:
@@ -347,5 +350,12 @@ def build_reply_path(inputs: ReplyPathInputs) -> ReplyPath:
             on_change=intake.revise,
             correct_memory=inputs.correct_memory,
             clock=clock,
+        ),
+        marks=DialogueMarks(
+            inputs.familiar_id,
+            stores.history,
+            queue=queue,
+            privacy=stores.privacy,
+            summarise=CompactSummary(inputs.models.model("history_summary")).summarise,
         ),
     )

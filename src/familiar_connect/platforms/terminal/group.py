@@ -34,7 +34,21 @@ GROUP_COMMANDS: Mapping[str, str] = MappingProxyType(
 )
 
 FOR_ONE_ALONE = frozenset(
-    {"regenerate", "swipe", "continue", "impersonate", "undo", "edit", "hide", "unhide", "chat", "branch", "greeting"}
+    {
+        "regenerate",
+        "swipe",
+        "continue",
+        "impersonate",
+        "undo",
+        "edit",
+        "hide",
+        "unhide",
+        "chat",
+        "branch",
+        "greeting",
+        "reset",
+        "compact",
+    }
 )
 """Commands that change the chat of one familiar: the others would remember it otherwise."""
 

@@ -23,12 +23,14 @@ from familiar_connect.context.providers.history.refresh import SummaryRefresher
 from familiar_connect.context.providers.history.steady_summary import SteadySummaries, WindowPosition
 from familiar_connect.context.providers.history.turn_items import role_of, turn_items
 from familiar_connect.context.types import ContextItem, ContextRequest, Contribution, ItemTag, Layer, Priority
+from familiar_connect.history.channel_marks import ChannelMark, MarkKind
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.turn_visibility import only_since_opened
 from familiar_connect.history.types import HistoryTurn, OtherChannelInfo, SummaryEntry
 from familiar_connect.identity import Privacy, format_turn_for_transcript
 from familiar_connect.llm.protocols import SideModel
 from familiar_connect.support.aio import off_loop
+from familiar_connect.support.system_notes import note
 from familiar_connect.support.tokens import estimate_tokens
 
 logger = logging.getLogger(__name__)
@@ -182,7 +184,9 @@ class HistoryProvider:
             mode=mode,
             before_id=request.before_id,
         )
-        shown = self._private.without_private([*turns, *self._said_meanwhile(request, mode)])
+        mark = self._store.channel_marks.newest(request.familiar_id, request.channel_id, before_id=request.before_id)
+        said = [*turns, *self._said_meanwhile(request, mode)]
+        shown = self._private.without_private(said if mark is None else _since_mark(said, mark))
         if request.readers is not None:
             shown = only_since_opened(shown, request.readers.audience)
         return shown, first
@@ -367,6 +371,15 @@ class HistoryProvider:
                 audiences=request.own_audience,
             )
         ]
+
+
+def _since_mark(turns: Sequence[HistoryTurn], mark: ChannelMark) -> list[HistoryTurn]:
+    """*turns* that a mark does not cover, with the summary that stands for those it does."""
+    shown = [turn for turn in turns if turn.id > mark.after_id]
+    if mark.kind is not MarkKind.compact or len(shown) == len(turns):
+        return shown
+    summary = note(f"Summary of what was said before: {mark.summary}")
+    return [HistoryTurn(mark.after_id, mark.made_at, "system", None, summary, mark.channel_id), *shown]
 
 
 def _turn_with_dialogue(request: ContextRequest) -> Turn | None:

@@ -108,8 +108,10 @@ class SummaryRefresher:
             turns = self._bounded(turns)
             if not turns:
                 return
+            resets = await off_loop(self._store.channel_marks.last_reset_ids, familiar_id)
+            told = [turn for turn in turns if turn.id > resets.get(turn.channel_id, 0)]
             before = entry.summary_text if entry else ""
-            text = await self._extended(before, self._private.without_private(turns))
+            text = await self._extended(before, self._private.without_private(told))
             if text is None or people != self._private.people():
                 return
             self._note_successor(before, text)
@@ -155,6 +157,8 @@ class SummaryRefresher:
         turns = await off_loop(
             self._store.recent, familiar_id=familiar_id, channel_id=other.channel_id, limit=self._max_turns
         )
+        resets = await off_loop(self._store.channel_marks.last_reset_ids, familiar_id)
+        turns = [turn for turn in turns if turn.id > resets.get(other.channel_id, 0)]
         said_to = turns[-1].audience if turns else None
         new = [turn for turn in turns if (entry is None or turn.id > entry.source_last_id) and turn.audience == said_to]
         new = list(reversed(self._bounded(list(reversed(new)))))
