@@ -32,6 +32,7 @@ from familiar_connect.context.prompt_facts import (
     note_facts,
     own_name,
     speakers_of,
+    tags_in_scripts,
     withheld_facts,
 )
 from familiar_connect.context.protocols import (
@@ -324,7 +325,7 @@ class ContextPipeline:
         request = output.request
         free = request.turn is not None and request.turn.flags.may_stay_silent
         tidy = (SilenceAwareOutputFilter if free else OutputFilter)(
-            [own_name(request) or self._persona], speakers_of(prompt, request)
+            [own_name(request) or self._persona], speakers_of(prompt, request), tags_in_scripts(request.story.regex)
         )
         models = models_to_try(self._model)
         return generate(prompt, models, tidy=tidy, media=self._resources.media, tools=tools, turn=request.turn)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from familiar_connect.chat.types import Directives
@@ -15,10 +16,12 @@ from familiar_connect.context.types import (
     Prompt,
     WithheldNote,
 )
+from familiar_connect.presets.types import RegexScript
 from familiar_connect.support.system_notes import strip_note_frame
 from familiar_connect.support.tokens import estimate_tokens
 
 _NO_DIRECTIVES = Directives()
+_TAG_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
 
 def collect_directives(found: Iterable[Contribution], request: ContextRequest) -> Directives:
@@ -42,6 +45,12 @@ def speakers_of(prompt: Prompt, request: ContextRequest) -> set[str]:
     names = {"User"} | {turn.author.label for turn in request.turns_to_answer if turn.author}
     names |= {item.sender.name for item in prompt.items if item.sender is not None}
     return names | set(request.story.group)
+
+
+def tags_in_scripts(scripts: Iterable[RegexScript]) -> frozenset[str]:
+    """Names that may be those of tags which regex scripts look for, in lower case."""
+    patterns = (script.find for script in scripts if not script.is_off and "<" in script.find)
+    return frozenset(word.lower() for pattern in patterns for word in _TAG_NAME.findall(pattern))
 
 
 def blocks_of(generation: Generation, output: PipelineOutput) -> list[dict[str, object]]:

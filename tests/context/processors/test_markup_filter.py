@@ -1,6 +1,8 @@
-"""The program's own markup never leaves in a reply, however the reply streams."""
+"""Neither the program's own markup nor a model's tags leave in a reply, however the reply streams."""
 
 from __future__ import annotations
+
+import re
 
 import pytest
 from hypothesis import example, given
@@ -12,7 +14,7 @@ from familiar_connect.context.processors.markup_filter import (
     MARKS,
     MAX_BLOCK_CHARS,
     MarkupFilter,
-    without_own_markup,
+    without_markup,
 )
 from familiar_connect.context.processors.output_filter import OutputFilter, SilenceAwareOutputFilter, filter_output
 from familiar_connect.context.slots import LABELS, fence
@@ -30,6 +32,7 @@ PIECES = st.sampled_from(
             "</message>",
             "<START>",
         ),
+        *("`", "``", "```", "\n```", "<rem>", "</rem>", "<br>", "<b", ' a="x"', "<|", "|>", "<!-", "<a:b:1>"),
         *("<message>", " ", "\n", "\n\n", "word", "Ö😀", "İ", "<silence>", "[Sys", "tem: z]", "[17:30] "),
     ]
 )
@@ -65,22 +68,51 @@ def streamed(text: str, cuts: list[int]) -> str:
 )
 def test_a_block_is_cut_whole(reply: str, shown: str) -> None:
     """With what it holds, and without leaving its line or its blanks behind."""
-    assert without_own_markup(reply) == shown
+    assert without_markup(reply) == shown
 
 
 @pytest.mark.parametrize(
     "reply",
     [
         "A list: [one], [two], a < b > c.",
-        "<message>XML</message> and <memorial> and <b>bold</b>",
         "[Systems: many] [Hidden] [17:30] [",
         "system: [note] <mem",
-        "a [link](https://example.org) <@123> <:wave:456>",
+        "a [link](https://example.org) <@123> <:wave:456> <a:dance:789> <#42> <@&7> <t:1700000000:R> </help:12>",
+        "I <3 you, 1 < 2, x <y and z> w, <- there, <> and <https://example.org/a?b=c>, <sam@example.org>",
+        "Dear <your name here>,",
+        'Write `<b>` or ``<i> ` <u>`` and\n```html\n<p class="x">\n\n<br>\n```\nso.',
     ],
 )
 def test_other_text_passes_unchanged(reply: str) -> None:
     """Brackets and tags of people's own."""
-    assert without_own_markup(reply) == reply
+    assert without_markup(reply) == reply
+
+
+@pytest.mark.parametrize(
+    ("reply", "shown"),
+    [
+        ("<rem>Hello there!</rem>", "Hello there!"),
+        ("Hello <rem>there</rem>, Sam. <REM/>", "Hello there, Sam. "),
+        ("Oh.<rem>Well</rem>then", "Oh. Well then"),
+        ("<message>XML</message> and <memorial> and <b>bo</b>ld", "XML and and bold"),
+        ("One.<br>Two.<br/>\nThree.</p>", "One.\nTwo.\nThree."),
+        ('<font color="#ff0000" size=2>"Hm,"</font> she says.', '"Hm," she says.'),
+        ("Yes.<|im_end|>\n<|im_start|>user", "Yes.\nuser"),
+        ("Yes.<!-- she is lying --> No.", "Yes. No."),
+        ("</s>", ""),
+        ("a `span that never closes <b>\n\nand <b>bold", "a `span that never closes <b>\n\nand bold"),
+        ("```\n<b>\n```\n<b>bold</b>", "```\n<b>\n```\nbold"),
+    ],
+)
+def test_a_models_tags_go_and_what_they_hold_stays(reply: str, shown: str) -> None:
+    """Of whatever name; a tag at which a page breaks the line leaves a line break."""
+    assert without_markup(reply) == shown
+
+
+def test_tags_that_are_known_stay() -> None:
+    """A regex script that looks for a tag finds it."""
+    markup = MarkupFilter(("s",))
+    assert markup.feed("A <s>secret</s> <b>word</b>.") + markup.close() == "A <s>secret</s> word."
 
 
 @given(TEXTS, st.lists(st.integers(0, 200), max_size=20))
@@ -88,13 +120,15 @@ def test_other_text_passes_unchanged(reply: str) -> None:
 @example("x</memory> \n y", list(range(20)))
 def test_any_chunking_gives_the_same_text(text: str, cuts: list[int]) -> None:
     """Where a stream is split decides nothing."""
-    assert streamed(text, cuts) == without_own_markup(text) == streamed(text, list(range(len(text))))
+    assert streamed(text, cuts) == without_markup(text) == streamed(text, list(range(len(text))))
 
 
-@given(st.text(st.sampled_from("[]<>/ :\nmemorysytSTARTHidn öİ")), st.lists(st.integers(0, 60), max_size=9))
+@given(st.text(st.sampled_from("[]<>/ :\nmemorysytSTARTHidn öİ`")), st.lists(st.integers(0, 60), max_size=9))
 def test_text_without_markup_is_never_changed(text: str, cuts: list[int]) -> None:
-    """Only an opener or a mark of ours makes a difference."""
+    """Only an opener or a mark of ours, or a tag, makes a difference."""
     folded = text.lower()
+    if re.search(r"<(?:/?[a-z]|[|!])[^<>\n]*>", folded):
+        return
     if any(each in folded for each in (*BRACKET_OPENERS, *FENCES)) or any(mark in text for mark in MARKS):
         return
     assert streamed(text, cuts) == text
@@ -105,7 +139,7 @@ def test_a_block_as_long_as_one_may_be_is_cut_alike_in_any_chunks(more: int, cut
     """Its greatest length is counted in the text, not in what has arrived."""
     text = "[System: " + "x" * (MAX_BLOCK_CHARS - 10 + more) + "] said\n\nafter"
 
-    assert streamed(text, cuts) == without_own_markup(text)
+    assert streamed(text, cuts) == without_markup(text)
 
 
 def test_what_is_held_back_is_bounded() -> None:

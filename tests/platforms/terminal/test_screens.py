@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.model_server import Answer, stream_answer
-from tests.fakes.program import make_home, model_endpoint
+from tests.fakes.program import make_home, model_endpoint, run_program
 
 if sys.platform == "win32":
     pytest.skip("pseudo-terminals are Unix's", allow_module_level=True)
@@ -89,6 +89,21 @@ def test_a_reply_is_rendered_and_broken_at_words(tmp_path: Path, columns: int) -
     )
     for mark in (b"\x1b[3mwaves", b"\x1b[1mwhat\x1b[22m", b"\x1b[36mmake tea\x1b[39m"):
         assert mark in session.raw.replace(b"\r\n", b" ")
+
+
+def test_a_models_tags_are_neither_shown_nor_kept(tmp_path: Path) -> None:
+    """What small models write of pages and templates goes; hearts, comparisons and code stay."""
+    reply = "<rem>Hello</rem> Sam! I <3 tea, 1 < 2.<br>Write `<b>` for bold.<|im_end|>"
+    with model_endpoint(in_pieces(reply, 3)) as server:
+        make_home(tmp_path, server)
+        with TerminalSession(tmp_path, "chat", "--as", "Sam", columns=80) as session:
+            session.wait_for_screen("Sam:")
+            session.enter("hi")
+            session.wait_for_screen("Ember: Hello Sam! I <3 tea, 1 < 2.\nWrite <b> for bold.\n")
+            assert session.leave() == 0
+    kept = run_program(tmp_path, "logs", "--json").stdout
+    assert 'Hello Sam! I <3 tea, 1 < 2.\\nWrite `<b>` for bold."' in kept
+    assert "rem>" not in kept
 
 
 @pytest.mark.parametrize("env", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])

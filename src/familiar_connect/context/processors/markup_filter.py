@@ -1,14 +1,19 @@
-"""MarkupFilter: cuts the program's own markup out of a reply, while it streams.
+"""MarkupFilter: cuts markup that people should not see out of a reply, while it streams.
 
 A prompt holds blocks that only the program writes: `[System: …]`, `[Hidden note …]`, labelled summaries and fenced
 memories. A model that repeats one would show people what it was told in confidence, and the next prompt would hold
-a forged one. Whole blocks are cut, wherever the stream is split; any other text passes unchanged.
+a forged one. Such blocks are cut whole, wherever the stream is split.
+
+Tags of a model's own (`<rem>`, `</p>`, `<|im_end|>`) go too, and what stands between them stays; code keeps its tags,
+and so do those that a regex script of the owner's looks for. Any other text passes unchanged.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
+from familiar_connect.chat.silence import SILENCE
 from familiar_connect.context.slots import LABELS
 
 BRACKET_OPENERS = ("[system:", "[hidden note", *(f"[{label.lower()}:" for label in LABELS.values()))
@@ -20,7 +25,24 @@ MARKS = ("</memory>", "<START>")
 MAX_BLOCK_CHARS = 8_000
 """A block in brackets that is longer is taken to have no end."""
 
-_MAY_BEGIN = re.compile(r"[\[<]")
+MAX_TAG_CHARS = 400
+"""Text between angle brackets that is longer is no tag."""
+
+_MAY_BEGIN = re.compile(r"[\[<`]")
+_BACKTICKS = re.compile(r"`+")
+_TAG = re.compile(
+    r"</?([a-z][a-z0-9_-]*)"
+    r"(?:[ \t]+[a-z_:-][a-z0-9_.:-]*(?:[ \t]*=[ \t]*(?:\"[^\"<>\n]*\"|'[^'<>\n]*'|[^\s\"'<>=]+)))*[ \t]*/?>"
+    r"|<\|[^|<>\n]{1,80}\|>|<![a-z-][^<>\n]*>",
+    re.IGNORECASE | re.ASCII,
+)
+"""A tag with or without attributes, a mark of a chat template, a comment; no mention, emoji, address or `a < b`."""
+_TAG_BEGUN = re.compile(r"<(?:/?[a-z][^<>\n]*|/|!(?:[a-z-][^<>\n]*)?|\|[^<>\n]*)?", re.IGNORECASE | re.ASCII)
+_LINE_TAGS = frozenset(("br", "p", "li", "div", "tr"))
+"""Tags at which a page begins a new line."""
+_INLINE_TAGS = frozenset(("a", "b", "big", "del", "em", "font", "i", "mark", "q", "s", "small", "span", "strong", "u"))
+"""Tags that may stand inside a word."""
+_FENCE_TICKS = 3
 _BRACKET = re.compile(r"[\[\]]")
 _BLANK_LINE = "\n\n"
 _AFTER_MEMORY = " \t\n:>"
@@ -30,13 +52,19 @@ _AFTER_MEMORY = " \t\n:>"
 class MarkupFilter:
     """One reply's filter: feed it pieces, show what it returns, `close` it at the end."""
 
-    def __init__(self) -> None:
+    def __init__(self, known_tags: Collection[str] = ()) -> None:
+        """*known_tags*: names of tags that stay, in lower case."""
+        self._known_tags = frozenset(known_tags) | {SILENCE.strip("<>")}
+        self._code_ticks = 0
+        """How many backticks opened the code that is being shown; 0: it is no code."""
         self._held = ""
         self._last = "\n"
         """The last character that was shown; a reply begins a line."""
         self._until = ""
         """What ends the stretch that is being cut, where one is."""
         self._after_block = False
+        self._gap = ""
+        """What parts the words on both sides of what was cut, where nothing else does."""
 
     def feed(self, piece: str) -> str:
         """The part of what came so far that is surely no markup."""
@@ -56,6 +84,8 @@ class MarkupFilter:
             if taken is None:
                 break
             if taken:
+                if 0 < self._code_ticks < _FENCE_TICKS and _BLANK_LINE in self._last + taken:
+                    self._code_ticks = 0  # a code span ends with its paragraph
                 self._last = taken[-1]
                 out.append(taken)
         return "".join(out)
@@ -69,6 +99,8 @@ class MarkupFilter:
         found = _MAY_BEGIN.search(self._held)
         if found is None or found.start() > 0:
             return self._shift(len(self._held) if found is None else found.start())
+        if self._held[0] == "`":
+            return self._take_backticks(final=final)
         start = self._held[:64].lower()
         if any(start.startswith(opener) for opener in BRACKET_OPENERS):
             return self._cut_brackets(final=final)
@@ -80,7 +112,32 @@ class MarkupFilter:
         for mark in MARKS:
             if self._held.startswith(mark):
                 return self._cut(len(mark))
-        return None if not final and _may_become_markup(self._held, start) else self._shift(1)
+        if not final and _may_become_markup(self._held, start):
+            return None
+        return self._shift(1) if self._code_ticks else self._take_tag(final=final)
+
+    def _take_backticks(self, *, final: bool) -> str | None:
+        """The backticks here, which open code or close what as many opened."""
+        ticks = len(_BACKTICKS.match(self._held)[0])  # type: ignore[index]
+        if ticks == len(self._held) and not final:
+            return None
+        if not self._code_ticks:
+            self._code_ticks = ticks
+        elif ticks == self._code_ticks or ticks > self._code_ticks >= _FENCE_TICKS:
+            self._code_ticks = 0
+        return self._shift(ticks)
+
+    def _take_tag(self, *, final: bool) -> str | None:
+        """Cut the tag that begins here, or show its first character where it is none or a known one."""
+        head = self._held[:MAX_TAG_CHARS]
+        if not final and len(self._held) < MAX_TAG_CHARS and _TAG_BEGUN.fullmatch(self._held):
+            return None
+        tag = _TAG.match(head)
+        name = (tag[1] or "").lower() if tag else ""
+        if tag is None or name in self._known_tags:
+            return self._shift(1)
+        self._gap = "\n" if name in _LINE_TAGS else "" if name in _INLINE_TAGS else self._gap or " "
+        return self._cut(tag.end())
 
     def _shift(self, size: int) -> str:
         taken, self._held = self._held[:size], self._held[size:]
@@ -99,8 +156,10 @@ class MarkupFilter:
                 return None
             if self._last == "\n" and self._held.startswith("\n"):
                 self._shift(1)
-        self._after_block = False
-        return ""
+        gap, self._gap, self._after_block = self._gap, "", False
+        after = self._held[:1]
+        is_open = not self._last.isspace() and (after.isalnum() or (gap == "\n" and after not in ("", "\n")))
+        return gap if is_open else ""
 
     def _cut_until(self) -> str | None:
         at = _find(self._held, self._until)
@@ -148,7 +207,7 @@ def _find(text: str, closer: str) -> int:
     return -1 if found is None else found.start()
 
 
-def without_own_markup(text: str) -> str:
-    """The whole of *text* without the program's own markup."""
+def without_markup(text: str) -> str:
+    """The whole of *text* without the program's own markup and a model's tags."""
     markup = MarkupFilter()
     return markup.feed(text) + markup.close()

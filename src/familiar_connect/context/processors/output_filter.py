@@ -1,8 +1,8 @@
 """OutputFilter: strips what a model should not have written, while it streams, without asking a model.
 
-It takes away the program's own markup, the familiar's own name echoed before its words, time stamps copied from the
-history, white space at both ends, and everything from the point where the model begins to speak for someone
-else. What it has let through is never taken back, so it can stand between the model and a speaker.
+It takes away markup (the program's own, and a model's tags), the familiar's own name echoed before its words, time
+stamps copied from the history, white space at both ends, and everything from the point where the model begins to
+speak for someone else. What it has let through is never taken back, so it can stand between the model and a speaker.
 """
 
 from __future__ import annotations
@@ -35,10 +35,11 @@ class _Whose(Enum):
 class OutputFilter:
     """One reply's filter: feed it pieces, print what it returns, stop when `ended`."""
 
-    def __init__(self, own_names: Iterable[str], other_names: Iterable[str]) -> None:
+    def __init__(self, own_names: Iterable[str], other_names: Iterable[str], known_tags: Collection[str] = ()) -> None:
+        self._known_tags = known_tags
         self._own = _bare(own_names)
         self._others = _bare(other_names) - self._own
-        self._markup = MarkupFilter()
+        self._markup = MarkupFilter(known_tags)
         self._held = ""
         self._gap = ""
         self._line_start = True
@@ -47,7 +48,7 @@ class OutputFilter:
 
     def fresh(self) -> OutputFilter:
         """The same filter for another attempt at the reply."""
-        return OutputFilter(self._own, self._others)
+        return OutputFilter(self._own, self._others, self._known_tags)
 
     def feed(self, piece: str) -> str:
         """The part of what came so far that is surely the familiar's own words."""
@@ -138,12 +139,12 @@ class OutputFilter:
 class SilenceAwareOutputFilter(OutputFilter):
     """Also takes out the mark of silence, which may end the reply before a word is shown."""
 
-    def __init__(self, own_names: Iterable[str], other_names: Iterable[str]) -> None:
-        super().__init__(own_names, other_names)
+    def __init__(self, own_names: Iterable[str], other_names: Iterable[str], known_tags: Collection[str] = ()) -> None:
+        super().__init__(own_names, other_names, known_tags)
         self._silence = SilenceFilter()
 
     def fresh(self) -> SilenceAwareOutputFilter:
-        return SilenceAwareOutputFilter(self._own, self._others)
+        return SilenceAwareOutputFilter(self._own, self._others, self._known_tags)
 
     def feed(self, piece: str) -> str:
         shown = self._silence.feed(super().feed(piece))

@@ -9,7 +9,7 @@ import asyncio
 import logging
 
 from familiar_connect.context.generate import capabilities_of
-from familiar_connect.context.processors.markup_filter import without_own_markup
+from familiar_connect.context.processors.markup_filter import without_markup
 from familiar_connect.context.types import ContextRequest, Modality
 from familiar_connect.llm.protocols import SideModel
 from familiar_connect.llm.types import Message
@@ -39,7 +39,7 @@ class RecastPostProcessor:
             logger.warning("recast failed", extra={"error": type(error).__name__})
             return reply_text
         words = (getattr(reply, "content", None) or "").strip().removeprefix("<reply>").removesuffix("</reply>")
-        return without_own_markup(words).strip() or reply_text
+        return without_markup(words).strip() or reply_text
 
 
 def recast_prompt(reply_text: str, modality: Modality) -> str:
