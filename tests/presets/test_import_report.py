@@ -81,7 +81,7 @@ def test_what_is_never_applied_is_named_with_the_reason() -> None:
     assert "Holds for replies, over your model's slot: temperature 0.7." in text
     assert "Not applied: n." in text
     assert "Never applied: reverse_proxy." in text
-    assert "1 regex script: 0 on, 0 off, 1 unreadable." in text
+    assert "1 regex script: 1 unreadable." in text
     assert "add-ons is kept but not used: helper." in text
     assert "elsewhere.example" not in text
 

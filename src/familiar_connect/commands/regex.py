@@ -14,7 +14,7 @@ from familiar_connect.memory.card_fields import CardReader
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.presets.regex_scripts import read_scripts, script_problem
 from familiar_connect.presets.regex_store import MAX_BYTES, RegexStore
-from familiar_connect.presets.regex_summary import describe_script, is_without_effect, summarize_scripts
+from familiar_connect.presets.regex_summary import describe_script, is_without_effect, script_state, summarize_scripts
 from familiar_connect.presets.store import PresetStore
 from familiar_connect.presets.types import RegexScript
 
@@ -64,8 +64,7 @@ def list_(ctx: click.Context, familiar_id: str | None, as_json: bool) -> None:
         say("No regex scripts: neither the card nor the preset in force brings any, and none was added.")
         return
     for number, script in enumerate(scripts, start=1):
-        state = "off" if script.is_off else "on "
-        say(f"{number:>4}  {state}  {script.origin:<6}  {script.name:<30} {describe_script(script)}")
+        say(f"{number:>4}  {script_state(script):<10}  {script.origin:<6}  {script.name:<30} {describe_script(script)}")
 
 
 @regex.command(epilog=SWITCH_EPILOG)
@@ -98,7 +97,7 @@ def add_scripts(ctx: click.Context, file: Path, familiar_id: str | None) -> None
     if len(scripts) < len(listed) or not scripts:
         raise PresetError(f"{file} holds no regex script with a `findRegex`; export one from SillyTavern")
     RegexStore(FamiliarFolder(root).regex_file).add(listed)
-    say(f"Added {summarize_scripts(scripts)}")
+    say(f"Added {summarize_scripts(scripts, familiar_id=root.name)}")
 
 
 def scripts_of(root: Path) -> tuple[RegexScript, ...]:
@@ -119,7 +118,11 @@ def _switch(root: Path, name: str, *, on: bool) -> None:
     store = RegexStore(FamiliarFolder(root).regex_file)
     for script in found:
         store.switch(script, on=on)
-        say(f"{script.name} ({script.origin}) is {'on' if on else 'off'} from the next message on.")
+        problem = script_problem(script) if on else None
+        say(
+            f"{script.name} ({script.origin}) is {'on' if on else 'off'} for {root.name} from the next message on"
+            f"{f', but cannot run: {problem}' if problem else ''}."
+        )
 
 
 def _read_file(file: Path) -> list[dict[str, object]]:
@@ -141,6 +144,7 @@ def _facts(number: int, script: RegexScript) -> dict[str, object]:
         "name": script.name,
         "origin": script.origin,
         "on": not script.is_off,
+        "state": script_state(script),
         "find": script.find,
         "replace": script.replacement,
         "placements": script.placements,

@@ -8,21 +8,31 @@ from familiar_connect.presets.regex_scripts import PLACEMENT_NAMES, parts_withou
 from familiar_connect.presets.types import RegexScript
 
 
-def summarize_scripts(scripts: Sequence[RegexScript], total: int | None = None) -> str:
+def summarize_scripts(scripts: Sequence[RegexScript], total: int | None = None, *, familiar_id: str = "") -> str:
     """How many there are, run, are off, cannot be run and have no effect here; *total*: those of the file."""
     total = len(scripts) if total is None else total
     off = sum(script.is_off for script in scripts)
     refused = [script for script in scripts if not script.is_off and script_problem(script) is not None]
     idle = [script for script in scripts if not script.is_off and script not in refused and is_without_effect(script)]
-    facts = [f"{len(scripts) - off - len(refused) - len(idle)} on", f"{off} off"]
+    facts = [f"{on} on"] if (on := len(scripts) - off - len(refused) - len(idle)) else []
+    if off:
+        facts.append(f"{off} off")
     if refused:
         facts.append(f"{len(refused)} not possible here ({_names(refused)})")
     if idle:
         facts.append(f"{len(idle)} without effect here ({_names(idle)})")
     if total > len(scripts):
         facts.append(f"{total - len(scripts)} unreadable")
-    one = "1 regex script" if total == 1 else f"{total} regex scripts"
-    return f"{one}: {', '.join(facts)}. `familiar regex list` shows them."
+    what = "1 regex script" if total == 1 else f"{total} regex scripts"
+    owner, option = (f" for {familiar_id}", f" --familiar {familiar_id}") if familiar_id else ("", "")
+    return f"{what}{owner}: {', '.join(facts) or 'none'}. `familiar regex list{option}` shows them."
+
+
+def script_state(script: RegexScript) -> str:
+    """What becomes of *script* in one or two words: whether it is on, and whether that means anything."""
+    if script.is_off:
+        return "off"
+    return "cannot run" if script_problem(script) is not None else "no effect" if is_without_effect(script) else "on"
 
 
 def is_without_effect(script: RegexScript) -> bool:
