@@ -8,10 +8,13 @@ people who told pip where packages come from, which uv would not heed.
 
 from __future__ import annotations
 
+import ast
 import collections
 import contextlib
 import errno
+import operator
 import os
+import platform
 import re
 import shlex
 import shutil
@@ -41,6 +44,23 @@ CLAIM = ".familiar-setup"
 """Held while somebody sets up; its text says whether the folder is `ours` to clear or a `guest` one."""
 FETCH_MB = {LOCK: 190, DEV_LOCK: 220}
 """Roughly what the first set-up brings over the network, the embedded model's 93 MB included."""
+LEAST_TOLD_S = 5.0
+"""A shorter rest is not told: it may be wrong by as much."""
+MARKERS = {
+    "sys_platform": sys.platform,
+    "platform_machine": platform.machine(),
+    "platform_python_implementation": platform.python_implementation(),
+    "python_full_version": ".".join(map(str, sys.version_info[:3])),
+}
+"""What a lock may ask of the machine."""
+COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
 LEAST_FETCHED_MB = 5.0
 """From here on the speed so far says how long the rest may take."""
 STRICT = ("--no-deps", "--only-binary", ":all:", "--require-hashes")
@@ -158,8 +178,10 @@ def refresh_or_build(venv: str, claim: TextIO, *, testing: bool, extras: Sequenc
             clear(venv)
             say("  making the environment")
             make_venv(venv)
+    done = 0
     for lock in stale:
-        install(venv, lock, claim.fileno(), over_remains=is_guest and not fits)
+        install(venv, lock, claim.fileno(), done, count, over_remains=is_guest and not fits)
+        done += package_count(lock)
     link_program(venv)
     compile_program(venv)
     write_mark(venv, {**there, **wanted})
@@ -228,20 +250,42 @@ def write_mark(venv: str, mark: dict[str, str]) -> None:
 
 
 def package_count(lock: str) -> int:
-    """How many packages a lock pins."""
+    """How many packages a lock pins for this Python on this machine."""
     with open(lock, encoding="utf-8") as file:
-        return sum(1 for line in file if re.match(r"[A-Za-z0-9].*==", line))
+        pins = [line.rstrip("\\\n ") for line in file if re.match(r"[A-Za-z0-9].*==", line)]
+    return sum(1 for pin in pins if is_meant_for_us(pin.partition(";")[2].strip()))
 
 
-def install(venv: str, lock: str, claim: int, *, over_remains: bool = False) -> None:
-    """Install the lock, or raise SetupProblem; the claim is shared with the child, which may outlive us."""
-    python, count, uv = python_of(venv), package_count(lock), usable_uv()
-    megabytes = FETCH_MB.get(lock, 0)
+def is_meant_for_us(marker: str) -> bool:
+    """Whether what stands behind a pin, such as `sys_platform == 'win32'`, holds here; True where it is new to us."""
+    try:
+        return not marker or _holds(ast.parse(marker, mode="eval").body)
+    except (SyntaxError, ValueError, KeyError, TypeError):
+        return True
+
+
+def _holds(node: ast.AST) -> bool:
+    if isinstance(node, ast.BoolOp):
+        return (all if isinstance(node.op, ast.And) else any)(_holds(each) for each in node.values)
+    if not isinstance(node, ast.Compare) or not isinstance(node.left, ast.Name):
+        raise TypeError(f"no marker of ours: {ast.dump(node)}")
+    key, value = node.left.id, ast.literal_eval(node.comparators[0])
+    here: Any = MARKERS[key]
+    if key == "python_full_version":
+        here, value = (tuple(int(part) for part in text.split(".")) for text in (here, value))
+    return bool(COMPARISONS[type(node.ops[0])](here, value))
+
+
+def install(venv: str, lock: str, claim: int, done: int, count: int, *, over_remains: bool = False) -> None:
+    """Install the lock, or raise SetupProblem; the claim is shared with the child, which may outlive us.
+
+    *done* packages of *count* in all came with the locks before.
+    """
+    python, uv = python_of(venv), usable_uv()
+    counts = (done, count, FETCH_MB.get(lock, 0))
     if uv is not None:
         again = ["--reinstall"] if over_remains else []
-        code, output = _watch(
-            [uv, "pip", "install", "--python", python, *STRICT, *again, "-r", lock], count, claim, megabytes
-        )
+        code, output = _watch([uv, "pip", "install", "--python", python, *STRICT, *again, "-r", lock], claim, counts)
         if code == 0:
             return
         sentence = explain(output)
@@ -254,7 +298,7 @@ def install(venv: str, lock: str, claim: int, *, over_remains: bool = False) -> 
         pip = [BASE_PYTHON, "-m", "pip", "--python", python]
     quiet = ["--no-input", "--disable-pip-version-check", "--no-warn-script-location", "--progress-bar", "off"]
     again = ["--ignore-installed"] if over_remains else []
-    code, output = _watch([*pip, "install", *quiet, *STRICT, *again, "-r", lock], count, claim, megabytes)
+    code, output = _watch([*pip, "install", *quiet, *STRICT, *again, "-r", lock], claim, counts)
     if code != 0:
         last = "\n".join("  " + line for line in output.splitlines()[-12:])
         unknown = f"The packages could not be installed (pip ended with {code}); its last words:\n{last}"
@@ -294,8 +338,10 @@ def run_quietly(command: Sequence[str]) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
-def _watch(command: Sequence[str], count: int, claim: int, megabytes: float) -> tuple[int, str]:
+def _watch(command: Sequence[str], claim: int, counts: tuple[int, int, float]) -> tuple[int, str]:
     """Run an installer to its end, showing how far it is; its exit code and last words.
+
+    *counts*: packages that came before, packages in all, megabytes to fetch now.
 
     The main thread reads the pipe itself: Ctrl-C breaks a read cleanly at any moment, which a wait on a lock or a
     queue does not promise.
@@ -311,7 +357,8 @@ def _watch(command: Sequence[str], count: int, claim: int, megabytes: float) -> 
         pass_fds=() if os.name == "nt" else (claim,),
     ) as process:
         words: collections.deque[str] = collections.deque(maxlen=400)
-        progress = Progress(count, megabytes=megabytes)
+        done, count, megabytes = counts
+        progress = Progress(count, done=done, megabytes=megabytes)
         try:
             for line in process.stdout or ():
                 words.append(line)
@@ -330,42 +377,58 @@ class Progress:
         count: int,
         out: IO[str] | None = None,
         *,
+        done: int = 0,
         megabytes: float = 0.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """*megabytes*: roughly what there is to fetch; 0: nobody knows, and no time left is told."""
+        """*done* packages of *count* are there; *megabytes*: roughly what there is to fetch; 0: nobody knows."""
         self._out = sys.stderr if out is None else out
         self._count = count
-        self._begun: list[str] = []
+        self._done = done
+        self._name = ""
         self._megabytes = megabytes
         self._clock = clock
         self._began = clock()
         self._fetched = self._fetching = 0.0
+        self._ends_at: float | None = None
+        """When it was said to be over; a later moment is never told."""
 
     def hear(self, line: str) -> None:
         """Take one line of pip's or uv's talk."""
-        begun = re.match(r"(?:Collecting|Processing|Downloading) ([^\s=]+)(?:.* \((\d[^()]*B)\))?", line)
+        begun = re.match(r"(?:Collecting|Processing) ([^\s=]+)(?:.* \((\d[^()]*B)\))?", line)
         sized = re.match(r"\s+(?:Downloading|Using cached) .*\(([\d.]+ MB)\)", line)
-        if line.startswith("Ignoring "):
-            self._count -= 1
+        alone = re.match(r"Downloading (\S+) \((\d[^()]*B)\)", line)
+        unpacked = re.match(r"Installing collected packages: (.+)|Prepared (\d+) package", line)
+        if line.startswith("Requirement already satisfied"):
+            self._done += 1
         elif begun:
-            self._begun.append(re.sub(r".*[/\\]([^-]+)-.*", r"\1", begun[1]))
-        if begun or (sized and self._begun):
-            size = (begun or sized or "  ")[2 if begun else 1]
-            shown = f" ({size})" if size else ""
-            if shown:
-                self._fetched, self._fetching = self._fetched + self._fetching, megabytes_of(size)
-            left = self._time_left()
-            self._show(f"fetching {len(self._begun)}/{self._count} {self._begun[-1]}{shown}{left}")
-        elif line.startswith(("Installing collected", "Prepared ")):
-            self._show(f"unpacking {self._count} packages")
+            self._done += 1
+            self._name = re.sub(r".*[/\\]([^-]+)-.*", r"\1", begun[1])
+            self._tell_fetching(f"{self._done}/{self._count} {self._name}", begun[2])
+        elif sized and self._name:
+            self._tell_fetching(f"{self._done}/{self._count} {self._name}", sized[1])
+        elif alone:  # uv names the large ones only, so nothing can be counted
+            self._tell_fetching(alone[1], alone[2])
+        elif unpacked:
+            many = len(unpacked[1].split(",")) if unpacked[1] else int(unpacked[2])
+            self._show(f"unpacking {many} package{'' if many == 1 else 's'}")
+
+    def _tell_fetching(self, what: str, size: str | None) -> None:
+        if size:
+            self._fetched, self._fetching = self._fetched + self._fetching, megabytes_of(size)
+        self._show(f"fetching {what}{f' ({size})' if size else ''}{self._time_left()}")
 
     def _time_left(self) -> str:
-        """How long the rest may take at the speed so far, once that can be told."""
-        took, rest = self._clock() - self._began, self._megabytes - self._fetched
+        """How long the rest may take at the speed so far, once that can be told; never longer than was said before."""
+        now, rest = self._clock(), self._megabytes - self._fetched
+        took = now - self._began
         if self._fetched < LEAST_FETCHED_MB or took <= 0 or rest <= 0:
             return ""
-        seconds = rest * took / self._fetched
+        ends_at = now + rest * took / self._fetched
+        self._ends_at = ends_at if self._ends_at is None else min(self._ends_at, ends_at)
+        seconds = self._ends_at - now
+        if seconds < LEAST_TOLD_S:
+            return ""
         return f", about {seconds:.0f} s left" if seconds < 90 else f", about {seconds / 60:.0f} min left"
 
     def close(self) -> None:

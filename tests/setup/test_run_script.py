@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import io
 import os
+import re
 import shutil
 import signal
 import socket
@@ -19,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.installer import Progress, explain, package_count
+from tools.installer import MARKERS, Progress, explain, package_count
 
 ROOT = Path(__file__).resolve().parents[2]
 STAND_IN = """\
@@ -367,25 +368,51 @@ def test_new_words_of_an_installer_stay_its_own() -> None:
 
 
 def test_progress_counts_packages_line_by_line() -> None:
-    """Away from a terminal each package is one plain line, a large one with its size, a skipped one not counted."""
+    """Away from a terminal each package is one plain line, a large one with its size; what is there counts too."""
     out = io.StringIO()
-    progress = Progress(4, out)
+    progress = Progress(5, out, done=1)
     for line in (
         "Ignoring colorama: markers 'sys_platform == \"win32\"' don't match your environment\n",
+        "Requirement already satisfied: h11==0.16.0 in /venv (from -r requirements.lock (line 7)) (0.16.0)\n",
         "Collecting anyio==4.16.0 (from -r requirements.lock (line 1))\n",
         "  Downloading anyio-4.16.0-py3-none-any.whl (134 kB)\n",
         "Processing /wheels/rich-15.0.0-py3-none-any.whl (from -r requirements.lock (line 86))\n",
-        "Downloading xllamacpp (31.3MiB)\n",
-        "Installing collected packages: xllamacpp, anyio\n",
+        "Collecting xllamacpp==1.0 (from -r requirements.lock (line 99))\n",
+        "Installing collected packages: xllamacpp, anyio, rich\n",
     ):
         progress.hear(line)
 
     assert out.getvalue().splitlines() == [
-        "  fetching 1/3 anyio",
-        "  fetching 2/3 rich",
-        "  fetching 3/3 xllamacpp (31.3MiB)",
+        "  fetching 3/5 anyio",
+        "  fetching 4/5 rich",
+        "  fetching 5/5 xllamacpp",
         "  unpacking 3 packages",
     ]
+
+
+def test_what_uv_names_is_not_counted() -> None:
+    """It names the large packages alone, so a number would never reach its end."""
+    out = io.StringIO()
+    progress = Progress(7, out)
+    for line in ("Downloading xllamacpp (31.3MiB)\n", " Downloaded xllamacpp\n", "Prepared 4 packages in 2.1s\n"):
+        progress.hear(line)
+
+    assert out.getvalue().splitlines() == ["  fetching xllamacpp (31.3MiB)", "  unpacking 4 packages"]
+
+
+def test_the_time_left_never_grows() -> None:
+    """A slow stretch shortens no promise, and the last seconds are not told."""
+    out, now = io.StringIO(), [0.0]
+    progress = Progress(9, out, megabytes=200, clock=lambda: now[0])
+    for moment, size in ((0.0, 50), (10.0, 50), (40.0, 50), (70.0, 30)):
+        now[0] = moment
+        progress.hear("Collecting a==1 (from x)\n")
+        progress.hear(f"  Downloading a-1-py3-none-any.whl ({size}.0 MB)\n")
+
+    told = [int(each) for each in re.findall(r"about (\d+) s left", out.getvalue())]
+    assert told[0] == 30
+    assert told == sorted(told, reverse=True)
+    assert "min left" not in out.getvalue()
 
 
 def test_progress_tells_how_long_the_rest_may_take() -> None:
@@ -408,8 +435,23 @@ def test_progress_tells_how_long_the_rest_may_take() -> None:
 
 
 def test_packages_are_counted_from_the_lock(tmp_path: Path) -> None:
-    """Pins count, hashes do not."""
+    """Pins for this machine count; hashes and what is for other machines do not."""
     lock = tmp_path / "requirements.lock"
-    lock.write_text("a==1 \\\n    --hash=sha256:00\nb-c==2 ; sys_platform == 'linux' \\\n    --hash=sha256:11\n")
+    pins = (
+        "a==1",
+        f"b-c==2 ; sys_platform == '{sys.platform}'",
+        "d==3 ; sys_platform == 'another'",
+        f"e==4 ; python_full_version < '3.9' or (python_full_version >= '3.9' and sys_platform == '{sys.platform}')",
+        "f==5 ; python_full_version >= '3.11' and platform_machine == 'abacus'",
+        "g==6 ; moon == 'full'",
+    )
+    lock.write_text("".join(f"{pin} \\\n    --hash=sha256:00\n" for pin in pins))
 
-    assert package_count(str(lock)) == 2
+    assert package_count(str(lock)) == 4
+
+
+def test_the_locks_ask_only_what_can_be_answered() -> None:
+    """Every condition in them is one that the count understands."""
+    for lock in ROOT.glob("requirements*.lock"):
+        for marker in re.findall(r"^[\w.-]+==\S+ ; (.+?) \\\\$", lock.read_text(encoding="utf-8"), re.MULTILINE):
+            assert set(re.findall(r"[a-z_]{4,}(?= [<>=!])", marker)) <= set(MARKERS), marker
