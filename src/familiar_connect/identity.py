@@ -20,6 +20,8 @@ _NOT_NAME = re.compile(r"[^A-Za-z0-9_-]")
 MAX_OPENAI_NAME = 64
 LOCAL_PLATFORMS = frozenset({"terminal", "web"})
 """The operator's own doors: whoever is there was let in by the operator."""
+UNNAMED = "Friend"
+"""What somebody at such a door is called who has given no name; an account's is none."""
 PUBLIC_PLATFORMS = frozenset({"twitch"})
 """Platforms whose chats everybody can read."""
 
@@ -61,6 +63,13 @@ class Author:
     @property
     def label(self) -> str:
         return self.display_name or self.username or self.user_id
+
+    @property
+    def is_named(self) -> bool:
+        """Whether this person has a name, and not the word that stands for none."""
+        return bool(self.display_name or self.username) and not (
+            self.platform in LOCAL_PLATFORMS and self.display_name == UNNAMED
+        )
 
     @property
     def openai_name(self) -> str | None:

@@ -74,6 +74,10 @@ def test_on_a_terminal_everybody_greets_and_ctrl_c_ends_the_round(tmp_path: Path
         with TerminalSession(tmp_path, "chat", "--group", "hearth", "--as", "Sam") as session:
             session.wait_for_text("Sam: ")
             assert session.text.index("Wren: Hello! I'm Wren.") < session.text.index("Ember: Oh, hello!")
+            assert session.text.count("It's good to see you, Sam!") == 2
+            assert "your name" not in session.text
+            assert "Wren and Ember speak through test-model at " in session.text.replace("\n", " ")
+            assert session.text.count("through") == 1
 
             session.enter("Good evening!")
             wait_until(lambda: bool(server.requests), "a request")
@@ -94,6 +98,7 @@ def test_on_a_terminal_everybody_greets_and_ctrl_c_ends_the_round(tmp_path: Path
     [
         (["--with", "wren"], "a group has two familiars or more: --with ONE --with ANOTHER"),
         (["--with", "wren", "--with", "nobody"], "there is no familiar called 'nobody'"),
+        (["--with", "wren", "--with", "embr"], "there is no familiar called 'embr'; did you mean 'ember'?"),
         (["--group", "nowhere"], "there is no group called 'nowhere'"),
         (["--with", "wren", "--with", "ember", "--chat", "x"], "--chat names a chat with one familiar"),
     ],

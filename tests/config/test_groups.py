@@ -72,10 +72,12 @@ def test_what_is_wrong_names_the_file_and_the_key(tmp_path: Path, text: str, sen
 
 
 def test_a_group_that_is_not_there_is_named_with_its_nearest(tmp_path: Path) -> None:
-    """And how to make it."""
+    """And, where none is near, how to make it."""
     write_group(tmp_path, "hearth", ["wren", "ember"])
 
-    with pytest.raises(HomeError, match=r"did you mean 'hearth'\?\); make it with `familiar chat --group heart --with"):
+    with pytest.raises(HomeError, match=r"there is no group called 'heart'; did you mean 'hearth'\?$"):
         load_group(tmp_path, "heart")
+    with pytest.raises(HomeError, match="there are: hearth; make it with `familiar chat --group attic --with ONE"):
+        load_group(tmp_path, "attic")
     with pytest.raises(HomeError, match="cannot name a group"):
         load_group(tmp_path, "../secrets")

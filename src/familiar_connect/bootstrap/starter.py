@@ -13,6 +13,7 @@ from familiar_connect.config.home import familiar_root, is_valid_familiar_id
 from familiar_connect.config.reference import starter_toml
 from familiar_connect.errors import HomeError
 from familiar_connect.memory.store import MemoryStore
+from familiar_connect.presets.greetings import STARTER_GREETING, template_greeting
 from familiar_connect.support.files import atomic_write, temporary_name
 from familiar_connect.support.no_follow import refuse_linked_path
 
@@ -41,7 +42,7 @@ STARTER: dict[str, str] = {
         "{{user}}: Bye!\n"
         "{{char}}: Good night! I'll leave a little light on for you.\n"
     ),
-    "first_mes": "Oh, hello! I'm Ember, the little flame in this kettle. What's your name?\n",
+    "first_mes": f"{STARTER_GREETING}\n",
 }
 """`self/` file stem → its text."""
 
@@ -97,5 +98,5 @@ def character_texts(name: str | None) -> dict[str, str]:
             "{{user}}: Bye!\n"
             "{{char}}: See you soon!\n"
         ),
-        "first_mes": f"Hello! I'm {name}. What's your name?\n",
+        "first_mes": f"{template_greeting(name)}\n",
     }

@@ -129,7 +129,7 @@ async def hold_group_chat(
     """Talk until the person leaves; the exit code."""
     from familiar_connect.conversation.groups.turn_order import TurnRules
     from familiar_connect.platforms.terminal.group import GroupTerminal
-    from familiar_connect.platforms.terminal.welcome import describe_model
+    from familiar_connect.platforms.terminal.welcome import describe_models
 
     config = group.config
     async with AsyncExitStack() as closing:
@@ -141,8 +141,8 @@ async def hold_group_chat(
             await _member(each, channel_id, name, screen, roster, busy_with)
             for each, channel_id in zip(loaded, group.channel_ids, strict=True)
         ]
-        for familiar in familiars:
-            screen.note(describe_model(familiar))
+        for sentence in describe_models(familiars):
+            screen.note(sentence)
         reader = _reader(members[0], screen, home)
         closing.callback(reader.close)
         for familiar in familiars:

@@ -101,11 +101,11 @@ def load_group(home: Path, name: str) -> GroupConfig:
     if document is None:
         there = list_groups(home)
         near = difflib.get_close_matches(name, there, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(there[:20])}" if there else "none yet"
-        raise HomeError(
-            f"{path}: there is no group called {format_value(name)} ({hint}); "
-            f"make it with `familiar chat --group {name} --with ONE --with ANOTHER`"
-        )
+        sentence = f"{path}: there is no group called {format_value(name)}"
+        if near:
+            raise HomeError(f"{sentence}; did you mean {near[0]!r}?")
+        listed = f"; there are: {', '.join(there[:20])}" if there else ""
+        raise HomeError(f"{sentence}{listed}; make it with `familiar chat --group {name} --with ONE --with ANOTHER`")
     values = check_document(document, GROUP_KEYS, path)
     group = fill_fields(GroupConfig(), {key.field: values[key.path] for key in GROUP_KEYS if key.path in values})
     group.check(str(path))

@@ -98,8 +98,8 @@ def _no_such(home: Path, name: str, there: list[str]) -> str:
     near = difflib.get_close_matches(name[:64], there, n=1)
     sentence = f"{home}: there is no familiar called {format_value(name)}"
     if near:
-        sentence += f"; did you mean {near[0]!r}?"
-    elif there:
+        return f"{sentence}; did you mean {near[0]!r}?"
+    if there:
         sentence += f"; there are: {_listed(there)}"
     if not is_valid_familiar_id(name):
         return f"{sentence}; a name is made of letters, digits, - and _"

@@ -12,7 +12,7 @@ from familiar_connect.familiar import Familiar
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import Author
 from familiar_connect.memory.store import MemoryStoreError
-from familiar_connect.presets.greetings import split_greetings
+from familiar_connect.presets.greetings import split_greetings, without_name_question
 from familiar_connect.presets.macros.engine import substitute
 from familiar_connect.presets.macros.types import MacroContext
 from familiar_connect.slash.command import SlashCommand, SlashContext, SlashOption, SlashReply
@@ -85,6 +85,8 @@ def _text(familiar: Familiar, stem: str) -> str:
 
 def expand_greeting(words: str, familiar: Familiar, user: Author | None, group: Sequence[str] = ()) -> str:
     """*words* with the names in them, as SillyTavern would say them; *group* names all characters of a group."""
+    if user is not None and user.is_named:
+        words = without_name_question(words, familiar.name, user.label)
     if "{{" not in words and "<" not in words:
         return words
     values = MacroContext(

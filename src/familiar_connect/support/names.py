@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 
 from familiar_connect.support.text import one_line
 
@@ -28,6 +29,11 @@ def fold_name(name: str) -> str:
     folded = _IGNORED.sub("", unicodedata.normalize("NFD", name)).casefold()
     folded = _IGNORED.sub("", unicodedata.normalize("NFKC", folded)).casefold()
     return one_line(unicodedata.normalize("NFKC", folded))
+
+
+def join_names(names: Sequence[str]) -> str:
+    """*names* as a sentence has them: "Wren", "Wren and Ember", "Wren, Ember and Mira"."""
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
 
 
 def without_invisible(text: str) -> str:

@@ -33,7 +33,7 @@ if sys.platform == "win32":
 
 from tests.fakes.terminal import TerminalSession
 
-GREETING = "What's your name?"
+GREETING = "the little flame in this kettle."
 PROMPT = "Sam: "
 
 
@@ -91,7 +91,7 @@ def test_a_first_start_makes_a_familiar_greets_and_says_where_everything_is(tmp_
 
 
 def test_a_newcomer_is_greeted_told_what_to_type_and_can_leave(tmp_path: Path) -> None:
-    """The greeting is part of the history, for it was said."""
+    """By the name they gave; the greeting is part of the history, for it was said."""
     with chatting(tmp_path, stream_answer("Hello.")) as (session, _):
         session.wait_for_text(GREETING)
         session.wait_for_text("/help")
@@ -99,7 +99,7 @@ def test_a_newcomer_is_greeted_told_what_to_type_and_can_leave(tmp_path: Path) -
 
         assert session.wait_end() == 0
     assert said_by_the_familiar(tmp_path) == [
-        "Oh, hello! I'm Ember, the little flame in this kettle. What's your name?"
+        "Oh, hello! I'm Ember, the little flame in this kettle. It's good to see you, Sam!"
     ]
 
 
@@ -331,7 +331,7 @@ def test_a_name_alone_answers_the_question_for_it(tmp_path: Path) -> None:
     with model_endpoint(stream_answer("Hello.")) as server:
         make_home(tmp_path, server)
         with TerminalSession(tmp_path, "chat") as session:
-            session.wait_for_text(GREETING)
+            session.wait_for_text("What's your name?")
             session.enter("robin")
             session.wait_for_text("Ember: Hello.")
             session.wait_for_text("Robin: ")

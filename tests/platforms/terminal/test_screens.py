@@ -84,7 +84,7 @@ def test_a_reply_is_rendered_and_broken_at_words(tmp_path: Path, columns: int) -
             assert session.leave() == 0
     assert_words_are_whole(
         session.screen.everything,
-        "Ember: Oh, hello! I'm Ember, the little flame in this kettle. What's your name?",
+        "Ember: Oh, hello! I'm Ember, the little flame in this kettle. It's good to see you, Sam!",
         "Type and press Enter. /help lists commands, Ctrl-C stops a reply, Ctrl-D leaves.",
     )
     for mark in (b"\x1b[3mwaves", b"\x1b[1mwhat\x1b[22m", b"\x1b[36mmake tea\x1b[39m"):

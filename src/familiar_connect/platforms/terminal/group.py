@@ -24,6 +24,7 @@ from familiar_connect.slash.greeting import expand_greeting
 from familiar_connect.slash.registry import find_command
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.clock import Clock
+from familiar_connect.support.names import join_names
 
 GROUP_COMMANDS: Mapping[str, str] = MappingProxyType(
     {
@@ -210,7 +211,7 @@ class GroupTerminal(TerminalPlatform):
             self._screen.line(f"Only listening: {', '.join(muted)}." if muted else "Nobody is muted. /mute NAME does.")
         elif (id_ := self._roster.find(words)) is None:
             self._screen.note(
-                f"Nobody here is called {words.strip() or 'that'}; there are {_listed(self._roster.names)}."
+                f"Nobody here is called {words.strip() or 'that'}; there are {join_names(self._roster.names)}."
             )
         elif command == "speak":
             self._is_cut = False
@@ -220,7 +221,3 @@ class GroupTerminal(TerminalPlatform):
             self._roster.set_muted(id_, is_muted=command == "mute")
             does = "only listens" if command == "mute" else "speaks again"
             self._screen.line(f"{self._roster.name_of(id_)} {does}.")
-
-
-def _listed(names: Sequence[str]) -> str:
-    return f"{', '.join(names[:-1])} and {names[-1]}"

@@ -7,15 +7,13 @@ import os
 from typing import TYPE_CHECKING
 
 from familiar_connect.history.store import HistoryStore
-from familiar_connect.identity import Author, Privacy
+from familiar_connect.identity import UNNAMED, Author, Privacy
 from familiar_connect.platforms.terminal.place import CHANNEL_ID
 
 if TYPE_CHECKING:
     from familiar_connect.familiar import Familiar
 
 PLATFORM = "terminal"
-NAMELESS = "Friend"
-"""What someone is called who has given no name; an account's is none."""
 WHO_SITS_HERE = "you"
 """Under this they are remembered, whatever their account is called."""
 MOST_KNOWN = 50
@@ -34,7 +32,7 @@ def find_terminal_person(name: str | None, history: HistoryStore, privacy: Priva
     """`person_at_terminal` without the rest of a familiar."""
     login = _login()
     is_known = login is not None and _is_known(login, history, privacy, familiar_id)
-    return Author(PLATFORM, login if login and is_known else WHO_SITS_HERE, None, (name or "").strip() or NAMELESS)
+    return Author(PLATFORM, login if login and is_known else WHO_SITS_HERE, None, (name or "").strip() or UNNAMED)
 
 
 def _is_known(login: str, history: HistoryStore, privacy: Privacy, familiar_id: str) -> bool:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 from familiar_connect.config.command import command_name
 from familiar_connect.config.folders import HomeFolder
-from familiar_connect.config.llm import local_model_name
+from familiar_connect.config.llm import LLMSlotConfig, local_model_name
 from familiar_connect.disclosure import Confidence
 from familiar_connect.familiar import Familiar
 from familiar_connect.identity import Author
@@ -21,6 +22,7 @@ from familiar_connect.platforms.terminal.screen import Screen
 from familiar_connect.slash.greeting import choose_greeting, list_greetings
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.files import atomic_write
+from familiar_connect.support.names import join_names
 from familiar_connect.support.text import one_line, printable, truncate_chars
 
 logger = logging.getLogger(__name__)
@@ -31,12 +33,26 @@ SHOWN_CHARS = 200
 
 def describe_model(familiar: Familiar) -> str:
     """One honest line about the model that will answer."""
-    slot = familiar.config.llm["main_prose"]
+    return describe_models([familiar])[0]
+
+
+def describe_models(familiars: Sequence[Familiar]) -> list[str]:
+    """A line about each model that will answer, with the names of all who speak through it."""
+    speakers: dict[str, list[str]] = {}
+    for familiar in familiars:
+        speakers.setdefault(_describe_slot(familiar.config.llm["main_prose"]), []).append(familiar.name)
+    return [
+        f"{join_names(names)} {'speaks' if len(names) == 1 else 'speak'} through {model}."
+        for model, names in speakers.items()
+    ]
+
+
+def _describe_slot(slot: LLMSlotConfig) -> str:
     if not slot.is_embedded:
-        return f"{familiar.name} speaks through {slot.model} at {urlsplit(slot.address or '').netloc}."
+        return f"{slot.model} at {urlsplit(slot.address or '').netloc}"
     if not slot.is_small_default:
-        return f"{familiar.name} speaks through {local_model_name(slot.model)} inside this program: private, offline."
-    return f"{familiar.name} speaks through a small model inside this program: private, offline, a bit simple-minded."
+        return f"{local_model_name(slot.model)} inside this program: private, offline"
+    return "a small model inside this program: private, offline, a bit simple-minded"
 
 
 def offer_better_model(familiar: Familiar, home: HomeFolder, *, free_bytes: int | None) -> str | None:
