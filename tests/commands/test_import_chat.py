@@ -105,6 +105,7 @@ def test_a_chat_comes_along_with_dates_names_swipes_note_and_variables(home: Pat
     chat = ChatRegistry(folder).find(1, "evening")
     assert chat is not None
     settings = folder.channel_file(chat.channel_id).read_text(encoding="utf-8")
+    assert f"Its author's note stands in {folder.channel_file(chat.channel_id)}." in out
     assert 'author_note = "[Keep it short.]"' in settings
     assert "author_note_interval = 2" in settings
     assert StoryStateStore(folder.story).load(chat.channel_id).variables == {"n": "3", "mood": "wry"}
@@ -400,4 +401,24 @@ def test_of_several_familiars_the_chat_goes_to_the_one_it_is_with(home: Path) ->
     assert "It is a chat with wren, so it goes there" in " ".join(done.stdout.split())
     assert "Biscuit" in run_program(home, "logs", "--familiar", "wren", "--chat", "w").stdout
     assert run_program(home, "logs", "--familiar", "ember", "--chat", "w").returncode != 0
-    assert run_program(home, "import", "chat", file, "--familiar", "ember", "--character", "Wren").returncode == 0
+    assert "as wren's chat 'w'" in done.stdout
+    assert "chat --familiar wren --chat w" in done.stdout
+    there = run_program(home, "import", "chat", file, "--familiar", "ember", "--character", "Wren", "--json")
+    assert json.loads(there.stdout)["chats"][0]["familiar"] == "ember"
+
+
+def test_chats_with_different_familiars_are_refused_before_anything_is_taken(home: Path) -> None:
+    """The head of each file tells, or who speaks in it; `--familiar` takes them all."""
+    assert run_program(home, "init", "wren", "--name", "Wren").returncode == 0
+    wrens = write_chat(home / "w.jsonl", {**HEADER, "character_name": "Wren"}, {**LINES[0], "name": "Wren"}, LINES[1])
+    embers = write_chat(home / "e.jsonl", HEADER, *LINES)
+
+    told = one_sentence(run_program(home, "import", "chat", wrens, embers))
+    assert "chats with different familiars (w.jsonl with wren, e.jsonl with ember), and nothing was taken" in told
+    assert "import the chats of one at a time, or say with --familiar ID where all of them go" in told
+    for name in ("wren", "ember"):
+        assert json.loads(run_program(home, "import", "list", "--familiar", name, "--json").stdout) == []
+
+    more = write_chat(home / "e2.jsonl", HEADER, *LINES[:2])
+    done = run_program(home, "import", "chat", embers, more, "--json")
+    assert [each["familiar"] for each in json.loads(done.stdout)["chats"]] == ["ember", "ember"]

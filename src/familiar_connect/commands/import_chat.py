@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from familiar_connect.config import CharacterConfig
     from familiar_connect.history.store import HistoryStore
 
+LINES_LOOKED_AT = 50
+"""Of a chat file, for the name of the familiar it is with."""
 EPILOG = """\b
 Examples:
   familiar import chat "chats/Wren/Wren - evening.jsonl"    a chat of SillyTavern's, also of a group
@@ -94,8 +97,10 @@ def import_chat_command(
     if chat_name is not None and len(files) > 1:
         raise click.UsageError("--chat names one chat: import the others by themselves")
     home = home_of(ctx)
-    if familiar_id is None and (familiar_id := _familiar_named_in(files[0], home)) is not None and not as_json:
-        say(f"It is a chat with {familiar_id}, so it goes there; `--familiar ID` says otherwise.")
+    if familiar_id is None and (familiar_id := _familiar_named_in(files, home)) is not None and not as_json:
+        what = "It is a chat" if len(files) == 1 else "They are chats"
+        goes = "it goes" if len(files) == 1 else "they go"
+        say(f"{what} with {familiar_id}, so {goes} there; `--familiar ID` says otherwise.")
     root = root_of(ctx, familiar_id)
     taken: list[ChatImportResult] = []
     errors: list[str] = []
@@ -112,18 +117,20 @@ def import_chat_command(
                 break
             else:
                 if not as_json:
-                    _say_taken(taken[-1])
+                    _say_taken(taken[-1], place)
         waiting = place.history.count_turns_to_write(familiar_id=root.name)
     if not stopped and any(each.added or each.changed for each in taken):
         stopped = not _index_words(ctx, familiar_id, quiet=as_json)
     if write_up and not stopped and taken:
         stopped = not _write_up(root, home, quiet=as_json)
-    return _finish(taken, errors, waiting if not write_up else 0, stopped=stopped, as_json=as_json)
+    if as_json:
+        chats = [_facts(each, root.name) for each in taken]
+        say_json({"chats": chats, "errors": errors, "to_write_up": 0 if write_up else waiting})
+    return _finish(errors, 0 if write_up or not taken else waiting, stopped=stopped, as_json=as_json)
 
 
-def _familiar_named_in(file: Path, home: Path) -> str | None:
-    """The one of several familiars that a chat file of SillyTavern's is with; None: nobody's name tells."""
-    from familiar_connect.bootstrap.chat_files.chat_file import read_chat_file
+def _familiar_named_in(files: Sequence[Path], home: Path) -> str | None:
+    """The one of several familiars that *files* are with; None: nobody's name tells. Chats of several are refused."""
     from familiar_connect.config.home import list_familiars
     from familiar_connect.config.secrets import FAMILIAR_VARIABLE, Secrets
     from familiar_connect.memory.persona import persona_name
@@ -133,17 +140,42 @@ def _familiar_named_in(file: Path, home: Path) -> str | None:
     there = list_familiars(home)
     if len(there) < 2 or Secrets(home).get(FAMILIAR_VARIABLE) is not None:
         return None
+    names: dict[str, set[str]] = {}
+    for each in there:
+        called = persona_name(MemoryStore(FamiliarFolder(open_root(home, each)).memory), each)
+        for name in (each, called):
+            names.setdefault(fold_name(name), set()).add(each)
+    found: dict[str, Path] = {}
+    for file in files:
+        if (owner := _familiar_in_file(file, names)) is not None:
+            found.setdefault(owner, file)
+    if len(found) > 1:
+        told = ", ".join(f"{file.name} with {owner}" for owner, file in found.items())
+        raise ChatImportError(
+            f"these are chats with different familiars ({told}), and nothing was taken: import the chats of one at a "
+            "time, or say with --familiar ID where all of them go"
+        )
+    return next(iter(found), None)
+
+
+def _familiar_in_file(file: Path, names: Mapping[str, set[str]]) -> str | None:
+    """The familiar a chat file of SillyTavern's is with, by its head or, where that is silent, by who speaks in it."""
+    from itertools import islice
+
+    from familiar_connect.bootstrap.chat_files.chat_file import read_chat_file
+    from familiar_connect.support.names import fold_name
+
     try:
-        named = fold_name(str(read_chat_file(file).header.get("character_name") or ""))
-        roots = {name: open_root(home, name) for name in there} if named else {}
-        found = [
-            name
-            for name, root in roots.items()
-            if named in (fold_name(name), fold_name(persona_name(MemoryStore(FamiliarFolder(root).memory), name)))
-        ]
+        chat = read_chat_file(file)
+        if chat.form != "sillytavern":
+            return None
+        found = names.get(fold_name(str(chat.header.get("character_name") or "")), set())
+        if not found:
+            said = [each for each in islice(chat.messages(), LINES_LOOKED_AT) if each.speaker == "character"]
+            found = set().union(*(names.get(fold_name(each.name), set()) for each in said))
     except FamiliarError:  # whoever takes the file in says what is wrong
         return None
-    return found[0] if len(found) == 1 else None
+    return next(iter(found)) if len(found) == 1 else None
 
 
 def _open_place(root: Path, home: Path) -> ImportPlace:
@@ -219,15 +251,13 @@ def _write_up(root: Path, home: Path, *, quiet: bool) -> bool:
     return True
 
 
-def _finish(taken: list[ChatImportResult], errors: list[str], waiting: int, *, stopped: bool, as_json: bool) -> int:
-    if as_json:
-        say_json({"chats": [_facts(each) for each in taken], "errors": errors, "to_write_up": waiting})
+def _finish(errors: list[str], waiting: int, *, stopped: bool, as_json: bool) -> int:
     for sentence in () if as_json else errors:
         say(f"familiar: {sentence}", err=True)
     if stopped:
         say("familiar: stopped; what was stored stays, and the same command goes on where it was.", err=True)
         return exit_codes.INTERRUPTED
-    if waiting and taken and not as_json:
+    if waiting and not as_json:
         say(
             f"{waiting:,} messages wait to be written up as memory: that happens while the familiar runs, or now with "
             "`familiar memory write-now`."
@@ -235,9 +265,10 @@ def _finish(taken: list[ChatImportResult], errors: list[str], waiting: int, *, s
     return exit_codes.FAILED if errors else exit_codes.OK
 
 
-def _facts(result: ChatImportResult) -> dict[str, object]:
+def _facts(result: ChatImportResult, familiar_id: str) -> dict[str, object]:
     record, scan = result.record, result.scan
     return {
+        "familiar": familiar_id,
         "import": record.number,
         "chat": record.chat,
         "channel_id": record.channel_id,
@@ -258,10 +289,12 @@ def _facts(result: ChatImportResult) -> dict[str, object]:
     }
 
 
-def _say_taken(result: ChatImportResult) -> None:
-    record, scan = result.record, result.scan
+def _say_taken(result: ChatImportResult, place: ImportPlace) -> None:
+    from familiar_connect.config.home import list_familiars
+
+    record, scan, owner = result.record, result.scan, place.root.name
     if not (result.added or result.changed or result.taken_back):
-        say(f"Already there: {len(scan):,} messages, as the chat {record.chat!r} (import {record.number}).")
+        say(f"Already there: {len(scan):,} messages, as {owner}'s chat {record.chat!r} (import {record.number}).")
     else:
         said = f" from {scan.first:%Y-%m-%d} to {scan.last:%Y-%m-%d}" if scan.first and scan.last else ""
         more = [
@@ -275,7 +308,7 @@ def _say_taken(result: ChatImportResult) -> None:
             if count
         ]
         say(
-            f"Took {result.added:,} of {len(scan):,} messages{said} as the chat {record.chat!r} "
+            f"Took {result.added:,} of {len(scan):,} messages{said} as {owner}'s chat {record.chat!r} "
             f"(import {record.number}){': ' if more else ''}{', '.join(more)}."
         )
     if result.cast.others:
@@ -284,7 +317,8 @@ def _say_taken(result: ChatImportResult) -> None:
         say(sentence)
     if result.fields_dropped:
         say(f"{result.fields_dropped:,} fields for the way back were too large to be kept.")
-    say(f"Go on with it: familiar chat --chat {_quoted(record.chat)}")
+    option = f" --familiar {owner}" if len(list_familiars(place.folder.home.root)) > 1 else ""
+    say(f"Go on with it: `familiar chat{option} --chat {_quoted(record.chat)}`")
 
 
 def _quoted(name: str) -> str:

@@ -40,7 +40,7 @@ def keep_story(
     told = []
     if facts.note is not None and facts.note.text.strip() and facts.note != chat_facts(before, "", "").note:
         channels.set_author_note(channel_id, _settings_of(facts.note))
-        told.append(f"Its author's note stands in {folder.channel_file(channel_id).name}.")
+        told.append(f"Its author's note stands in {folder.channel_file(channel_id)}.")
     if facts.state.variables or facts.state.timed != TimedEffects():
         store = StoryStateStore(folder.story)
         state = store.load(channel_id)
