@@ -91,7 +91,17 @@ def typed_command(typed: Sequence[str]) -> str:
     import shlex
 
     ends = [place for place, word in enumerate(typed) if os.path.basename(word) == "run.py"]
-    return shlex.join(typed[: ends[0] + 1]) if ends else "python3 run.py"
+    if not ends:
+        return "python3 run.py"
+    return shlex.join([bare_name(typed[0]), *typed[1 : ends[0] + 1]])
+
+
+def bare_name(python: str) -> str:
+    """*python* without its folder, where that is the one found by its name: pyenv and its like put the whole path."""
+    import shutil  # only where somebody named it by its path
+
+    name = os.path.basename(python)
+    return name if name != python and shutil.which(name) == os.path.abspath(python) else python
 
 
 def run_checks(venv: str, arguments: Sequence[str]) -> int:

@@ -73,6 +73,32 @@ def test_the_launcher_is_named_as_it_was_typed(typed: list[str], command: str) -
     assert typed_command(typed) == command
 
 
+def test_a_long_path_is_shortened_to_what_works_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The bare name where it leads to the same Python, as under pyenv; else the path from here, else the whole path."""
+    folder = tmp_path / "versions" / "3.12.1" / "bin"
+    folder.mkdir(parents=True)
+    for name in ("python3.12", "familiar"):
+        (folder / name).write_text("#!/bin/sh\n", encoding="utf-8")
+        (folder / name).chmod(0o755)
+    python, main = str(folder / "python3.12"), "/x/familiar_connect/__main__.py"
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert typed_command([python, "run.py", "chat"]) == f"{python} run.py"
+    assert started(monkeypatch, python, "-m", "familiar_connect", script=main) == f"{python} -m familiar_connect"
+    assert started(monkeypatch, python, "-P", "-m", "familiar_connect", script=main) == str(folder / "familiar")
+
+    monkeypatch.chdir(tmp_path)
+    inside = started(monkeypatch, python, "-P", "-m", "familiar_connect", "list", script=main)
+    assert inside == "versions/3.12.1/bin/familiar"
+    assert started(monkeypatch, python, str(folder / "familiar"), script=str(folder / "familiar")) == inside
+
+    monkeypatch.setenv("PATH", str(folder))
+    assert typed_command([python, "-X", "dev", "run.py"]) == "python3.12 -X dev run.py"
+    assert started(monkeypatch, python, "-m", "familiar_connect", script=main) == "python3.12 -m familiar_connect"
+    assert started(monkeypatch, python, "-P", "-m", "familiar_connect", script=main) == "familiar"
+
+
 def test_a_hint_carries_the_home_of_this_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also one with a space in it."""
     monkeypatch.setenv("FAMILIAR_COMMAND", "python3 run.py")

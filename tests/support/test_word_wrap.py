@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -67,6 +68,24 @@ def test_code_is_not_broken() -> None:
 
     shown = wrap.feed("see\n") + wrap.feed_verbatim("for each in everything:\n") + wrap.feed("done") + wrap.close()
     assert shown == "see\nfor each in everything:\ndone"
+
+
+@pytest.mark.parametrize(
+    ("width", "shown"),
+    [
+        (40, "For better talk:\n`familiar model get small-1b` (1 MB).\nThen go on."),
+        (24, "For better talk:\n`familiar model get small-1b`\n(1 MB).\nThen go on."),
+        (99, "For better talk: `familiar model get small-1b` (1 MB).\nThen go on."),
+    ],
+)
+def test_a_command_between_backticks_is_not_broken(width: int, shown: str) -> None:
+    """It goes to the next line as a whole, and has one of its own where it is too long for any."""
+    assert wrap_words("For better talk: `familiar model get small-1b` (1 MB).\nThen go on.", width) == shown
+
+
+def test_a_lone_backtick_holds_nothing_together() -> None:
+    """Nor do two on different lines."""
+    assert wrap_words("one ` two\nthree ` four", 6) == "one `\ntwo\nthree\n` four"
 
 
 texts = st.lists(st.text(st.sampled_from("ab漢é-1.\n"), max_size=9), max_size=30).map(" ".join)

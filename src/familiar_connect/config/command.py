@@ -18,6 +18,8 @@ COMMAND_VARIABLE = "FAMILIAR_COMMAND"
 NAME = "familiar"
 SCRIPTS = (NAME, "familiar-connect")
 LAUNCHER = "run.py"
+OWN_SCRIPT = "-P"
+"""The option of Python's by which the scripts that the set-up writes are known."""
 
 VERBS = (
     *("adopt", "ask", "chat", "completion", "config", "connect", "doctor", "export", "ignore", "import", "init"),
@@ -84,11 +86,30 @@ def command_with_extra(extra: str, words: list[str] | None = None) -> str | None
 def _started_as(script: str, typed: list[str]) -> str:
     path = Path(script)
     if path.name == "__main__.py" and "-m" in typed:
-        return shlex.join(typed[: typed.index("-m") + 2])
-    if path.stem in SCRIPTS:
-        from shutil import which
+        beside = Path(typed[0]).with_name(NAME)
+        if OWN_SCRIPT in typed[: typed.index("-m")] and os.access(beside, os.X_OK):
+            return _shortest(str(beside))
+        python, *options = typed[: typed.index("-m") + 2]
+        return f"{_shortest(python)} {shlex.join(options)}"
+    return _shortest(script) if path.stem in SCRIPTS else NAME
 
-        found = which(path.name)
-        is_found = found is not None and Path(found).resolve() == path.resolve()
-        return path.stem if is_found else shlex.quote(script)
-    return NAME
+
+def _shortest(program: str) -> str:
+    """The shortest way to name *program* that works where the person is: its bare name, its path from here, its path.
+
+    Links are not followed: the Python of an environment is a link to the system's, and not the same.
+    """
+    from shutil import which
+
+    name = os.path.basename(program)
+    found = which(name)
+    if found is not None and os.path.abspath(found) == os.path.abspath(program):
+        return shlex.quote(name)
+    if not os.path.isabs(program):
+        return shlex.quote(program)
+    try:
+        from_here = os.path.relpath(program)
+    except (OSError, ValueError):  # no such folder any more, or another drive
+        return shlex.quote(program)
+    is_below = not from_here.startswith(os.pardir)
+    return shlex.quote(from_here if is_below and os.sep in from_here else program)

@@ -14,6 +14,9 @@ LONG_WORD = 20
 _PARTS = re.compile(r"\n|[^\S\n]+|\S+")
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
 _ITEM_MARK = re.compile(r"[•*+>-]|\d{1,3}[.)]")
+_COMMAND = re.compile(r"`[^`\n]+`")
+_GLUE = "\ue000"
+"""Stands for a space at which a line is not broken."""
 _NO_WIDTH = frozenset({"Mn", "Me", "Cf"})
 
 
@@ -76,9 +79,11 @@ class WordWrap:
         size, space = display_width(part), self._space
         self._space = ""
         is_over = self._column + display_width(space) + size > self._width()
-        if is_over and self._column > self._hanging and not goes_on and self._hanging + size <= self._width():
-            self._column = self._hanging + size
-            return f"\n{' ' * self._hanging}{part}"
+        fits_below = self._hanging + size <= self._width()
+        if is_over and self._column > self._hanging and not goes_on and (fits_below or _GLUE in part):
+            indent = self._hanging if fits_below else 0
+            self._column = indent + size
+            return f"\n{' ' * indent}{part}"
         if self._is_at_start:
             self._hanging = min(display_width(space), self._width() // 2)
         if self._is_at_start or (goes_on and self._first):
@@ -95,9 +100,14 @@ class WordWrap:
 
 
 def wrap_words(text: str, width: int) -> str:
-    """*text* broken at words to lines of *width* columns."""
+    """*text* broken at words to lines of *width* columns.
+
+    What stands between backticks is a command to be pasted: it is never broken, and stands on a line of its own where
+    it is too long for any.
+    """
     wrap = WordWrap(lambda: width)
-    return wrap.feed(text) + wrap.close()
+    glued = text if _GLUE in text else _COMMAND.sub(lambda found: found[0].replace(" ", _GLUE), text)
+    return (wrap.feed(glued) + wrap.close()).replace(_GLUE, " " if glued is not text else _GLUE)
 
 
 def wrap_for(stream: TextIO, text: str) -> str:

@@ -172,3 +172,22 @@ def test_help_and_connect_are_broken_at_words(tmp_path: Path, columns: int) -> N
         if sentences:
             assert_words_are_whole(screen, *sentences)
         assert max(map(len, screen.splitlines())) <= columns
+
+
+@pytest.mark.parametrize("columns", WIDTHS)
+def test_a_command_in_a_hint_is_never_broken(tmp_path: Path, columns: int) -> None:
+    """It begins a line of its own where it does not fit: in the welcome, and in what is said of a mistake."""
+    make_home(tmp_path)
+    command = "python3 '/somewhere/not so near/run.py'"
+    with TerminalSession(
+        tmp_path, "chat", "--as", "Sam", columns=columns, env={"FAMILIAR_COMMAND": command}
+    ) as session:
+        session.wait_for_screen("Sam:")
+        assert session.leave() == 0
+    assert f"`{command} connect`." in session.text
+    words = ("chat", "--familiar", "nobody")
+    with TerminalSession(tmp_path, *words, columns=columns, env={"FAMILIAR_COMMAND": command}) as session:
+        assert session.wait_end() == 1
+        session.wait_for_text(f"`{command} init nobody`")
+    if columns < len(command):
+        assert f"\n`{command} init nobody`" in session.text
