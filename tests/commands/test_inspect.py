@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,8 @@ import pytest
 from familiar_connect.commands.turn_choice import find_turn
 from familiar_connect.errors import HomeError
 from familiar_connect.observe.ledger import SQLiteCollector
-from tests.fakes.program import one_sentence, run_program
+from tests.fakes.model_server import stream_answer
+from tests.fakes.program import make_home, model_endpoint, one_sentence, run_program
 from tests.fakes.scripted_familiar import scripted_familiar
 from tests.fakes.terminal import TerminalSession
 from tests.fakes.traces import a_trace
@@ -78,3 +80,29 @@ def test_a_long_page_goes_through_the_pager(home: Path) -> None:
     with TerminalSession(home, "inspect", env={"PAGER": str(pager)}) as session:
         session.wait_for_text("IN PAGES")
         assert session.wait_end() == 0
+
+
+def test_a_reply_that_is_ended_here_is_not_said_to_cost_nothing(tmp_path: Path) -> None:
+    """A model that goes on to speak for the person is stopped, so it never tells what it counted."""
+    answers = [
+        stream_answer("Hello.\n", "Sam: hi", "\nEmber: ho" * 50),
+        stream_answer("Yes.", usage={"prompt_tokens": 99}),
+    ]
+    with model_endpoint(*answers) as server:
+        make_home(tmp_path, server)
+        done = run_program(tmp_path, "chat", "--plain", "--as", "Sam", said="hi\n/context\nso?\n/context\n")
+
+    assert "ended here, because it began to speak for somebody else" in done.stdout
+    (first,) = re.findall(
+        r"(\d+) tokens in the prompt \(estimated\): about (\d+) in the blocks, (\d+) around", done.stdout
+    )
+    assert int(first[0]) == int(first[1]) + int(first[2])
+    (sum_,) = re.findall(
+        r"99 tokens in the prompt by the model's own count: about (\d+) in the blocks, (\d+) around \d+ messages, "
+        r"and (\d+) fewer than estimated",
+        done.stdout,
+    )
+    assert int(sum_[0]) + int(sum_[1]) - int(sum_[2]) == 99
+    newest, oldest = run_program(tmp_path, "inspect", "--list").stdout.splitlines()[1:3]
+    assert newest.split()[-3] == "99"
+    assert re.fullmatch(r"~\d+", oldest.split()[-3])

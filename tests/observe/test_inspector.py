@@ -95,7 +95,7 @@ def test_the_page_tells_blocks_providers_model_prefix_and_prompt() -> None:
     for line in (
         "| 1 | – | character | PERSONA | character | 300 | kept |",
         "| – | – | search | FOUND | content | 500 | cut: layer content is full |",
-        "510 tokens in the prompt by the model's own count; the blocks are estimates and add up to 500.",
+        "510 tokens in the prompt by the model's own count: about 500 in the blocks, and 10 more than estimated.",
         "| search | timeout | 2.00 s | a \\| b c |",
         "smol · by embedded · first token after 400.0 ms"
         " · tokens by the model's own count: 510 prompt, 470 cached, 30 written · ended by stop · 2 attempts",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from familiar_connect.observe.report import NOTHING
 from familiar_connect.observe.trace import StageSpan
 from familiar_connect.observe.turn_table import outline_turn, turn_table
@@ -36,7 +38,10 @@ def test_a_turn_fits_a_screen() -> None:
     assert ["character", "[0]", "50"] in rows
     assert ["6", "examples", "[1]–[6]", "30"] in rows
     assert ["3", "turns", "of", "dialogue", "[7]–[9]", "30"] in rows
-    assert "120 tokens in the prompt by the model's own count; the blocks are estimates and add up to 110" in page
+    assert (
+        "120 tokens in the prompt by the model's own count: about 110 in the blocks, 40 around 10 messages, and 30 "
+        "fewer than estimated" in page
+    )
     assert page.count("407") == 1
     assert "search 2.00 s timeout" in page
     assert "120 prompt" in page
@@ -58,8 +63,34 @@ def test_a_model_that_counts_nothing_leaves_the_estimate_and_no_cut_is_listed_wh
         a_trace(stages=(StageSpan("render", 0, 0, {"dropped": [{**CUT, "tokens_dropped": 0}]}), silent))
     )
 
-    assert "110 tokens in the prompt (estimated)" in page
+    assert "150 tokens in the prompt (estimated): about 110 in the blocks, 40 around 10 messages" in page
     assert "Nothing was cut." in page
+    assert "it told no count of tokens" in page
+    assert "0 prompt" not in page
+    assert turn_table([a_trace(stages=(silent,))]).splitlines()[1].split()[-3:] == ["~110", "-", "0"]
+
+
+def test_a_layer_without_a_budget_is_not_called_full() -> None:
+    """A small model is shown no scene at all: there is none that could be full."""
+    cut = {**CUT, "layer": "scene", "source": "participants:now", "reason": "dropped", "full": "no budget"}
+    page = outline_turn(a_trace(stages=(StageSpan("render", 0, 0, {"dropped": [cut]}),)))
+
+    assert "participants:now: 407 tokens, layer scene has a budget of 0 here" in page
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        ({"finish_reason": None}, "it told no count of tokens · stopped before its end"),
+        ({"finish_reason": None, "ended_by": "it chose to stay silent"}, "ended here, because it chose to stay silent"),
+        ({"finish_reason": "stop"}, "it told no count of tokens · ended by stop"),
+    ],
+)
+def test_a_turn_without_a_count_says_how_it_ended(facts: dict[str, object], words: str) -> None:
+    """A reply that is ended before the model ends it brings no count; it has not cost nothing."""
+    page = outline_turn(a_trace(stages=(StageSpan("model", 0, 1, {"model": "smol", "prompt_tokens": 0, **facts}),)))
+
+    assert words in page
 
 
 def test_many_turns_are_a_table() -> None:

@@ -223,6 +223,8 @@ def format_message(message: Message) -> str:
 
 def block_table(parts: Sequence[dict[str, Any]], reply: PipelineReply) -> str:
     """The blocks in order, one line each, and what was cut."""
+    from familiar_connect.context.budget import NO_BUDGET
+
     rows = [("message", "role", "tokens", "layer", "block")]
     for part in parts:
         place = "-" if part["message"] is None else str(part["message"] + 1)
@@ -237,7 +239,8 @@ def block_table(parts: Sequence[dict[str, Any]], reply: PipelineReply) -> str:
     lines.append(f"{len(reply.messages)} messages, about {sum(counted.values())} tokens: {shares}")
     lines += [f"world info: {entry}: {reason}" for entry, reason in reply.prompt.reasons]
     for note in reply.prompt.dropped:
-        lines.append(f"cut: {note.source} {note.reason}, {note.tokens_dropped} tokens; no room in the {note.full}")
+        why = "its layer has a budget of 0" if note.full == NO_BUDGET else f"no room in the {note.full}"
+        lines.append(f"cut: {note.source} {note.reason}, {note.tokens_dropped} tokens; {why}")
     return "\n".join(lines)
 
 

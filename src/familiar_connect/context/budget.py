@@ -28,7 +28,7 @@ from familiar_connect.context.types import (
 )
 from familiar_connect.llm.types import TextPart
 from familiar_connect.support.text import shorten_middle, truncate
-from familiar_connect.support.tokens import estimate_tokens
+from familiar_connect.support.tokens import MESSAGE_OVERHEAD, estimate_tokens
 
 __all__ = ["BudgetResult", "Budgeter", "DroppedNote", "estimate_tokens", "fit_to_request", "fit_total", "tokens_of"]
 
@@ -36,10 +36,10 @@ logger = logging.getLogger(__name__)
 
 JOINT = 1
 """Tokens of the blank line between two sections of a layer."""
-MESSAGE_OVERHEAD = 4
-"""Tokens a chat format spends around one message."""
 SHOWN_MESSAGE_CHARS = 32_000
 """A single message longer than this is shown with its middle left out; the history keeps all of it."""
+NO_BUDGET = "no budget"
+"""What is full where a layer has a budget of 0, as most have for a small model."""
 LEAST_WORTH_KEEPING = 8
 """A block shortened to fewer tokens than this says nothing; it goes whole."""
 COMPLETION_SHARE = 0.15
@@ -100,6 +100,8 @@ def _fill_layer(
             kept.append(contribution)
             continue
         shortened, note = shorten_contribution(contribution, remaining, model=model)
+        if note is not None and budget <= 0:
+            note = replace(note, full=NO_BUDGET)
         if note is not None:
             notes.append(note)
         if shortened is not None:

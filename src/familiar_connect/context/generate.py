@@ -13,7 +13,6 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from familiar_connect.chat.types import Turn
-from familiar_connect.context.budget import MESSAGE_OVERHEAD
 from familiar_connect.context.generation.capabilities import tools_cost
 from familiar_connect.context.generation.media import resolve_media
 from familiar_connect.context.generation.media_cache import MediaCache
@@ -29,6 +28,7 @@ from familiar_connect.llm.protocols import ChatModel
 from familiar_connect.llm.types import Capabilities, Completion, ImagePart, Message, TextPart, VideoPart
 from familiar_connect.support.system_notes import note
 from familiar_connect.support.text import last_sentence_end
+from familiar_connect.support.tokens import MESSAGE_OVERHEAD
 
 logger = logging.getLogger(__name__)
 
@@ -80,6 +80,8 @@ class Generation:
         self.capabilities = Capabilities()
         """What the model that was asked last says of itself."""
         self.completion: Completion | None = None
+        self.ended_by: str | None = None
+        """Why the reply was ended here before the model did; None: it was not."""
         self.failures: list[tuple[str, str]] = []
         self.text = ""
 
@@ -125,6 +127,7 @@ class Generation:
 
     async def _attempt(self, model: ChatModel, retry: int = 0) -> AsyncGenerator[str, None]:
         tidy = self._tidy.fresh() if self._tidy else None
+        self.ended_by = None
         sent, tools = await self._prepared(model, retry)
         rounds = ToolLoop(model, sent, tools, self.base.sampling)
         self.tool_turns = rounds.turns
@@ -136,6 +139,7 @@ class Generation:
                     if shown_piece:
                         yield shown_piece
                     if tidy and tidy.ended:
+                        self.ended_by = tidy.end_reason
                         return
             if tidy and (rest := tidy.close()):
                 yield rest

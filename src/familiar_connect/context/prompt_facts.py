@@ -94,6 +94,8 @@ def call_facts(generation: Generation, output: PipelineOutput) -> dict[str, obje
     facts["dropped"] = [note_facts(n) for n in generation.prompt.dropped if n not in generation.base.dropped]
     if generation.tool_turns:
         facts["tools"] = generation.tools_used
+    if generation.ended_by is not None:
+        facts["ended_by"] = generation.ended_by
     if (done := generation.completion) is not None:
         facts |= {
             "model": done.model,

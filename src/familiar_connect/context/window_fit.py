@@ -13,12 +13,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from familiar_connect.context.budget import MESSAGE_OVERHEAD, log_cut
+from familiar_connect.context.budget import log_cut
 from familiar_connect.context.messages import is_dialogue
 from familiar_connect.context.types import ContextItem, DroppedNote, ItemTag, Layer, Prompt
 from familiar_connect.llm.types import Capabilities, TextPart
 from familiar_connect.support.text import shorten_middle
-from familiar_connect.support.tokens import estimate_tokens
+from familiar_connect.support.tokens import MESSAGE_OVERHEAD, estimate_tokens
 
 logger = logging.getLogger(__name__)
 

@@ -16,6 +16,7 @@ from familiar_connect.observe.last_context import NOTES, SEPARATOR
 from familiar_connect.observe.report import seconds
 from familiar_connect.observe.trace import TurnTrace
 from familiar_connect.observe.trace_values import count_or_zero, finite_number, only_mappings, provider_outcomes
+from familiar_connect.support.tokens import MESSAGE_OVERHEAD
 
 if TYPE_CHECKING:  # a report loads no more than it needs
     from familiar_connect.observe.replay_store import ReplayRecord
@@ -133,6 +134,7 @@ def cut_reason(note: Mapping[str, object]) -> str:
     full = note.get("full") or "layer"
     return {
         "layer": f"layer {note.get('layer')} is full",
+        "no budget": f"layer {note.get('layer')} has a budget of 0 here",
         "total": "the prompt's budget is full",
         "window": "the model's window is full",
     }.get(str(full), f"{full} is full")
@@ -187,6 +189,11 @@ def model_facts(trace: TurnTrace) -> dict[str, object]:
     return {key: span.metadata[key] for key in MODEL_FACTS if key in span.metadata} if span else {}
 
 
+def has_own_count(trace: TurnTrace) -> bool:
+    """Whether the model counted what it read: one whose reply is ended before its own end tells nothing."""
+    return count_or_zero(model_facts(trace).get("prompt_tokens")) > 0
+
+
 def _heading(trace: TurnTrace) -> str:
     tags = "".join(f" · {key}={value}" for key, value in sorted(trace.tags.items()))
     return (
@@ -199,7 +206,6 @@ def _blocks(trace: TurnTrace, record: ReplayRecord | None) -> str:
     lines = block_lines(trace, record)
     if not lines:
         return "## Blocks\n\nNo blocks were noted for this turn."
-    total = sum(line.tokens for line in lines if line.place is not None)
     names = _preset_names(record)
     rows = [
         [
@@ -214,17 +220,31 @@ def _blocks(trace: TurnTrace, record: ReplayRecord | None) -> str:
         for line in lines
     ]
     body = markdown_table(["place", "message", "source", "tag", "layer", "tokens", "fate"], rows)
-    return f"## Blocks\n\n{body}\n\n{prompt_size_line(trace, total)}."
+    return f"## Blocks\n\n{body}\n\n{prompt_size_line(trace, lines)}."
 
 
-def prompt_size_line(trace: TurnTrace, estimated: int) -> str:
-    """How large the prompt was: as the model counted it, where it said so; the blocks are *estimated* one by one."""
+def prompt_size_line(trace: TurnTrace, lines: Sequence[BlockLine]) -> str:
+    """How large the prompt was, and what its parts add up to: the blocks as estimated, what stands around messages.
+
+    Where the model counted the prompt itself, that is the sum, and the rest is by what the estimate is off.
+    """
+    kept = [line for line in lines if line.place is not None]
+    estimated, messages = sum(line.tokens for line in kept), _count_messages(kept)
+    around = MESSAGE_OVERHEAD * messages
+    parts = f"about {estimated} in the blocks"
+    if messages:
+        parts += f", {around} around {messages} messages" if messages > 1 else f", {around} around its one message"
     counted = count_or_zero(model_facts(trace).get("prompt_tokens"))
     if not counted:
-        return f"{estimated} tokens in the prompt (estimated)"
-    return (
-        f"{counted} tokens in the prompt by the model's own count; the blocks are estimates and add up to {estimated}"
-    )
+        return f"{estimated + around} tokens in the prompt (estimated): {parts}"
+    off = counted - estimated - around
+    more = f", and {abs(off)} {'more' if off > 0 else 'fewer'} than estimated" if off else ""
+    return f"{counted} tokens in the prompt by the model's own count: {parts}{more}"
+
+
+def _count_messages(lines: Sequence[BlockLine]) -> int:
+    """Messages that *lines* stand in; 0 where nothing tells."""
+    return len({line.message for line in lines if line.message is not None})
 
 
 def _preset_names(record: ReplayRecord | None) -> dict[str, str]:
@@ -285,8 +305,14 @@ def model_facts_line(trace: TurnTrace) -> str:
         words.append(f"first token after {seconds(first)}")
     labels = (("prompt_tokens", "prompt"), ("cached_tokens", "cached"), ("completion_tokens", "written"))
     counts = [f"{count_or_zero(facts[key])} {label}" for key, label in labels if facts.get(key) is not None]
-    if counts:
+    if has_own_count(trace):
         words.append(f"tokens by the model's own count: {', '.join(counts)}")
+    elif facts:
+        words.append("it told no count of tokens")
+    if (ended_by := trace.fact("ended_by")) is not None:
+        words.append(f"ended here, because {ended_by}")
+    elif facts.get("model") and not facts.get("finish_reason"):
+        words.append("stopped before its end")
     if facts.get("finish_reason"):
         words.append(f"ended by {facts['finish_reason']}")
     if count_or_zero(facts.get("attempts")) > 1:

@@ -12,6 +12,7 @@ from familiar_connect.observe.inspector import (
     block_lines,
     cut_reason,
     cuts,
+    has_own_count,
     message_mark,
     model_facts,
     model_facts_line,
@@ -49,6 +50,9 @@ def _row(trace: TurnTrace) -> list[str]:
     facts = model_facts(trace)
     first = finite_number(facts.get("first_token_s"))
     sizes = [str(count_or_zero(facts[key])) if key in facts else "-" for key in ("prompt_tokens", "completion_tokens")]
+    if not has_own_count(trace):
+        estimated = sum(line.tokens for line in block_lines(trace) if line.place is not None)
+        sizes = [f"~{estimated}" if estimated else "-", "-"]
     moment = one_line(trace.timestamp)[:19].replace("T", " ")
     model = one_line(str(facts.get("model") or "-"))
     return [moment, trace.trace_id, model, "-" if first is None else seconds(first), *sizes, str(len(cuts(trace)))]
@@ -59,8 +63,7 @@ def _blocks(trace: TurnTrace, record: ReplayRecord | None) -> str:
     if not lines:
         return "No blocks were noted for this turn."
     rows = [_block_row(list(alike)) for _, alike in groupby(lines, key=_kind)]
-    total = sum(line.tokens for line in lines)
-    return table(["block", "message", "tokens"], rows) + f"\n  {prompt_size_line(trace, total)}"
+    return table(["block", "message", "tokens"], rows) + f"\n  {prompt_size_line(trace, lines)}"
 
 
 def _kind(line: BlockLine) -> tuple[str, str | int | None]:

@@ -18,6 +18,9 @@ CHARS_PER_TOKEN = 4
 EXACT_LIMIT_CHARS = 40_000
 """Of a longer text only the beginning is counted: counting all of it would hold the event loop."""
 
+MESSAGE_OVERHEAD = 4
+"""Tokens a chat format spends around one message."""
+
 REMEMBERED_CHARS = 2_000
 """Counts of texts up to this length are remembered."""
 

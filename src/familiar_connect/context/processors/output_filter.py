@@ -46,6 +46,11 @@ class OutputFilter:
         self._spoken = False
         self.ended = False
 
+    @property
+    def end_reason(self) -> str:
+        """Why it `ended` before the model did."""
+        return "it began to speak for somebody else"
+
     def fresh(self) -> OutputFilter:
         """The same filter for another attempt at the reply."""
         return OutputFilter(self._own, self._others, self._known_tags)
@@ -142,6 +147,10 @@ class SilenceAwareOutputFilter(OutputFilter):
     def __init__(self, own_names: Iterable[str], other_names: Iterable[str], known_tags: Collection[str] = ()) -> None:
         super().__init__(own_names, other_names, known_tags)
         self._silence = SilenceFilter()
+
+    @property
+    def end_reason(self) -> str:
+        return "it chose to stay silent" if self._silence.silent else super().end_reason
 
     def fresh(self) -> SilenceAwareOutputFilter:
         return SilenceAwareOutputFilter(self._own, self._others, self._known_tags)
