@@ -12,6 +12,7 @@ import pytest
 
 import familiar_connect
 from familiar_connect.bootstrap.starter import make_starter
+from tests.fakes.scripted_familiar import scripted_familiar
 
 SRC = Path(familiar_connect.__file__).parent.parent
 HEAVY = [
@@ -85,6 +86,32 @@ def test_verbs_that_only_look_load_no_heavy_library(words: tuple[str, ...], tmp_
     may_load = {"asyncio", "sqlite3", "platformdirs", "tomlkit"}
     assert done.returncode == 0, done.stderr
     assert loaded & (set(HEAVY) - may_load) == set()
+
+
+@pytest.mark.parametrize(
+    ("words", "left_alone"),
+    [
+        (("list",), {"llm.types", "memory.store", "memory.audit", "chat.types", "context.types"}),
+        (("inspect",), {"llm.types", "chat.types", "context.types", "config.character", "config.load", "memory.store"}),
+        (("inspect", "--list"), {"llm.types", "chat.types", "context.types", "config.character", "config.load"}),
+    ],
+)
+async def test_a_verb_that_only_looks_loads_what_it_shows_and_no_more(
+    words: tuple[str, ...], left_alone: set[str], tmp_path: Path
+) -> None:
+    """The types that a turn is made of take longer to load than its page takes to write."""
+    async with scripted_familiar(tmp_path, ["One."]) as house:
+        await house.talk("Hello")
+    done = run_python(
+        "import sys\nfrom familiar_connect.cli import cli\n"
+        f"cli.main(['--home', {str(tmp_path)!r}, *{words!r}], standalone_mode=False)\n"
+        "print('LOADED', *sys.modules)"
+    )
+
+    assert done.returncode == 0, done.stderr
+    shown, _, loaded = done.stdout.rpartition("LOADED")
+    assert "ember" in shown or "# Turn" in shown or "prompt" in shown
+    assert {f"familiar_connect.{name}" for name in left_alone} & set(loaded.split()) == set()
 
 
 def test_importing_the_package_and_all_its_modules_prints_nothing() -> None:

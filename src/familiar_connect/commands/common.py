@@ -156,6 +156,15 @@ def read_today(root: Path) -> tuple[DayRecord, LimitsConfig]:
     return SpendingStore(folder.metrics_db, root.name).read(day) or DayRecord(day), config.limits
 
 
+def read_refusals_today(root: Path) -> DayRecord:
+    """`read_today` for whoever asks only who was not answered; without the settings where nobody ever was refused."""
+    from familiar_connect.observe.spending import DayRecord, SpendingStore
+
+    if not SpendingStore(FamiliarFolder(root).metrics_db, root.name).has_refusals():
+        return DayRecord("")
+    return read_today(root)[0]
+
+
 @contextmanager
 def progress_bar(what: str, *, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
     """A progress bar on the error stream, once there is something to show; nothing where nobody watches."""

@@ -148,8 +148,7 @@ def _facts(root: Path) -> dict[str, Any]:
     """What can be said of one familiar without waking it; what is wrong with it is part of that."""
     from familiar_connect.config import load_character_config
     from familiar_connect.config.home import profile_path
-    from familiar_connect.memory.persona import persona_name
-    from familiar_connect.memory.store import MemoryStore
+    from familiar_connect.memory.persona import read_persona_name
 
     facts: dict[str, Any] = {"id": root.name, "name": root.name, "model": "?", "turns": 0, "problem": None}
     facts |= {"platforms": [], "preset": None}
@@ -158,8 +157,7 @@ def _facts(root: Path) -> dict[str, Any]:
     except FamiliarError as error:
         return facts | {"problem": str(error)}
     try:
-        if FamiliarFolder(root).memory.is_dir():
-            facts["name"] = persona_name(MemoryStore(FamiliarFolder(root).memory), root.name)
+        facts["name"] = read_persona_name(FamiliarFolder(root).memory, root.name)
         config = load_character_config(
             FamiliarFolder(root).settings_file, defaults_path=profile_path(FamiliarFolder(root).home.root)
         )

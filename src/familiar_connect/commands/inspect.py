@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,7 +11,7 @@ from familiar_connect.commands.common import (
     MOST_TURNS,
     familiar_option,
     json_option,
-    read_today,
+    read_refusals_today,
     root_of,
     say,
     say_in_pages,
@@ -19,6 +20,11 @@ from familiar_connect.commands.common import (
 from familiar_connect.commands.turn_choice import TurnCommand, find_turn, read_turn_word
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import HomeError
+
+if TYPE_CHECKING:
+    from familiar_connect.observe.replay_files import RecordSummary
+    from familiar_connect.observe.replay_store import ReplayRecord
+    from familiar_connect.observe.trace import TurnTrace
 
 EPILOG = """\b
 Examples:
@@ -44,12 +50,8 @@ def inspect(
 ) -> None:
     """Show a turn: each block of its prompt, where it came from, what it cost, what was cut and why."""
     from familiar_connect.observe.inspector import explain_turn, turn_as_json, turn_facts
-    from familiar_connect.observe.last_context import LastContextCache
     from familiar_connect.observe.ledger import SQLiteCollector
-    from familiar_connect.observe.replay_store import ReplayStore
     from familiar_connect.observe.spending_report import refusal_facts, refusals_text
-    from familiar_connect.observe.turn_table import turn_table
-    from familiar_connect.reply.prompt_replay import prompt_page
 
     root = root_of(ctx, familiar_id)
     collector = SQLiteCollector(_metrics(root))
@@ -58,25 +60,44 @@ def inspect(
         if as_json:
             say_json([turn_facts(trace) for trace in traces])
         else:
-            say("\n\n".join(text for text in (turn_table(traces), refusals_text(read_today(root)[0])) if text))
+            from familiar_connect.observe.turn_table import turn_table
+
+            not_answered = refusals_text(read_refusals_today(root))
+            say("\n\n".join(text for text in (turn_table(traces), not_answered) if text))
         return
     turn_id = find_turn(collector, root.name, turn)
     trace = collector.trace(turn_id) if turn_id else None
-    today, _ = read_today(root)
+    today = read_refusals_today(root)
     if trace is None and not turn and not as_json and (not_answered := refusals_text(today)):
         say(not_answered)
         return
     if trace is None:
         raise HomeError(explain_missing_turn(root, read_turn_word(turn)))
-    record = ReplayStore(FamiliarFolder(root).traces).find(trace.trace_id)
-    latest = LastContextCache(channels_root=FamiliarFolder(root).channels).get(channel_id=trace.channel_id)
-    page = prompt_page(trace.trace_id, latest, record)
+    record, page = _kept_of(FamiliarFolder(root), trace, whole=as_json)
     if as_json:
         say_json({**turn_as_json(trace, record, page), "not_answered_today": refusal_facts(today)})
     else:
         text = explain_turn(trace, record, page)
         not_answered = "" if turn else refusals_text(today)
         say_in_pages(f"{not_answered}\n\n{text}" if not_answered else text)
+
+
+def _kept_of(
+    folder: FamiliarFolder, trace: TurnTrace, *, whole: bool
+) -> tuple[ReplayRecord | RecordSummary | None, bytes | None]:
+    """What was kept of a turn, and its prompt; only what is shown of it where trace and page on disk tell the rest."""
+    from familiar_connect.observe.last_context import LastContextCache, is_of_turn
+
+    latest = LastContextCache(channels_root=folder.channels).get(channel_id=trace.channel_id)
+    if not whole and latest is not None and is_of_turn(latest, trace.trace_id) and trace.fact("tokens_by_block"):
+        from familiar_connect.observe.replay_files import read_summary
+
+        return read_summary(folder.traces, trace.trace_id), latest
+    from familiar_connect.observe.replay_store import ReplayStore
+    from familiar_connect.reply.prompt_replay import prompt_page
+
+    record = ReplayStore(folder.traces).find(trace.trace_id)
+    return record, prompt_page(trace.trace_id, latest, record)
 
 
 def explain_missing_turn(root: Path, turn: str | None) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from importlib import import_module
 from typing import Any
 
@@ -51,7 +50,9 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in self._table and not args[0].startswith("-"):
-            near = difflib.get_close_matches(args[0], self._table, n=1, cutoff=0.4)
+            from difflib import get_close_matches  # only for a mistake
+
+            near = get_close_matches(args[0], self._table, n=1, cutoff=0.4)
             path = command_path(ctx)
             hint = f" Did you mean `{path} {near[0]}`?" if near else f" `{path} --help` lists the {self._noun}s."
             ctx.fail(f"there is no {self._noun} {args[0]!r}.{hint}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -100,7 +99,9 @@ def load_group(home: Path, name: str) -> GroupConfig:
     document = read_toml(path)
     if document is None:
         there = list_groups(home)
-        near = difflib.get_close_matches(name, there, n=1)
+        from difflib import get_close_matches  # only for a mistake
+
+        near = get_close_matches(name, there, n=1)
         sentence = f"{path}: there is no group called {format_value(name)}"
         if near:
             raise HomeError(f"{sentence}; did you mean {near[0]!r}?")

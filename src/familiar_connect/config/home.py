@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -95,7 +94,9 @@ def is_valid_familiar_id(text: str) -> bool:
 
 
 def _no_such(home: Path, name: str, there: list[str]) -> str:
-    near = difflib.get_close_matches(name[:64], there, n=1)
+    from difflib import get_close_matches  # only for a mistake
+
+    near = get_close_matches(name[:64], there, n=1)
     sentence = f"{home}: there is no familiar called {format_value(name)}"
     if near:
         return f"{sentence}; did you mean {near[0]!r}?"

@@ -6,7 +6,6 @@ it only when it cannot be a secret, and never at length.
 
 from __future__ import annotations
 
-import difflib
 import errno
 import json
 import re
@@ -222,7 +221,9 @@ def _unknown(path: KeyPath, noun: str, known: set[KeyPath]) -> str:
 
 
 def _nearest(word: str, known: Sequence[str]) -> str | None:
-    found = difflib.get_close_matches(word[:_SHOWN_CHARS].lower(), known, n=1)
+    from difflib import get_close_matches  # only for a mistake
+
+    found = get_close_matches(word[:_SHOWN_CHARS].lower(), known, n=1)
     return found[0] if found else None
 
 

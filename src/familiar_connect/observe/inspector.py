@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from familiar_connect.observe.last_context import NOTES, SEPARATOR
+from familiar_connect.observe.replay_files import RecordSummary
 from familiar_connect.observe.report import seconds
 from familiar_connect.observe.trace import TurnTrace
 from familiar_connect.observe.trace_values import count_or_zero, finite_number, only_mappings, provider_outcomes
@@ -20,6 +21,8 @@ from familiar_connect.support.tokens import MESSAGE_OVERHEAD
 
 if TYPE_CHECKING:  # a report loads no more than it needs
     from familiar_connect.observe.replay_store import ReplayRecord
+
+    TurnRecord = ReplayRecord | RecordSummary
 
 MODEL_FACTS = (
     "model",
@@ -49,14 +52,14 @@ class BlockLine:
     """Which message of the prompt holds it, counted from 0 as the prompt itself does."""
 
 
-def explain_turn(trace: TurnTrace, record: ReplayRecord | None = None, messages: bytes | None = None) -> str:
+def explain_turn(trace: TurnTrace, record: TurnRecord | None = None, messages: bytes | None = None) -> str:
     """The turn as Markdown. *messages* is the prompt as it was written down when it was sent."""
     sections = [_heading(trace), _blocks(trace, record), _world_info(trace), _stages(trace), _providers(trace)]
     sections += [_model(trace), _prefix(trace), _replay(record), _prompt(messages), _summary(trace, record)]
     return "\n\n".join(section for section in sections if section) + "\n"
 
 
-def turn_as_json(trace: TurnTrace, record: ReplayRecord | None = None, messages: bytes | None = None) -> dict[str, Any]:
+def turn_as_json(trace: TurnTrace, record: TurnRecord | None = None, messages: bytes | None = None) -> dict[str, Any]:
     """The turn as plain data, for other programs."""
     return {
         "trace": json.loads(json.dumps(asdict(trace), default=str)),
@@ -93,7 +96,7 @@ def turn_facts(trace: TurnTrace) -> dict[str, object]:
     }
 
 
-def block_lines(trace: TurnTrace, record: ReplayRecord | None = None) -> list[BlockLine]:
+def block_lines(trace: TurnTrace, record: TurnRecord | None = None) -> list[BlockLine]:
     """Blocks in prompt order, then those that were cut, each with what became of it."""
     blocks = _recorded_blocks(trace, record)
     notes = cuts(trace, record)
@@ -140,10 +143,10 @@ def cut_reason(note: Mapping[str, object]) -> str:
     }.get(str(full), f"{full} is full")
 
 
-def _recorded_blocks(trace: TurnTrace, record: ReplayRecord | None) -> list[Mapping[str, object]]:
+def _recorded_blocks(trace: TurnTrace, record: TurnRecord | None) -> list[Mapping[str, object]]:
     if traced := only_mappings(trace.fact("tokens_by_block")):
         return traced
-    kept = record.kept if record else ()
+    kept = record.kept if record and not isinstance(record, RecordSummary) else ()
     return [
         {
             "source": contribution.source,
@@ -155,7 +158,7 @@ def _recorded_blocks(trace: TurnTrace, record: ReplayRecord | None) -> list[Mapp
     ]
 
 
-def cuts(trace: TurnTrace, record: ReplayRecord | None = None) -> list[dict[str, Any]]:
+def cuts(trace: TurnTrace, record: TurnRecord | None = None) -> list[dict[str, Any]]:
     """Every cut once: what one source lost to one limit, whether at one go or piece by piece."""
     found: dict[tuple[str, ...], dict[str, Any]] = {}
     for note in _dropped(trace, record):
@@ -175,10 +178,11 @@ def _world_info(trace: TurnTrace) -> str:
     return "\n".join(["## World Info", "", *lines]) if lines else ""
 
 
-def _dropped(trace: TurnTrace, record: ReplayRecord | None) -> list[dict[str, object]]:
+def _dropped(trace: TurnTrace, record: TurnRecord | None) -> list[dict[str, object]]:
     """Every cut: those of assembly, and those a model's window asked for later; where nothing was lost is none."""
     traced = [note for span in trace.stages for note in only_mappings(span.metadata.get("dropped"))]
-    found = traced or ([{**asdict(note), "layer": note.layer.value} for note in record.dropped] if record else [])
+    dropped = record.dropped if record and not isinstance(record, RecordSummary) else ()
+    found = traced or [{**asdict(note), "layer": note.layer.value} for note in dropped]
     unknown = {"layer": "", "source": "", "reason": "dropped", "tokens_dropped": 0, "full": "layer"}
     return [{**unknown, **note} for note in found if note.get("tokens_dropped") != 0]
 
@@ -202,7 +206,7 @@ def _heading(trace: TurnTrace) -> str:
     )
 
 
-def _blocks(trace: TurnTrace, record: ReplayRecord | None) -> str:
+def _blocks(trace: TurnTrace, record: TurnRecord | None) -> str:
     lines = block_lines(trace, record)
     if not lines:
         return "## Blocks\n\nNo blocks were noted for this turn."
@@ -247,13 +251,18 @@ def _count_messages(lines: Sequence[BlockLine]) -> int:
     return len({line.message for line in lines if line.message is not None})
 
 
-def _preset_names(record: ReplayRecord | None) -> dict[str, str]:
+def _preset_names(record: TurnRecord | None) -> dict[str, str]:
     """The sources of a preset's prompts, each with the name its author gave it for the identifier."""
-    active = record.request.preset if record else None
-    if active is None:
+    if record is None:
         return {}
-    start = f"preset:{active.preset.name}:"
-    return {start + node.identifier: start + node.name for node in active.preset.prompts if node.name.strip()}
+    if isinstance(record, RecordSummary):
+        preset, names = record.preset, record.node_names
+    else:
+        active = record.request.preset
+        preset = active.preset.name if active else ""
+        names = {node.identifier: node.name for node in active.preset.prompts} if active else {}
+    start = f"preset:{preset}:"
+    return {start + identifier: start + name for identifier, name in names.items() if name.strip()}
 
 
 def message_mark(line: BlockLine) -> str:
@@ -337,7 +346,7 @@ def prefix_line(trace: TurnTrace) -> str:
     return f"{ratio:.0%} of the prompt repeats the start of the one before; {end}."
 
 
-def _replay(record: ReplayRecord | None) -> str:
+def _replay(record: TurnRecord | None) -> str:
     if record is None:
         return "## Replay\n\nWhat this turn was made of is not kept (any more); it cannot be replayed."
     return (
@@ -353,7 +362,7 @@ def _prompt(messages: bytes | None) -> str:
     return "## Prompt\n\n" + (prompt if notes and prompt else text).strip()
 
 
-def _summary(trace: TurnTrace, record: ReplayRecord | None) -> str:
+def _summary(trace: TurnTrace, record: TurnRecord | None) -> str:
     """The turn in a few lines, last, where a terminal stops scrolling."""
     lines = block_lines(trace, record)
     kept = [line for line in lines if line.place is not None]

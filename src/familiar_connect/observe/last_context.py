@@ -10,12 +10,15 @@ import logging
 from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from familiar_connect.config.folders import last_context_file
-from familiar_connect.llm.types import Message
 from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.support.files import atomic_write
 from familiar_connect.support.no_follow import load_bytes
+
+if TYPE_CHECKING:  # a page that is only read holds no messages
+    from familiar_connect.llm.types import Message
 
 logger = logging.getLogger(__name__)
 

@@ -7,10 +7,8 @@ loading says in one sentence what is not there. `erase_person` rather forgets to
 
 from __future__ import annotations
 
-import json
 import logging
 import os
-import re
 import threading
 import zlib
 from collections.abc import Iterator, Sequence
@@ -24,9 +22,10 @@ from familiar_connect.errors import FamiliarError
 from familiar_connect.identity import Author
 from familiar_connect.llm.types import Message
 from familiar_connect.observe.person_match import mentions_person
+from familiar_connect.observe.replay_files import SUFFIX, UNREADABLE, ReplayFiles, read_packed
 from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.support.files import atomic_write
-from familiar_connect.support.no_follow import LinkRefused, load_bytes, refuse_linked_path, remove_file
+from familiar_connect.support.no_follow import LinkRefused, refuse_linked_path, remove_file
 from familiar_connect.support.serialize import PlainDataError, canonical_json, content_hash, from_plain, to_plain
 
 logger = logging.getLogger(__name__)
@@ -40,13 +39,6 @@ GRACE_S = 3_600.0
 """A part this young may belong to a record another process is about to write."""
 REQUEST_PARTS = ("preset", "card", "books")
 """Of a request, what is kept by content."""
-MAX_BYTES = 64 * 1024 * 1024
-"""Nothing larger is unpacked."""
-
-_UNREADABLE = (OSError, zlib.error, KeyError, TypeError, ValueError, OverflowError, RecursionError)
-"""What reading a damaged or hostile file may end in."""
-_SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-_SUFFIX = ".json.z"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,8 +67,8 @@ class ReplayStore:
     """Records under `turns/`, their parts under `objects/`."""
 
     def __init__(self, folder: Path, *, keep: int = DEFAULT_KEEP, clock: Clock | None = None) -> None:
-        self._turns = Path(folder) / "turns"
-        self._objects = Path(folder) / "objects"
+        self._files = ReplayFiles(folder)
+        self._turns, self._objects = self._files.turns, self._files.objects
         self._keep = keep
         self._clock = clock or SystemClock()
         self._lock = threading.Lock()
@@ -86,7 +78,7 @@ class ReplayStore:
     def save(self, trace_id: str, record: ReplayRecord) -> None:
         """Keep *record* under *trace_id*. It touches the disk: callers on an event loop run it in a thread."""
         try:
-            path = self._record_path(trace_id)
+            path = self._files.record_path(trace_id)
             with self._lock:
                 plain = {
                     "trace_id": trace_id,
@@ -107,14 +99,14 @@ class ReplayStore:
 
     def load(self, trace_id: str) -> ReplayRecord:
         """The record of one turn; a `FamiliarError` says why there is none."""
-        path = self._record_path(trace_id)
+        path = self._files.record_path(trace_id)
         if not path.exists():
             raise FamiliarError(
                 f"no turn {trace_id!r} is kept in {self._turns}: the newest {self._keep} are;"
                 " `familiar inspect` shows the last one"
             )
         try:
-            plain = _read(path)
+            plain = read_packed(path)
             return ReplayRecord(
                 trace_id=str(plain["trace_id"]),
                 clock_iso=str(plain["clock_iso"]),
@@ -123,12 +115,14 @@ class ReplayStore:
                 request=from_plain(ContextRequest, self._whole_request(plain["request"])),
                 dropped=tuple(from_plain(DroppedNote, note) for note in plain["dropped"]),
                 directives=from_plain(Directives, plain["directives"]),
-                settings=_read(self._object_path(plain["settings"])),
-                kept=tuple(from_plain(Contribution, _read(self._object_path(name))) for name in plain["kept"]),
+                settings=read_packed(self._files.object_path(plain["settings"])),
+                kept=tuple(
+                    from_plain(Contribution, read_packed(self._files.object_path(name))) for name in plain["kept"]
+                ),
             )
         except LinkRefused:
             raise
-        except (*_UNREADABLE, PlainDataError) as failure:
+        except (*UNREADABLE, PlainDataError) as failure:
             raise FamiliarError(
                 f"{path}: this turn cannot be rebuilt ({type(failure).__name__}); the file, or a part in"
                 f" {self._objects}, is damaged or of another version. Delete the file; other turns are not touched."
@@ -143,7 +137,7 @@ class ReplayStore:
 
     def ids(self) -> list[str]:
         """The turns kept, newest first."""
-        return [path.name.removesuffix(_SUFFIX) for path in reversed(self._records())]
+        return [path.name.removesuffix(SUFFIX) for path in reversed(self._records())]
 
     def erase_person(self, author: Author) -> int:
         """Forget every turn that speaks of *author*, and the parts only they used; how many turns went.
@@ -164,15 +158,15 @@ class ReplayStore:
     def _speaks_of(self, path: Path, author: Author, verdicts: dict[str, bool]) -> bool:
         """Whether the record at *path*, or a part of it, mentions *author*; a torn one counts as yes."""
         try:
-            plain = _read(path)
+            plain = read_packed(path)
             if mentions_person([plain["request"], plain["dropped"], plain["directives"]], author):
                 return True
             for name in plain["kept"]:
                 if name not in verdicts:
-                    verdicts[name] = mentions_person(_read(self._object_path(name)), author)
+                    verdicts[name] = mentions_person(read_packed(self._files.object_path(name)), author)
                 if verdicts[name]:
                     return True
-        except (*_UNREADABLE, FamiliarError):
+        except (*UNREADABLE, FamiliarError):
             return True
         return False
 
@@ -185,13 +179,17 @@ class ReplayStore:
         return plain
 
     def _whole_request(self, plain: dict[str, Any]) -> dict[str, Any]:
-        parts = {name: _read(self._object_path(plain[name])) for name in REQUEST_PARTS if _is_part(plain.get(name))}
+        parts = {
+            name: read_packed(self._files.object_path(plain[name]))
+            for name in REQUEST_PARTS
+            if _is_part(plain.get(name))
+        }
         return {**plain, **parts}
 
     def _put(self, plain: object) -> str:
         """Store a part under its content's name, once."""
         name = content_hash(plain)
-        path = self._object_path(name)
+        path = self._files.object_path(name)
         if path.exists():
             refuse_linked_path(path)
             os.utime(path, follow_symlinks=False)
@@ -216,32 +214,22 @@ class ReplayStore:
         named: set[str] = set()
         for path in self._records():
             try:
-                plain = _read(path)
+                plain = read_packed(path)
                 named.update(plain["kept"], [plain["settings"]])
                 named.update(part for name in REQUEST_PARTS if _is_part(part := plain["request"].get(name)))
-            except _UNREADABLE:
+            except UNREADABLE:
                 logger.debug("torn record passed over", extra={"file": path.name})
         limit = self._clock.now().timestamp() - grace_s
         for path in self._parts():
-            if path.name.removesuffix(_SUFFIX) not in named and path.stat().st_mtime <= limit:
+            if path.name.removesuffix(SUFFIX) not in named and path.stat().st_mtime <= limit:
                 remove_file(path)
 
     def _records(self) -> list[Path]:
         """Records, oldest first: ids sort by time."""
-        return sorted(self._turns.glob(f"*{_SUFFIX}"))
+        return sorted(self._turns.glob(f"*{SUFFIX}"))
 
     def _parts(self) -> Iterator[Path]:
-        return self._objects.glob(f"*/*{_SUFFIX}")
-
-    def _record_path(self, trace_id: str) -> Path:
-        if not _SAFE_ID.fullmatch(trace_id):
-            raise FamiliarError(f"{trace_id!r} is no id of a turn: letters, digits, dots and dashes only")
-        return self._turns / f"{trace_id}{_SUFFIX}"
-
-    def _object_path(self, name: str) -> Path:
-        if not re.fullmatch(r"[0-9a-f]{64}", name):
-            raise ValueError("no content hash")
-        return self._objects / name[:2] / f"{name}{_SUFFIX}"
+        return self._objects.glob(f"*/*{SUFFIX}")
 
 
 def _reason(failure: Exception) -> str:
@@ -254,11 +242,3 @@ def _is_part(value: object) -> bool:
 
 def _write(path: Path, plain: object) -> None:
     atomic_write(path, zlib.compress(canonical_json(plain).encode("ascii")), durable=False)
-
-
-def _read(path: Path) -> Any:
-    unpacking = zlib.decompressobj()
-    text = unpacking.decompress(load_bytes(path), MAX_BYTES)
-    if not unpacking.eof:
-        raise ValueError("cut short, or too large")
-    return json.loads(text)

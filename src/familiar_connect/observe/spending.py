@@ -123,6 +123,18 @@ class SpendingStore:
             return None
         return record
 
+    def has_refusals(self) -> bool:
+        """Whether anybody was not answered on any day that is kept; False where that cannot be read."""
+        if not self._path.exists():
+            return False
+        try:
+            with open_ledger(self._path) as db:
+                found = db.execute("SELECT 1 FROM refusals WHERE familiar_id = ? LIMIT 1", (self._familiar_id,))
+                return found.fetchone() is not None
+        except (sqlite3.Error, OSError) as failure:
+            self._warn(failure)
+            return False
+
     def erase(self, person: str) -> None:
         """Keep what *person* cost without saying whose it was, and not that they were refused."""
         if not self._path.exists():

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from familiar_connect.config.limits import LimitsConfig
+from typing import TYPE_CHECKING
+
 from familiar_connect.observe.report import table
 from familiar_connect.observe.spending import NOBODY, DayRecord
 from familiar_connect.support.text import one_line
+
+if TYPE_CHECKING:  # who was not answered is told without the limits
+    from familiar_connect.config.limits import LimitsConfig
 
 MAX_PEOPLE = 20
 _WHY = {

@@ -7,7 +7,7 @@ what it measures. Stages are usually named `assemble`, `render`, `model`, `post`
 from __future__ import annotations
 
 import itertools
-import secrets
+import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -135,4 +135,4 @@ class TraceBuilder:
 
     def _new_id(self) -> str:
         """Sorts by time, within one process also inside one microsecond; unique across processes."""
-        return f"{self._timestamp:%Y%m%dT%H%M%S%f}-{next(_COUNTER) & 0xFFFFFF:06x}{secrets.token_hex(3)}"
+        return f"{self._timestamp:%Y%m%dT%H%M%S%f}-{next(_COUNTER) & 0xFFFFFF:06x}{os.urandom(3).hex()}"

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import secrets
 import stat
 import time
 from collections.abc import Iterator
@@ -119,7 +118,7 @@ def sync_folder(folder: Path | int) -> None:
 
 def temporary_name() -> str:
     """A fresh name for a file about to be renamed."""
-    return f".tmp-{secrets.token_hex(8)}"
+    return f".tmp-{os.urandom(8).hex()}"
 
 
 def is_temporary(name: str) -> bool:

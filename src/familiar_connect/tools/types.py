@@ -6,9 +6,11 @@ import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import TYPE_CHECKING
 
-from familiar_connect.identity import Author
-from familiar_connect.llm.types import ToolSpec
+if TYPE_CHECKING:  # the settings know the tools' names, and a verb that only looks loads no more than it needs
+    from familiar_connect.identity import Author
+    from familiar_connect.llm.types import ToolSpec
 
 SOURCE = "memory_tool"
 """What the audit calls whoever writes memory here."""
@@ -114,6 +116,8 @@ class Tool:
 
 def tool_spec(name: str, description: str, /, *required: str, **properties: Mapping[str, object]) -> ToolSpec:
     """The description of a tool whose arguments are *properties*."""
+    from familiar_connect.llm.types import ToolSpec
+
     schema = {
         "type": "object",
         "properties": {key: dict(value) for key, value in properties.items()},

@@ -11,6 +11,7 @@ from familiar_connect.config.types import PlaceSettings
 from familiar_connect.context.budget import Budgeter
 from familiar_connect.context.providers.character import CHARACTER_PRIORITY, CharacterProvider, persona_name
 from familiar_connect.context.types import Contribution, ItemTag, Layer
+from familiar_connect.memory.persona import read_persona_name
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.presets.types import CardFields
 from familiar_connect.support.tokens import estimate_tokens
@@ -147,12 +148,12 @@ async def test_a_tight_budget_cuts_the_right_end(store: MemoryStore) -> None:
 
 
 async def test_the_name_is_what_the_file_says_else_the_folders(store: MemoryStore) -> None:
-    """Blank counts as none."""
-    assert persona_name(store, "wren-2") == "wren-2"
-    store.write_file("self/name.md", " Wren \n")
-    assert persona_name(store, "wren-2") == "Wren"
-    store.write_file("self/name.md", " \n")
-    assert persona_name(store, "wren-2") == "wren-2"
+    """Blank counts as none; it is read with the store around it and without."""
+    for written, name in ((None, "wren-2"), (" Wren \n", "Wren"), (" \n", "wren-2")):
+        if written is not None:
+            store.write_file("self/name.md", written)
+        assert persona_name(store, "wren-2") == name
+        assert read_persona_name(store.root, "wren-2") == name
 
 
 def test_it_answers_to_its_name_and_quickly(store: MemoryStore) -> None:
