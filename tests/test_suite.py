@@ -20,7 +20,7 @@ from tests.fakes.program import make_home, model_endpoint, run_program
 from tests.fakes.program_process import environment, start_program
 from tests.fakes.terminal import TerminalSession
 from tests.fakes.waiting import until, wait_until
-from tools import launch
+from tools import browser, launch
 
 ROOT = Path(__file__).parent.parent
 
@@ -183,3 +183,21 @@ def test_checks_run_with_compiled_modules_kept(monkeypatch: pytest.MonkeyPatch) 
 
     assert launch.run_checks("venv", []) == 0
     assert kept == [False] * len(launch.CHECKS)
+
+
+@pytest.mark.parametrize(
+    ("is_ci", "there", "steps"),
+    [(False, False, []), (True, True, []), (True, False, ["update", "install"])],
+)
+def test_a_browser_is_fetched_in_ci_alone_and_only_where_there_is_none(
+    is_ci: bool, there: bool, steps: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Elsewhere the tests that need one are skipped and say what brings it."""
+    ran: list[list[str]] = []
+    monkeypatch.setattr(browser, "find_browser", lambda: "/usr/bin/chromium" if there else None)
+    monkeypatch.setattr(browser, "installer", lambda: ["apt-get"])
+    monkeypatch.setattr(browser, "_run", lambda command: not ran.append(list(command)))  # type: ignore[func-returns-value]
+    monkeypatch.setenv("CI", "1" if is_ci else "")
+    browser.prepare_browser()
+
+    assert [command[1] for command in ran] == steps

@@ -107,6 +107,9 @@ def bare_name(python: str) -> str:
 def run_checks(venv: str, arguments: Sequence[str]) -> int:
     """Every check, each to its end, or with arguments pytest alone; 0 when all pass."""
     checks = [("tests", ("pytest", *arguments))] if arguments else list(CHECKS)
+    from tools.browser import prepare_browser  # not on the path that hands the process over
+
+    prepare_browser()
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # every process the tests start would compile the program anew
     if folder := memory_folder():
         os.environ["TMPDIR"] = folder

@@ -92,6 +92,11 @@ class PageProcess:
     def origin(self) -> str:
         return f"http://{self.host}"
 
+    @property
+    def address(self) -> str:
+        """What was printed."""
+        return f"{self.origin}/open?token={self.token}"
+
     def enter(self) -> None:
         """Open the printed address and keep the cookie."""
         answer = self.ask("GET", f"/open?token={self.token}")

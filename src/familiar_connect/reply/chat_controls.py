@@ -163,15 +163,25 @@ class ChatControls:
             )
         return there[-number]
 
+    async def find_line(self, channel_id: int, turn_id: int) -> HistoryTurn:
+        """The line that is that turn, among those that can be changed."""
+        found = next((turn for turn in await self.lines(channel_id) if turn.id == turn_id), None)
+        if found is None:
+            raise HistoryError(f"That line is gone, or too old: the newest {LOOK_BACK} can be changed.")
+        return found
+
     async def edit(self, door: ControlDoor, number: int, text: str) -> ControlResult:
+        """Let the line with that number read *text*, as `edit_turn` does."""
+        await self._queue.wait_until_channel_idle(door.channel_id)
+        return await self.edit_turn(door, await self.line(door.channel_id, number), text)
+
+    async def edit_turn(self, door: ControlDoor, turn: HistoryTurn, text: str) -> ControlResult:
         """Let a line read *text*; where it is the familiar's and can be rewritten, the place shows it so."""
-        channel_id = door.channel_id
         if not text.strip():
             raise HistoryError("There are no words to put there: /undo takes the last exchange back, /hide N a line.")
-        await self._queue.wait_until_channel_idle(channel_id)
-        turn = await self.line(channel_id, number)
+        await self._queue.wait_until_channel_idle(door.channel_id)
         if await off_loop(self._edits.record_edit_of_turn, turn.id, text):
-            self._on_change(channel_id, turn.id, text)
+            self._on_change(door.channel_id, turn.id, text)
             await self._correct_memory()
         result = await self._result(turn.id)
         if turn.role == "assistant" and isinstance(door.place, RewritesPosts):
@@ -179,10 +189,13 @@ class ChatControls:
         return result
 
     async def set_hidden(self, channel_id: int, number: int, *, is_hidden: bool) -> HistoryTurn:
+        """Keep the line with that number out of every prompt, or let it back in."""
+        return await self.set_turn_hidden(await self.line(channel_id, number), is_hidden=is_hidden)
+
+    async def set_turn_hidden(self, turn: HistoryTurn, *, is_hidden: bool) -> HistoryTurn:
         """Keep a line in the chat and out of every prompt, or let it back in."""
-        turn = await self.line(channel_id, number)
         await off_loop(self._versions.mark_turns, [turn.id], TurnMark.hidden if is_hidden else None)
-        self._on_change(channel_id, turn.id, None if is_hidden else turn.content)
+        self._on_change(turn.channel_id, turn.id, None if is_hidden else turn.content)
         await self._correct_memory()
         return (await self._result(turn.id)).turn
 

@@ -39,13 +39,14 @@ async def run_branch(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     is_number = first.isascii() and first.isdigit() and len(first) <= 6
     line = await familiar.reply_path.controls.line(ctx.channel_id, int(first) if is_number else 1)
     name = (rest if is_number else ctx.words).strip() or None
-    chat, count = await off_loop(_branch, familiar, ctx.channel_id, line.id, name)
+    chat, count = await off_loop(branch_chat, familiar, ctx.channel_id, line.id, name)
     return SlashReply(
         text=f"The chat {chat.name!r} begins with {count} lines of the other one.", channel_id=chat.channel_id
     )
 
 
-def _branch(familiar: Familiar, channel_id: int, up_to_id: int, name: str | None) -> tuple[Chat, int]:
+def branch_chat(familiar: Familiar, channel_id: int, up_to_id: int, name: str | None) -> tuple[Chat, int]:
+    """Begin a chat with another one's lines up to one of them; it, and how many lines it has."""
     chats = familiar.stores.chats
     chat = chats.start(chats.place_of(channel_id), name)
     count = copy_turns(

@@ -178,7 +178,7 @@ def test_every_answer_keeps_frames_and_foreign_scripts_out(page: PageProcess, pa
     assert "unsafe" not in policy
     assert answer.headers["x-frame-options"] == "DENY"
     assert answer.headers["x-content-type-options"] == "nosniff"
-    assert answer.headers["referrer-policy"] == "no-referrer"
+    assert answer.headers["referrer-policy"] == "same-origin"
 
 
 def test_no_page_has_inline_script_or_style(page: PageProcess) -> None:

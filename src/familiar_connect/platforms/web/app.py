@@ -14,6 +14,8 @@ from familiar_connect.platforms.web.memory_pages import MemoryPages
 from familiar_connect.platforms.web.navigation import list_links
 from familiar_connect.platforms.web.render import PageRenderer, read_form, redirect, with_problems
 from familiar_connect.platforms.web.turn_pages import TurnPages
+from familiar_connect.platforms.web.verb_pages import VerbPages
+from familiar_connect.platforms.web.verbs import ChatVerbs
 from familiar_connect.support.aio import off_loop
 
 if TYPE_CHECKING:
@@ -50,9 +52,11 @@ def create_app(parts: WebParts) -> AsgiApp:
         links=lambda: links,
         badges=dict,
     )
+    chat_pages = ChatPages(parts.chats, renderer)
     routes = [
         *_entry_routes(parts, renderer),
-        *ChatPages(parts.chats, renderer).routes(),
+        *chat_pages.routes(),
+        *VerbPages(parts.chats, ChatVerbs(parts.familiar, parts.chats), chat_pages, renderer).routes(),
         *TurnPages(parts.familiar, renderer).routes(),
         *MemoryPages(parts.familiar, renderer).routes(),
     ]

@@ -8,7 +8,14 @@ from familiar_connect.errors import HomeError
 from familiar_connect.history.chats import Chat
 from familiar_connect.platforms.web.chats import PAGE_SIZE, WebChats
 from familiar_connect.platforms.web.live import format_event
-from familiar_connect.platforms.web.render import PageRenderer, answer_json, read_form, redirect, with_problems
+from familiar_connect.platforms.web.render import (
+    PageRenderer,
+    answer_json,
+    is_script,
+    read_form,
+    redirect,
+    with_problems,
+)
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.markdown_html import markdown_to_html
 
@@ -36,6 +43,7 @@ class ChatPages:
             ("/chats/{id:int}", self.show, "GET"),
             ("/chats/{id:int}/messages", self.list_messages, "GET"),
             ("/chats/{id:int}/messages", self.say, "POST"),
+            ("/chats/{id:int}/messages/{turn:int}", self.show_message, "GET"),
             ("/chats/{id:int}/stop", self.stop, "POST"),
             ("/chats/{id:int}/events", self.stream, "GET"),
         )
@@ -55,9 +63,10 @@ class ChatPages:
 
     async def show(self, request: Request) -> Response:
         chat = await self._chat(request)
-        return await off_loop(self._show, chat)
+        return await off_loop(self.page_of, chat)
 
-    def _show(self, chat: Chat) -> Response:
+    def page_of(self, chat: Chat, draft: str = "") -> Response:
+        """The page of a chat, with *draft* to be sent or changed."""
         self._chats.select(chat)
         self._chats.greet(chat.channel_id)
         messages = self._chats.messages(chat.channel_id)
@@ -68,14 +77,22 @@ class ChatPages:
             messages=messages,
             may_be_more=len(messages) == PAGE_SIZE,
             is_busy=self._chats.events.reply_in(chat.channel_id).is_busy,
+            draft=draft,
+            greetings=self._chats.greetings() if len(messages) == 1 and messages[0].is_own else [],
         )
+
+    async def show_message(self, request: Request) -> Response:
+        """One message, as a piece of the page; nothing where it was taken back."""
+        chat = await self._chat(request)
+        found = await off_loop(self._chats.message, chat.channel_id, request.path_params["turn"])
+        return await off_loop(self._renderer.page, "messages.html", here=chat, messages=found)
 
     async def list_messages(self, request: Request) -> Response:
         """Earlier or later messages, as a piece of the page."""
         chat = await self._chat(request)
         before, after = (read_number(request, name) for name in ("before", "after"))
         found = await off_loop(self._chats.messages, chat.channel_id, before=before, after=after)
-        return await off_loop(self._renderer.page, "messages.html", messages=found)
+        return await off_loop(self._renderer.page, "messages.html", here=chat, messages=found)
 
     async def say(self, request: Request) -> Response:
         chat = await self._chat(request)
@@ -84,13 +101,16 @@ class ChatPages:
             raise HomeError("nothing was written: type something first")
         if len(text) > MAX_MESSAGE_CHARS:
             raise HomeError(f"that is more than {MAX_MESSAGE_CHARS:,} characters; send less at once")
-        self._chats.say(chat.channel_id, text)
-        is_script = "application/json" in request.headers.get("accept", "")
-        return answer_json({"heard": True}, status=202) if is_script else redirect(f"/chats/{chat.channel_id}")
+        if is_script(request):
+            self._chats.say(chat.channel_id, text)
+            return answer_json({"heard": True}, status=202)
+        await self._chats.answer(chat.channel_id, text)
+        return redirect(f"/chats/{chat.channel_id}#end")
 
     async def stop(self, request: Request) -> Response:
         chat = await self._chat(request)
-        return answer_json({"stopped": await self._chats.stop(chat.channel_id)})
+        was_busy = await self._chats.stop(chat.channel_id)
+        return answer_json({"stopped": was_busy}) if is_script(request) else redirect(f"/chats/{chat.channel_id}#end")
 
     async def stream(self, request: Request) -> Response:
         """What happens in the chat, as server-sent events. The first says how things stand, so none is missed."""
@@ -106,7 +126,8 @@ class ChatPages:
 
         def first() -> str:
             is_busy = events.reply_in(chat.channel_id).is_busy
-            return format_event("state", {"latest": latest, "busy": is_busy, "html": html})
+            facts = {"latest": latest, "busy": is_busy, "html": html, "revises": live.revises}
+            return format_event("state", facts)
 
         stream = events.listen(chat.channel_id, first)
         return StreamingResponse(stream, media_type="text/event-stream", headers={"x-accel-buffering": "no"})

@@ -5,9 +5,10 @@ The chats are those of the terminal and so is the person: the page is another do
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from familiar_connect.chat.types import InboundMessage
@@ -17,7 +18,8 @@ from familiar_connect.errors import HomeError
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.chats import Chat
 from familiar_connect.history.stored_messages import StoredMessages
-from familiar_connect.history.types import HistoryTurn
+from familiar_connect.history.types import HistoryTurn, TurnMark
+from familiar_connect.history.versions import TurnVersions, TurnVersionStore
 from familiar_connect.identity import Author
 from familiar_connect.observe.reply_traces import match_replies
 from familiar_connect.platforms.terminal.own_name import OwnName
@@ -48,8 +50,15 @@ class ShownMessage:
     """Said by the familiar."""
     html: str
     time: str
+    clock: str
+    """The time of day alone."""
     trace_id: str | None = None
     """The turn that made it, where one is known."""
+    version: int = 1
+    """Which of its versions it reads, counted from 1."""
+    versions: int = 1
+    is_hidden: bool = False
+    """In no prompt."""
 
 
 class WebChats:
@@ -62,6 +71,7 @@ class WebChats:
         self._locks = KeyedLocks()
         self._zone = ZoneInfo(familiar.config.display_tz)
         self._name = familiar.config.user_name
+        self._versions = TurnVersionStore(familiar.history_store, familiar.id, clock=familiar.clock)
         self._own_name = OwnName(FamiliarFolder(familiar.root).settings_file, is_known=bool(self._name), is_fixed=False)
 
     def all(self) -> list[Chat]:
@@ -94,6 +104,10 @@ class WebChats:
         if words:
             record_greeting(words, familiar, channel_id)
 
+    def greetings(self) -> list[str]:
+        """The words a chat may begin with."""
+        return list_greetings(self._familiar, self.person())
+
     def person(self) -> Author:
         """Who sits at the page."""
         return person_at_terminal(self._name, self._familiar)
@@ -102,16 +116,27 @@ class WebChats:
         """A page of what was said, oldest first: the latest, what came *before* a turn, or what came *after* it."""
         history, of = self._familiar.history_store, self._familiar.id
         if after is not None:
-            turns = history.turns_after(familiar_id=of, channel_id=channel_id, after_id=after, limit=PAGE_SIZE)
-        elif before is not None:
-            turns = history.older_than(familiar_id=of, channel_id=channel_id, max_id=before - 1, limit=PAGE_SIZE)
+            turns = history.turns_after(
+                familiar_id=of, channel_id=channel_id, after_id=after, limit=PAGE_SIZE, with_hidden=True
+            )
         else:
-            turns = history.recent(familiar_id=of, channel_id=channel_id, limit=PAGE_SIZE)
+            turns = history.recent(
+                familiar_id=of, channel_id=channel_id, limit=PAGE_SIZE, before_id=before, with_hidden=True
+            )
+        return self._shown(channel_id, turns)
+
+    def message(self, channel_id: int, turn_id: int) -> list[ShownMessage]:
+        """One message; none where it was taken back."""
+        history, of = self._familiar.history_store, self._familiar.id
+        turns = history.turns_after(
+            familiar_id=of, channel_id=channel_id, after_id=turn_id - 1, max_id=turn_id, limit=1, with_hidden=True
+        )
         return self._shown(channel_id, turns)
 
     def _shown(self, channel_id: int, turns: Sequence[HistoryTurn]) -> list[ShownMessage]:
         name = self._familiar.name
-        traces = self._traces_of(channel_id, turns)
+        versions = {row.turn_id: row for row in self._versions.versions_of_all([turn.id for turn in turns])}
+        traces = self._traces_of(channel_id, turns, versions)
         return [
             ShownMessage(
                 id=turn.id,
@@ -119,39 +144,64 @@ class WebChats:
                 is_own=turn.role == "assistant",
                 html=markdown_to_html(turn.content),
                 time=turn.timestamp.astimezone(self._zone).strftime("%Y-%m-%d %H:%M"),
+                clock=turn.timestamp.astimezone(self._zone).strftime("%H:%M"),
                 trace_id=traces.get(turn.id),
+                version=versions[turn.id].chosen + 1 if turn.id in versions else 1,
+                versions=len(versions[turn.id].texts) if turn.id in versions else 1,
+                is_hidden=turn.mark is TurnMark.hidden,
             )
             for turn in turns
         ]
 
-    def _traces_of(self, channel_id: int, turns: Sequence[HistoryTurn]) -> dict[int, str]:
+    def _traces_of(
+        self, channel_id: int, turns: Sequence[HistoryTurn], versions: Mapping[int, TurnVersions]
+    ) -> dict[int, str]:
         said = {turn.id: turn.timestamp for turn in turns if turn.role == "assistant"}
         if not said:
             return {}
+        chosen = {turn_id: row.chosen for turn_id, row in versions.items() if row.chosen}
         starts = self._familiar.reply_path.collector.starts_in_channel(
             familiar_id=self._familiar.id,
             channel_id=channel_id,
             start=min(said.values()) - LONGEST_TURN,
-            end=max(said.values()),
+            end=self._familiar.clock.now() if chosen else max(said.values()),
         )
-        return match_replies(said, starts)
+        return match_replies(said, starts, chosen)
 
     def latest_id(self, channel_id: int) -> int:
         """The id of what was said last; 0 where nothing was."""
         return self._familiar.history_store.latest_id(familiar_id=self._familiar.id, channel_id=channel_id) or 0
 
+    def place(
+        self, channel_id: int, person: Author, *, revised: HistoryTurn | None = None, goes_on: bool = False
+    ) -> WebPlace:
+        """The chat as a channel; what is said there takes the place of the turn *revised*, or goes on with it."""
+        familiar = self._familiar
+        return WebPlace(
+            channel_id,
+            person,
+            StoredMessages(familiar.history_store, familiar.id, channel_id, platform=PLATFORM),
+            self.events,
+            revises=revised.id if revised is not None else None,
+            begins_with=revised.content if revised is not None and goes_on else "",
+        )
+
+    def start_task(self, doing: Coroutine[Any, Any, None], *, name: str) -> None:
+        """Do something in the background; closing waits for it."""
+        self._background.start(doing, name=name)
+
     def say(self, channel_id: int, text: str) -> None:
         """Hear *text*, from the person at the page; what comes of it is told to every page of the chat."""
-        self._background.start(self._say(channel_id, text), name=f"say-{channel_id}")
+        self.start_task(self.answer(channel_id, text), name=f"say-{channel_id}")
 
-    async def _say(self, channel_id: int, text: str) -> None:
+    async def answer(self, channel_id: int, text: str) -> None:
+        """Hear *text* and wait for what comes of it."""
         person = await off_loop(self.person)
+        place = self.place(channel_id, person)
         if text.startswith("/"):
-            await self._run_slash(channel_id, person, text[1:].strip())
+            await self._run_slash(channel_id, person, place, text[1:].strip())
             return
         familiar = self._familiar
-        stored = StoredMessages(familiar.history_store, familiar.id, channel_id, platform=PLATFORM)
-        place = WebPlace(channel_id, person, stored, self.events)
         message = InboundMessage(
             platform=PLATFORM,
             channel_id=channel_id,
@@ -183,18 +233,32 @@ class WebChats:
         """Tell when everything that was asked is answered, once, however many wait."""
         async with self._locks.lock(channel_id):
             await self._familiar.reply_path.queue.wait_until_channel_idle(channel_id)
-            await self._familiar.reply_path.recorder.wait_until_idle()
-            self.events.end_reply(channel_id)
+            await self.end_reply(channel_id)
 
-    async def _run_slash(self, channel_id: int, person: Author, line: str) -> None:
+    async def end_reply(self, channel_id: int, *, changed: Sequence[int] = ()) -> None:
+        """Tell that a reply is over and which turns read otherwise, once what the model saw for it is kept."""
+        await self._familiar.reply_path.recorder.wait_until_idle()
+        self.events.end_reply(channel_id, changed=list(changed))
+
+    async def _run_slash(self, channel_id: int, person: Author, place: WebPlace, line: str) -> None:
         name, _, words = line.partition(" ")
         found = find_command(name)
         if found is None:
             self.events.publish(channel_id, "notice", text=f"There is no /{name}.")
             return
-        context = SlashContext(channel_id=channel_id, author=person, is_operator=True, words=words)
+        context = SlashContext(
+            channel_id=channel_id, author=person, is_operator=True, words=words, answers_at=place, may_control=True
+        )
         reply = await run_command(found, context, self._familiar)
-        self.events.publish(channel_id, "notice", text=reply.text)
+        if found.is_control:
+            await self.end_reply(channel_id)
+            self.events.publish(channel_id, "changed", ids=[])
+        if reply.draft is not None:
+            self.events.publish(channel_id, "draft", text=reply.draft)
+        elif not reply.is_aside:
+            self.events.publish(channel_id, "notice", text=reply.text)
+        if reply.channel_id is not None:
+            self.events.publish(channel_id, "go", chat=reply.channel_id)
 
     async def stop(self, channel_id: int) -> bool:
         """End the reply under way; what was said of it is recorded."""

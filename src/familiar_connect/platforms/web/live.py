@@ -33,11 +33,13 @@ class StreamedReply:
 
     text: str = ""
     is_busy: bool = False
+    revises: int | None = None
+    """The turn in whose place it is shown."""
     has_changed: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def begin(self) -> bool:
+    def begin(self, revises: int | None, begins_with: str) -> bool:
         """Start over; says whether none was under way."""
-        was_busy, self.is_busy, self.text = self.is_busy, True, ""
+        was_busy, self.is_busy, self.text, self.revises = self.is_busy, True, begins_with, revises
         return not was_busy
 
     def add(self, piece: str) -> None:
@@ -71,14 +73,14 @@ class ChatEvents:
             else:
                 queue.put_nowait(text)
 
-    def begin_reply(self, channel_id: int) -> None:
-        """A reply is being made."""
+    def begin_reply(self, channel_id: int, *, revises: int | None = None, begins_with: str = "") -> None:
+        """A reply is being made: a new one, or another version of the turn *revises*."""
         reply = self._replies.setdefault(channel_id, StreamedReply())
-        if reply.begin():
+        if reply.begin(revises, begins_with):
             self._background.start(self._show(channel_id, reply), name=f"show-{channel_id}")
         else:
             self.publish(channel_id, "said")  # what there was of the one before stands in the history
-        self.publish(channel_id, "thinking")
+        self.publish(channel_id, "thinking", revises=revises, goes_on=bool(begins_with))
 
     def add_piece(self, channel_id: int, piece: str) -> None:
         """More of the reply."""

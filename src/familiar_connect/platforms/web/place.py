@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
+from familiar_connect.chat.message_parts import MessagePiece
 from familiar_connect.chat.scene import ChannelContext, ChannelKind, Scene
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.history.stored_messages import StoredMessages
@@ -22,15 +23,27 @@ class WebPlace:
     streams = True
     limit = PIECE_LIMIT
 
-    def __init__(self, channel_id: int, listener: Author, recent: StoredMessages, events: ChatEvents) -> None:
+    def __init__(
+        self,
+        channel_id: int,
+        listener: Author,
+        recent: StoredMessages,
+        events: ChatEvents,
+        *,
+        revises: int | None = None,
+        begins_with: str = "",
+    ) -> None:
+        """A reply said here is shown where the turn *revises* stands, behind *begins_with*, or as a new message."""
         self._channel_id = channel_id
         self._listener = listener
         self._recent = recent
         self._events = events
+        self._revises = revises
+        self._begins_with = begins_with
 
     @asynccontextmanager
     async def thinking(self) -> AsyncIterator[None]:
-        self._events.begin_reply(self._channel_id)
+        self._events.begin_reply(self._channel_id, revises=self._revises, begins_with=self._begins_with)
         yield
 
     async def send(self, text: str) -> None:
@@ -38,6 +51,10 @@ class WebPlace:
 
     async def notice(self, text: str) -> None:
         self._events.publish(self._channel_id, "notice", text=text)
+
+    async def rewrite(self, message_ids: Sequence[str], text: str) -> list[MessagePiece]:
+        """Nothing is posted: the pages read the history, and are told when it changed."""
+        return []
 
     async def recent(self, limit: int) -> Sequence[InboundMessage]:
         return await self._recent.recent(limit)

@@ -91,6 +91,11 @@ def answer_json(value: object, *, status: int = 200) -> Response:
     return Response(text.encode("utf-8", "replace"), status_code=status, media_type="application/json")
 
 
+def is_script(request: Request) -> bool:
+    """Whether a script of the page asks, and not a form."""
+    return "application/json" in request.headers.get("accept", "")
+
+
 def redirect(path: str) -> Response:
     from starlette.responses import RedirectResponse
 
@@ -104,7 +109,7 @@ def with_problems(handler: Handler, renderer: PageRenderer) -> Handler:
         try:
             return await handler(request)
         except FamiliarError as error:
-            if "application/json" in request.headers.get("accept", ""):
+            if is_script(request):
                 return answer_json({"problem": str(error)}, status=400)
             return renderer.problem(str(error))
 

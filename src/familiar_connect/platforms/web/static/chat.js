@@ -1,5 +1,7 @@
-// One chat: sends what is written, shows what happens in it to every tab alike, and comes back after a lost connection.
+// One chat: sends what is written, carries out its buttons and keys, shows what happens in it to every tab alike, and
+// comes back after a lost connection. Without it the same buttons are forms.
 const NEAR_THE_END = 80;
+const KEYS = { r: "regenerate", c: "continue", u: "undo", e: "edit", b: "branch", h: "hide", ArrowLeft: "back", ArrowRight: "next" };
 
 export async function start(root) {
   const id = root.dataset.chat;
@@ -12,30 +14,42 @@ export async function start(root) {
   const status = root.querySelector(".status");
   let live = null;
   let fetching = Promise.resolve();
+  let source = null;
 
-  const lastId = () => Number([...list.querySelectorAll("[data-id]")].at(-1)?.dataset.id ?? 0);
+  const messages = () => [...list.querySelectorAll("[data-id]")];
+  const lastId = () => Number(messages().at(-1)?.dataset.id ?? 0);
   const isAtEnd = () => log.scrollHeight - log.scrollTop - log.clientHeight < NEAR_THE_END;
   const toEnd = () => { log.scrollTop = log.scrollHeight; };
   const keepEnd = (change) => { const follow = isAtEnd(); change(); if (follow) toEnd(); };
+  const find = (turn) => list.querySelector(`[data-id="${Number(turn)}"]`);
 
   function setBusy(isBusy) {
+    root.classList.toggle("busy", isBusy);
     send.hidden = isBusy && !words.value.trim();
     stop.hidden = !isBusy;
     status.textContent = isBusy ? "answering…" : "";
   }
 
-  function showLive() {
+  // The reply that comes: a new message, or the one whose next version it is, which keeps its height meanwhile.
+  function showLive(revises, goesOn) {
     if (live) return live;
-    live = document.createElement("li");
-    live.className = "message own live";
-    const who = document.createElement("p");
-    who.className = "who";
-    who.textContent = document.querySelector(".side summary .who").textContent.trim();
-    const body = document.createElement("div");
-    body.className = "words waiting";
-    body.dir = "auto";
-    live.append(who, body);
-    keepEnd(() => list.append(live));
+    const revised = revises ? find(revises) : null;
+    if (revised) {
+      live = revised;
+      const body = live.querySelector(".words");
+      body.style.minHeight = `${body.offsetHeight}px`;
+      if (!goesOn) body.replaceChildren();
+      body.classList.add("waiting");
+    } else {
+      live = document.createElement("li");
+      live.className = "message own";
+      live.innerHTML = '<span class="avatar" aria-hidden="true"></span><p class="who"><bdi></bdi></p><div class="words waiting" dir="auto"></div>';
+      const name = document.querySelector(".side summary .who").textContent.trim();
+      live.querySelector("bdi").textContent = name;
+      live.querySelector(".avatar").textContent = name.slice(0, 1);
+      keepEnd(() => list.append(live));
+    }
+    live.classList.add("live");
     return live;
   }
 
@@ -44,24 +58,58 @@ export async function start(root) {
     keepEnd(() => { body.classList.remove("waiting"); body.innerHTML = html; });
   }
 
-  function endLive() { if (live) { live.remove(); live = null; } }
+  function endLive() {
+    if (!live) return;
+    if (live.dataset.id) live.classList.remove("live"); else live.remove();
+    live = null;
+  }
 
-  // Later messages are fetched one request after another, so that none is shown twice.
-  function fetchNew(replacesLive) {
-    fetching = fetching.then(async () => {
-      const answer = await fetch(`/chats/${id}/messages?after=${lastId()}`);
-      if (!answer.ok) return;
-      const piece = document.createElement("template");
-      piece.innerHTML = await answer.text();
+  const parse = (html) => {
+    const piece = document.createElement("template");
+    piece.innerHTML = html;
+    return [...piece.content.querySelectorAll("[data-id]")];
+  };
+  // One request after another, so that none is shown twice.
+  const queue = (doing) => { fetching = fetching.then(doing).catch(() => {}); return fetching; };
+  const fetchList = async (path) => {
+    const answer = await fetch(`/chats/${id}/messages${path}`);
+    if (!answer.ok) throw new Error(answer.statusText);
+    return parse(await answer.text());
+  };
+
+  function fetchNew(isOver) {
+    return queue(async () => {
+      const came = await fetchList(`?after=${lastId()}`);
       keepEnd(() => {
-        if (replacesLive) endLive();
-        const found = [...piece.content.querySelectorAll("[data-id]")].filter((each) => Number(each.dataset.id) > lastId());
-        if (found.length) list.querySelector(".empty")?.remove();
-        for (const each of found) live ? live.before(each) : list.append(each);
+        if (isOver) endLive();
+        const found = came.filter((each) => Number(each.dataset.id) > lastId());
+        if (found.length) { list.querySelector(".empty")?.remove(); root.querySelector(".greetings")?.remove(); }
+        for (const each of found) live && !live.dataset.id ? live.before(each) : list.append(each);
       });
-      root.dispatchEvent(new CustomEvent("messages", { detail: { isOver: replacesLive } }));
-    }).catch(() => {});
-    return fetching;
+      root.dispatchEvent(new CustomEvent("messages", { detail: { isOver } }));
+    });
+  }
+
+  function fetchChanged(ids) {
+    return queue(async () => {
+      if (!ids.length) {
+        const now = await fetchList("");
+        keepEnd(() => {
+          const first = Number(now[0]?.dataset.id ?? 0);
+          for (const each of messages()) if (Number(each.dataset.id) >= first) each.remove();
+          list.append(...now);
+        });
+      }
+      for (const turn of ids) {
+        const [now] = await fetchList(`/${turn}`);
+        const there = find(turn);
+        if (!there) continue;
+        const hadFocus = there.contains(document.activeElement) ? document.activeElement.dataset.verb : null;
+        keepEnd(() => (now ? there.replaceWith(now) : there.remove()));
+        if (now && hadFocus) now.querySelector(`[data-verb="${hadFocus}"]`)?.focus();
+      }
+      root.dispatchEvent(new CustomEvent("messages", { detail: { isOver: true } }));
+    });
   }
 
   function note(text) {
@@ -69,57 +117,145 @@ export async function start(root) {
     line.className = "message notice";
     line.setAttribute("role", "status");
     line.textContent = text;
-    keepEnd(() => (live ? live.before(line) : list.append(line)));
+    keepEnd(() => (live && !live.dataset.id ? live.before(line) : list.append(line)));
   }
 
-  const source = new EventSource(`/chats/${id}/events`);
-  source.addEventListener("state", (event) => {
-    const state = JSON.parse(event.data);
-    if (state.latest > lastId() || !state.busy) fetchNew(!state.busy);
-    if (state.busy) { showLive(); if (state.html) showPiece(state.html); }
-    setBusy(state.busy);
-  });
-  source.addEventListener("said", () => fetchNew(false));
-  source.addEventListener("thinking", () => { setBusy(true); showLive(); root.dispatchEvent(new CustomEvent("thinking")); });
-  source.addEventListener("piece", (event) => showPiece(JSON.parse(event.data).html));
-  source.addEventListener("notice", (event) => note(JSON.parse(event.data).text));
-  source.addEventListener("done", () => { setBusy(false); fetchNew(true); });
-  source.addEventListener("open", () => { if (status.dataset.lost) { status.textContent = ""; delete status.dataset.lost; } });
-  source.addEventListener("error", () => { status.dataset.lost = "1"; status.textContent = "connection lost, trying again…"; });
+  const on = (kind, handle) => source.addEventListener(kind, (event) => handle(event.data ? JSON.parse(event.data) : {}));
+  function listen() {
+    source?.close();
+    source = new EventSource(`/chats/${id}/events`);
+    on("state", (state) => {
+      if (state.latest > lastId() || !state.busy) fetchNew(!state.busy);
+      if (state.busy) { showLive(state.revises, Boolean(state.html)); if (state.html) showPiece(state.html); }
+      setBusy(state.busy);
+    });
+    on("said", () => fetchNew(false));
+    on("thinking", (facts) => {
+      setBusy(true);
+      if (live && live.dataset.id !== String(facts.revises ?? "")) endLive();
+      showLive(facts.revises, facts.goes_on);
+      root.dispatchEvent(new CustomEvent("thinking"));
+    });
+    on("piece", (facts) => showPiece(facts.html));
+    on("notice", (facts) => note(facts.text));
+    on("changed", (facts) => fetchChanged(facts.ids));
+    on("draft", (facts) => setDraft(facts.text));
+    on("go", (facts) => location.assign(`/chats/${Number(facts.chat)}`));
+    on("done", (facts) => {
+      setBusy(false);
+      if (facts.changed?.length) queue(async () => endLive()).then(() => fetchChanged(facts.changed));
+      else fetchNew(true);
+    });
+    source.addEventListener("open", () => { if (status.dataset.lost) { status.textContent = ""; delete status.dataset.lost; } });
+    source.addEventListener("error", () => { status.dataset.lost = "1"; status.textContent = "connection lost, trying again…"; });
+  }
+
+  const ask = (path, fields) => fetch(path, {
+    method: "POST",
+    headers: { "content-type": "application/json", accept: "application/json" },
+    body: JSON.stringify(fields ?? {}),
+  }).catch(() => null);
+  const LOST = "The program cannot be reached. Is it still running? Nothing was changed.";
+  async function told(answer) {
+    const facts = answer ? await answer.json().catch(() => ({})) : { problem: LOST };
+    if (!answer?.ok) { note(facts.problem ?? "That was not taken. Try again."); return null; }
+    return facts;
+  }
 
   async function say() {
     const text = words.value;
     if (!text.trim()) return;
     words.value = "";
     toEnd();
-    const answer = await fetch(form.action, {
-      method: "POST",
-      headers: { "content-type": "application/json", accept: "application/json" },
-      body: JSON.stringify({ text }),
-    }).catch(() => null);
-    if (!answer || !answer.ok) {
-      words.value = text;
-      note(answer ? (await answer.json().catch(() => ({}))).problem ?? "That was not taken. Try again." : "The program cannot be reached. What you wrote is kept below.");
-    }
+    if (!await told(await ask(form.action, { text }))) words.value = words.value || text;
   }
 
-  const stopReply = () => fetch(`/chats/${id}/stop`, { method: "POST" }).catch(() => {});
+  function setDraft(text) { words.value = text; words.focus(); words.dispatchEvent(new Event("input")); }
+  const stopReply = () => ask(`/chats/${id}/stop`);
+
+  async function edit(message) {
+    const answer = await fetch(`/chats/${id}/messages/${message.dataset.id}/edit`, { headers: { accept: "application/json" } }).catch(() => null);
+    const facts = await told(answer);
+    if (!facts) return;
+    const body = message.querySelector(".words");
+    const before = [...body.childNodes];
+    const field = document.createElement("textarea");
+    field.className = "whole";
+    field.value = facts.text;
+    field.dir = "auto";
+    field.setAttribute("aria-label", "The line");
+    const tools = document.createElement("p");
+    tools.className = "tools";
+    tools.innerHTML = '<button type="button">Save</button><button type="button" class="quiet">Cancel</button><span class="soft"><kbd>Ctrl</kbd> <kbd>Enter</kbd> saves</span>';
+    const [save, cancel] = tools.querySelectorAll("button");
+    const leave = () => { body.replaceChildren(...before); message.focus(); };
+    const keep = async () => { if (await told(await ask(`/chats/${id}/messages/${message.dataset.id}/edit`, { text: field.value })) && before.length) message.classList.remove("editing"); };
+    save.addEventListener("click", keep);
+    cancel.addEventListener("click", leave);
+    field.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") { event.stopPropagation(); leave(); }
+      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) keep();
+    });
+    field.style.minHeight = `${body.offsetHeight + 24}px`;
+    body.replaceChildren(field, tools);
+    field.focus();
+  }
+
+  async function carryOut(verb, message) {
+    const line = message ? `/chats/${id}/messages/${message.dataset.id}` : null;
+    if (verb === "edit") return edit(message);
+    if (verb === "hide") return told(await ask(`${line}/hide`));
+    if (verb === "branch") {
+      const facts = await told(await ask(`${line}/branch`));
+      if (facts) location.assign(`/chats/${Number(facts.chat)}`);
+      return null;
+    }
+    if (verb === "impersonate") {
+      status.textContent = "writing a line for you…";
+      const facts = await told(await ask(`/chats/${id}/impersonate`));
+      status.textContent = "";
+      if (facts) setDraft(facts.draft);
+      return null;
+    }
+    const path = { back: "swipe/back", next: "swipe/next" }[verb] ?? verb;
+    return told(await ask(`/chats/${id}/${path}`));
+  }
+
+  root.addEventListener("click", (event) => {
+    const tool = event.target.closest("[data-verb]");
+    if (!tool) return;
+    event.preventDefault();
+    tool.closest("details")?.removeAttribute("open");
+    carryOut(tool.dataset.verb, tool.closest("[data-id]"));
+  });
   form.addEventListener("submit", (event) => { event.preventDefault(); say(); });
   stop.addEventListener("click", stopReply);
   words.addEventListener("input", () => { if (!stop.hidden) send.hidden = !words.value.trim(); });
   words.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) { event.preventDefault(); say(); }
+    if (event.key === "ArrowUp" && !words.value) { event.preventDefault(); messages().at(-1)?.focus(); }
   });
-  document.addEventListener("keydown", (event) => { if (event.key === "Escape" && !stop.hidden) stopReply(); });
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && !stop.hidden) { stopReply(); return; }
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, textarea, select, summary")) return;
+    const focused = document.activeElement?.closest?.("[data-id]");
+    if ((event.key === "ArrowUp" || event.key === "ArrowDown") && focused) {
+      const all = messages();
+      const next = all[all.indexOf(focused) + (event.key === "ArrowUp" ? -1 : 1)];
+      event.preventDefault();
+      (next ?? (event.key === "ArrowDown" ? words : focused)).focus();
+    }
+    const verb = KEYS[event.key];
+    if (!verb || root.classList.contains("busy")) return;
+    event.preventDefault();
+    carryOut(verb, focused ?? messages().at(-1));
+  });
 
   root.addEventListener("click", async (event) => {
     const link = event.target.closest("[data-earlier]");
     if (!link) return;
     event.preventDefault();
-    const answer = await fetch(link.href);
-    const piece = document.createElement("template");
-    piece.innerHTML = await answer.text();
-    const found = [...piece.content.querySelectorAll("[data-id]")];
+    const found = parse(await (await fetch(link.href)).text());
     const height = log.scrollHeight;
     list.prepend(...found);
     log.scrollTop += log.scrollHeight - height;
@@ -127,7 +263,11 @@ export async function start(root) {
     else link.href = `/chats/${id}/messages?before=${found[0].dataset.id}`;
   });
 
+  // A browser has six connections to a host: a tab nobody looks at holds none, and catches up when it is shown.
+  document.addEventListener("visibilitychange", () => { if (document.hidden) source.close(); else listen(); });
+  listen();
   toEnd();
   (await import(root.dataset.glass)).startGlass(root, document.getElementById("glass"));
+  root.dataset.ready = "1";
   if (!window.matchMedia("(hover: none)").matches) words.focus();
 }

@@ -1,32 +1,47 @@
-// The glass box beside a chat: shows the turn of the message in view, can be pinned, closed and walked with [ and ].
+// The glass box beside a chat: follows the message in hand, can be pinned, widened, closed and walked with [ and ].
 const WIDE = "(min-width: 1101px)";
 
 export function startGlass(chat, glass) {
   const body = glass.querySelector(".glass-body");
   const title = glass.querySelector(".glass-title");
   const opener = document.querySelector("[data-glass-open]");
+  const pin = glass.querySelector("[data-glass-pin]");
+  const widen = glass.querySelector("[data-glass-wide]");
+  const frame = document.querySelector(".frame");
   let shown = null;
+  let wanted = null;
 
   const turns = () => [...chat.querySelectorAll("[data-turn]")];
   const isOpen = () => glass.classList.contains("open");
+  const isPinned = () => pin.getAttribute("aria-pressed") === "true";
+  const press = (button, is) => button.setAttribute("aria-pressed", String(is));
   function setOpen(open) {
     glass.classList.toggle("open", open);
-    document.querySelector(".frame").classList.toggle("no-glass", !open);
+    frame.classList.toggle("no-glass", !open);
     opener?.setAttribute("aria-expanded", String(open));
+    if (open) show(wanted);
   }
 
-  async function show(id) {
-    if (!id || id === shown) return;
+  async function show(id, { again = false } = {}) {
+    if (!id) return;
+    wanted = id;
+    if (!isOpen() || (id === shown && !again)) { markChosen(); return; }
     shown = id;
+    markChosen();
     const answer = await fetch(`/turns/${encodeURIComponent(id)}/panel`).catch(() => null);
     if (shown !== id) return;
-    body.innerHTML = answer && answer.ok ? await answer.text() : "<p class='empty'>This turn is not kept any more.</p>";
-    for (const each of turns()) each.classList.toggle("chosen", each.dataset.turn === id);
+    const html = answer && answer.ok ? await answer.text() : "<p class='empty'>This turn is not kept any more.</p>";
+    if (shown !== id) return;
+    body.innerHTML = html;
+    body.scrollTop = 0;
     const at = turns().findIndex((each) => each.dataset.turn === id);
     title.textContent = at >= 0 && at === turns().length - 1 ? "What it saw · latest" : "What it saw";
     const url = new URL(location.href);
     url.searchParams.set("turn", id);
     history.replaceState(null, "", url);
+  }
+  function markChosen() {
+    for (const each of turns()) each.classList.toggle("chosen", isOpen() && each.dataset.turn === wanted);
   }
 
   function step(by) {
@@ -46,22 +61,42 @@ export function startGlass(chat, glass) {
     show(link.closest("[data-turn]").dataset.turn);
     body.focus();
   });
-  chat.addEventListener("messages", (event) => { if (event.detail.isOver) show(turns().at(-1)?.dataset.turn); });
-  chat.addEventListener("thinking", () => { title.textContent = "What it saw · a reply is being made"; });
+  // The message under the pointer for a moment, or the one that has the focus.
+  let resting = 0;
+  const follow = (event) => {
+    const turn = event.target.closest?.("[data-turn]")?.dataset.turn;
+    clearTimeout(resting);
+    if (turn && !isPinned() && window.matchMedia(WIDE).matches) resting = setTimeout(() => show(turn), event.type === "focusin" ? 0 : 400);
+  };
+  chat.addEventListener("pointerover", follow);
+  chat.addEventListener("focusin", follow);
+  chat.addEventListener("messages", (event) => {
+    if (event.detail.isOver && !isPinned()) show(turns().at(-1)?.dataset.turn);
+    else markChosen();
+  });
+  chat.addEventListener("thinking", () => { title.textContent = "Reply under way…"; });
   opener?.addEventListener("click", () => setOpen(!isOpen()));
+  pin.addEventListener("click", () => press(pin, !isPinned()));
+  widen.addEventListener("click", () => press(widen, frame.classList.toggle("half")));
+  for (const each of glass.querySelectorAll("[data-turn-step]")) each.addEventListener("click", () => step(Number(each.dataset.turnStep)));
   glass.querySelector("[data-glass-close]").addEventListener("click", () => setOpen(false));
   body.addEventListener("pointerover", (event) => mark(event.target.closest("[data-layer]")?.dataset.layer));
   body.addEventListener("pointerleave", () => mark(null));
+  body.addEventListener("focusin", (event) => mark(event.target.closest("[data-layer]")?.dataset.layer));
   function mark(layer) {
-    for (const each of body.querySelectorAll("[data-layer]")) each.classList.toggle("lit", Boolean(layer) && each.dataset.layer === layer);
+    for (const each of body.querySelectorAll("[data-layer]")) {
+      each.classList.toggle("lit", Boolean(layer) && each.dataset.layer === layer);
+    }
+    body.querySelector(".strip")?.classList.toggle("dimmed", Boolean(layer));
   }
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, textarea, select")) return;
     if (event.key === "i") setOpen(!isOpen());
     if (event.key === "[") step(-1);
     if (event.key === "]") step(1);
+    if (event.key === "Escape" && isOpen() && !window.matchMedia(WIDE).matches) setOpen(false);
   });
 
+  wanted = new URL(location.href).searchParams.get("turn") ?? turns().at(-1)?.dataset.turn;
   setOpen(window.matchMedia(WIDE).matches || new URL(location.href).searchParams.has("turn"));
-  show(new URL(location.href).searchParams.get("turn") ?? turns().at(-1)?.dataset.turn);
 }

@@ -1,0 +1,57 @@
+"""One browser and one page for each module of browser tests; each test has a chat of its own on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from familiar_connect.config.load import write_user_name
+from tests.fakes.browser import Visit, open_browser, open_visit
+from tests.fakes.model_server import ModelServer, stream_answer
+from tests.fakes.page import PageProcess
+from tests.fakes.program import make_home, model_endpoint
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with open_browser() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[ModelServer]:
+    """The model; a test puts what it is to answer into `script`."""
+    with model_endpoint(stream_answer("Hm.")) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory, model: ModelServer) -> Path:
+    """A home whose familiar is answered for by `model`."""
+    made = tmp_path_factory.mktemp("home")
+    write_user_name(make_home(made, model) / "character.toml", "Sam")
+    return made
+
+
+@pytest.fixture(scope="module")
+def running(home: Path) -> Iterator[PageProcess]:
+    with PageProcess(home) as page:
+        page.enter()
+        yield page
+
+
+@pytest.fixture
+def visit(browser: Browser, running: PageProcess) -> Iterator[Visit]:
+    """Somebody in a new chat; afterwards no script has failed, nothing was loaded from elsewhere, no dialog opened."""
+    path = running.post("/chats").headers["location"]
+    with open_visit(browser, running.address) as opened:
+        opened.page.goto(f"{running.origin}{path}")
+        opened.page.locator("[data-ready]").wait_for()
+        yield opened
+    assert opened.faults == []

@@ -1,0 +1,130 @@
+"""Pictures of the page for the documentation: a small home, a scripted model, a real Chromium.
+
+    python3 tools/page_screenshots.py FOLDER [NAME ...]
+
+Writes NAME-WIDTH-SCHEME.png for every scene, or for the named ones, at three widths in dark and light. Needs the
+packages of the tests and a Chromium; the pictures in `docs/guides/images` are made of these.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "src")]
+
+from tests.fakes.browser import open_browser, open_visit  # noqa: E402 - found only with the paths above
+from tests.fakes.model_server import stream_answer  # noqa: E402
+from tests.fakes.page import PageProcess  # noqa: E402
+from tests.fakes.program import make_home, model_endpoint  # noqa: E402
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+SIZES = ((390, 844), (1024, 768), (1600, 1000))
+SCHEMES = ("light", "dark")
+TALK = (
+    (
+        "Morning, Ember! I'm Sam. The kettle is on.",
+        "*stretches, sparks drifting up* I can feel it, Sam. Who wants the first cup?",
+    ),
+    (
+        "Me. Did you sleep?",
+        "In embers, yes. I dreamt of **the lighthouse** again: the lamp was out, and somebody had left the door open.",
+    ),
+    (
+        "What would you need to light it?",
+        "Three things, I think:\n\n1. oil, of which we have *half a can*\n2. a wick\n3. somebody for the stairs\n\n"
+        "The spare key lies under the blue pot, so at least the door is no trouble.",
+    ),
+)
+PEOPLE = "# Sam\n\nSam keeps a heron called Ignatius and drinks black tea.\n\n- Lives by the pond.\n"
+HOUSE = "# House\n\nThe spare key lies under the blue pot. See [[garden]].\n"
+GARDEN = "# Garden\n\nNine herons, one pond, and a lighthouse at the end of the path.\n"
+
+
+def show_chat(page: Page) -> None:
+    """The chat with its last line in hand."""
+    page.locator(".message[data-id]").last.focus()
+
+
+def show_glass(page: Page) -> None:
+    """The glass box of the last reply, with a block open."""
+    if page.locator("#glass").is_hidden():
+        page.locator("[data-glass-open]").click()
+    page.locator("#glass .block summary").nth(3).click()
+
+
+def show_turns(page: Page) -> None:
+    page.goto(page.url.split("/chats")[0] + "/turns")
+
+
+def show_compare(page: Page) -> None:
+    page.locator(".message[data-turn] [data-see]").last.evaluate("link => location.assign(link.href + '/compare')")
+    page.wait_for_url("**/compare")
+
+
+def show_why(page: Page) -> None:
+    page.goto(page.url.split("/chats")[0] + "/why?q=spare+key")
+
+
+SCENES: dict[str, Callable[[Page], None]] = {
+    "chat": show_chat,
+    "glass": show_glass,
+    "turns": show_turns,
+    "compare": show_compare,
+    "why": show_why,
+}
+
+
+@contextmanager
+def open_demo(home: Path) -> Iterator[PageProcess]:
+    """A page on which something was said already."""
+    with model_endpoint(*(stream_answer(reply) for _, reply in TALK)) as server:
+        memory = make_home(home, server) / "memory"
+        for name, text in (
+            ("people/terminal-you.md", PEOPLE),
+            ("topics/house.md", HOUSE),
+            ("topics/garden.md", GARDEN),
+        ):
+            (memory / name).parent.mkdir(parents=True, exist_ok=True)
+            (memory / name).write_text(text, encoding="utf-8")
+        with PageProcess(home) as running:
+            running.enter()
+            running.post("/chats", name="The lighthouse")
+            running.post("/chats", name="Tuesday")
+            running.ask("GET", "/chats/1")
+            for said, _ in TALK:
+                with running.events() as events:
+                    running.say(said)
+                    events.until("done")
+            yield running
+
+
+def main(arguments: list[str]) -> int:
+    """Take the pictures; 0 when they are taken."""
+    if not arguments:
+        sys.stderr.write("Where to? python3 tools/page_screenshots.py FOLDER [NAME ...]\n")
+        return 2
+    folder, names = Path(arguments[0]), arguments[1:] or list(SCENES)
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as home, open_demo(Path(home)) as running, open_browser() as browser:
+        for width, height in SIZES:
+            for scheme in SCHEMES:
+                address = f"{running.origin}/open?token={running.token}"
+                settings = {"viewport": {"width": width, "height": height}, "color_scheme": scheme}
+                for name in names:
+                    with open_visit(browser, address, **settings, reduced_motion="reduce") as visit:
+                        visit.page.locator("[data-ready]").wait_for()
+                        SCENES[name](visit.page)
+                        visit.page.screenshot(path=folder / f"{name}-{width}-{scheme}.png")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
