@@ -118,6 +118,7 @@ def _outcome(asked: _Asked) -> ProviderOutcome:
     steps, task = asked.steps, asked.task
     ended = steps.ended if task.done() and steps.ended is not None else time.perf_counter()
     outcome = ProviderOutcome(asked.provider_id, ended - steps.started, [], "ok")
+    outcome.limit_s = 0.0 if asked.limit_s == NO_DEADLINE else asked.limit_s
     if not task.done():
         outcome.status, outcome.error_message = "timeout", f"no answer within {asked.limit_s:.3g} s"
     elif task.cancelled():

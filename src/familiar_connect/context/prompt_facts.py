@@ -107,5 +107,6 @@ def call_facts(generation: Generation, output: PipelineOutput) -> dict[str, obje
             "finish_reason": done.finish_reason,
             "attempts": done.attempts,
             "timings": done.timings,
+            **({"cost": done.usage.cost} if done.usage.cost is not None else {}),
         }
     return facts

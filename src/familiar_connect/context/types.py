@@ -264,6 +264,8 @@ class ProviderOutcome:
     error_message: str | None = None
     blocked_s: float = 0.0
     """How long it kept everybody else from running, where that was long enough to be told."""
+    limit_s: float = 0.0
+    """How long it was given; 0: as long as it liked."""
 
 
 @dataclass

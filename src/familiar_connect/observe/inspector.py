@@ -33,6 +33,7 @@ MODEL_FACTS = (
     "completion_tokens",
     "finish_reason",
     "attempts",
+    "cost",
 )
 PREFIX_FACTS = ("prefix_ratio", "prefix_shared_tokens", "prefix_total_tokens", "prefix_ended_by")
 
@@ -326,6 +327,8 @@ def model_facts_line(trace: TurnTrace) -> str:
         words.append(f"ended by {facts['finish_reason']}")
     if count_or_zero(facts.get("attempts")) > 1:
         words.append(f"{count_or_zero(facts['attempts'])} attempts")
+    if (cost := finite_number(facts.get("cost"))) is not None:
+        words.append(f"cost {cost:.4g} by the provider's own account")
     return " · ".join(words)
 
 

@@ -9,12 +9,15 @@ from zoneinfo import ZoneInfo
 
 from familiar_connect.errors import HomeError
 from familiar_connect.familiar import Familiar
+from familiar_connect.memory.maintenance.links import markdown_files
 from familiar_connect.observe.inspector import cuts, model_facts, turn_as_json
 from familiar_connect.observe.report import seconds
 from familiar_connect.observe.trace import TurnTrace
 from familiar_connect.observe.trace_values import count_or_zero, finite_number
+from familiar_connect.platforms.terminal.place import CHANNEL_ID
+from familiar_connect.platforms.web.block_links import link_sources
 from familiar_connect.platforms.web.render import PageRenderer, answer_json, with_problems
-from familiar_connect.reply.inspection.turn_view import TimedSpan, TurnView, view_turn
+from familiar_connect.reply.inspection.turn_view import TimedSpan, TurnView, diff_turns, name_block, view_turn
 from familiar_connect.reply.prompt_replay import prompt_page
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.text import without_surrogates
@@ -26,6 +29,9 @@ if TYPE_CHECKING:
 
 TURNS_A_PAGE = 50
 MAX_ID_CHARS = 128
+LOOK_BACK = 500
+"""Turns among which the one before in the same place is looked for."""
+SHOWN_DIFF_LINES = 400
 SHOWN_CHARS = 20_000
 """Of a block's text so much stands in the page; the download has all of it."""
 WIDTH = 1000
@@ -62,6 +68,9 @@ class TimeRow:
     start: float
     length: float
     took: str
+    limit: float | None = None
+    """Where its time would have been up; None where it had no limit, or the turn was over before."""
+    limit_words: str = ""
 
 
 @dataclass(frozen=True)
@@ -94,6 +103,7 @@ class TurnPages:
             ("/turns/{id}", self.show),
             ("/turns/{id}/panel", self.show_panel),
             ("/turns/{id}/data", self.download),
+            ("/turns/{id}/compare", self.compare),
         )
         return [Route(path, with_problems(handler, self._renderer)) for path, handler in handlers]
 
@@ -141,6 +151,39 @@ class TurnPages:
         response.headers["content-disposition"] = f'attachment; filename="turn-{facts["trace"]["trace_id"]}.json"'
         return response
 
+    async def compare(self, request: Request) -> Response:
+        """Two turns side by side; without `with` the one before in the same place."""
+        return await off_loop(self._compare, request.path_params["id"], request.query_params.get("with", ""))
+
+    def _compare(self, trace_id: str, other_id: str) -> Response:
+        after = self._trace(trace_id)
+        before = self._trace(other_id) if other_id else self._turn_before(after)
+        replays = self._familiar.reply_path.replays
+        records = [replays.find(trace.trace_id) for trace in (before, after)]
+        changes = diff_turns(records[0], records[1]) if records[0] is not None and records[1] is not None else None
+        views = [self.view(trace.trace_id) for trace in (before, after)]
+        return self._renderer.page(
+            "compare.html",
+            title="Two turns",
+            turns=[
+                {"view": view, "time": self.time_of(view.timestamp), "strips": budget_strips(view)} for view in views
+            ],
+            changes=changes,
+            name_block=name_block,
+            layers=compare_layers(*views),
+            cuts=compare_cuts(*views),
+            shown_lines=SHOWN_DIFF_LINES,
+        )
+
+    def _turn_before(self, trace: TurnTrace) -> TurnTrace:
+        earlier = self._familiar.reply_path.collector.recent_traces(
+            familiar_id=self._familiar.id, limit=LOOK_BACK, before=trace.trace_id
+        )
+        found = next((each for each in earlier if each.channel_id == trace.channel_id), None)
+        if found is None:
+            raise HomeError("there is no earlier turn here to compare this one with; choose one in Turns")
+        return found
+
     def _facts(self, trace_id: str) -> dict[str, dict[str, object]]:
         trace = self._trace(trace_id)
         record = self._familiar.reply_path.replays.find(trace.trace_id)
@@ -171,8 +214,12 @@ class TurnPages:
 
     def _drawn(self, view: TurnView) -> dict[str, Any]:
         """What a template needs to draw *view*."""
+        is_chat = any(chat.channel_id == view.channel_id for chat in self._familiar.stores.chats.all(CHANNEL_ID))
+        files = frozenset(markdown_files(self._familiar.memory_store))
         return {
             "turn": view,
+            "is_chat": is_chat,
+            "links_of": lambda block: link_sources(block, files, view.channel_id if is_chat else None),
             "time": self.time_of(view.timestamp),
             "took": seconds(view.total_s),
             "first_token": None if view.first_token_s is None else seconds(view.first_token_s),
@@ -181,6 +228,22 @@ class TurnPages:
             "colour_of": colour_of,
             "shown_chars": SHOWN_CHARS,
         }
+
+
+def compare_layers(before: TurnView, after: TurnView) -> list[tuple[str, int, int]]:
+    """Each layer's tokens then and now."""
+    then, now = dict(before.layers), dict(after.layers)
+    return [(layer, then.get(layer, 0), now.get(layer, 0)) for layer in dict.fromkeys([*then, *now])]
+
+
+def compare_cuts(before: TurnView, after: TurnView) -> list[tuple[str, str]]:
+    """What was cut in one of the two alone, and why."""
+    then, now = ({(block.name, block.source): block.fate for block in view.blocks_cut} for view in (before, after))
+    fresh = [
+        (f"{name} ({source})", f"now {fate}") for (name, source), fate in now.items() if (name, source) not in then
+    ]
+    back = [(f"{name} ({source})", "was cut, fits now") for (name, source) in then if (name, source) not in now]
+    return fresh + back
 
 
 def colour_of(layer: str) -> int:
@@ -209,6 +272,15 @@ def time_rows(spans: Sequence[TimedSpan], total_s: float) -> list[TimeRow]:
             round(min(WIDTH - 4.0, WIDTH * span.start_s / whole), 1),
             round(max(4.0, WIDTH * span.duration_s / whole), 1),
             seconds(span.duration_s),
+            *_limit_mark(span, whole),
         )
         for span in spans
     ]
+
+
+def _limit_mark(span: TimedSpan, whole: float) -> tuple[float | None, str]:
+    """Where a provider's time would have been up, and that limit in words."""
+    if span.limit_s is None:
+        return None, ""
+    at = span.start_s + span.limit_s
+    return (round(WIDTH * at / whole, 1) if at < whole else None), f" of {seconds(span.limit_s)}"

@@ -13,7 +13,7 @@ from itertools import groupby
 
 from familiar_connect.audience import Audience, AudienceKind, parse_audience
 from familiar_connect.context.layers import ItemTag
-from familiar_connect.context.types import Contribution
+from familiar_connect.context.types import ContextItem, Contribution
 from familiar_connect.errors import FamiliarError
 from familiar_connect.observe.inspector import (
     BlockLine,
@@ -25,6 +25,7 @@ from familiar_connect.observe.inspector import (
     world_info_lines,
 )
 from familiar_connect.observe.last_context import NOTES, SEPARATOR
+from familiar_connect.observe.prompt_diff import BlockChange, PromptBlock, diff_blocks
 from familiar_connect.observe.replay_store import ReplayRecord
 from familiar_connect.observe.trace import TurnTrace
 from familiar_connect.observe.trace_values import finite_number, only_mappings, provider_outcomes
@@ -80,6 +81,12 @@ class ViewedBlock:
     """Who may hear it, in words; empty where that is not known."""
     text: str | None = None
     """What the model was shown; None where it is not kept, or was cut."""
+    message: int | None = None
+    """Which message of the prompt holds it, counted from 0."""
+    keys: tuple[str, ...] = ()
+    """Whose it is: slugs of people."""
+    lines: tuple[int, ...] = ()
+    """The lines of the history it is made of."""
 
     @property
     def is_cut(self) -> bool:
@@ -108,6 +115,8 @@ class TimedSpan:
     kind: str
     """`stage` or `provider`."""
     trouble: str = ""
+    limit_s: float | None = None
+    """How long it was given; None where that is not known, or no limit was set."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,6 +139,10 @@ class TurnView:
     spans: tuple[TimedSpan, ...]
     model_line: str
     prefix_line: str
+    prefix_share: float | None
+    """How much of the prompt repeats the one before; None where that is not known."""
+    prefix_ended_by: str
+    """The blocks in which it begins to differ; empty where it does not, or that is not known."""
     first_token_s: float | None
     world_info: tuple[tuple[str, str], ...]
     prompt: str | None
@@ -148,8 +161,9 @@ class TurnView:
 def view_turn(trace: TurnTrace, record: ReplayRecord | None = None, page: bytes | None = None) -> TurnView:
     """The turn of *trace*; *page* is the last prompt of its channel, whichever turn's that is."""
     lines = block_lines(trace, record)
-    texts = _texts_by_source(record)
-    blocks = _gather([_viewed(line, texts, _audiences_by_source(record)) for line in lines], lines)
+    items = _items_by_source(record)
+    audiences = _audiences_by_source(record)
+    blocks = _gather([_viewed(line, items, audiences) for line in lines], lines)
     kept = [block for block in blocks if not block.is_cut]
     total = sum(block.tokens for block in kept)
     prompt = prompt_page(trace.trace_id, page, record)
@@ -167,6 +181,8 @@ def view_turn(trace: TurnTrace, record: ReplayRecord | None = None, page: bytes 
         spans=tuple(_spans(trace)),
         model_line=model_facts_line(trace),
         prefix_line=prefix_line(trace),
+        prefix_share=finite_number(trace.fact("prefix_ratio")),
+        prefix_ended_by=_first_that_differs(trace, lines),
         first_token_s=finite_number(model_facts(trace).get("first_token_s")),
         world_info=tuple((str(each.get("entry", "")), str(each.get("reason", ""))) for each in world_info_lines(trace)),
         prompt=_without_notes(prompt.decode("utf-8", "replace")) if prompt is not None else None,
@@ -187,26 +203,30 @@ def describe_audience(audiences: Iterable[Audience]) -> str:
 
 
 def _viewed(
-    line: BlockLine, texts: Mapping[str, deque[str]], audiences: Mapping[str, frozenset[Audience] | None]
+    line: BlockLine, items: Mapping[str, deque[ContextItem]], audiences: Mapping[str, frozenset[Audience] | None]
 ) -> ViewedBlock:
-    waiting = texts.get(line.source)
+    waiting = items.get(line.source)
+    item = waiting.popleft() if waiting and line.place is not None else None
     heard_by = audiences.get(line.source)
     return ViewedBlock(
-        name=_name(line),
+        name=_plain_name(line.tag, line.source),
         source=line.source,
         layer=line.layer,
         tokens=line.tokens,
         fate=line.fate,
         heard_by=describe_audience(heard_by) if heard_by is not None else "",
-        text=waiting.popleft() if waiting and line.place is not None else None,
+        text=item.text if item is not None else None,
+        message=line.message,
+        keys=(item.key,) if item is not None and item.key else (),
+        lines=(item.history_id,) if item is not None and item.history_id is not None else (),
     )
 
 
-def _name(line: BlockLine) -> str:
+def _plain_name(tag: str, source: str) -> str:
     try:
-        return NAMES[ItemTag(line.tag)]
+        return NAMES[ItemTag(tag)]
     except (KeyError, ValueError):
-        return line.tag.lower().replace("_", " ") or line.source
+        return tag.lower().replace("_", " ") or source
 
 
 def _gather(blocks: Sequence[ViewedBlock], lines: Sequence[BlockLine]) -> list[ViewedBlock]:
@@ -234,19 +254,22 @@ def _gather(blocks: Sequence[ViewedBlock], lines: Sequence[BlockLine]) -> list[V
                 count=len(alike),
                 heard_by=first.heard_by,
                 text="\n\n".join(known) if known else None,
+                message=first.message,
+                keys=tuple(dict.fromkeys(key for block in alike for key in block.keys)),
+                lines=tuple(line for block in alike for line in block.lines),
             )
         )
     return found
 
 
-def _texts_by_source(record: ReplayRecord | None) -> dict[str, deque[str]]:
-    """What each source's blocks said, in their order; nothing where the turn is not kept or cannot be replayed."""
-    found: dict[str, deque[str]] = defaultdict(deque)
+def _items_by_source(record: ReplayRecord | None) -> dict[str, deque[ContextItem]]:
+    """Each source's pieces, in their order; nothing where the turn is not kept or cannot be replayed."""
+    found: dict[str, deque[ContextItem]] = defaultdict(deque)
     if record is None:
         return found
     try:
         for item in replay_items(record):
-            found[item.source].append(item.text)
+            found[item.source].append(item)
     except FamiliarError:
         return {}
     return found
@@ -293,7 +316,32 @@ def _spans(trace: TurnTrace) -> Iterable[TimedSpan]:
                     duration_s=finite_number(each.get("duration_s")) or 0.0,
                     kind="provider",
                     trouble="" if status == "ok" else f"{status} {each.get('error') or ''}".strip(),
+                    limit_s=finite_number(each.get("limit_s")),
                 )
+
+
+def _first_that_differs(trace: TurnTrace, lines: Sequence[BlockLine]) -> str:
+    """The blocks of the first message that is not as it was in the prompt before."""
+    ended_by = trace.fact("prefix_ended_by")
+    if ended_by is None:
+        return ""
+    found = [_plain_name(line.tag, line.source) for line in lines if line.message == ended_by]
+    return ", ".join(dict.fromkeys(found))
+
+
+def diff_turns(before: ReplayRecord, after: ReplayRecord) -> list[BlockChange]:
+    """How the prompt of one turn differs from that of another, block by block."""
+    then, now = ([_prompt_block(item) for item in replay_items(record)] for record in (before, after))
+    return diff_blocks(then, now)
+
+
+def name_block(block: PromptBlock) -> str:
+    """A block in plain words."""
+    return _plain_name(block.tag or "", block.source)
+
+
+def _prompt_block(item: ContextItem) -> PromptBlock:
+    return PromptBlock(item.role, item.source, item.tag.value if item.tag else None, item.text)
 
 
 def _without_notes(text: str) -> str:

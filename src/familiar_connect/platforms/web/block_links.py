@@ -1,0 +1,49 @@
+"""Where a block of a prompt came from, as links: the file of a person or of the character, notes it names, lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from familiar_connect.reply.inspection.turn_view import ViewedBlock
+
+MOST_LINKS = 12
+CHARACTER = "character:"
+_PATH = re.compile(r"[\w./-]{1,200}\.md\b")
+
+
+@dataclass(frozen=True)
+class SourceLink:
+    """A place a block came from."""
+
+    label: str
+    href: str
+
+
+def link_sources(block: ViewedBlock, files: Collection[str], chat_id: int | None) -> list[SourceLink]:
+    """The places *block* came from: memory files among *files*, lines of the chat *chat_id* where it is one."""
+    found = [SourceLink(path, f"/memory/file?path={quote(path, safe='')}") for path in _paths(block) if path in files]
+    if block.lines and chat_id is not None:
+        first, last = min(block.lines), max(block.lines)
+        label = f"line {first}" if first == last else f"lines {first} to {last}"
+        found.append(SourceLink(label, f"/chats/{chat_id}#line-{last}"))
+    return found[:MOST_LINKS]
+
+
+def _paths(block: ViewedBlock) -> Iterator[str]:
+    seen: set[str] = set()
+    for path in _candidates(block):
+        if path not in seen:
+            seen.add(path)
+            yield path
+
+
+def _candidates(block: ViewedBlock) -> Iterator[str]:
+    for source in block.source.split(", "):
+        if source.startswith(CHARACTER):
+            yield f"self/{source.removeprefix(CHARACTER)}.md"
+    for key in block.keys:
+        yield f"people/{key}.md"
+    yield from _PATH.findall((block.text or "")[:200_000])
