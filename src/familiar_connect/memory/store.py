@@ -292,6 +292,12 @@ class MemoryStore:
             raise failure(verb, rel_path, error) from None
 
     @contextlib.contextmanager
+    def lock(self) -> Iterator[None]:
+        """Nobody else changes this memory meanwhile: no other thread and, where there is an audit, no other process."""
+        with self._lock, self.audit.exclusive_lock() if self.audit is not None else contextlib.nullcontext():
+            yield
+
+    @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
         """No other process changes this memory meanwhile.
 

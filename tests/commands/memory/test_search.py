@@ -19,6 +19,7 @@ from familiar_connect.errors import HomeError
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import PrivacyLevel
 from familiar_connect.memory.index.hashing import HashingModel
+from familiar_connect.memory.index.signals import SIGNALS
 from familiar_connect.privacy import PrivacyRegistry
 from tests.fakes.retrieval import ADA, BO, a_memory
 
@@ -91,7 +92,7 @@ def test_explain_shows_each_signals_share_and_what_it_means(home: Path, capsys: 
     shown = capsys.readouterr().out
     assert " = " in shown
     assert re.search(r"\bwho \d\.\d\d", shown)
-    assert memory_search.SIGNALS["who"] in shown
+    assert SIGNALS["who"] in shown
 
 
 def test_the_shares_add_up_in_json(home: Path, capsys: Shown) -> None:
@@ -110,7 +111,7 @@ def test_every_signal_is_explained(home: Path, capsys: Shown) -> None:
     call(memory_search.search, home, "where did Bo bury the spoon in June 2025?", "--channel", "7", "--json")
 
     hits = json.loads(capsys.readouterr().out)
-    assert {name for hit in hits for name in hit["signals"]} <= memory_search.SIGNALS.keys()
+    assert {name for hit in hits for name in hit["signals"]} <= SIGNALS.keys()
 
 
 def test_search_takes_in_what_was_edited_meanwhile(home: Path, capsys: Shown) -> None:

@@ -12,8 +12,7 @@ from familiar_connect.commands.common import familiar_option, json_option, say, 
 from familiar_connect.commands.memory.session import MemorySession, open_session
 from familiar_connect.commands.memory.versions import say_changes
 from familiar_connect.errors import FamiliarError
-from familiar_connect.identity import Author
-from familiar_connect.memory.maintenance.review import PendingItem, Review
+from familiar_connect.memory.maintenance.review import PendingItem, Review, proposal_roster
 
 EPILOG = """\b
 Examples:
@@ -25,7 +24,6 @@ Examples:
 Exit codes: 0 done, 1 something could not be carried out and still waits.
 """
 QUESTION = "[a]pprove  [e]dit  [r]eject  [s]kip  [A]ll of this proposal  [q]uit"
-MAX_TURNS_READ = 1_000
 
 Ask = Callable[[str], str]
 Edit = Callable[[str], str | None]
@@ -130,7 +128,9 @@ def _ask(question: str) -> str:
 def _approve(memory: MemorySession, waiting: Review, pending: PendingItem, files: tuple[str, ...]) -> dict[str, object]:
     """One proposal carried out, as facts; what is wrong with one does not stop the others."""
     try:
-        applied = waiting.approve(pending.id, files or None, roster=_roster(memory, pending))
+        applied = waiting.approve(
+            pending.id, files or None, roster=proposal_roster(pending, memory.history, memory.familiar_id)
+        )
     except FamiliarError as error:
         return {"id": pending.id, "written": [], "unchanged": [], "conflicts": [{"file": None, "reason": str(error)}]}
     return {
@@ -139,21 +139,6 @@ def _approve(memory: MemorySession, waiting: Review, pending: PendingItem, files
         "unchanged": list(applied.unchanged),
         "conflicts": [{"file": edit.name, "reason": edit.reason} for edit in applied.conflicts],
     }
-
-
-def _roster(memory: MemorySession, pending: PendingItem) -> tuple[Author, ...]:
-    """Those who took part in the turns a proposal was made of, most recently heard first."""
-    first, last = pending.turn_range
-    if not last:
-        return ()
-    turns = memory.history.turns_after(
-        familiar_id=memory.familiar_id, after_id=first - 1, max_id=last, limit=MAX_TURNS_READ
-    )
-    found: dict[str, Author] = {}
-    for turn in reversed(turns):
-        if turn.author is not None:
-            found.setdefault(turn.author.slug, turn.author)
-    return tuple(found.values())
 
 
 def _report_results(results: list[dict[str, Any]], as_json: bool) -> int:

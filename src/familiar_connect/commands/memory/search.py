@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -30,6 +30,7 @@ from familiar_connect.commands.common import (
 from familiar_connect.commands.memory.session import MemorySession, open_session
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import FamiliarError, HomeError
+from familiar_connect.memory.index.signals import SIGNALS
 from familiar_connect.support.no_follow import refuse_linked_path
 
 if TYPE_CHECKING:
@@ -42,21 +43,6 @@ if TYPE_CHECKING:
 SHOWN_CHARS = 400
 MEANING_S = 10.0
 """So long a search takes in what talk means before it looks; its words are taken in at any length."""
-SIGNALS = {
-    "words": "the question's words stand in it, rare ones counting more",
-    "words around": "they stand in it or right beside it",
-    "conversation": "they stand somewhere in the same conversation or file",
-    "conversation's meaning": "something in the same conversation or file means something near",
-    "meaning": "it means something near, whatever the words",
-    "meaning around": "what stands right beside it does",
-    "an answer": "what stands right before it is a question of that meaning",
-    "who": "said by, or about, somebody the question names",
-    "when": "from the time the question names",
-    "substance": "it says more than a word or two",
-    "a question": "it is itself a question, and those seldom answer one",
-    "recency": "it is recent",
-    "same channel": "it was said in the channel given with --channel",
-}
 SEARCH_EPILOG = """\b
 Examples:
   familiar memory search "where did Bo bury the spoon"
@@ -108,7 +94,7 @@ def search(
     question: tuple[str, ...],
     familiar_id: str | None,
     limit: int,
-    only: str | None,
+    only: Literal["files", "turns"] | None,
     channel: int | None,
     explain: bool,
     as_json: bool,
@@ -227,24 +213,12 @@ def open_index(
         yield OpenIndex(memory, model, files, turns, retriever)
 
 
-def _owners_scope(index: OpenIndex, channel: int | None, only: str | None) -> RecallScope:
+def _owners_scope(index: OpenIndex, channel: int | None, only: Literal["files", "turns"] | None) -> RecallScope:
     """Everything the owner may hear, who asks here."""
-    from familiar_connect.audience import OWNER, Readers
-    from familiar_connect.disclosure import may_tell_all
-    from familiar_connect.history.turn_visibility import may_tell_turn
-    from familiar_connect.memory.index.protocols import RecallScope
-    from familiar_connect.memory.visible_memory import VisibleMemory
+    from familiar_connect.memory.owner_scope import owner_scope
 
     policy = _config_of(index.memory.root).telling_policy
-    here = Readers(OWNER, platform="terminal")
-    visible = VisibleMemory(index.memory.audiences, lambda said_to: may_tell_all(said_to, here, policy))
-    return RecallScope(
-        channel_id=channel,
-        files=only != "turns",
-        turns=only != "files",
-        audience_of_turn=lambda turn: turn.audience if may_tell_turn(turn, here, policy) else None,
-        audiences_of_passage=visible.audiences_of_passage,
-    )
+    return owner_scope(index.memory.audiences, policy, channel_id=channel, only=only)
 
 
 def _config_of(root: Path) -> CharacterConfig:

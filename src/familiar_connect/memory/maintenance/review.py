@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from familiar_connect.errors import MemoryStoreError
+from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import Author
 from familiar_connect.memory.archives import original_path
 from familiar_connect.memory.maintenance.review_decisions import Decisions
@@ -37,6 +38,8 @@ PLAN_NAME = "plan.json"
 PAGE_NAME = "README.md"
 MAX_PENDING = 500
 """Proposals that may wait at once; past that the writer is told to wait for the owner."""
+MAX_TURNS_READ = 1_000
+"""Of the turns a proposal was made of, when those who took part are looked for."""
 MAX_PLAN_BYTES = 16 * 1024 * 1024
 
 _SAFE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -89,6 +92,10 @@ class Review:
         """Everything that waits, oldest first."""
         found = [self.show(run_id) for run_id in self._ids()[:MAX_PENDING]]
         return sorted(found, key=lambda pending: (pending.created_at, pending.id))
+
+    def count(self) -> int:
+        """How many things wait; none is read."""
+        return len(self._ids())
 
     def show(self, run_id: str) -> PendingItem:
         """One of them; an unknown one is an error, a damaged one is not."""
@@ -267,6 +274,19 @@ class Review:
         if folder.is_dir() and folder.resolve() == folder:
             shutil.rmtree(folder, ignore_errors=True)
             sync_folder(folder.parent)
+
+
+def proposal_roster(pending: PendingItem, history: HistoryStore, familiar_id: str) -> tuple[Author, ...]:
+    """Those who took part in the turns a proposal was made of, most recently heard first."""
+    first, last = pending.turn_range
+    if not last:
+        return ()
+    turns = history.turns_after(familiar_id=familiar_id, after_id=first - 1, max_id=last, limit=MAX_TURNS_READ)
+    found: dict[str, Author] = {}
+    for turn in reversed(turns):
+        if turn.author is not None:
+            found.setdefault(turn.author.slug, turn.author)
+    return tuple(found.values())
 
 
 def diff_name(rel_path: str) -> str:

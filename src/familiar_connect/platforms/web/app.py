@@ -10,9 +10,12 @@ from familiar_connect.platforms.web.access import SESSION_S, Doorkeeper, PageAdd
 from familiar_connect.platforms.web.chat_pages import ChatPages
 from familiar_connect.platforms.web.chats import WebChats
 from familiar_connect.platforms.web.guard import AsgiApp, Guard, client_of
+from familiar_connect.platforms.web.memory_edit_pages import MemoryEditPages
 from familiar_connect.platforms.web.memory_pages import MemoryPages
 from familiar_connect.platforms.web.navigation import list_links
+from familiar_connect.platforms.web.people_pages import PeoplePages
 from familiar_connect.platforms.web.render import PageRenderer, read_form, redirect, with_problems
+from familiar_connect.platforms.web.review_pages import ReviewPages
 from familiar_connect.platforms.web.turn_pages import TurnPages
 from familiar_connect.platforms.web.verb_pages import VerbPages
 from familiar_connect.platforms.web.verbs import ChatVerbs
@@ -50,15 +53,19 @@ def create_app(parts: WebParts) -> AsgiApp:
         chats=parts.chats.all,
         person=lambda: parts.chats.person().label,
         links=lambda: links,
-        badges=dict,
+        badges=lambda: {"review": review.count_waiting()},
     )
     chat_pages = ChatPages(parts.chats, renderer)
+    review = ReviewPages(parts.familiar, renderer)
     routes = [
         *_entry_routes(parts, renderer),
         *chat_pages.routes(),
         *VerbPages(parts.chats, ChatVerbs(parts.familiar, parts.chats), chat_pages, renderer).routes(),
         *TurnPages(parts.familiar, renderer).routes(),
         *MemoryPages(parts.familiar, renderer).routes(),
+        *MemoryEditPages(parts.familiar, renderer).routes(),
+        *PeoplePages(parts.familiar, renderer).routes(),
+        *review.routes(),
     ]
     links = list_links({route.path for route in routes if isinstance(route, Route)})
     clock = parts.familiar.clock

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 from familiar_connect.errors import FamiliarError, MemoryStoreError
 from familiar_connect.familiar import Familiar
+from familiar_connect.memory.file_audience import without_front_matter
 from familiar_connect.memory.index.protocols import Recollection
+from familiar_connect.memory.index.signals import SIGNALS
 from familiar_connect.memory.maintenance.links import markdown_files
+from familiar_connect.memory.owner_scope import owner_scope
 from familiar_connect.observe.trace import TurnTrace
+from familiar_connect.platforms.web.memory_links import FileLink, file_address, file_link, links_from, links_to
 from familiar_connect.platforms.web.render import PageRenderer, with_problems
 from familiar_connect.reply.inspection.recall_check import PastTurn, RecallCheck
+from familiar_connect.reply.inspection.turn_view import describe_audience
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.markdown import document_title
 from familiar_connect.support.markdown_html import markdown_to_html
@@ -28,15 +31,21 @@ MAX_PATH_CHARS = 1_000
 HITS = 20
 LATEST_TURNS = 20
 """Turns that may be chosen by hand; any other is chosen from its own page."""
-_WIKI_LINK = re.compile(r"\[\[([^\]|#\n]{1,200})(?:[#|][^\]\n]{0,200})?\]\]")
+
+DONE = {
+    "saved": "Saved. What stood there before is a version.",
+    "merged": "Saved. The file had changed meanwhile: both changes stand in it.",
+    "unchanged": "Nothing was changed.",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
-class MemoryFile:
-    """A file in a list."""
+class FoundSignal:
+    """What one signal gave to a hit, and what it means."""
 
-    path: str
-    href: str
+    name: str
+    share: str
+    meaning: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +57,7 @@ class FoundPiece:
     href: str | None
     text: str
     score: str
-    signals: tuple[tuple[str, str], ...]
+    signals: tuple[FoundSignal, ...]
 
 
 class MemoryPages:
@@ -75,12 +84,15 @@ class MemoryPages:
 
     def _browse(self, question: str) -> Response:
         store = self._familiar.memory_store
-        folders: dict[str, list[MemoryFile]] = {}
+        folders: dict[str, list[FileLink]] = {}
         for path in markdown_files(store):
-            folders.setdefault(path.rpartition("/")[0], []).append(MemoryFile(path=path, href=file_link(path)))
+            folders.setdefault(path.rpartition("/")[0], []).append(file_link(path))
         retriever = self._familiar.index.retriever
         is_ready = retriever is not None and retriever.is_warm
-        hits = retriever.recall_now(question, limit=HITS) if question and retriever is not None and is_ready else []
+        hits: list[Recollection] = []
+        if question and retriever is not None and is_ready:
+            scope = owner_scope(self._familiar.stores.audiences, self._familiar.config.telling_policy)
+            hits = retriever.recall_now(question, limit=HITS, scope=scope)
         return self._renderer.page(
             "memory.html",
             title="Memory",
@@ -92,32 +104,25 @@ class MemoryPages:
 
     async def show_file(self, request: Request) -> Response:
         path = request.query_params.get("path", "")[:MAX_PATH_CHARS]
-        return await off_loop(self._show_file, path)
+        return await off_loop(self._show_file, path, DONE.get(request.query_params.get("done", ""), ""))
 
-    def _show_file(self, path: str) -> Response:
+    def _show_file(self, path: str, done: str) -> Response:
         store = self._familiar.memory_store
-        if path not in markdown_files(store):
+        files = markdown_files(store)
+        if path not in files:
             raise MemoryStoreError("there is no such memory file; Memory lists those there are")
         text = store.read_file(path)
-        names = {_stem(each): each for each in markdown_files(store)}
-        leads_to = sorted({names[_stem(name)] for name in _WIKI_LINK.findall(text) if _stem(name) in names} - {path})
         return self._renderer.page(
             "memory_file.html",
             title=document_title(text) or path,
             path=path,
-            html=markdown_to_html(_without_front_matter(text)),
+            html=markdown_to_html(without_front_matter(text)),
             raw=text,
-            leads_to=[MemoryFile(path=each, href=file_link(each)) for each in leads_to],
-            named_in=[MemoryFile(path=each, href=file_link(each)) for each in self._named_in(path)],
+            done=done,
+            heard_by=describe_audience(self._familiar.stores.audiences.audiences(path)),
+            leads_to=[file_link(each) for each in links_from(store, path, files)],
+            named_in=[file_link(each) for each in links_to(store, path, files)],
         )
-
-    def _named_in(self, path: str) -> list[str]:
-        """Files that link to the one at *path*."""
-        found = set()
-        for hit in self._familiar.memory_store.grep(r"\[\["):
-            if any(_stem(name) == _stem(path) for name in _WIKI_LINK.findall(hit.line_text)):
-                found.add(hit.rel_path)
-        return sorted(found - {path})
 
     async def explain(self, request: Request) -> Response:
         """Why something was not remembered."""
@@ -165,21 +170,6 @@ class MemoryPages:
         return f"{trace.timestamp[:16].replace('T', ' ')}{asked}"
 
 
-def file_link(path: str) -> str:
-    return f"/memory/file?path={quote(path, safe='')}"
-
-
-def _stem(name: str) -> str:
-    return name.strip().rpartition("/")[2].removesuffix(".md").casefold()
-
-
-def _without_front_matter(text: str) -> str:
-    if not text.startswith("---\n"):
-        return text
-    end = text.find("\n---\n", 4)
-    return text if end < 0 else text[end + 5 :]
-
-
 def _found(place: int, hit: Recollection) -> FoundPiece:
     when = f" {hit.when:%Y-%m-%d}" if hit.when is not None else ""
     said = f"said{when}{f' by {hit.speaker}' if hit.speaker else ''}"
@@ -187,8 +177,12 @@ def _found(place: int, hit: Recollection) -> FoundPiece:
     return FoundPiece(
         place=place,
         where=said if hit.rel_path is None else f"{hit.rel_path}{f' · {hit.heading_path}' if hit.heading_path else ''}",
-        href=file_link(hit.rel_path) if hit.rel_path is not None else None,
+        href=file_address(hit.rel_path) if hit.rel_path is not None else None,
         text=hit.text,
         score=f"{hit.score:.2f}",
-        signals=tuple((name, f"{value:+.2f}") for name, value in signals if abs(value) >= 0.005),
+        signals=tuple(
+            FoundSignal(name=name, share=f"{value:+.2f}", meaning=SIGNALS.get(name, ""))
+            for name, value in signals
+            if abs(value) >= 0.005
+        ),
     )
