@@ -131,7 +131,9 @@ def _build_page(
     from familiar_connect.platforms.web.app import WebParts
     from familiar_connect.platforms.web.chats import WebChats
     from familiar_connect.platforms.web.live import ChatEvents
+    from familiar_connect.platforms.web.own_program import OwnProgram
 
+    program = OwnProgram((sys.executable, "-m", "familiar_connect", "--home", str(home)))
     port = int(listening.getsockname()[1])
     key = load_signing_key(HomeFolder(home).page_key_file)
     return WebParts(
@@ -141,6 +143,7 @@ def _build_page(
             host=options.host, port=port, names=frozenset(name.lower().rstrip(".") for name in options.names)
         ),
         door=Doorkeeper(key=key, port=port, clock=familiar.clock, password=password),
+        program=program,
     )
 
 

@@ -70,6 +70,12 @@ def load_character_config(path: Path, *, defaults_path: Path | None = None, zone
     return config if zone is None or is_set else replace(config, display_tz=zone)
 
 
+def check_settings(document: Mapping[str, object], path: Path, *, defaults_path: Path | None = None) -> None:
+    """Check *document* as the text of the file at *path*, by itself and together with what lies under it."""
+    profile = [layer for layer in _layers(path, defaults_path) if layer.label == "profile"]
+    _build([_layer("familiar", Path(path), document), *profile])
+
+
 def explain_character_config(path: Path, *, defaults_path: Path | None = None) -> list[EffectiveSetting]:
     """Every effective setting, in the order of the reference, with the place it comes from."""
     return _explained(_layers(path, defaults_path))

@@ -22,6 +22,8 @@ DEFAULT_TURN_THRESHOLD = 50
 DEFAULT_IDLE_TIMEOUT_S = 1800.0
 MAX_PASSES = 1_000
 """Passes of one trigger: a year's backlog, worked off at one go."""
+MOST_COUNTED = 10_000
+"""Turns that wait are counted no further: whoever looks wants to know whether there are many."""
 FIRST_PAUSE_S = 60.0
 MAX_PAUSE_S = 1800.0
 
@@ -192,6 +194,10 @@ class MemoryWriterScheduler:
             self._arm(pause)
 
     # Counting
+
+    async def count_waiting(self) -> int:
+        """How many turns are not written up yet, counted up to `MOST_COUNTED`."""
+        return await self._waiting(MOST_COUNTED)
 
     async def _waiting(self, most: int) -> int:
         """How many turns lie past the watermark, counted up to *most*."""

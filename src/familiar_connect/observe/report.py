@@ -16,32 +16,51 @@ from familiar_connect.observe.trace_values import finite_number, only_mappings
 NOTHING = "No turns recorded yet."
 WITHOUT_TAG = "(none)"
 
-_TIMES = ("count", "p50", "p95", "max")
+TIME_COLUMNS = ("count", "p50", "p95", "max")
+PROVIDER_COLUMNS = ("count", "ok", "error", "timeout", "success", "p50", "p95")
 
 
 def summary_stats(traces: Sequence[TurnTrace]) -> str:
     """How many turns, and how long they took."""
     if not traces:
         return f"Summary (count 0, p50 -, p95 -)\n{NOTHING}"
-    totals = [trace.total_duration_s for trace in traces]
-    firsts = _numbers(_fact(trace, "model", "first_token_s") for trace in traces)
     shares = _numbers(trace.fact("prefix_ratio") for trace in traces)
-    rows = [["whole turn", *_times(totals)]]
-    if firsts:
-        rows.append(["first token", *_times(firsts)])
-    text = "Summary\n" + table(["", *_TIMES], rows)
+    text = "Summary\n" + table(["", *TIME_COLUMNS], summary_rows(traces))
     return text + (f"\nshared prefix, median: {percentile(shares, 50):.0%}" if shares else "")
 
 
-def stage_breakdown(traces: Sequence[TurnTrace]) -> str:
-    """How long each stage took, in the order stages first appear."""
+def summary_rows(traces: Sequence[TurnTrace]) -> list[list[str]]:
+    """What took how long: the whole turn and, where it is known, the first token; as `TIME_COLUMNS` say."""
+    if not traces:
+        return []
+    firsts = _numbers(_fact(trace, "model", "first_token_s") for trace in traces)
+    rows = [["whole turn", *_times([trace.total_duration_s for trace in traces])]]
+    return [*rows, ["first token", *_times(firsts)]] if firsts else rows
+
+
+def stage_rows(traces: Sequence[TurnTrace]) -> list[list[str]]:
+    """Each stage with how long it took, in the order stages first appear."""
     by_stage: dict[str, list[float]] = defaultdict(list)
     for trace in traces:
         for span in trace.stages:
             by_stage[span.name].append(span.duration_s)
-    if not by_stage:
-        return f"Stages\n{NOTHING}"
-    return "Stages\n" + table(["stage", *_TIMES], [[name, *_times(found)] for name, found in by_stage.items()])
+    return [[name, *_times(found)] for name, found in by_stage.items()]
+
+
+def provider_rows(traces: Sequence[TurnTrace]) -> list[list[str]]:
+    """Each provider with how it fared, as `PROVIDER_COLUMNS` say."""
+    outcomes: dict[str, list[Mapping[str, object]]] = defaultdict(list)
+    for trace in traces:
+        for span in trace.stages:
+            for outcome in only_mappings(span.metadata.get("provider_outcomes")):
+                outcomes[str(outcome.get("id", "?"))].append(outcome)
+    return [[name, *_fared(found)] for name, found in sorted(outcomes.items())]
+
+
+def stage_breakdown(traces: Sequence[TurnTrace]) -> str:
+    """How long each stage took, in the order stages first appear."""
+    rows = stage_rows(traces)
+    return "Stages\n" + table(["stage", *TIME_COLUMNS], rows) if rows else f"Stages\n{NOTHING}"
 
 
 def throughput_stats(traces: Sequence[TurnTrace]) -> str:
@@ -67,15 +86,10 @@ def throughput_stats(traces: Sequence[TurnTrace]) -> str:
 
 def provider_success_rates(traces: Sequence[TurnTrace]) -> str:
     """How often each provider answered in time, and how long it took."""
-    outcomes: dict[str, list[Mapping[str, object]]] = defaultdict(list)
-    for trace in traces:
-        for span in trace.stages:
-            for outcome in only_mappings(span.metadata.get("provider_outcomes")):
-                outcomes[str(outcome.get("id", "?"))].append(outcome)
-    if not outcomes:
+    rows = provider_rows(traces)
+    if not rows:
         return "Providers\nNo provider outcomes recorded."
-    rows = [[name, *_fared(found)] for name, found in sorted(outcomes.items())]
-    return "Providers\n" + table(["provider", "count", "ok", "error", "timeout", "success", "p50", "p95"], rows)
+    return "Providers\n" + table(["provider", *PROVIDER_COLUMNS], rows)
 
 
 def tag_comparison(traces: Sequence[TurnTrace], tag_key: str) -> str:
@@ -86,7 +100,7 @@ def tag_comparison(traces: Sequence[TurnTrace], tag_key: str) -> str:
     if not groups:
         return f"By {tag_key}\n{NOTHING}"
     rows = [[value, *_times(totals)] for value, totals in sorted(groups.items())]
-    return f"By {tag_key}\n" + table([tag_key, *_TIMES], rows)
+    return f"By {tag_key}\n" + table([tag_key, *TIME_COLUMNS], rows)
 
 
 def percentile(values: Sequence[float], rank: float) -> float:

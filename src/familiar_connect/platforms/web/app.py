@@ -10,12 +10,15 @@ from familiar_connect.platforms.web.access import SESSION_S, Doorkeeper, PageAdd
 from familiar_connect.platforms.web.chat_pages import ChatPages
 from familiar_connect.platforms.web.chats import WebChats
 from familiar_connect.platforms.web.guard import AsgiApp, Guard, client_of
+from familiar_connect.platforms.web.health_pages import HealthPages
 from familiar_connect.platforms.web.memory_edit_pages import MemoryEditPages
 from familiar_connect.platforms.web.memory_pages import MemoryPages
 from familiar_connect.platforms.web.navigation import list_links
+from familiar_connect.platforms.web.own_program import OwnProgram
 from familiar_connect.platforms.web.people_pages import PeoplePages
 from familiar_connect.platforms.web.render import PageRenderer, read_form, redirect, with_problems
 from familiar_connect.platforms.web.review_pages import ReviewPages
+from familiar_connect.platforms.web.settings_pages import SettingsPages
 from familiar_connect.platforms.web.turn_pages import TurnPages
 from familiar_connect.platforms.web.verb_pages import VerbPages
 from familiar_connect.platforms.web.verbs import ChatVerbs
@@ -41,6 +44,8 @@ class WebParts:
     chats: WebChats
     address: PageAddress
     door: Doorkeeper
+    program: OwnProgram
+    """Runs verbs of the command line on this home."""
 
 
 def create_app(parts: WebParts) -> AsgiApp:
@@ -66,6 +71,8 @@ def create_app(parts: WebParts) -> AsgiApp:
         *MemoryEditPages(parts.familiar, renderer).routes(),
         *PeoplePages(parts.familiar, renderer).routes(),
         *review.routes(),
+        *HealthPages(parts.familiar, renderer, parts.program).routes(),
+        *SettingsPages(parts.familiar, renderer, parts.program).routes(),
     ]
     links = list_links({route.path for route in routes if isinstance(route, Route)})
     clock = parts.familiar.clock

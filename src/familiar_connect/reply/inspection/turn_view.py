@@ -190,6 +190,11 @@ def view_turn(trace: TurnTrace, record: ReplayRecord | None = None, page: bytes 
     )
 
 
+def troubles_of(trace: TurnTrace) -> list[tuple[str, str]]:
+    """What went wrong in a turn: the stage or provider, and how."""
+    return [(span.name, span.trouble) for span in _spans(trace) if span.trouble]
+
+
 def describe_audience(audiences: Iterable[Audience]) -> str:
     """In words who was told something."""
     kinds = {
