@@ -17,6 +17,7 @@ MAX_LINES, MAX_FILES, MAX_FUNCTION = 500, 20, 80
 LARGE: dict[str, str] = {
     "familiar_connect/commands": "one file for each family of verbs, and verbs are added",
     "familiar_connect/config": "one file for each group of settings, and groups are added",
+    "familiar_connect/platforms/web": "one file for each family of pages, and pages are added",
     "familiar_connect/support": "one file for each small tool that any room may use",
 }
 MAX_ANY = 5.7

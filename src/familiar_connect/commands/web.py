@@ -132,6 +132,7 @@ def _build_page(
     from familiar_connect.platforms.web.chats import WebChats
     from familiar_connect.platforms.web.live import ChatEvents
     from familiar_connect.platforms.web.own_program import OwnProgram
+    from familiar_connect.platforms.web.rehearsal_runs import RehearsalRuns
 
     program = OwnProgram((sys.executable, "-m", "familiar_connect", "--home", str(home)))
     port = int(listening.getsockname()[1])
@@ -144,6 +145,7 @@ def _build_page(
         ),
         door=Doorkeeper(key=key, port=port, clock=familiar.clock, password=password),
         program=program,
+        rehearsals=RehearsalRuns(program, HomeFolder(home).rehearsals),
     )
 
 

@@ -166,6 +166,11 @@ class HomeFolder:
         return self.groups / f"{name}.toml"
 
     @property
+    def rehearsals(self) -> Path:
+        """Rehearsal files that the page lists."""
+        return self.root / "rehearsals"
+
+    @property
     def secrets_file(self) -> Path:
         return self.root / "secrets.env"
 

@@ -16,6 +16,8 @@ from familiar_connect.platforms.web.memory_pages import MemoryPages
 from familiar_connect.platforms.web.navigation import list_links
 from familiar_connect.platforms.web.own_program import OwnProgram
 from familiar_connect.platforms.web.people_pages import PeoplePages
+from familiar_connect.platforms.web.rehearsal_pages import RehearsalPages
+from familiar_connect.platforms.web.rehearsal_runs import RehearsalRuns
 from familiar_connect.platforms.web.render import PageRenderer, read_form, redirect, with_problems
 from familiar_connect.platforms.web.review_pages import ReviewPages
 from familiar_connect.platforms.web.settings_pages import SettingsPages
@@ -46,6 +48,7 @@ class WebParts:
     door: Doorkeeper
     program: OwnProgram
     """Runs verbs of the command line on this home."""
+    rehearsals: RehearsalRuns
 
 
 def create_app(parts: WebParts) -> AsgiApp:
@@ -73,6 +76,7 @@ def create_app(parts: WebParts) -> AsgiApp:
         *review.routes(),
         *HealthPages(parts.familiar, renderer, parts.program).routes(),
         *SettingsPages(parts.familiar, renderer, parts.program).routes(),
+        *RehearsalPages(parts.rehearsals, renderer).routes(),
     ]
     links = list_links({route.path for route in routes if isinstance(route, Route)})
     clock = parts.familiar.clock

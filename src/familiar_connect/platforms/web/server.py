@@ -47,6 +47,7 @@ class WebPlatform:
         try:
             await Server(config).serve(sockets=[self._listening])
         finally:
+            await self._parts.rehearsals.aclose()
             await self._parts.chats.aclose()
 
 
