@@ -122,6 +122,20 @@ CALL = (
 LETTER_SCENE = Scene(channel=ChannelContext("Ada", ChannelKind.dm), is_dm=True, me=WREN, members=HOUSE.members[:1])
 CALL_SCENE = replace(HOUSE, channel=ChannelContext("Lamp Room", ChannelKind.voice))
 
+STREAM = (
+    said("PogChamp that jump", ADA, 0, platform="twitch"),
+    said("[Twitch] Bo has raided the channel with 12 viewers", BO, 1, platform="twitch", message_id="event:1"),
+    said("Welcome in, raiders!", WREN, 2, platform="twitch"),
+    said(
+        "Wren, which book?",
+        ADA,
+        3,
+        platform="twitch",
+        reply_to=ReferencedMessage(message_id="1002", author=WREN, text="Welcome in, raiders!", is_self=True),
+    ),
+)
+STREAM_SCENE = Scene(channel=ChannelContext("wren_reads", ChannelKind.text), platform="twitch", me=WREN)
+
 PLACES: dict[str, dict[str, Any]] = {
     "busy_channel": {
         "messages": BUSY,
@@ -139,6 +153,7 @@ PLACES: dict[str, dict[str, Any]] = {
         "mode": ChannelMode.imitate_voice,
         "is_voice": True,
     },
+    "twitch_chat": {"messages": STREAM, "scene": STREAM_SCENE, "guild_id": None},
     "impersonation": {
         "messages": BUSY[:4],
         "scene": HOUSE,

@@ -50,6 +50,9 @@ class TwitchServer:
     """Refresh token → the token and refresh token given for it."""
     keepalive_s: float = 30.0
     sent: list[str] = field(default_factory=list)
+    parents: list[str | None] = field(default_factory=list)
+    """Of each line sent, the message it was sent as the reply to."""
+    sent_ids: list[str] = field(default_factory=list)
     subscriptions: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Kind → the wish, of the newest session that asked."""
     asked: list[str] = field(default_factory=list)
@@ -136,7 +139,7 @@ class TwitchServer:
         wish = await request.json()
         self.asked.append(wish["type"])
         condition = wish["condition"]
-        mine = token.user_id in (
+        mine = "to_broadcaster_user_id" in condition or token.user_id in (
             condition.get("user_id") or condition.get("moderator_user_id"),
             condition["broadcaster_user_id"],
         )
@@ -159,6 +162,8 @@ class TwitchServer:
             answer["drop_reason"] = {"code": self.drop_reason, "message": "dropped"}
         else:
             self.sent.append(request.query["message"])
+            self.parents.append(request.query.get("reply_parent_message_id"))
+            self.sent_ids.append(answer["message_id"])
         await self._tell()
         return web.json_response({"data": [answer]})
 
@@ -202,9 +207,11 @@ class TwitchServer:
         user_id: str = "22",
         socket: web.WebSocketResponse | None = None,
         **more: Any,
-    ) -> None:
-        """Someone writes into the chat."""
-        facts = {
+    ) -> str:
+        """Someone writes into the chat; the id of the message."""
+        facts: dict[str, Any] = {
+            "broadcaster_user_id": "500",
+            "badges": [],
             "chatter_user_id": user_id,
             "chatter_user_login": who,
             "chatter_user_name": who.title(),
@@ -214,3 +221,4 @@ class TwitchServer:
             "reply": None,
         }
         await self.notify("channel.chat.message", {**facts, **more}, socket=socket)
+        return str(facts["message_id"])

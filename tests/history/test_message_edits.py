@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from familiar_connect.history.message_edits import DELETED, MessageEdits
 from familiar_connect.history.store import HistoryStore
+from familiar_connect.identity import Author
 from familiar_connect.support.clock import ManualClock
 from tests.fakes.writer_setup import ALICE, BOB, EVENING, FAMILIAR
 
@@ -65,6 +67,34 @@ def test_a_deleted_message_cannot_be_edited_back(store: HistoryStore) -> None:
     assert revisions.record_edit(channel_id=7, message_id="m1", text="a secret again") is None
     assert [turn.content for turn in store.recent(familiar_id=FAMILIAR, channel_id=7, limit=5)] == [DELETED]
     assert store.count(familiar_id=FAMILIAR, channel_id=7) == 1
+
+
+def test_a_purge_takes_what_one_person_said_since_then(store: HistoryStore) -> None:
+    """Or everybody, with our own words; not what another channel or an earlier day heard."""
+    revisions = MessageEdits(store, FAMILIAR, clock=ManualClock(EVENING))
+
+    def add(text: str, author: Author | None, *, hours_ago: int = 0, channel_id: int = 7) -> int:
+        return store.append_turn(
+            familiar_id=FAMILIAR,
+            channel_id=channel_id,
+            role="user" if author else "assistant",
+            content=text,
+            author=author,
+            timestamp=EVENING - timedelta(hours=hours_ago),
+        ).id
+
+    add("old", ALICE, hours_ago=30)
+    add("elsewhere", ALICE, channel_id=8)
+    spam = [add("one", ALICE, hours_ago=2), add("two", ALICE)]
+    rest = [add("three", BOB), add("ours", None)]
+    since = EVENING - timedelta(days=1)
+
+    assert revisions.record_purge(channel_id=7, since=since, of=ALICE, ours=False) == spam
+    assert revisions.record_purge(channel_id=7, since=since, ours=True) == rest
+    assert revisions.record_purge(channel_id=7, since=since, ours=True) == []
+    shown = store.recent(familiar_id=FAMILIAR, channel_id=7, limit=9)
+    assert [turn.content for turn in shown] == ["old", *[DELETED] * 4]
+    assert revisions.changes_to_correct()[1] == dict.fromkeys([*spam, *rest], True)
 
 
 def test_forgetting_a_person_takes_earlier_words_along(store: HistoryStore) -> None:

@@ -115,6 +115,8 @@ class Scene:
     """In a direct message: hidden channels that all of its people can read now."""
     reader_server_ids: frozenset[int] = frozenset()
     """In a direct message: servers that all of its people are on now."""
+    platform: str | None = None
+    """The platform, where people write otherwise than elsewhere and the familiar is told so."""
 
 
 @runtime_checkable

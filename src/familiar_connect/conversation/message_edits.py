@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection
+from datetime import datetime
+from functools import partial
 
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.errors import HistoryError
 from familiar_connect.history.message_edits import MessageEdits
-from familiar_connect.identity import Privacy
+from familiar_connect.identity import Author, Privacy
 from familiar_connect.support.aio import off_loop
 
 logger = logging.getLogger(__name__)
@@ -54,7 +56,21 @@ class MessageEditHandler:
         except HistoryError as error:
             logger.error("a deleted message could not be taken back", extra={"reason": str(error)})
             return False
-        for history_id in gone:
+        self._tell_gone(channel_id, gone)
+        return bool(gone)
+
+    async def on_purge(self, channel_id: int, *, since: datetime, of: Author | None = None, ours: bool) -> bool:
+        """All that was said since then is gone, or all that *of* said; our own words where *ours*. As `on_delete`."""
+        purge = partial(self._revisions.record_purge, channel_id=channel_id, since=since, of=of, ours=ours)
+        try:
+            gone = await off_loop(purge)
+        except HistoryError as error:
+            logger.error("deleted messages could not be taken back", extra={"reason": str(error)})
+            return False
+        self._tell_gone(channel_id, gone)
+        return bool(gone)
+
+    def _tell_gone(self, channel_id: int, history_ids: Collection[int]) -> None:
+        for history_id in history_ids:
             if self._on_change is not None:
                 self._on_change(channel_id, history_id, None)
-        return bool(gone)

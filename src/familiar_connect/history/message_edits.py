@@ -8,6 +8,7 @@ Summaries and short-term notes that may hold the earlier words are dropped, to b
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -15,12 +16,15 @@ from datetime import datetime
 
 from familiar_connect.history.rows import in_utc, parse_timestamp
 from familiar_connect.history.store import HistoryStore
+from familiar_connect.identity import Author
 from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.support.serialize import canonical_json
 from familiar_connect.support.text import without_surrogates
 
 LOOKED_THROUGH = 20_000
 """Turns among which one of several messages of a reply is looked for."""
+_PLAIN_ID = re.compile(r"[0-9A-Za-z-]{1,64}")
+"""A platform's id of a message, with nothing in it that a pattern would read otherwise."""
 DELETED = "(message deleted)"
 """What the turn of a deleted message reads."""
 
@@ -61,6 +65,25 @@ class MessageEdits:
         """The messages are gone; the turns that said them."""
         changed = [self._change(channel_id, each, DELETED, was_deleted=True) for each in message_ids]
         return [turn_id for turn_id in changed if turn_id is not None]
+
+    def record_purge(self, *, channel_id: int, since: datetime, of: Author | None = None, ours: bool) -> list[int]:
+        """All that was said in a channel since then is gone, or all that *of* said; our own words where *ours*."""
+        with self._database.transaction() as connection:
+            rows = connection.execute(
+                "SELECT id, role, author_platform, author_user_id, timestamp FROM turns WHERE familiar_id = ?"
+                " AND channel_id = ? AND content != ? AND id > (SELECT MAX(id) FROM turns) - ? ORDER BY id",
+                (self._familiar_id, channel_id, DELETED, LOOKED_THROUGH),
+            ).fetchall()
+            gone = [
+                int(turn_id)
+                for turn_id, role, platform, user_id, said_at in rows
+                if parse_timestamp(said_at) >= in_utc(since)
+                and (ours if role == "assistant" else of is None or (platform, user_id) == (of.platform, of.user_id))
+            ]
+            for turn_id in gone:
+                record_change(connection, turn_id, self._clock, was_deleted=True)
+                connection.execute("UPDATE turns SET content = ? WHERE id = ?", (DELETED, turn_id))
+        return gone
 
     def record_edit_of_turn(self, turn_id: int, text: str) -> bool:
         """The turn reads *text* now; False where there is no such turn or it reads so already."""
@@ -156,7 +179,7 @@ class MessageEdits:
         self, connection: sqlite3.Connection, channel_id: int, message_id: str
     ) -> tuple[int, str, str] | None:
         """The turn of ours that stands in several messages, one of which is *message_id*."""
-        if not message_id.isdigit():
+        if _PLAIN_ID.fullmatch(message_id) is None:
             return None
         found = connection.execute(
             "SELECT id, content, facts FROM turns WHERE familiar_id = ? AND channel_id = ? AND role = 'assistant'"

@@ -332,7 +332,13 @@ class RehearsalPlace:
     def _small_scene(self, here: ChannelContext, speakers: tuple[Author, ...]) -> Scene:
         """The scene of a direct message, or of a platform that shows little."""
         world, key = self._world, self._setup.key
-        scene = Scene(channel=here, participants=speakers or self._listeners(), me=self._me, own_name=self._me.label)
+        scene = Scene(
+            channel=here,
+            participants=speakers or self._listeners(),
+            me=self._me,
+            own_name=self._me.label,
+            platform="twitch" if self._setup.platform == "twitch" else None,
+        )
         people = world.members_of(key)
         if not self._setup.is_dm or self._setup.platform == "terminal" or not people:
             return scene

@@ -107,6 +107,17 @@ class PostsOnce(Delivery, Editable, Protocol):
 
 
 @runtime_checkable
+class PostsAnswers(Protocol):
+    """A place that shows which message is answered and tells the id of what it posted, and no more than that."""
+
+    async def post_answer(self, text: str, *, target: ReplyTarget | None = None) -> str | None:
+        """As `send`; the id of the message, None where nothing was worth sending.
+
+        Where a reader could not tell what it answers, it is shown as the answer to *target*.
+        """
+
+
+@runtime_checkable
 class RewritesPosts(Protocol):
     """A place in which what we posted can be made to read otherwise, or taken away."""
 

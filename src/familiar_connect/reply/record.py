@@ -18,6 +18,7 @@ from familiar_connect.history.versions import TurnVersionStore
 from familiar_connect.memory.short_term import ShortTermNotes
 from familiar_connect.observe.trace import TraceBuilder
 from familiar_connect.reply.outbox import OutgoingReply
+from familiar_connect.reply.outgoing_text import AddressedReply
 from familiar_connect.reply.own_turn import alter_facts, own_turn_facts
 from familiar_connect.support.aio import off_loop
 
@@ -46,7 +47,7 @@ class TurnArchive:
         trace: TraceBuilder,
         *,
         scene: Scene | None = None,
-        outgoing: OutgoingReply | None = None,
+        outgoing: OutgoingReply | AddressedReply | None = None,
         revises: TurnRevision | None = None,
     ) -> None:
         """Write down that *sent* went out in answer to *turn*, and end *outgoing* in the same step.
@@ -99,7 +100,7 @@ async def record(
     sent: str,
     *,
     mode: ChannelMode | None = None,
-    outgoing: OutgoingReply | None = None,
+    outgoing: OutgoingReply | AddressedReply | None = None,
     note: Callable[[], object] | None = None,
 ) -> HistoryTurn | None:
     """One assistant turn holding *sent*; nothing sent, no row. Heard messages are stored already.
@@ -120,7 +121,7 @@ async def record(
     )
     has_words = bool(sent.strip())
     write: Callable[[], HistoryTurn | None] = append if has_words else _nothing
-    if outgoing is not None:
+    if isinstance(outgoing, OutgoingReply):
         finish = history.outbox.finish
         write = partial(finish, outgoing.reply, append if has_words else None, doubtful=outgoing.doubtful)
     return await off_loop(_write_down, history, write, note if has_words else None)

@@ -23,9 +23,9 @@ from familiar_connect.reply.deliver import TextDeliveryTracker
 from familiar_connect.reply.delivery_task import DeliveryTasks
 from familiar_connect.reply.failures import full_reason, short_reason
 from familiar_connect.reply.outbox import OutgoingReply, ReplyOutbox
-from familiar_connect.reply.outgoing_text import OutgoingText, target_of
+from familiar_connect.reply.outgoing_text import AddressedReply, OutgoingText, target_of
 from familiar_connect.reply.own_turn import alter_facts
-from familiar_connect.reply.protocols import ChecksWritable, Delivery, Place, PostsOnce
+from familiar_connect.reply.protocols import ChecksWritable, Delivery, Place, PostsAnswers, PostsOnce
 from familiar_connect.reply.record import TurnArchive
 from familiar_connect.reply.turn_builder import TurnBuilder
 from familiar_connect.reply.turn_recorder import OpenTurn, TurnRecorder
@@ -186,8 +186,10 @@ class ReplyRunner:
 
     async def _begin_outgoing(
         self, turn: Turn, channel: ChannelConfig, place: Place, text: OutgoingText
-    ) -> OutgoingReply | None:
-        """The reply's way out by the outbox; None where the place cannot be asked what it shows."""
+    ) -> OutgoingReply | AddressedReply | None:
+        """The reply's way out: by the outbox where the place can be asked what it shows; None: by the place alone."""
+        if isinstance(place, PostsAnswers):
+            return AddressedReply(place, text)
         if self._outbox is None or not isinstance(place, PostsOnce):
             return None
         outgoing = await off_loop(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+from familiar_connect.config.platforms import TWITCH_EVENT_NAMES
 from familiar_connect.identity import Author
 from familiar_connect.platforms.twitch import events
 from familiar_connect.platforms.twitch.types import TwitchEvent, TwitchWatcherConfig
@@ -14,7 +16,7 @@ from familiar_connect.platforms.twitch.types import TwitchEvent, TwitchWatcherCo
 NOON = datetime(2025, 6, 1, 12, 0, tzinfo=UTC)
 ADA = Author.from_twitch(user_id="U99", user_login="ada", user_name="Ada")
 ALL = TwitchWatcherConfig(True, True, True, True, redemption_names=["Hydrate"])
-NONE = TwitchWatcherConfig(False, False, False, False)
+NONE = TwitchWatcherConfig(False, False, False, False, raids_enabled=False)
 HERE: dict[str, Any] = {"channel": "ada_live", "timestamp": NOON}
 
 
@@ -35,6 +37,8 @@ HERE: dict[str, Any] = {"channel": "ada_live", "timestamp": NOON}
         (events.format_cheer(ADA, 100, "go"), "Ada has cheered with 100 bits and says: go"),
         (events.format_cheer(None, 5, "go"), "An anonymous cheerer has cheered with 5 bits and says: go"),
         (events.format_follow(ADA), "Ada has followed the channel"),
+        (events.format_raid(ADA, 1), "Ada has raided the channel with 1 viewer"),
+        (events.format_raid(ADA, 42), "Ada has raided the channel with 42 viewers"),
         (events.format_ads_begun(), "An ad has begun on the channel"),
         (events.format_ads_ended(), "Ads have ended"),
     ],
@@ -52,6 +56,7 @@ def all_of(config: TwitchWatcherConfig) -> list[TwitchEvent | None]:
         events.build_resubscription_event(config=config, viewer=ADA, months=3, tier="1000", **HERE),
         events.build_cheer_event(config=config, viewer=ADA, bits=1, **HERE),
         events.build_follow_event(config=config, viewer=ADA, **HERE),
+        events.build_raid_event(config=config, raider=ADA, viewers=3, **HERE),
         events.build_ads_begun_event(config=config, **HERE),
         events.build_ads_ended_event(config=config, **HERE),
     ]
@@ -59,7 +64,7 @@ def all_of(config: TwitchWatcherConfig) -> list[TwitchEvent | None]:
 
 def test_what_is_switched_off_is_not_told() -> None:
     """Nothing is, when everything is off; all is, when everything is on."""
-    assert all_of(NONE) == [None] * 8
+    assert all_of(NONE) == [None] * 9
     assert None not in all_of(ALL)
 
 
@@ -90,7 +95,15 @@ def test_ads_are_immediate_where_the_owner_wants_it(immediate: bool, priority: s
 
 def test_all_other_events_are_normal() -> None:
     """The monitor decides about them."""
-    assert {event.priority for event in all_of(ALL)[:6] if event is not None} == {"normal"}
+    assert {event.priority for event in all_of(ALL)[:7] if event is not None} == {"normal"}
+
+
+@pytest.mark.parametrize("kind", TWITCH_EVENT_NAMES)
+def test_every_kind_in_the_settings_can_be_immediate(kind: str) -> None:
+    """That one, and no other with it."""
+    config = replace(ALL, immediate_events=frozenset({kind}))
+
+    assert [event.priority for event in all_of(config)[:7] if event is not None].count("immediate") == 1
 
 
 def test_an_event_becomes_a_message_of_its_viewer() -> None:

@@ -196,13 +196,15 @@ class TwitchAccount:
             return f"Twitch answered {status}"
         raise ConnectionError(f"Twitch answered {status} ({len(words)} characters)")
 
-    async def send_message(self, broadcaster_id: str, text: str) -> str:
-        """Write into a channel's chat; the message's id."""
+    async def send_message(self, broadcaster_id: str, text: str, *, parent_id: str | None = None) -> str:
+        """Write into a channel's chat, as the reply to the message *parent_id* where one is named; the message's id."""
         from aiohttp import ClientConnectorError
         from twitchAPI.type import TwitchAPIException, TwitchBackendException
 
         async def ask() -> Any:
-            return await self._twitch.send_chat_message(broadcaster_id, self.user_id, text)
+            return await self._twitch.send_chat_message(
+                broadcaster_id, self.user_id, text, reply_parent_message_id=parent_id
+            )
 
         try:
             outcome = await self._call(ask)

@@ -9,21 +9,25 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
+from datetime import timedelta
 from functools import partial
 
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.platforms import TwitchConfig
-from familiar_connect.errors import ConfigError, SetupError
+from familiar_connect.conversation.message_edits import MessageEditHandler
+from familiar_connect.errors import ConfigError, DeliveryError, SetupError
 from familiar_connect.familiar import Familiar
+from familiar_connect.history.message_edits import MessageEdits
 from familiar_connect.history.stored_messages import StoredMessages
 from familiar_connect.platforms.twitch.account import Addresses, Credentials, TwitchAccount, TwitchUser, open_account
+from familiar_connect.platforms.twitch.commands import ChatCommands
 from familiar_connect.platforms.twitch.eventsub import EventSub, Sleep
-from familiar_connect.platforms.twitch.inbound import SentLines, chat_message, event_message
-from familiar_connect.platforms.twitch.place import TwitchPlace
+from familiar_connect.platforms.twitch.inbound import SentLines, chat_message, event_message, is_moderator
+from familiar_connect.platforms.twitch.place import EVENT_ID, TwitchPlace
 from familiar_connect.platforms.twitch.rewards import Rewards
 from familiar_connect.platforms.twitch.types import Kind, Notification, Topic, TwitchEvent, TwitchWatcherConfig
-from familiar_connect.platforms.twitch.watcher import TwitchWatcher, ad_seconds
+from familiar_connect.platforms.twitch.watcher import TwitchWatcher, ad_seconds, viewer_of
 from familiar_connect.subscriptions import SubscriptionKind
 from familiar_connect.support.aio import BackgroundTasks, off_loop
 
@@ -31,6 +35,9 @@ logger = logging.getLogger(__name__)
 
 CHAT_SCOPES = ("user:read:chat", "user:write:chat")
 EVENTSUB = "wss://eventsub.wss.twitch.tv/ws"
+HEARD_IN_CHAT = (Kind.chat, Kind.message_deleted, Kind.user_cleared, Kind.chat_cleared)
+CLEARED_FOR = timedelta(days=1)
+"""How far back a chat reaches that is cleared, of one person or of all: a stream, not the years before."""
 REWARD_OF_A_LINE = "channel_points_custom_reward_id"
 
 KeepToken = Callable[[Credentials, str, str], None]
@@ -75,7 +82,7 @@ class TwitchPlatform:
         room = await off_loop(self._room, speaker, channel)
         watcher = watcher_for(self._settings, channel, streamer, speaker)
         chat = {"broadcaster_user_id": channel.user_id, "user_id": speaker.user_id}
-        wanted = [(speaker, Topic(kind=Kind.chat, condition=chat, scope=CHAT_SCOPES[0]))]
+        wanted = [(speaker, Topic(kind=kind, condition=chat, scope=CHAT_SCOPES[0])) for kind in HEARD_IN_CHAT]
         wanted += [(self._ear(topic, speaker, streamer), topic) for topic in watcher.topics()]
         try:
             async with asyncio.TaskGroup() as group:
@@ -173,10 +180,17 @@ class TwitchPlatform:
     # Hearing
 
     async def _heard(self, room: _Room, watcher: TwitchWatcher, notification: Notification) -> None:
+        if notification.kind in HEARD_IN_CHAT[1:]:
+            await room.retract(notification)
+            return
         if notification.kind == Kind.chat:
+            message = room.chat(notification)
+            if message is not None and room.is_command(message):
+                by_moderator = is_moderator(notification)
+                self._background.start(room.answer_command(message, is_moderator=by_moderator), name="command")
+                return
             if notification.event.get("cheer") and watcher.config.cheers_enabled:
                 return  # told as a cheer, words and all
-            message = room.chat(notification)
             if message is not None:
                 await self._heard_in_chat(room, message, watcher, notification.event.get(REWARD_OF_A_LINE))
             return
@@ -185,7 +199,7 @@ class TwitchPlatform:
             self._rewards.learn(str(reward.get("id")), is_told=event is not None)
         if event is None:
             return
-        await room.receive(room.event(event, f"event:{notification.message_id}"))
+        await room.receive(room.event(event, f"{EVENT_ID}{notification.message_id}"))
         if notification.kind == Kind.ads_begin:
             ending = self._ads_end(room, watcher, ad_seconds(notification.event), notification.message_id)
             self._background.start(ending, name="ads")
@@ -214,7 +228,7 @@ class TwitchPlatform:
         await self._sleep(after_s)
         event = watcher.ads_ended(self._familiar.clock.now())
         if event is not None:
-            await room.receive(room.event(event, f"event:{message_id}:end"))
+            await room.receive(room.event(event, f"{EVENT_ID}{message_id}:end"))
 
 
 class _Room:
@@ -227,6 +241,12 @@ class _Room:
         self._channel = channel
         self._channel_id = int(channel.user_id)
         self._own = SentLines()
+        self._edits = MessageEditHandler(
+            MessageEdits(familiar.history_store, familiar.id, clock=familiar.clock),
+            familiar.stores.privacy,
+            familiar.intake.revise,
+        )
+        self._commands = ChatCommands(familiar, speaker.find_user)
         stored = StoredMessages(familiar.history_store, familiar.id, self._channel_id, platform=platform.id)
         self._place = TwitchPlace(channel.login, say=self._say, tell=platform._tell, recent=stored)
 
@@ -235,6 +255,36 @@ class _Room:
         logger.debug("heard", extra={"channel_id": self._channel_id, "outcome": heard.value})
 
     def chat(self, notification: Notification) -> InboundMessage | None:
+        message = self._chat_message(notification)
+        if message is not None and not message.is_self:
+            self._place.note_message(message.message_id)
+        return message
+
+    def is_command(self, message: InboundMessage) -> bool:
+        return not message.is_self and self._commands.parse(message.text) is not None
+
+    async def answer_command(self, message: InboundMessage, *, is_moderator: bool) -> None:
+        """Do what a line of chat asks for, and answer whoever wrote it."""
+        answer = await self._commands.answer(message, self._place, is_moderator=is_moderator)
+        if answer is None:
+            return
+        try:
+            await self._say(answer, parent_id=message.message_id)
+        except DeliveryError as error:
+            logger.warning("a command could not be answered", extra={"reason": str(error)})
+
+    async def retract(self, notification: Notification) -> None:
+        """Moderators took something back: a message, all of one person's, or the whole chat."""
+        facts, since = notification.event, notification.timestamp - CLEARED_FOR
+        if notification.kind == Kind.message_deleted:
+            await self._edits.on_delete(self._channel_id, [str(facts["message_id"])])
+        elif notification.kind == Kind.chat_cleared:
+            await self._edits.on_purge(self._channel_id, since=since, ours=True)
+        elif (person := viewer_of(facts, "target_user")) is not None:
+            ours = person.user_id == self._speaker.user_id
+            await self._edits.on_purge(self._channel_id, since=since, of=person, ours=ours)
+
+    def _chat_message(self, notification: Notification) -> InboundMessage | None:
         return chat_message(
             notification,
             channel_id=self._channel_id,
@@ -247,9 +297,9 @@ class _Room:
     def event(self, event: TwitchEvent, message_id: str) -> InboundMessage:
         return event_message(event, channel_id=self._channel_id, message_id=message_id)
 
-    async def _say(self, line: str) -> None:
+    async def _say(self, line: str, *, parent_id: str | None = None) -> str:
         self._own.add(line)
-        await self._speaker.send_message(self._channel.user_id, line)
+        return await self._speaker.send_message(self._channel.user_id, line, parent_id=parent_id)
 
 
 def watcher_for(
@@ -263,6 +313,8 @@ def watcher_for(
         ads_enabled=settings.ads_enabled,
         ads_immediate=settings.ads_immediate,
         redemption_names=list(settings.redemption_names),
+        raids_enabled=settings.raids_enabled,
+        immediate_events=frozenset(settings.immediate_events),
     )
     sees_followers = streamer or speaker
     return TwitchWatcher(

@@ -42,6 +42,11 @@ def format_follow(viewer: Author | None) -> str:
     return f"{_name(viewer)} has followed the channel"
 
 
+def format_raid(raider: Author | None, viewers: int) -> str:
+    plural = "" if viewers == 1 else "s"
+    return f"{_name(raider)} has raided the channel with {viewers} viewer{plural}"
+
+
 def format_ads_begun() -> str:
     return ADS_BEGUN
 
@@ -79,7 +84,13 @@ def build_redemption_event(
     listed = {name.strip().casefold() for name in config.redemption_names}
     if reward.strip().casefold() not in listed:
         return None
-    return TwitchEvent(channel, format_redemption(viewer, reward, user_input), "normal", timestamp or _now(), viewer)
+    return TwitchEvent(
+        channel,
+        format_redemption(viewer, reward, user_input),
+        config.priority_of("reward"),
+        timestamp or _now(),
+        viewer,
+    )
 
 
 def build_subscription_event(
@@ -94,7 +105,9 @@ def build_subscription_event(
     """None for a gifted one too: its giver's event tells of it."""
     if is_gift or not config.subscriptions_enabled:
         return None
-    return TwitchEvent(channel, format_subscription(viewer, tier), "normal", timestamp or _now(), viewer)
+    return TwitchEvent(
+        channel, format_subscription(viewer, tier), config.priority_of("subscription"), timestamp or _now(), viewer
+    )
 
 
 def build_gift_event(
@@ -108,7 +121,9 @@ def build_gift_event(
 ) -> TwitchEvent | None:
     if not config.subscriptions_enabled:
         return None
-    return TwitchEvent(channel, format_gift(gifter, count, tier), "normal", timestamp or _now(), gifter)
+    return TwitchEvent(
+        channel, format_gift(gifter, count, tier), config.priority_of("gift"), timestamp or _now(), gifter
+    )
 
 
 def build_resubscription_event(
@@ -123,9 +138,8 @@ def build_resubscription_event(
 ) -> TwitchEvent | None:
     if not config.subscriptions_enabled:
         return None
-    return TwitchEvent(
-        channel, format_resubscription(viewer, months, tier, message), "normal", timestamp or _now(), viewer
-    )
+    words = format_resubscription(viewer, months, tier, message)
+    return TwitchEvent(channel, words, config.priority_of("resubscription"), timestamp or _now(), viewer)
 
 
 def build_cheer_event(
@@ -139,7 +153,9 @@ def build_cheer_event(
 ) -> TwitchEvent | None:
     if not config.cheers_enabled:
         return None
-    return TwitchEvent(channel, format_cheer(viewer, bits, message), "normal", timestamp or _now(), viewer)
+    return TwitchEvent(
+        channel, format_cheer(viewer, bits, message), config.priority_of("cheer"), timestamp or _now(), viewer
+    )
 
 
 def build_follow_event(
@@ -147,7 +163,20 @@ def build_follow_event(
 ) -> TwitchEvent | None:
     if not config.follows_enabled:
         return None
-    return TwitchEvent(channel, format_follow(viewer), "normal", timestamp or _now(), viewer)
+    return TwitchEvent(channel, format_follow(viewer), config.priority_of("follow"), timestamp or _now(), viewer)
+
+
+def build_raid_event(
+    *,
+    config: TwitchWatcherConfig,
+    channel: str,
+    raider: Author | None,
+    viewers: int,
+    timestamp: datetime | None = None,
+) -> TwitchEvent | None:
+    if not config.raids_enabled:
+        return None
+    return TwitchEvent(channel, format_raid(raider, viewers), config.priority_of("raid"), timestamp or _now(), raider)
 
 
 def build_ads_begun_event(

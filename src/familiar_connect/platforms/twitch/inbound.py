@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
+from familiar_connect.chat.message_parts import ReferencedMessage
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.identity import Author
 from familiar_connect.platforms.twitch.types import NOBODY_NAMED, Notification, TwitchEvent
@@ -16,6 +17,7 @@ PLATFORM = "twitch"
 ANONYMOUS = Author(platform=PLATFORM, user_id="twitch", username="twitch", display_name=NOBODY_NAMED)
 """Who tells of what nobody did by name."""
 MAX_SENT_LINES = 100
+MODERATOR_BADGES = frozenset({"broadcaster", "moderator", "lead_moderator"})
 
 
 class SentLines:
@@ -43,7 +45,7 @@ def chat_message(
     if author is None:
         return None
     message: Mapping[str, Any] = facts["message"]
-    text = str(message["text"])
+    text = _without_disguise(str(message["text"]))
     mentions = [part["mention"] for part in message.get("fragments") or () if part.get("mention")]
     ours = author.user_id == us and (not shared or own.contains(text))
     reply = facts.get("reply") or {}
@@ -59,7 +61,30 @@ def chat_message(
         is_bot=ours,
         is_self=ours,
         channel_name=channel,
+        reply_to=_reply_to(reply, us=us, shared=shared, own=own),
     )
+
+
+def _without_disguise(text: str) -> str:
+    """What somebody wrote, so that it cannot pass for an event of the stream."""
+    return f'"{text}"' if text.lstrip().casefold().startswith(f"[{NOBODY_NAMED.casefold()}]") else text
+
+
+def _reply_to(reply: Mapping[str, Any], *, us: str, shared: bool, own: SentLines) -> ReferencedMessage | None:
+    """The message that a line answers, as Twitch quotes it."""
+    if not reply.get("parent_message_id"):
+        return None
+    author = viewer_of(reply, "parent_user")
+    text = str(reply.get("parent_message_body") or "")
+    ours = author is not None and author.user_id == us and (not shared or own.contains(text))
+    return ReferencedMessage(message_id=str(reply["parent_message_id"]), author=author, text=text, is_self=ours)
+
+
+def is_moderator(notification: Notification) -> bool:
+    """Whether a line of chat was written by the streamer or by one of their moderators."""
+    badges = notification.event.get("badges") or ()
+    is_streamer = notification.event.get("chatter_user_id") == notification.event.get("broadcaster_user_id")
+    return is_streamer or any(badge.get("set_id") in MODERATOR_BADGES for badge in badges)
 
 
 def event_message(event: TwitchEvent, *, channel_id: int, message_id: str | None) -> InboundMessage:

@@ -1,16 +1,49 @@
-"""TwitchPlace: a channel's chat. Everybody reads it, so what is not the familiar speaking goes to the owner."""
+"""TwitchPlace: a channel's chat. Everybody reads it, so what is not the familiar speaking goes to the owner.
+
+The chat moves fast: an answer that others have spoken before is shown as the reply to its message.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+import re
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from typing import Protocol
 
 from familiar_connect.chat.scene import ChannelContext, ChannelKind, Scene
-from familiar_connect.chat.types import InboundMessage
+from familiar_connect.chat.types import InboundMessage, ListedUser
 from familiar_connect.history.stored_messages import StoredMessages
+from familiar_connect.reply.protocols import ReplyTarget
+from familiar_connect.support.names import fold_name
 from familiar_connect.support.text import one_line
 
 MESSAGE_LIMIT = 500
+EVENT_ID = "event:"
+"""Ids of ours that begin so are no messages of the chat: nobody can reply to one."""
+_MENTION = re.compile(r"@\{([^{}\n]{1,100})\}")
+
+
+class SendLine(Protocol):
+    """Writes one line into the chat; the id of the message."""
+
+    async def __call__(self, line: str, *, parent_id: str | None) -> str: ...
+
+
+class TwitchMarks:
+    """Mentions as Twitch has them: `@{Ada}` becomes `@Ada`, and anybody who is not here is named without a ping."""
+
+    def __init__(self, users: Sequence[ListedUser]) -> None:
+        self._names = {fold_name(alias) for each in users if each.mentionable for alias in each.aliases}
+
+    def encode(self, text: str) -> str:
+        return _MENTION.sub(self._mention, text)
+
+    def decode(self, text: str) -> str:
+        return text
+
+    def _mention(self, found: re.Match[str]) -> str:
+        name = found[1].strip()
+        return f"@{name}" if fold_name(name) in self._names else name
 
 
 class TwitchPlace:
@@ -23,7 +56,7 @@ class TwitchPlace:
         self,
         channel: str,
         *,
-        say: Callable[[str], Awaitable[None]],
+        say: SendLine,
         tell: Callable[[str], None],
         recent: StoredMessages,
     ) -> None:
@@ -31,15 +64,32 @@ class TwitchPlace:
         self._say = say
         self._tell = tell
         self._recent = recent
+        self._newest_id: str | None = None
+
+    def note_message(self, message_id: str | None) -> None:
+        """Somebody else's line is the newest of the chat now."""
+        self._newest_id = message_id
 
     @asynccontextmanager
     async def thinking(self) -> AsyncIterator[None]:
         yield  # Twitch shows nobody typing
 
+    def text_marks(self, users: Sequence[ListedUser]) -> TwitchMarks:
+        return TwitchMarks(users)
+
     async def send(self, text: str) -> None:
+        await self.post_answer(text)
+
+    async def post_answer(self, text: str, *, target: ReplyTarget | None = None) -> str | None:
         line = one_line(text)
-        if line:
-            await self._say(line)
+        return await self._say(line, parent_id=self._parent_id(target)) if line else None
+
+    def _parent_id(self, target: ReplyTarget | None) -> str | None:
+        """The message to reply to, where readers could not tell what is answered."""
+        if target is None or target.message_id.startswith(EVENT_ID):
+            return None
+        is_late = self._newest_id not in (None, target.newest_id)
+        return target.message_id if target.is_aimed or is_late else None
 
     async def notice(self, text: str) -> None:
         self._tell(text)
@@ -48,4 +98,4 @@ class TwitchPlace:
         return await self._recent.recent(limit)
 
     async def scene(self) -> Scene:
-        return Scene(channel=ChannelContext(self._channel, ChannelKind.text))
+        return Scene(channel=ChannelContext(self._channel, ChannelKind.text), platform="twitch")

@@ -26,7 +26,12 @@ class Kind(StrEnum):
     resubscription = "channel.subscription.message"
     cheer = "channel.cheer"
     follow = "channel.follow"
+    raid = "channel.raid"
     ads_begin = "channel.ad_break.begin"
+    message_deleted = "channel.chat.message_delete"
+    user_cleared = "channel.chat.clear_user_messages"
+    """Somebody was timed out or banned, and their messages are gone."""
+    chat_cleared = "channel.chat.clear"
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,12 @@ class TwitchWatcherConfig:
     ads_immediate: bool = True
     redemption_names: list[str] = field(default_factory=list)
     """Rewards whose redemption is told; no other is."""
+    raids_enabled: bool = True
+    immediate_events: frozenset[str] = frozenset()
+    """Kinds of events, as the settings name them, that are answered at once."""
+
+    def priority_of(self, kind: str) -> Priority:
+        return "immediate" if kind in self.immediate_events else "normal"
 
 
 @dataclass(frozen=True, kw_only=True)

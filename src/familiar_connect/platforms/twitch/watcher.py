@@ -16,6 +16,7 @@ from familiar_connect.platforms.twitch.events import (
     build_cheer_event,
     build_follow_event,
     build_gift_event,
+    build_raid_event,
     build_redemption_event,
     build_resubscription_event,
     build_subscription_event,
@@ -55,6 +56,9 @@ class TwitchWatcher:
         if config.follows_enabled:
             seen_by = {**here, "moderator_user_id": self.moderator_id}
             wanted.append(Topic(kind=Kind.follow, condition=seen_by, scope="moderator:read:followers", version="2"))
+        if config.raids_enabled:
+            raided = {"to_broadcaster_user_id": self.broadcaster_id}
+            wanted.append(Topic(kind=Kind.raid, condition=raided, scope=""))
         if config.ads_enabled:
             wanted.append(Topic(kind=Kind.ads_begin, condition=here, scope="channel:read:ads"))
         return tuple(wanted)
@@ -92,6 +96,14 @@ class TwitchWatcher:
                     gifter=viewer_of(facts),
                     count=int(facts["total"]),
                     tier=facts["tier"],
+                    timestamp=when,
+                )
+            case Kind.raid:
+                return build_raid_event(
+                    config=self.config,
+                    channel=self.channel,
+                    raider=viewer_of(facts, "from_broadcaster_user"),
+                    viewers=int(facts["viewers"]),
                     timestamp=when,
                 )
             case Kind.ads_begin:

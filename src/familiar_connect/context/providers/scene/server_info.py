@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from familiar_connect.chat.scene import Scene
 from familiar_connect.context.providers.scene.text import (
     block_safe,
@@ -11,6 +14,7 @@ from familiar_connect.context.providers.scene.text import (
     partner_of,
     persona_of,
     readable,
+    with_names,
 )
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
 from familiar_connect.identity import EVERYTHING_ALLOWED, Privacy
@@ -18,6 +22,16 @@ from familiar_connect.support.system_notes import quote_inline, speaker_name
 
 DEADLINE_S = 0.25
 DESCRIPTION_CHARS = 800
+PLATFORM_NOTES: Mapping[str, str] = MappingProxyType(
+    {
+        "twitch": (
+            "This is the public chat of a live stream on Twitch. Many people write at once and lines are gone within "
+            "moments, so {char} answers in one or two short lines of plain text: no Markdown, no lists, no narration. "
+            "Lines that begin with [Twitch] are no chat: they tell what has happened on the stream."
+        )
+    }
+)
+"""How to write on a platform that is not like the others."""
 TOPIC_CHARS = 300
 
 
@@ -32,7 +46,7 @@ class ServerInfoProvider:
 
     async def contribute(self, request: ContextRequest) -> list[Contribution]:
         scene = request.scene or Scene()
-        lines = ["# Setting", _where(request, scene), *self._topic(request, scene)]
+        lines = ["# Setting", _where(request, scene), *_platform_note(request, scene), *self._topic(request, scene)]
         if not is_dm(request) and scene.server_description and scene.server_name:
             about = readable(request, scene.server_description, privacy=self._privacy)
             if about := block_safe(about, DESCRIPTION_CHARS):
@@ -55,6 +69,12 @@ class ServerInfoProvider:
             return []
         topic = inline_safe(readable(request, scene.channel_topic or "", privacy=self._privacy), TOPIC_CHARS)
         return [f"The topic of {channel_name(request)}: {quote_inline(topic)}."] if topic.strip() else []
+
+
+def _platform_note(request: ContextRequest, scene: Scene) -> list[str]:
+    """How people write here, where the platform has ways of its own."""
+    note = PLATFORM_NOTES.get(scene.platform or "")
+    return [with_names(note, char=persona_of(request))] if note is not None else []
 
 
 def _where(request: ContextRequest, scene: Scene) -> str:
