@@ -117,6 +117,9 @@ def prepare(venv: str, *, testing: bool, extras: Sequence[str] = ()) -> None:
 @contextlib.contextmanager
 def claim_folder(venv: str) -> Iterator[TextIO]:
     """The environment's folder, held by this process alone and known to be ours or a fitting guest."""
+    if os.path.islink(venv):
+        there = os.path.realpath(venv)
+        raise SetupProblem(f"{venv} is a link to {there}, which is left alone: delete the link and run again.")
     os.makedirs(venv, exist_ok=True)
     path = os.path.join(venv, CLAIM)
     with open(path, "a+", encoding="ascii") as claim:

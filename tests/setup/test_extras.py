@@ -11,6 +11,7 @@ import pytest
 from tests.setup.test_repository import package, pins, project
 from tests.setup.test_run_script import Checkout, make_checkout
 from tools.environment import EXTRAS, SetupProblem
+from tools.installer import claim_folder
 from tools.launch import EXTRA_OF_VERB, parse_extras, verb_of
 from tools.lock import LOCKS, entries_beyond
 
@@ -115,3 +116,16 @@ def test_a_lock_beyond_another_keeps_wider_conditions() -> None:
     lock = base.replace(" ; python_version < '3.12'", "") + "c==3 \\\n    --hash=sha256:22\n"
 
     assert re.findall(r"(?m)^\w", entries_beyond(lock, base)) == ["b", "c"]
+
+
+@POSIX
+def test_an_environment_behind_a_link_is_left_alone(tmp_path: Path) -> None:
+    """It may be another checkout's."""
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "kept").write_text("x")
+    link = tmp_path / ".venv"
+    link.symlink_to(other)
+    with pytest.raises(SetupProblem, match="delete the link"), claim_folder(str(link)):
+        raise AssertionError("the folder was claimed")
+    assert [path.name for path in other.iterdir()] == ["kept"]
