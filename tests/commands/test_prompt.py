@@ -12,7 +12,8 @@ import pytest
 from familiar_connect.bootstrap.starter import make_starter
 from familiar_connect.commands.prompt import prompt
 from familiar_connect.errors import ConfigError, FamiliarError
-from familiar_connect.memory.store import MemoryStore
+from familiar_connect.memory.store import DEFAULT_MAX_RESULTS_PER_OP, MemoryStore
+from tests.fakes.program import run_program
 
 Run = Callable[..., str]
 LOUNGE: dict[str, Any] = {
@@ -155,6 +156,20 @@ def test_people_are_known_by_their_notes(run: Run, root: Path) -> None:
     MemoryStore(root / "memory").write_file("people/discord-ada.md", "# Ada\nShe grows mint.\n")
 
     assert "She grows mint." in run("--model", "claude")
+
+
+def test_a_pinned_file_is_shown_whatever_else_memory_holds(root: Path, tmp_path: Path) -> None:
+    """More files than a search of memory hands out at once stand before it."""
+    notes = root / "memory/lore/harbour"
+    notes.mkdir(parents=True)
+    for number in range(DEFAULT_MAX_RESULTS_PER_OP + 1):
+        (notes / f"boat-{number:04}.md").write_text("A boat.\n", encoding="utf-8")
+    (notes / "zebra.md").write_text("---\npin: true\n---\nNo zebra ever came.\n", encoding="utf-8")
+    file = tmp_path / "lounge.json"
+    file.write_text(json.dumps(LOUNGE), encoding="utf-8")
+    done = run_program(tmp_path / "home", "prompt", str(file))
+    assert done.returncode == 0, done.stderr
+    assert "No zebra ever came." in done.stdout
 
 
 def test_what_else_is_asked_can_be_tried(run: Run) -> None:

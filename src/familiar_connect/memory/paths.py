@@ -121,6 +121,14 @@ class Folder:
         finally:
             os.close(fd)
 
+    def read_beginning(self, name: str, size: int) -> bytes:
+        """The first *size* bytes, or what there is, of the plain file *name*."""
+        fd = os.open(self.at(name), _OPEN_FILE, dir_fd=self.fd)
+        try:
+            return os.read(fd, size)
+        finally:
+            os.close(fd)
+
     def lstat(self, name: str) -> os.stat_result:
         return os.stat(self.at(name), dir_fd=self.fd, follow_symlinks=False)
 

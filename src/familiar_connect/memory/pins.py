@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import re
 import threading
+from codecs import BOM_UTF8
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from familiar_connect.errors import MemoryStoreError
 from familiar_connect.memory.file_audience import front_matter
+from familiar_connect.memory.folder_listing import FileStamp
 from familiar_connect.memory.store import MemoryStore
 
 PINNED_HEAD = "---\npin: true\n---\n"
 """What a file begins with that is pinned from the start."""
 HEAD = "---"
+FRESH_S = 2.0
+"""How old a look at the memory folder may be. The indexer looks more often, so that a turn seldom has to."""
 _PIN = re.compile(r"pin[ \t]*:[ \t]*[\"']?(true|yes|on|false|no|off)[\"']?[ \t]*", re.IGNORECASE)
 _YES = ("true", "yes", "on")
 
@@ -37,23 +42,43 @@ class PinnedFile:
 
 
 class PinnedFiles:
-    """The pinned files of one memory; a file is read anew only when it changed. Calls block."""
+    """The pinned files of one memory. A file is read only when it changed; calls block.
+
+    A pin that the owner sets while the program runs counts within `FRESH_S`; what the program itself writes, and what
+    becomes of a file that is pinned, counts at once.
+    """
 
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
         self._lock = threading.Lock()
-        self._known: dict[str, tuple[tuple[int, int] | None, str | None]] = {}
+        self._stamps: Mapping[str, FileStamp] = {}
+        self._pinned: dict[str, tuple[tuple[int, int] | None, str]] = {}
 
     def read(self) -> list[PinnedFile]:
         """Every pinned file, by path."""
         with self._lock:
-            stamps = {path: self._store.stamp(path) for path in self._store.glob("**/*.md")}
-            known = {path: kept for path, kept in self._known.items() if stamps.get(path) == kept[0]}
-            for path, stamp in stamps.items():
-                if path not in known:
-                    known[path] = (stamp, self._pinned_text(path))
-            self._known = known
-            return [PinnedFile(path, text) for path, (_, text) in sorted(known.items()) if text is not None]
+            stamps = self._store.listing.look(max_age_s=FRESH_S)
+            if stamps is not self._stamps:
+                self._follow(stamps)
+            for path, (stamp, _) in list(self._pinned.items()):
+                if self._store.stamp(path) != stamp:
+                    self._read(path)
+            return [PinnedFile(path, text) for path, (_, text) in sorted(self._pinned.items())]
+
+    def _follow(self, stamps: Mapping[str, FileStamp]) -> None:
+        """Look into the files that changed: without front matter a few bytes tell that there is no pin."""
+        changed = [path for path, stamp in stamps.items() if self._stamps.get(path) != stamp]
+        self._stamps = stamps
+        for path, beginning in self._store.read_beginnings(changed, len(BOM_UTF8) + len(HEAD)):
+            if beginning.removeprefix(BOM_UTF8).startswith(HEAD.encode()):
+                self._read(path)
+
+    def _read(self, path: str) -> None:
+        stamp, text = self._store.stamp(path), self._pinned_text(path)
+        if text is None:
+            self._pinned.pop(path, None)
+        else:
+            self._pinned[path] = stamp, text
 
     def _pinned_text(self, path: str) -> str | None:
         try:

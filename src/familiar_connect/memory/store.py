@@ -8,11 +8,12 @@ code run them in a thread (`grep_async` does).
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import stat
 import threading
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,6 +28,7 @@ from familiar_connect.errors import (
 from familiar_connect.memory import search
 from familiar_connect.memory.audit import AuditLog, hash_of
 from familiar_connect.memory.batch_write import FileChange, FileState, write_batch
+from familiar_connect.memory.folder_listing import FolderListing
 from familiar_connect.memory.paths import CAN_HOLD_FOLDERS, Folder, Parts, Root, failure, quote_for_error, split_path
 from familiar_connect.memory.types import (
     DEFAULT_MAX_FILE_BYTES,
@@ -89,6 +91,8 @@ class MemoryStore:
             raise MemoryStorePathError(f"the audit folder {audit_dir} lies inside the memory folder; choose another")
         self.audit = AuditLog(audit_dir, clock=self._clock) if audit_dir is not None else None
         self._tree = Root(self.root)
+        self.listing = FolderListing(self.root)
+        """Which Markdown files there are."""
         try:
             make_folder(self.root)
         except OSError as error:
@@ -130,6 +134,18 @@ class MemoryStore:
                 f"memory file {quote_for_error(rel_path)} is not UTF-8 text (byte {error.start}); "
                 "save it again as UTF-8"
             ) from None
+
+    def read_beginnings(self, paths: Iterable[str], size: int) -> Iterator[tuple[str, bytes]]:
+        """The first *size* bytes of each of *paths*, as the listing has them: far quicker than reading whole files.
+
+        One that cannot be read is left out.
+        """
+        split = (path.rpartition("/") for path in paths)
+        for parent, names in itertools.groupby(split, key=lambda parts: parts[0]):
+            with contextlib.suppress(OSError, MemoryStorePathError), self._tree.folder(split_path(parent)) as folder:
+                for _, _, name in names:
+                    with contextlib.suppress(OSError):
+                        yield search.path_of(folder, name), folder.read_beginning(name, size)
 
     def read_if_present(self, rel_path: str) -> str | None:
         """The text of a file, or None when there is none."""
@@ -201,6 +217,8 @@ class MemoryStore:
                 write_batch(folder, self.audit, changes, made=self._entries)
         except OSError as error:
             raise failure("write", rel_path, error) from None
+        finally:
+            self.listing.expire()
 
     def append_file(
         self,
@@ -290,6 +308,8 @@ class MemoryStore:
                 self._entries.append(entry)
         except OSError as error:
             raise failure(verb, rel_path, error) from None
+        finally:
+            self.listing.expire()
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:

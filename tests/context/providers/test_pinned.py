@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 from familiar_connect.audience import EVERYONE
 from familiar_connect.bootstrap.import_silly_tavern import import_silly_tavern_lorebook
 from familiar_connect.context.providers.pinned import PinnedProvider
 from familiar_connect.context.types import Contribution, ItemTag, Layer
+from familiar_connect.memory import folder_listing, pins
+from familiar_connect.memory.folder_listing import FileStamp
 from familiar_connect.memory.pins import PinnedFiles, has_pin
-from familiar_connect.memory.store import MemoryStore
+from familiar_connect.memory.store import MemoryStore, MemoryStoreLimits
 from tests.fakes.context import a_request
 
 
@@ -46,3 +51,51 @@ def test_only_front_matter_pins() -> None:
     assert has_pin("---\ntitle: x\nPin: yes\n---\ntext")
     assert not has_pin("pin: true\n")
     assert not has_pin("---\npin: false\n---\n")
+
+
+def test_a_pin_is_found_however_many_files_there_are(tmp_path: Path) -> None:
+    """A search hands out so many files at most; the pins are not among those alone."""
+    store = MemoryStore(tmp_path, limits=MemoryStoreLimits(max_results_per_op=3))
+    for name in "abcdef":
+        (tmp_path / f"{name}.md").write_text("Nothing special.\n", encoding="utf-8")
+    (tmp_path / "z.md").write_text("\ufeff---\npin: yes\n---\nNever lie.\n", encoding="utf-8")
+    assert [file.path for file in PinnedFiles(store).read()] == ["z.md"]
+
+
+def test_the_memory_folder_is_looked_through_once_while_nothing_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The indexer's look counts too; a write of the program makes the next turn look."""
+    looks: list[Path] = []
+    real = folder_listing.file_stamps
+
+    def look(root: Path) -> Iterator[tuple[str, FileStamp]]:
+        looks.append(root)
+        return real(root)
+
+    monkeypatch.setattr(folder_listing, "file_stamps", look)
+    store = MemoryStore(tmp_path)
+    store.write_file("a.md", "---\npin: true\n---\nOne.\n", source="t")
+    store.listing.look()
+    files = PinnedFiles(store)
+    assert [file.path for _ in range(3) for file in files.read()] == ["a.md"] * 3
+    assert len(looks) == 1
+    store.write_file("b.md", "---\npin: true\n---\nTwo.\n", source="t")
+    assert [file.path for file in files.read()] == ["a.md", "b.md"]
+    assert len(looks) == 2
+
+
+def test_what_the_owner_makes_of_a_pinned_file_counts_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its words, and that it is pinned no more or gone; a new pin counts with the next look."""
+    store = MemoryStore(tmp_path)
+    for name in "abc":
+        (tmp_path / f"{name}.md").write_text("---\npin: true\n---\nOld.\n", encoding="utf-8")
+    files = PinnedFiles(store)
+    assert len(files.read()) == 3
+    (tmp_path / "a.md").write_text("---\npin: true\n---\nNewer.\n", encoding="utf-8")
+    (tmp_path / "b.md").write_text("---\npin: false\n---\nOld.\n", encoding="utf-8")
+    (tmp_path / "c.md").unlink()
+    (tmp_path / "d.md").write_text("---\npin: true\n---\nNew.\n", encoding="utf-8")
+    assert [(file.path, file.text[-7:]) for file in files.read()] == [("a.md", "Newer.\n")]
+    monkeypatch.setattr(pins, "FRESH_S", 0.0)
+    assert [file.path for file in files.read()] == ["a.md", "d.md"]

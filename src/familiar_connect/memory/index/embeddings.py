@@ -12,18 +12,18 @@ import json
 import logging
 import math
 import sqlite3
-import stat
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from familiar_connect.errors import MemoryStoreError
 from familiar_connect.memory.file_audience import without_audience
+from familiar_connect.memory.folder_listing import FileStamp, file_stamps, locate_file
 from familiar_connect.memory.index.chunking import PreparedChunk, chunk_markdown
 from familiar_connect.memory.index.passages import Passages, PreparedPassage, digest_of, prepare_passages
 from familiar_connect.memory.index.protocols import EmbeddingModel, NumberedChunk, RetrievedChunk
@@ -37,8 +37,6 @@ from familiar_connect.memory.index.storage import (
     sync_vectors,
     to_blob,
 )
-from familiar_connect.memory.paths import Root, split_path
-from familiar_connect.memory.search import path_of, walk_files
 from familiar_connect.support.text import without_surrogates
 
 INDEX_FILE = "embeddings.sqlite"
@@ -65,14 +63,6 @@ class BuildStats:
     rebuilt_paths: list[str] = field(default_factory=list)
     removed_paths: list[str] = field(default_factory=list)
     chunks_written: int = 0
-
-
-class FileStamp(NamedTuple):
-    """What tells a changed file from an unchanged one without reading it."""
-
-    mtime: float
-    ctime: float
-    size: int
 
 
 @dataclass(frozen=True)
@@ -383,30 +373,3 @@ def _prepare(store: ReadableStore, rel_path: str, stamp: FileStamp) -> _Prepared
     chunks = chunk_markdown(text, rel_path=rel_path, mtime=stamp.mtime)
     digest = hashlib.sha256(text.encode()).hexdigest()
     return _Prepared(rel_path, stamp, digest, chunks, prepare_passages(text, rel_path, chunks))
-
-
-def file_stamps(root: Path) -> Iterator[tuple[str, FileStamp]]:
-    """Every Markdown file that is not hidden by a dot, in path order."""
-    for folder, name in walk_files(Root(root), ()):
-        if name.endswith(".md"):
-            try:
-                facts = folder.lstat(name)
-            except OSError:
-                continue
-            yield path_of(folder, name), FileStamp(facts.st_mtime, facts.st_ctime, facts.st_size)
-
-
-def locate_file(root: Path, rel_path: str) -> tuple[str, FileStamp] | None:
-    """The true path and the stamp of a Markdown file of the index; None when there is none to index."""
-    try:
-        with Root(root).parent_of(split_path(rel_path)) as (folder, name):
-            facts, path = folder.lstat(name), path_of(folder, name)
-    except (OSError, MemoryStoreError):
-        return None
-    if (
-        not stat.S_ISREG(facts.st_mode)
-        or not name.endswith(".md")
-        or any(p.startswith(".") for p in (*folder.parts, name))
-    ):
-        return None
-    return path, FileStamp(facts.st_mtime, facts.st_ctime, facts.st_size)

@@ -250,7 +250,7 @@ class Indexer:
     def _take_snapshot(self) -> None:
         from familiar_connect.memory.index.folder_snapshot import FolderSnapshot
 
-        self._snapshot = FolderSnapshot(self._store.root)
+        self._snapshot = FolderSnapshot(self._store.inner.listing)
         self._snapshot.take()
         self._scanned_at = time.monotonic()
 
