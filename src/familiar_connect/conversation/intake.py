@@ -129,9 +129,10 @@ class Intake:
         scene = await fetch_scene(place, limit_s=SCENE_LIMIT_S)
         try:
             async with self._channel_locks.lock(message.channel_id):
-                if self._admission.rewrite is not None:  # with the lock, so that messages stay in their order
-                    message = await off_loop(self._admission.rewrite, message)
-                turn, is_new = await self._store(message, scene, is_kept_owed=isinstance(place, PostsOnce))
+                # With the lock, so that messages stay in their order.
+                message, mode, audience = await off_loop(self._prepare, message, scene)
+                is_kept_owed = isinstance(place, PostsOnce)
+                turn, is_new = await self._store(message, mode, audience, is_kept_owed=is_kept_owed)
         except HistoryError as error:
             logger.error("message could not be stored", extra={"reason": str(error)})
             await place.notice(f"I could not write that down, so I did not answer: {error}")
@@ -177,8 +178,16 @@ class Intake:
         )
         return self._admission.has_answered_bots_enough(turns)
 
+    def _prepare(
+        self, message: InboundMessage, scene: Scene | None
+    ) -> tuple[InboundMessage, ChannelMode | None, Audience]:
+        """The message as it is stored, the mode of its channel, and those it is said to, in one go off the loop."""
+        if self._admission.rewrite is not None:
+            message = self._admission.rewrite(message)
+        return message, self._mode(message.channel_id), self._audience(message, scene)
+
     async def _store(
-        self, message: InboundMessage, scene: Scene | None, *, is_kept_owed: bool
+        self, message: InboundMessage, mode: ChannelMode | None, audience: Audience, *, is_kept_owed: bool
     ) -> tuple[HistoryTurn, bool]:
         """*is_kept_owed*: that a reply is owed is stored in the same step, until there is one."""
         append = partial(
@@ -189,11 +198,11 @@ class Intake:
             content=message.text,
             author=message.author,
             guild_id=message.guild_id,
-            mode=await off_loop(self._mode, message.channel_id),
+            mode=mode,
             platform_message_id=message.message_id,
             timestamp=message.timestamp,
             facts=encode_metadata(message),
-            audience=await off_loop(self._audience, message, scene),
+            audience=audience,
         )
         is_for_us = _is_for_us(message)
         if is_kept_owed and not message.is_past and self.monitor.is_addressed(message.text, is_mention=is_for_us):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -40,12 +41,12 @@ ROLES = ("system", "user", "assistant")
 
 
 class CardReader:
-    """Reads one familiar's card, and the file beside it anew only when its bytes changed."""
+    """Reads one familiar's card, and the file beside it anew only when it changed."""
 
     def __init__(self, store: MemoryStore, familiar_id: str) -> None:
         self._store = store
         self._familiar_id = familiar_id
-        self._known: tuple[bytes | None, Mapping[str, object]] = (None, {})
+        self._known: tuple[tuple[int, int] | None, Mapping[str, object]] = (None, {})
 
     def read(self) -> CardFields:
         rest = self._rest()
@@ -102,6 +103,12 @@ class CardReader:
             return ""
 
     def _rest(self) -> Mapping[str, object]:
+        stamp = self._store.stamp(CARD_FILE)
+        known, parsed = self._known
+        if stamp is not None and stamp == known:
+            return parsed
+        if stamp is None and not os.path.lexists(self._store.root / CARD_FILE):  # asked of every message
+            return {}
         try:
             data = self._store.bytes_if_present(CARD_FILE)
         except MemoryStoreError as error:
@@ -109,10 +116,8 @@ class CardReader:
             return {}
         if data is None:
             return {}
-        known, parsed = self._known
-        if known != data:
-            parsed = _parsed(data)
-            self._known = (data, parsed)
+        parsed = _parsed(data)
+        self._known = (stamp, parsed)
         return parsed
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -34,7 +35,7 @@ class RegexStore:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._known: tuple[bytes, Mapping[str, object]] = (b"", {})
+        self._known: tuple[tuple[int, ...], Mapping[str, object]] = ((), {})
 
     def in_force(self, card: Sequence[RegexScript], preset: Sequence[RegexScript] = ()) -> tuple[RegexScript, ...]:
         """The owner's scripts, the card's and the preset's, in this order, switched as the owner wants.
@@ -75,6 +76,11 @@ class RegexStore:
 
     def _read(self) -> Mapping[str, object]:
         try:
+            facts = os.lstat(self._path)
+            stamp = facts.st_ino, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_size
+            known, parsed = self._known
+            if known == stamp:
+                return parsed
             data = load_bytes(self._path, MAX_BYTES)
         except FileNotFoundError:
             return {}
@@ -82,16 +88,13 @@ class RegexStore:
             raise PresetError(
                 f"{self._path} cannot be read ({type(error).__name__}); mend it or move it away"
             ) from None
-        known, parsed = self._known
-        if known == data:
-            return parsed
         try:
             found = json.loads(data)
         except (ValueError, RecursionError):
             raise PresetError(f"{self._path} is not valid JSON; mend it or move it away") from None
         if not isinstance(found, dict):
             raise PresetError(f"{self._path} holds no object with `scripts`; mend it or move it away")
-        self._known = (data, found)
+        self._known = (stamp, found)
         return found
 
     def _write(self, content: Mapping[str, object]) -> None:

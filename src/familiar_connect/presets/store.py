@@ -138,7 +138,7 @@ class PresetStore:
             name = self._find(key)
         else:
             try:
-                name = self._state().active
+                name = self._state().active if state is not None else None
             except PresetError:
                 name = None
         return state, None if name is None else _stamp(self._path(name))
