@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from familiar_connect.chat.annotate.context import AnnotationContext
 from familiar_connect.chat.annotate.identity import Identity
-from familiar_connect.chat.annotate.media import Media, attachment_notes, media_of
+from familiar_connect.chat.annotate.media import NO_MEDIA, Media, attachment_notes, media_of
 from familiar_connect.chat.annotate.mentions import without_at
 from familiar_connect.chat.annotate.notes import (
     SYSTEM,
@@ -114,7 +114,7 @@ def _said(seen: WindowMessage, key: str, reading: AnnotationContext) -> Simplifi
     who = reading.people.identity(message.author, is_self=message.is_self, webhook=message.webhook)
     text, debug = _words(message, reading)
     name = reading.people.persona if debug else who.name
-    answered, media = ("", Media()) if message.forwards else reply_note(key, who.name, message.reply_to, reading)
+    answered, media = ("", NO_MEDIA) if message.forwards else reply_note(key, who.name, message.reply_to, reading)
     forwarded, passed_on = forward_notes(key, who.name, message.forwards, reading)
     previews = () if message.is_bot or message.is_self else message.embeds
     own = media_of(message, reading, source=key) + preview_media(previews, reading, source=key)
@@ -136,7 +136,7 @@ def _said(seen: WindowMessage, key: str, reading: AnnotationContext) -> Simplifi
 def _entry(
     seen: WindowMessage, key: str, who: Identity, name: str, content: str, media: Media, *, debug: bool
 ) -> SimplifiedMessage:
-    parts: list[ImageAttachment | VideoAttachment] = [*media.images, *media.videos]
+    parts: tuple[ImageAttachment | VideoAttachment, ...] = (*media.images, *media.videos)
     elsewhere = tuple(dict.fromkeys(part.source_message_id for part in parts if part.source_message_id))
     origins = {part.origin for part in parts}
     return SimplifiedMessage(

@@ -46,5 +46,18 @@ class AnnotationContext:
             return False
         return (bool(self.blocked) and author.canonical_key in self.blocked) or self.people.is_private(author)
 
+    def visible_name(self, author: Author) -> str | None:
+        """What *author* is called; None where nothing of them may be passed on."""
+        known = self._visible_names.get(id(author))
+        if known is None:
+            name = None if self.is_hidden(author) else self.people.name_of(author)
+            known = self._visible_names[id(author)] = author, name
+        return known[1]
+
+    @cached_property
+    def _visible_names(self) -> dict[int, tuple[Author, str | None]]:
+        """By identity: many react to many messages."""
+        return {}
+
     def readable(self, text: str) -> str:
         return self.marks.readable(text)

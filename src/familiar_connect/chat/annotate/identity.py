@@ -66,6 +66,8 @@ class People:
             self._by_id[author.user_id] = author
         self._names: dict[int, tuple[Author, str]] = {}
         """By identity: a turn asks for the same few people again and again."""
+        self._private: dict[int, tuple[Author, bool]] = {}
+        self._identities: dict[int, Identity] = {}
         self._privacy = privacy
         self._me = scene.me
         self.persona = speaker_name(persona or scene.own_name, FAMILIAR)
@@ -79,7 +81,13 @@ class People:
         return self._members.get(author.canonical_key)
 
     def is_private(self, author: Author | None) -> bool:
-        return author is not None and self._privacy.is_full(author)
+        """Whether *author* is not to be heard, as they wanted it when the turn began."""
+        if author is None:
+            return False
+        known = self._private.get(id(author))
+        if known is None:
+            known = self._private[id(author)] = author, self._privacy.is_full(author)
+        return known[1]
 
     def name_of(self, author: Author) -> str:
         known = self._names.get(id(author))
@@ -130,7 +138,11 @@ class People:
                 type="persona",
                 persona_name=self.persona,
             )
-        return Identity(author_id=author.user_id, name=self.name_of(author), person=author)
+        known = self._identities.get(id(author))
+        if known is None:
+            known = Identity(author_id=author.user_id, name=self.name_of(author), person=author)
+            self._identities[id(author)] = known
+        return known
 
     def _webhook(self, webhook: WebhookIdentity, *, is_self: bool) -> Identity:
         """A webhook is one of our personas only where the platform says that it is ours: anyone may take a name."""

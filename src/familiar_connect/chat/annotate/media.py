@@ -72,10 +72,15 @@ class Media:
     videos: tuple[VideoAttachment, ...] = ()
 
     def __add__(self, other: Media) -> Media:
+        if not other or not self:
+            return self or other
         return Media(self.images + other.images, self.videos + other.videos)
 
     def __bool__(self) -> bool:
         return bool(self.images or self.videos)
+
+
+NO_MEDIA = Media()
 
 
 def mime_of(attachment: Attachment) -> str:
@@ -95,7 +100,7 @@ def image_type_of(url: str) -> str | None:
 
 def media_of(holding: MessageContent, reading: AnnotationContext, *, source: str, origin: MediaOrigin = "own") -> Media:
     """Everything of *holding* that can be shown. Its handle leads to the message *source*."""
-    media = Media()
+    media = NO_MEDIA
     for attachment in holding.attachments[:MOST_ATTACHMENTS]:
         media += _shown(attachment)
     for sticker in holding.stickers[:MOST_STICKERS]:
@@ -105,15 +110,14 @@ def media_of(holding: MessageContent, reading: AnnotationContext, *, source: str
             )
     if origin == "own":
         media += _emojis(holding.text, reading)
-    if (video := _YOUTUBE.search(holding.text)) is not None:
+    if "youtu" in holding.text and (video := _YOUTUBE.search(holding.text)) is not None:
         media += Media(videos=(VideoAttachment(url=f"https://www.youtube.com/watch?v={video[1]}", is_youtube=True),))
     return with_media_ids(media, reading, source=source, origin=origin)
 
 
 def with_media_ids(media: Media, reading: AnnotationContext, *, source: str, origin: MediaOrigin) -> Media:
     """*media* with the message it belongs to and the handle it goes by; emojis have none."""
-    seen = any(not image.is_emoji for image in media.images) or media.videos
-    if not seen:
+    if not media or not (media.videos or any(not image.is_emoji for image in media.images)):
         return media
     media_id = None if reading.is_voice else reading.ids.register(source, "media")
     from_elsewhere = None if origin == "own" else source
@@ -137,13 +141,13 @@ def _shown(attachment: Attachment) -> Media:
         return Media(images=(ImageAttachment(url=url, proxy_url=proxy, mime=mime, filename=name),))
     if mime in VIDEO_TYPES:
         return Media(videos=(VideoAttachment(url=url, proxy_url=proxy, mime=mime, filename=name),))
-    return Media()
+    return NO_MEDIA
 
 
 def _emojis(text: str, reading: AnnotationContext) -> Media:
     used = emoji_uses(text)[:MOST_EMOJIS]
     if not used:
-        return Media()
+        return NO_MEDIA
     known = reading.emoji_urls
     return Media(images=tuple(ImageAttachment(url=known[n], filename=n, is_emoji=True) for n in used if n in known))
 
@@ -178,6 +182,8 @@ def _voice(author: str, attachment: Attachment, reading: AnnotationContext) -> l
 
 def media_counts(media: Media) -> str:
     """How many pictures and films: "2 images and 1 video"; empty for none."""
+    if not media:
+        return ""
     images = sum(1 for image in media.images if not image.is_emoji and not image.is_sticker)
     stickers = sum(1 for image in media.images if image.is_sticker)
     parts = [

@@ -88,7 +88,7 @@ def emoji_uses(text: str) -> list[str]:
 
 def without_at(text: str, triggers: Iterable[str]) -> str:
     """*text* with the `@` dropped before the words the familiar is addressed by."""
-    words = sorted({word.strip() for word in triggers if word.strip()}, key=len, reverse=True)
-    if "@" not in text or not words:
+    words = sorted({word.strip() for word in triggers if word.strip()}, key=len, reverse=True) if "@" in text else ()
+    if not words:
         return text
     return re.sub(rf"(?<!\w)@({'|'.join(map(re.escape, words))})(?!\w)", r"\1", text, flags=re.IGNORECASE)

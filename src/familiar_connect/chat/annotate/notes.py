@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from familiar_connect.chat.annotate.context import AnnotationContext
-from familiar_connect.chat.annotate.media import Media, image_type_of, media_counts, media_of, with_media_ids
+from familiar_connect.chat.annotate.media import NO_MEDIA, Media, image_type_of, media_counts, media_of, with_media_ids
 from familiar_connect.chat.message_parts import (
     Embed,
     ForwardedMessage,
@@ -57,6 +57,8 @@ def preview_lines(embeds: Sequence[Embed], reading: AnnotationContext) -> list[s
 
 def preview_media(embeds: Sequence[Embed], reading: AnnotationContext, *, source: str) -> Media:
     """The picture of each preview, or its thumbnail."""
+    if not embeds:
+        return NO_MEDIA
     pictures = (embed.image_url or embed.thumbnail_url for embed in embeds[:MOST_EMBEDS])
     found = Media(images=tuple(ImageAttachment(url=url, mime=image_type_of(url)) for url in pictures if url))
     return with_media_ids(found, reading, source=source, origin="own")
@@ -86,9 +88,9 @@ def reply_note(
 ) -> tuple[str, Media]:
     """The line and the copied media; nothing of a message that is gone, or of someone not to be quoted."""
     if target is None or target.author is None:
-        return "", Media()
+        return "", NO_MEDIA
     if (reading.is_hidden(target.author) and not target.is_self) or is_webhook_hidden(target.webhook, reading):
-        return "", Media()
+        return "", NO_MEDIA
     who = reading.people.identity(target.author, is_self=target.is_self, webhook=target.webhook).name
     media = media_of(target, reading, source=target.message_id, origin="reply")
     text = reading.readable(target.text)
@@ -105,8 +107,10 @@ def forward_notes(
     message_id: str, forwarder: str, forwards: tuple[ForwardedMessage, ...], reading: AnnotationContext
 ) -> tuple[list[str], Media]:
     """The lines and the media, which belong to the forwarding message."""
+    if not forwards:
+        return [], NO_MEDIA
     lines: list[str] = []
-    media = Media()
+    media = NO_MEDIA
     for snapshot in forwards[:MOST_FORWARDS]:
         original = _original(snapshot)
         if original is None:
@@ -162,12 +166,9 @@ def reaction_note(reactions: Sequence[Reaction], reading: AnnotationContext) -> 
 
 
 def _visible_reactors(reaction: Reaction, reading: AnnotationContext) -> tuple[int, list[str]]:
-    hidden, names = 0, []
-    for user in reaction.users or ():
-        if reading.is_hidden(user):
-            hidden += 1
-        else:
-            names.append(reading.people.name_of(user))
+    found = [reading.visible_name(user) for user in reaction.users or ()]
+    names = [name for name in found if name is not None]
+    hidden = len(found) - len(names)
     if reaction.by_us:
         names.insert(0, reading.people.persona)
     return max(0, reaction.count - hidden), list(dict.fromkeys(names))
