@@ -17,7 +17,9 @@ from familiar_connect.context.providers.character import persona_name
 from familiar_connect.context.types import Modality
 from familiar_connect.conversation.intake import Intake
 from familiar_connect.conversation.monitor import ConversationMonitor
+from familiar_connect.errors import FamiliarError
 from familiar_connect.llm.protocols import ChatModel
+from familiar_connect.memory.maintenance.forget_person import finish_erasure
 from familiar_connect.observe.last_context import LastContextCache
 from familiar_connect.observe.ledger import MetricsCollector
 from familiar_connect.reply.deliver import TextDeliveryRegistry
@@ -132,9 +134,17 @@ class Familiar(FamiliarParts):
         """
         if self.memory_store.audit is not None:
             await off_loop(self.memory_store.audit.reconcile, self.memory_store)
+        await self._finish_erasure()
         self.memory_writer_scheduler.start()
         if keep_index:
             self.index.start()
+
+    async def _finish_erasure(self) -> None:
+        """Finish forgetting somebody where an earlier run could not; what stands in the way now is logged."""
+        try:
+            await off_loop(finish_erasure, self.root, self.memory_store, self.history_store)
+        except FamiliarError as error:
+            logger.warning("somebody is not wholly forgotten yet", extra={"reason": str(error)})
 
     async def update_memory_index(self, limit_s: float) -> bool:
         """Find memory again as a reply would, and nothing else: nobody is asked to write. Says whether all is found."""
@@ -164,6 +174,7 @@ class Familiar(FamiliarParts):
                 closing.push_async_callback(self._flush_memory)
             closing.push_async_callback(self.reply_path.queue.aclose)
             closing.push_async_callback(self.reply_path.intake.aclose)
+            closing.push_async_callback(self.reply_path.reminders.aclose)
 
 
 def _distinct(clients: Iterable[ChatModel]) -> Iterable[ChatModel]:

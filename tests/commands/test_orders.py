@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from tests.fakes.program import make_home, model_endpoint, run_program
 EXAMPLES = Path(__file__).parents[2] / "examples" / "rehearse"
 
 
-@pytest.mark.parametrize("name", ["marks_set"])
+@pytest.mark.parametrize("name", ["marks_set", "reminders_kept"])
 def test_the_example_holds(tmp_path: Path, name: str) -> None:
     """As an owner would rehearse it."""
     done = run_program(tmp_path, "rehearse", str(EXAMPLES / f"{name}.json"), "--scripted")
@@ -31,3 +33,17 @@ def test_a_chat_at_the_terminal_is_begun_anew(tmp_path: Path) -> None:
     assert "begins anew" in done.stdout
     sent = [str(request.payload["messages"]) for request in server.requests]
     assert ["I like ska." in each for each in sent] == [True, False, True]
+
+
+def test_a_reminder_set_at_the_terminal_is_told_at_the_next_visit(tmp_path: Path) -> None:
+    """Late, and it says so; then it is crossed out."""
+    with model_endpoint(stream_answer("Hm.")) as server:
+        root = make_home(tmp_path, server)
+        done = run_program(tmp_path, "chat", "--plain", said="/remind in 1 minute stretch\n/remind list\n")
+        assert done.stdout.count("stretch") == 2
+        with closing(sqlite3.connect(root / "history.db")) as database, database:
+            database.execute("UPDATE reminders SET due_at = '2026-03-01T08:00:00+00:00'")
+        later = run_program(tmp_path, "chat", "--plain", said="/remind list\n")
+
+    assert "stretch (late: it was due on 2026-03-01 at 08:00)" in later.stderr
+    assert "You have no reminders." in later.stdout

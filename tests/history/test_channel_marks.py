@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from familiar_connect.history.channel_marks import MarkKind
 from familiar_connect.history.message_edits import MessageEdits
+from familiar_connect.history.orders.channel_marks import MarkKind
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.stored_messages import StoredMessages
 from familiar_connect.identity import Author

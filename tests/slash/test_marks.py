@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from familiar_connect.history.channel_marks import MarkKind
+from familiar_connect.history.orders.channel_marks import MarkKind
 from familiar_connect.identity import PrivacyLevel
 from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.slash.command import SlashContext

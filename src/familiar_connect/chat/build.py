@@ -104,11 +104,12 @@ async def build_turn(
     )
     recent, scene = await _fetch_recent_and_scene(surroundings, fetch_limit(settings.message_fetch_limit), scene)
     ids = MessageIdMap()
+    said_now = [_inbound(each, exchange) for each in exchange.messages if each.asked.reminder is None]
     if not recent:
         reading = _annotation_context(scene, ids, (), settings, privacy, exchange, now, is_owner)
-        return _finish_turn(turn, (), reading, asked, ids, alone=True)
+        return _finish_turn(turn, (), reading, asked, ids)
     start = await _start(exchange, stored, settings)
-    seen = only_mode(with_exchange(recent, [_inbound(each, exchange) for each in exchange.messages]), settings.mode)
+    seen = only_mode(with_exchange(recent, said_now), settings.mode)
     turn = replace(turn, reset_at=reset_at(seen))
     seen = without_private_authors(
         since_reset(cut_to_window(seen, start, size=settings.window_size, step=settings.window_step)), privacy
@@ -286,11 +287,9 @@ def _finish_turn(
     reading: AnnotationContext,
     asked: TurnOptions,
     ids: MessageIdMap,
-    *,
-    alone: bool = False,
 ) -> Turn:
     """*turn* with its messages, whom it speaks for, and its last words."""
-    if asked.reminder is not None and not alone:
+    if asked.reminder is not None:
         entries = (*entries, reminder_entry(asked.reminder, reading, turn.showing.now))
     turn = replace(
         turn,

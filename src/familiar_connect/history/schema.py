@@ -9,7 +9,7 @@ channels, (familiar, channel, id) holds their turns. `short_term_notes` and `con
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from familiar_connect.audience import EVERYONE, OWNER, Audience, between, whole_server
 from familiar_connect.identity import LOCAL_PLATFORMS, PUBLIC_PLATFORMS
@@ -283,11 +283,6 @@ _REVISIONS = (
 )
 
 
-def _turn_revisions(connection: sqlite3.Connection) -> None:
-    for statement in _REVISIONS:
-        connection.execute(statement)
-
-
 def _turn_audiences(connection: sqlite3.Connection) -> None:
     """Who each turn was said to, as `audience` writes it; older turns get what their channel tells."""
     if "audience" not in _columns(connection, "turns"):
@@ -367,11 +362,6 @@ _OUTBOX = (
 )
 
 
-def _outbox(connection: sqlite3.Connection) -> None:
-    for statement in _OUTBOX:
-        connection.execute(statement)
-
-
 # The versions of a turn that has several: answers made anew, swipes, greetings. `turns.content` is the chosen one,
 # which follows whatever changes the turn.
 _VERSIONS = (
@@ -418,7 +408,7 @@ def _memory_corrections(connection: sqlite3.Connection) -> None:
     )
 
 
-# Where the dialogue of a channel begins; `history.channel_marks` tells how it is used.
+# Where the dialogue of a channel begins; `history.orders.channel_marks` tells how it is used.
 _CHANNEL_MARKS = (
     """
     CREATE TABLE IF NOT EXISTS channel_marks (
@@ -435,9 +425,24 @@ _CHANNEL_MARKS = (
 )
 
 
-def _channel_marks(connection: sqlite3.Connection) -> None:
-    for statement in _CHANNEL_MARKS:
-        connection.execute(statement)
+_REMINDERS = (
+    """
+    CREATE TABLE IF NOT EXISTS reminders (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        familiar_id TEXT NOT NULL,
+        channel_id INTEGER NOT NULL,
+        guild_id INTEGER,
+        author_platform TEXT NOT NULL,
+        author_user_id TEXT NOT NULL,
+        author_username TEXT,
+        author_display_name TEXT,
+        purpose TEXT NOT NULL,
+        due_at TEXT NOT NULL,
+        made_at TEXT NOT NULL
+    )
+    """,
+    "CREATE INDEX IF NOT EXISTS reminders_by_time ON reminders (familiar_id, due_at)",
+)
 
 
 def infer_audience(people: Sequence[tuple[str, str]], guild_id: int | None) -> Audience:
@@ -456,6 +461,16 @@ def infer_audience(people: Sequence[tuple[str, str]], guild_id: int | None) -> A
     return between(f"{platform}:{user_id}" for platform, user_id in people)
 
 
+def _run(statements: Sequence[str]) -> Callable[[sqlite3.Connection], None]:
+    """A step that only runs *statements*."""
+
+    def step(connection: sqlite3.Connection) -> None:
+        for statement in statements:
+            connection.execute(statement)
+
+    return step
+
+
 def _columns(connection: sqlite3.Connection, table: str) -> list[str]:
     return [str(row[1]) for row in connection.execute(f"PRAGMA table_info({table})")]
 
@@ -471,12 +486,13 @@ MIGRATIONS = (
     Migration("people_left_out", _people_left_out),
     Migration("turn_facts", _turn_facts),
     Migration("notes", _notes),
-    Migration("turn_revisions", _turn_revisions),
+    Migration("turn_revisions", _run(_REVISIONS)),
     Migration("turn_audiences", _turn_audiences),
     Migration("summaries_by_audience", _summaries_by_audience),
     Migration("writer_watermarks", _writer_watermarks),
-    Migration("outbox", _outbox),
+    Migration("outbox", _run(_OUTBOX)),
     Migration("turn_versions", _turn_versions),
     Migration("memory_corrections", _memory_corrections),
-    Migration("channel_marks", _channel_marks),
+    Migration("channel_marks", _run(_CHANNEL_MARKS)),
+    Migration("reminders", _run(_REMINDERS)),
 )

@@ -17,9 +17,9 @@ from familiar_connect.audience import Audience, AudienceKind, parse_audience
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.errors import HistoryError
 from familiar_connect.history.authors import AuthorRows, Speaker
-from familiar_connect.history.channel_marks import ChannelMarkRows, MarkKind
 from familiar_connect.history.channel_stats import ChannelStats
 from familiar_connect.history.integrity import find_malformed_rows
+from familiar_connect.history.orders.channel_marks import ChannelMarkRows, MarkKind
 from familiar_connect.history.outbox import OutboxRows
 from familiar_connect.history.rows import (
     TURN_COLUMNS,

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from familiar_connect.chat.message_parts import Embed
 from familiar_connect.chat.scene import WindowStart
 from familiar_connect.chat.types import InboundMessage, LineFacts
-from familiar_connect.history.channel_marks import ChannelMark, MarkKind
 from familiar_connect.history.message_edits import DELETED
 from familiar_connect.history.message_metadata import with_metadata
+from familiar_connect.history.orders.channel_marks import ChannelMark, MarkKind
 from familiar_connect.history.rows import Mode
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.turn_visibility import only_since_opened

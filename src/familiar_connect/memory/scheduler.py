@@ -10,13 +10,16 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
 
 from familiar_connect.errors import SpendingLimitError
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.memory.writer import MemoryWriterResult
 from familiar_connect.support.aio import BackgroundTasks, off_loop
 from familiar_connect.support.clock import Clock, SystemClock
+
+T = TypeVar("T")
 
 DEFAULT_TURN_THRESHOLD = 50
 DEFAULT_IDLE_TIMEOUT_S = 1800.0
@@ -99,6 +102,11 @@ class MemoryWriterScheduler:
                 await self.writer.correct()
             except Exception as error:  # isolation: the next pass tries again
                 logger.error("memory could not be corrected", exc_info=error)
+
+    async def run_alone(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Wait for a pass under way, and do *work* while none can begin."""
+        async with self._own_lock():
+            return await work()
 
     async def notify_turn(self) -> None:
         """A turn was stored. Returns at once; whatever it starts goes on in the background."""

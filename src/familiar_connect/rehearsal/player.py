@@ -13,6 +13,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from familiar_connect.conversation.types import BufferedMessage, Exchange, Respo
 from familiar_connect.errors import FamiliarError
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.message_edits import MessageEdits
+from familiar_connect.history.orders.reminders import StoredReminder
 from familiar_connect.identity import Author
 from familiar_connect.memory.maintenance.housekeeping import examine_memory, proposal
 from familiar_connect.memory.maintenance.review import Review
@@ -157,9 +159,20 @@ class Player:
             rng=self._rng,
         )
         self._ends.enter_context(familiar.owner.connect(is_owner=self._is_owner))
+        for platform in sorted({place.platform for place in self._rehearsal.places.values()}):
+            place_at = partial(self._reminder_place, familiar)
+            self._ends.enter_context(familiar.reply_path.reminders.connect(platform, place_at=place_at))
         await familiar.start(keep_index=False)
         await self._loop.settle()
         return familiar
+
+    async def _reminder_place(self, familiar: Familiar, reminder: StoredReminder) -> RehearsalPlace | None:
+        """Where a reminder is told; what its task does from here on is about that place."""
+        setup = next((p for p in self._rehearsal.places.values() if p.channel_id == reminder.channel_id), None)
+        if setup is None:
+            return None
+        PLACE.set(setup.key)
+        return RehearsalPlace(self._world, setup, familiar)
 
     def _is_owner(self, author: Author) -> bool:
         return author.user_id == self._rehearsal.people[OWNER].user_id

@@ -9,7 +9,7 @@ AddressedReply: one reply at a place that shows what is answered, but cannot be 
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterable, AsyncIterator
+from collections.abc import AsyncIterable, AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
@@ -17,6 +17,7 @@ from familiar_connect.chat.message_ids import MessageIdMap
 from familiar_connect.chat.message_parts import MessagePiece
 from familiar_connect.context.types import Prompt
 from familiar_connect.conversation.types import Exchange
+from familiar_connect.identity import Author
 from familiar_connect.reply.protocols import (
     Delivery,
     Place,
@@ -39,8 +40,10 @@ _UNFINISHED_CODE = re.compile(r"`[^\n]*\Z")
 class OutgoingText:
     """One reply's words at *place*, in answer to *target*."""
 
-    def __init__(self, place: Place, target: ReplyTarget | None = None) -> None:
+    def __init__(self, place: Place, target: ReplyTarget | None = None, *, must_mention: Sequence[Author] = ()) -> None:
+        """*must_mention* are pinged whether the model thought of it or not."""
         self._place = place
+        self._must_mention = must_mention
         self._answered = target
         self._marks: TextMarks | None = None
         self._ids: MessageIdMap | None = None
@@ -68,6 +71,13 @@ class OutgoingText:
                 self._aim = chosen
                 text = text[found.end() :]
         return self._marks.encode(text) if self._marks is not None else text
+
+    def encode_whole(self, text: str) -> str:
+        """As `encode`, of a reply that is all written, with those mentioned who must be."""
+        encoded = self.encode(text)
+        marks = [self._marks.mention(each.user_id) for each in self._must_mention] if self._marks is not None else []
+        lacking = [mark for mark in marks if mark and mark not in encoded]
+        return " ".join([*lacking, encoded]) if encoded.strip() else encoded
 
     async def encode_stream(self, pieces: AsyncIterable[str]) -> AsyncIterator[str]:
         """The same for words as they come; what may still become a mark is held back until it is known."""

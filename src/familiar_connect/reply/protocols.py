@@ -83,6 +83,9 @@ class TextMarks(Protocol):
     def decode(self, text: str) -> str:
         """What the platform shows, as the model wrote it."""
 
+    def mention(self, user_id: str) -> str:
+        """What pings somebody, as the platform takes it; empty where nothing does."""
+
 
 @runtime_checkable
 class WritesMarks(Protocol):

@@ -86,7 +86,7 @@ class ReplyRunner:
             return None
         answered = frozenset(person.canonical_key for person in exchange.people_answered)
         tracker = self._deliveries.begin(exchange.channel_id, answered)
-        text = OutgoingText(place, target_of(exchange))
+        text = OutgoingText(place, target_of(exchange), must_mention=turn.flags.forced_mentions)
         outgoing = await self._begin_outgoing(turn, channel, place, text)
         seen = self._recorder.open(request, clock=self._clock, seed=request.seed)
         error: str | None = None
@@ -159,7 +159,7 @@ class ReplyRunner:
         _refuse_empty(reply, may_be_silent=free)
         shown = await off_loop(show_reply, reply.text, request) if request.story.regex else reply.text
         text.prepare(reply.prompt)
-        await self._deliver(text.encode(shown), reach, channel, tracker, seen.trace, insists=insists)
+        await self._deliver(text.encode_whole(shown), reach, channel, tracker, seen.trace, insists=insists)
         await self._keep_state(request, reply)
         return reply.text if shown != reply.text else None
 
@@ -216,6 +216,9 @@ class ReplyRunner:
         logger.warning("main reply failed", extra={"error": type(error).__name__})
         logger.debug("why the main reply failed", exc_info=error)
         words = full_reason(error)
+        if exchange.asked.reminder is not None:  # it is told in plain words instead
+            await self._tell_owner(f"A reminder in channel {exchange.channel_id} was told without a model: {words}")
+            return
         if not self._is_told_apart(exchange):
             await place.notice(f"No reply: {words}")
             return

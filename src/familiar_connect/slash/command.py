@@ -154,3 +154,5 @@ class SlashCommand:
     """Makes sense only where there are channels to choose from."""
     servers_only: bool = False
     """Makes sense only on a server; refused elsewhere, or without effect there."""
+    needs_voice: bool = False
+    """Of use only where the familiar can hear or speak aloud."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from familiar_connect.errors import HistoryError
 from familiar_connect.familiar import Familiar
-from familiar_connect.history.channel_marks import MarkKind
+from familiar_connect.history.orders.channel_marks import MarkKind
 from familiar_connect.slash.command import SlashCommand, SlashContext, SlashOption, SlashReply
 
 UNDO = "undo"

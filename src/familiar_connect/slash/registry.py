@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 
 from familiar_connect.errors import FamiliarError
 from familiar_connect.familiar import Familiar
@@ -15,16 +16,33 @@ from familiar_connect.slash.greeting import GREETING
 from familiar_connect.slash.ignore import IGNORE, UNIGNORE
 from familiar_connect.slash.marks import MARKS
 from familiar_connect.slash.memory import MEMORY
+from familiar_connect.slash.own_records import FORGET_ME, WHAT_DO_YOU_KNOW
 from familiar_connect.slash.persona import PERSONA
 from familiar_connect.slash.preset import PRESET
 from familiar_connect.slash.privacy import PRIVACY, REMEMBER_EVERYWHERE
+from familiar_connect.slash.remind import REMIND
 from familiar_connect.slash.roleplay import CONTROLS
 from familiar_connect.slash.stop import STOP
 from familiar_connect.slash.subscribe import SUBSCRIBE_TEXT, SUBSCRIBE_VOICE, UNSUBSCRIBE_TEXT, UNSUBSCRIBE_VOICE
 
 logger = logging.getLogger(__name__)
 
+
+async def run_help(ctx: SlashContext, familiar: Familiar) -> SlashReply:
+    """What the asker may use in this place."""
+    usable = [each for each in COMMANDS if is_offered_at(each, ctx) and refusal(each, ctx) is None]
+    return SlashReply(text="\n".join(f"`/{each.name}` {_in_short(each)}" for each in usable))
+
+
+def _in_short(wanted: SlashCommand) -> str:
+    """What a command does, without how its words are put."""
+    return re.split(r"[;:.]", wanted.description, maxsplit=1)[0]
+
+
+HELP = SlashCommand(name="help", description="What you may ask of me here.", run=run_help)
+
 COMMANDS: tuple[SlashCommand, ...] = (
+    HELP,
     SUBSCRIBE_TEXT,
     UNSUBSCRIBE_TEXT,
     SUBSCRIBE_VOICE,
@@ -42,6 +60,9 @@ COMMANDS: tuple[SlashCommand, ...] = (
     IGNORE,
     UNIGNORE,
     STOP,
+    REMIND,
+    WHAT_DO_YOU_KNOW,
+    FORGET_ME,
     *CONTROLS,
     *MARKS,
     GREETING,
@@ -56,6 +77,14 @@ MAY_NOT_MANAGE = "That takes the right to manage this channel."
 
 def find_command(name: str) -> SlashCommand | None:
     return next((each for each in COMMANDS if each.name == name), None)
+
+
+def is_offered_at(wanted: SlashCommand, ctx: SlashContext) -> bool:
+    """Whether the command makes sense where it would be used."""
+    voice = ctx.place.voice if ctx.place is not None else None
+    if wanted.needs_voice and voice is None:
+        return False
+    return ctx.guild_id is not None or not (wanted.channels_only or wanted.servers_only)
 
 
 def refusal(wanted: SlashCommand, ctx: SlashContext) -> str | None:

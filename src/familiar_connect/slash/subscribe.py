@@ -125,12 +125,16 @@ async def unsubscribe_voice(ctx: SlashContext, familiar: Familiar) -> SlashReply
     return SlashReply(text=f"I left the voice channel. {await _flush_memory(familiar)}")
 
 
-def _command(name: str, description: str, run: SlashHandler) -> SlashCommand:
+def _command(name: str, description: str, run: SlashHandler, *, needs_voice: bool = False) -> SlashCommand:
     """A command for whoever may manage the channel, where there are channels."""
-    return SlashCommand(name=name, description=description, run=run, needs_manage=True, channels_only=True)
+    return SlashCommand(
+        name=name, description=description, run=run, needs_manage=True, channels_only=True, needs_voice=needs_voice
+    )
 
 
 SUBSCRIBE_TEXT = _command("subscribe-text", "Listen to this channel.", subscribe_text)
 UNSUBSCRIBE_TEXT = _command("unsubscribe-text", "Stop listening to this channel.", unsubscribe_text)
-SUBSCRIBE_VOICE = _command("subscribe-my-voice", "Come to the voice channel I am in.", subscribe_voice)
-UNSUBSCRIBE_VOICE = _command("unsubscribe-voice", "Leave the voice channel.", unsubscribe_voice)
+SUBSCRIBE_VOICE = _command(
+    "subscribe-my-voice", "Come to the voice channel I am in.", subscribe_voice, needs_voice=True
+)
+UNSUBSCRIBE_VOICE = _command("unsubscribe-voice", "Leave the voice channel.", unsubscribe_voice, needs_voice=True)

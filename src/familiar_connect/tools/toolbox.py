@@ -16,6 +16,7 @@ from datetime import UTC, tzinfo
 
 from familiar_connect.chat.scene import Scene
 from familiar_connect.context.types import ContextRequest, Modality
+from familiar_connect.history.orders.reminders import ReminderBook
 from familiar_connect.identity import EVERYTHING_ALLOWED, Privacy
 from familiar_connect.llm.types import ToolCall, ToolSpec
 from familiar_connect.memory.index.protocols import Retriever
@@ -27,6 +28,7 @@ from familiar_connect.tools.protocols import Notify, SendSticker, SummaryKeeper
 from familiar_connect.tools.reveal_message_metadata import MessageMetadataTool
 from familiar_connect.tools.search_memory import SearchMemoryTool
 from familiar_connect.tools.send_sticker import SendStickerTool
+from familiar_connect.tools.set_reminder import SetReminderTool
 from familiar_connect.tools.short_term_note import ShortTermNoteTool
 from familiar_connect.tools.types import (
     ALL_TOOLS,
@@ -34,6 +36,7 @@ from familiar_connect.tools.types import (
     REVEAL_MESSAGE_METADATA,
     SEARCH_MEMORY,
     SEND_STICKER,
+    SET_REMINDER,
     SHORT_TERM_NOTE,
     Outcome,
     Refusal,
@@ -111,6 +114,7 @@ class Toolbox:
         audiences: PartAudiences | None = None,
         notify: Notify | None = None,
         zone: tzinfo = UTC,
+        reminders: ReminderBook | None = None,
     ) -> None:
         self.enabled = frozenset(enabled) & frozenset(ALL_TOOLS)
         self._privacy = privacy
@@ -119,6 +123,7 @@ class Toolbox:
         self._audiences = audiences or PartAudiences(store)
         self._notify = notify
         self._zone = zone
+        self._reminders = reminders
         self._lock = threading.Lock()
 
     def is_on(self, request: ContextRequest) -> bool:
@@ -143,6 +148,8 @@ class Toolbox:
         flags = request.turn.flags if request.turn is not None else None
         if flags is not None and (flags.explicit_long_term_memory_intent or flags.disable_short_term_memory_update):
             names.add(SHORT_TERM_NOTE)
+        if flags is not None and flags.disable_task_creation:
+            names.add(SET_REMINDER)
         if self._retriever() is None:
             names.add(SEARCH_MEMORY)
         return frozenset(names)
@@ -172,6 +179,8 @@ class Toolbox:
         flags = request.turn.flags if request.turn is not None else None
         if REVEAL_MESSAGE_METADATA in self.enabled and flags is not None and not flags.disable_message_metadata:
             tools.append(MessageMetadataTool(request, self._zone).tool())
+        if SET_REMINDER in self.enabled and self._reminders is not None and request.author is not None:
+            tools.append(SetReminderTool(self._reminders, request, self._privacy, self._zone).tool())
         return tools
 
 

@@ -22,6 +22,7 @@ SHORT_TERM_NOTE = "short_term_note"
 SEARCH_MEMORY = "search_memory"
 SEND_STICKER = "send_sticker"
 REVEAL_MESSAGE_METADATA = "reveal_message_metadata"
+SET_REMINDER = "set_reminder"
 
 ALL_TOOLS = (
     REMEMBER,
@@ -31,6 +32,7 @@ ALL_TOOLS = (
     SEARCH_MEMORY,
     SEND_STICKER,
     REVEAL_MESSAGE_METADATA,
+    SET_REMINDER,
 )
 MACROS: Mapping[str, str] = {
     "memory_tool": REMEMBER,
@@ -41,6 +43,7 @@ MACROS: Mapping[str, str] = {
     "search_tool": SEARCH_MEMORY,
     "sticker_tool": SEND_STICKER,
     "message_metadata_tool": REVEAL_MESSAGE_METADATA,
+    "task_tool": SET_REMINDER,
 }
 """Tool macro of authored text → the function it names."""
 FAMILIES: Mapping[str, frozenset[str]] = {
@@ -49,6 +52,7 @@ FAMILIES: Mapping[str, frozenset[str]] = {
     "search": frozenset({SEARCH_MEMORY}),
     "sticker": frozenset({SEND_STICKER}),
     "message_metadata": frozenset({REVEAL_MESSAGE_METADATA}),
+    "task": frozenset({SET_REMINDER}),
 }
 """Family of authored text's conditions → the functions of which one suffices."""
 

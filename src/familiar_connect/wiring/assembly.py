@@ -196,5 +196,6 @@ def build_toolbox(stores: Stores, config: CharacterConfig, index: LazyMemoryInde
         summaries=stores.short_term,
         retriever=lambda: index.retriever,
         audiences=stores.audiences,
+        reminders=stores.reminders,
         zone=ZoneInfo(config.display_tz),
     )

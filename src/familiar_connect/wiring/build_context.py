@@ -34,6 +34,7 @@ from familiar_connect.context.providers.mode_instructions import SHIPPED_NOTES, 
 from familiar_connect.context.providers.pinned import PinnedProvider
 from familiar_connect.context.providers.sample_dialogues import SampleDialoguesProvider
 from familiar_connect.context.providers.scene.assets import AssetsProvider
+from familiar_connect.context.providers.scene.channel_reminders import ChannelReminders
 from familiar_connect.context.providers.scene.participants import ParticipantsProvider
 from familiar_connect.context.providers.scene.server_info import ServerInfoProvider
 from familiar_connect.context.providers.scene.server_memories import ServerMemoriesProvider
@@ -75,7 +76,12 @@ def build_scene_providers(stores: Stores, config: CharacterConfig, clock: Clock)
             sticker_tool=SEND_STICKER,
             is_offered=lambda request: SEND_STICKER in request.offered.tool_names,
         ),
-        "participants": ParticipantsProvider(privacy=stores.privacy, zone=ZoneInfo(config.display_tz), clock=clock),
+        "participants": ParticipantsProvider(
+            privacy=stores.privacy,
+            zone=ZoneInfo(config.display_tz),
+            clock=clock,
+            reminders=ChannelReminders(stores.reminders),
+        ),
         "sample_dialogues": SampleDialoguesProvider(stores.memory),
     }
 

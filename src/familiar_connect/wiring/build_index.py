@@ -121,6 +121,17 @@ class LazyMemoryIndex:
             return False
         return True
 
+    async def forget(self) -> None:
+        """Throw away what is indexed, so that nothing of what was erased is left; it is made again by and by."""
+        await self.wait_until_loaded()
+        loaded = self._loaded
+        if loaded is None:
+            return
+        for part in (loaded.files, loaded.turns):
+            if part is not None:
+                await off_loop(part.forget)
+        loaded.indexer.start_over()
+
     async def aclose(self) -> None:
         if self._task is not None:
             await asyncio.wait({self._task}, timeout=CLOSE_WAIT_S)

@@ -44,7 +44,8 @@ from familiar_connect.presets.story.state_store import StoryStateStore
 from familiar_connect.reply.chat_controls import ChatControls
 from familiar_connect.reply.deliver import TextDeliveryRegistry
 from familiar_connect.reply.delivery_task import DeliveryTasks
-from familiar_connect.reply.dialogue_marks import DialogueMarks
+from familiar_connect.reply.orders.dialogue_marks import DialogueMarks
+from familiar_connect.reply.orders.reminder_timer import RemindersTold, ReminderTimer
 from familiar_connect.reply.outbox import ReplyOutbox
 from familiar_connect.reply.protocols import Place
 from familiar_connect.reply.record import TurnArchive
@@ -97,7 +98,7 @@ def build_limits(inputs: ReplyPathInputs) -> ReplyLimits:
 
 
 def build_conversation(
-    inputs: ReplyPathInputs, runner: ReplyRunner, limits: ReplyLimits
+    inputs: ReplyPathInputs, runner: ReplyRunner, limits: ReplyLimits, told: RemindersTold
 ) -> tuple[ReplyQueue, ConversationMonitor]:
     """Who decides when to speak, and the order of replies; each tells the other."""
     familiar_id, stores, config = inputs.familiar_id, inputs.stores, inputs.config
@@ -112,6 +113,8 @@ def build_conversation(
     async def respond(exchange: Exchange, place: Place) -> bool:
         async with limits.admit(exchange, place) as is_admitted:
             outcome = await personas.respond(exchange, place) if is_admitted else None
+        if outcome is not None and outcome.sent:
+            told.note(exchange.asked.reminder)
         if exchange.may_stay_silent:
             spoke = outcome is not None and not outcome.silent
             await monitor.on_reply_done(exchange.channel_id, exchange.messages, exchange.trigger, spoke=spoke)
@@ -181,6 +184,7 @@ class ReplyPath:
     user_persona: UserPersona
     controls: ChatControls
     marks: DialogueMarks
+    reminders: ReminderTimer
 
 
 def turn_settings(familiar_id: str, stores: Stores, config: CharacterConfig) -> Callable[[ChannelConfig], TurnSettings]:
@@ -279,6 +283,39 @@ async def interrupt_delivery(deliveries: TextDeliveryRegistry, message: InboundM
         await tracker.cancel_and_wait()
 
 
+def build_intake(
+    inputs: ReplyPathInputs,
+    lookup: TurnInputsLookup,
+    limits: ReplyLimits,
+    queue: ReplyQueue,
+    monitor: ConversationMonitor,
+    deliveries: TextDeliveryRegistry,
+) -> Intake:
+    """The one way in."""
+    stores, config = inputs.stores, inputs.config
+    return Intake(
+        familiar_id=inputs.familiar_id,
+        history=stores.history,
+        channels=stores.channels,
+        admission=Admission(
+            subscriptions=stores.subscriptions,
+            privacy=stores.privacy,
+            owner=inputs.owner,
+            dms=config.discord.dms,
+            limits=limits,
+            bots=frozenset(f"discord:{user_id}" for user_id in config.discord.hears_bots),
+            bot_reply_limit=config.discord.bot_reply_limit,
+            rewrite=build_message_rewriter(inputs, lookup),
+        ),
+        queue=queue,
+        monitor=monitor,
+        interrupt=lambda message: interrupt_delivery(deliveries, message),
+        labels=inputs.labels,
+        notify_turn=inputs.notify_turn,
+        readers=build_readers(inputs),
+    )
+
+
 def build_reply_path(inputs: ReplyPathInputs) -> ReplyPath:
     """Everything from a message heard to a reply sent and seen."""
     folder, stores, config, clock = FamiliarFolder(inputs.root), inputs.stores, inputs.config, inputs.clock
@@ -307,28 +344,9 @@ def build_reply_path(inputs: ReplyPathInputs) -> ReplyPath:
         keep_story=StoryStateStore(FamiliarFolder(inputs.root).story).save,
     )
     limits = build_limits(inputs)
-    queue, monitor = build_conversation(inputs, runner, limits)
-    intake = Intake(
-        familiar_id=inputs.familiar_id,
-        history=stores.history,
-        channels=stores.channels,
-        admission=Admission(
-            subscriptions=stores.subscriptions,
-            privacy=stores.privacy,
-            owner=inputs.owner,
-            dms=config.discord.dms,
-            limits=limits,
-            bots=frozenset(f"discord:{user_id}" for user_id in config.discord.hears_bots),
-            bot_reply_limit=config.discord.bot_reply_limit,
-            rewrite=build_message_rewriter(inputs, lookup),
-        ),
-        queue=queue,
-        monitor=monitor,
-        interrupt=lambda message: interrupt_delivery(deliveries, message),
-        labels=inputs.labels,
-        notify_turn=inputs.notify_turn,
-        readers=build_readers(inputs),
-    )
+    told = RemindersTold()
+    queue, monitor = build_conversation(inputs, runner, limits, told)
+    intake = build_intake(inputs, lookup, limits, queue, monitor, deliveries)
     return ReplyPath(
         intake=intake,
         monitor=monitor,
@@ -357,5 +375,13 @@ def build_reply_path(inputs: ReplyPathInputs) -> ReplyPath:
             queue=queue,
             privacy=stores.privacy,
             summarise=CompactSummary(inputs.models.model("history_summary")).summarise,
+        ),
+        reminders=ReminderTimer(
+            stores.reminders,
+            queue=queue,
+            told=told,
+            privacy=stores.privacy,
+            clock=clock,
+            zone=ZoneInfo(config.display_tz),
         ),
     )

@@ -11,6 +11,7 @@ from familiar_connect.config import CharacterConfig
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.conversation.ignored import IgnoreList
 from familiar_connect.history.chats import ChatRegistry
+from familiar_connect.history.orders.reminders import ReminderBook
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.memory.conditioning import Conditioning
 from familiar_connect.memory.index.indexing_store import IndexingMemoryStore
@@ -37,6 +38,7 @@ class Stores:
     audiences: PartAudiences
     ignored: IgnoreList
     chats: ChatRegistry
+    reminders: ReminderBook
 
 
 def build_stores(root: Path, config: CharacterConfig, clock: Clock) -> Stores:
@@ -54,6 +56,17 @@ def build_stores(root: Path, config: CharacterConfig, clock: Clock) -> Stores:
     conditioning = Conditioning(history, familiar_id=root.name, clock=clock, privacy=privacy)
     audiences = PartAudiences(memory, history, familiar_id=root.name, privacy=privacy)
     chats = ChatRegistry(folder, clock=clock)
+    reminders = ReminderBook(history, root.name, clock=clock)
     return Stores(
-        memory, history, subscriptions, privacy, channels, short_term, conditioning, audiences, ignored, chats
+        memory,
+        history,
+        subscriptions,
+        privacy,
+        channels,
+        short_term,
+        conditioning,
+        audiences,
+        ignored,
+        chats,
+        reminders,
     )

@@ -187,6 +187,10 @@ class Indexer:
         self._stopped.clear()
         self._background.start(self._run(), name="keep level")
 
+    def start_over(self) -> None:
+        """Build again beside what `start` began: the index was thrown away."""
+        self._background.start(self.build(), name="build anew")
+
     async def build(self, progress: Callable[[int, int], None] | None = None) -> BuildStats | None:
         """Bring everything level now; the first time this loads the embedder. None when the files were not reached."""
         return await off_loop(self.build_now, progress)

@@ -104,7 +104,9 @@ class PersonEraser:
         history: HistoryStore,
         caches: Callable[[Person], Iterable[Path]] = lambda _: (),
         progress: Callable[[str], None] = lambda _: None,
+        keeps_index: bool = False,
     ) -> None:
+        """*keeps_index*: somebody has the search index open and empties it themselves."""
         self._root = root
         self._familiar_id = root.name
         self._store = store
@@ -115,6 +117,7 @@ class PersonEraser:
         self._replays = ReplayStore(FamiliarFolder(root).traces)
         self._caches = caches
         self._progress = progress
+        self._keeps_index = keeps_index
 
     def look_up(self, person: Person) -> PersonRecords:
         """Everything there is of *person*; nothing is changed."""
@@ -267,9 +270,18 @@ class PersonEraser:
 
     def _cached_files(self, person: Person) -> list[Path]:
         """The search index, and what else is only a copy."""
-        caches = (FamiliarFolder(self._root).index, *self._caches(person))
+        index = () if self._keeps_index else (FamiliarFolder(self._root).index,)
+        caches = (*index, *self._caches(person))
         found = [file for cache in caches for file in (cache, *cache.rglob("*"))]
         return [file for file in found if file.is_file()]
+
+
+def finish_erasure(root: Path, store: MemoryStore, history: HistoryStore) -> None:
+    """Finish what an earlier run was cut in, or could not clear while others read the databases."""
+    eraser = PersonEraser(root, store=store, history=history)
+    cut = eraser.pending_order()
+    if cut is not None:
+        eraser.forget(cut.person, also_mentions=cut.also_mentions)
 
 
 def _speaks_of(text: str, person: Person) -> bool:

@@ -20,6 +20,7 @@ from familiar_connect.conversation.message_edits import MessageEditHandler
 from familiar_connect.errors import DeliveryError
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.message_edits import MessageEdits
+from familiar_connect.history.orders.reminders import StoredReminder
 from familiar_connect.identity import Author
 from familiar_connect.platforms.discord.backfill import fetch_missed
 from familiar_connect.platforms.discord.channel_queues import ChannelQueues
@@ -51,6 +52,8 @@ MAX_PAST = 1_000
 """Messages of before that are read at most, whatever the setting says."""
 MAX_TOLD = 500
 """Sentences for the owner that are not said again within the hour."""
+READY_S = 60.0
+"""How long a reminder that is due waits for the connection before it is tried again later."""
 TAKE_IN_S = 3.0
 """How long leaving may wait for what has come in to be stored."""
 # Who is online changes all the time: that is as fresh as the scene is kept.
@@ -128,7 +131,10 @@ class DiscordPlatform:
             await self._tell_owner(application, text)
 
         try:
-            with self._familiar.owner.connect(is_owner=is_owner, tell=tell_owner):
+            with (
+                self._familiar.owner.connect(is_owner=is_owner, tell=tell_owner),
+                self._familiar.reply_path.reminders.connect(self.id, place_at=self._reminder_place),
+            ):
                 try:
                     yield client
                 finally:
@@ -204,6 +210,19 @@ class DiscordPlatform:
         known = self._client.get_channel(channel.id) if channel is not None else None
         return self._place(known) if known is not None else None
 
+    async def _reminder_place(self, reminder: StoredReminder) -> DiscordPlace | None:
+        """Where a reminder is told; None while that channel cannot be reached."""
+        client = self._client
+        try:
+            async with asyncio.timeout(READY_S):
+                await client.wait_until_ready()
+                channel = client.get_channel(reminder.channel_id) or await client.fetch_channel(reminder.channel_id)
+        except Exception as error:  # isolation: it is tried again
+            reason = str(delivery_error(error))
+            logger.warning("a reminder's channel cannot be reached", extra={"reason": reason})
+            return None
+        return self._place(channel)
+
     async def _scene_at(self, channel: Any) -> Scene | None:
         """The channel as it is now; None for one that the library does not know."""
         place = self._known_place(channel)
@@ -241,7 +260,7 @@ class DiscordPlatform:
 
     async def _make_commands_known(self) -> None:
         try:
-            changed = await register_commands(self._client)
+            changed = await register_commands(self._client, controls=self._familiar.config.discord.controls)
         except Exception as error:  # isolation: without commands people can still be talked with
             self._commands_known = False
             logger.error("slash commands could not be made known", extra={"reason": str(delivery_error(error))})

@@ -57,6 +57,10 @@ class DiscordMarks:
         mentioned[user_id] = None
         return f"<@{user_id}>"
 
+    def mention(self, user_id: str) -> str:
+        """What pings somebody; empty for who has no account here."""
+        return f"<@{user_id}>" if user_id.isascii() and user_id.isdigit() else ""
+
     def decode(self, text: str) -> str:
         """What Discord shows, as the model wrote it."""
 

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from familiar_connect.chat.scene import ChannelKind, Scene
+from familiar_connect.config.platforms import DiscordConfig
 from familiar_connect.familiar import Familiar
 from familiar_connect.platforms.discord.people import author_of
 from familiar_connect.platforms.discord.scene import channel_context
@@ -28,16 +29,33 @@ PATIENCE_S = 1.5
 """Discord gives a command three seconds for its first word."""
 CHAT_INPUT, STRING = 1, 3
 IN_SERVERS, IN_DIRECT = 0, 1
+MANAGE_CHANNELS, ADMINISTRATORS = str(1 << 4), "0"
+"""Rights as Discord counts them; without any, a command is shown to administrators alone."""
+CONTROLS_UNLESS_SET = DiscordConfig.controls
 UNKNOWN = "I do not know that command any more. Discord shows the new ones soon."
 IN_FULL = "The answer is long, so it is in the file."
 
 
-def command_payloads(commands: Sequence[SlashCommand] = COMMANDS) -> list[dict[str, Any]]:
-    """The commands as Discord wants them told."""
-    return [_payload(each) for each in commands]
+def command_payloads(
+    commands: Sequence[SlashCommand] = COMMANDS, *, controls: str = CONTROLS_UNLESS_SET, has_voice: bool = False
+) -> list[dict[str, Any]]:
+    """The commands as Discord wants them told; those of parts that are not there are left out.
+
+    *controls* says who may control a chat, as the setting does.
+    """
+    return [_payload(each, controls) for each in commands if has_voice or not each.needs_voice]
 
 
-def _payload(wanted: SlashCommand) -> dict[str, Any]:
+def _default_permissions(wanted: SlashCommand, controls: str) -> str | None:
+    """Whom Discord shows the command to, unless a server's own settings say otherwise; None: everyone."""
+    if wanted.operator_only:
+        return ADMINISTRATORS
+    if wanted.needs_manage or (wanted.is_control and controls != "everyone"):
+        return MANAGE_CHANNELS
+    return None
+
+
+def _payload(wanted: SlashCommand, controls: str) -> dict[str, Any]:
     options = [
         {
             "type": STRING,
@@ -54,14 +72,15 @@ def _payload(wanted: SlashCommand) -> dict[str, Any]:
         "name": wanted.name,
         "description": wanted.description[:MAX_DESCRIPTION],
         "options": options,
+        "default_member_permissions": _default_permissions(wanted, controls),
         "contexts": [IN_SERVERS] if wanted.channels_only else [IN_SERVERS, IN_DIRECT],
     }
 
 
-async def register_commands(client: Any) -> bool:
+async def register_commands(client: Any, *, controls: str = CONTROLS_UNLESS_SET) -> bool:
     """Bring the commands Discord shows level with ours; whether anything had to change."""
     app_id = client.application_id
-    wanted = command_payloads()
+    wanted = command_payloads(controls=controls)
     present = await client.http.get_global_commands(app_id)
     if _comparable(present) == _comparable(wanted):
         return False
@@ -75,6 +94,7 @@ def _comparable(commands: Sequence[dict[str, Any]]) -> dict[str, Any]:
         each["name"]: (
             each["description"],
             sorted(each.get("contexts") or []),
+            each.get("default_member_permissions"),
             [
                 (
                     option["name"],

@@ -10,7 +10,7 @@ import asyncio
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from types import FrameType, MappingProxyType
 
@@ -86,6 +86,7 @@ class TerminalPlatform:
         """Until the person leaves, the input ends or the program is told to stop."""
         try:
             with self._signals(), self._reachable_owner(), unseen_typing(sys.stdin):
+                await self._familiar.reply_path.reminders.tell_due()
                 while not self._leaving.is_set():
                     line = await self._next_line()
                     if line is None:
@@ -95,8 +96,14 @@ class TerminalPlatform:
         finally:
             await self._background.wait_until_idle()
 
-    def _reachable_owner(self) -> AbstractContextManager[None]:
-        return self._familiar.owner.connect(tell=self._tell_owner)
+    @contextmanager
+    def _reachable_owner(self) -> Iterator[None]:
+        reminders = self._familiar.reply_path.reminders
+        with (
+            self._familiar.owner.connect(tell=self._tell_owner),
+            reminders.connect(self.id, tell=self._tell_owner),
+        ):
+            yield
 
     async def _tell_owner(self, sentence: str) -> None:
         """Who sits here is the owner."""

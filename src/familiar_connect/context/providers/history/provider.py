@@ -23,7 +23,7 @@ from familiar_connect.context.providers.history.refresh import SummaryRefresher
 from familiar_connect.context.providers.history.steady_summary import SteadySummaries, WindowPosition
 from familiar_connect.context.providers.history.turn_items import role_of, turn_items
 from familiar_connect.context.types import ContextItem, ContextRequest, Contribution, ItemTag, Layer, Priority
-from familiar_connect.history.channel_marks import ChannelMark, MarkKind
+from familiar_connect.history.orders.channel_marks import ChannelMark, MarkKind
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.turn_visibility import only_since_opened
 from familiar_connect.history.types import HistoryTurn, OtherChannelInfo, SummaryEntry

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from familiar_connect.conversation.queue import ReplyQueue
 from familiar_connect.errors import HistoryError
-from familiar_connect.history.channel_marks import ChannelMark, MarkKind
+from familiar_connect.history.orders.channel_marks import ChannelMark, MarkKind
 from familiar_connect.history.privacy_filter import without_private_turns
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.turn_visibility import only_since_opened

@@ -1,0 +1,131 @@
+"""/what-do-you-know-about-me and /forget-me: what is kept of the asker, shown to them alone or erased at their word."""
+
+from __future__ import annotations
+
+from familiar_connect.errors import MemoryStoreError
+from familiar_connect.familiar import Familiar
+from familiar_connect.identity import Author
+from familiar_connect.memory.file_audience import without_front_matter
+from familiar_connect.memory.maintenance.forget_person import PersonEraser, PersonRecords
+from familiar_connect.memory.maintenance.person_lookup import Person, files_of_person
+from familiar_connect.slash.command import SlashCommand, SlashContext, SlashOption, SlashReply
+from familiar_connect.slash.memory import memory_at_place
+from familiar_connect.support.aio import off_loop
+
+CONFIRM = "confirm"
+AT_HOME = "At your own computer `familiar memory forget NAME` erases a person, and shows first what goes."
+NOTHING = "I know nothing about you."
+ELSEWHERE = "What I heard of you in other places is told there, not here."
+MOST_WAITING = 500
+"""Messages of one person that may still wait for an answer somewhere."""
+LISTENS_ON = "I go on listening to you; /privacy full ends that."
+
+
+async def run_what_do_you_know(ctx: SlashContext, familiar: Familiar) -> SlashReply:
+    person = await off_loop(_person, ctx.author, familiar)
+    notes = await off_loop(_visible_notes, ctx, person, familiar)
+    reminders = await off_loop(familiar.stores.reminders.of_person, ctx.author)
+    level = familiar.stores.privacy.get(ctx.author).value
+    if not (notes or person.turns or reminders):
+        return SlashReply(text=f"{NOTHING} Your privacy is {level}.")
+    counts = [f"{person.turns:,} messages of yours"] + ([f"{len(reminders)} reminders"] if reminders else [])
+    names = f" I know you as {', '.join(person.names)}." if person.names else ""
+    head = f"I keep {' and '.join(counts)}; your privacy is {level}.{names}"
+    told = "\n\n".join(notes) or "I have written nothing about you that may be told here."
+    tail = f"{ELSEWHERE} /forget-me erases all of it."
+    return SlashReply(text=f"{head}\n\n{told}\n\n{tail}")
+
+
+def _person(author: Author, familiar: Familiar) -> Person:
+    """The asker under every name they were seen under, with how much they said."""
+    speakers = familiar.history_store.speakers(familiar_id=familiar.id)
+    known = next((each for each in speakers if each.author.canonical_key == author.canonical_key), None)
+    return Person(author=known.author, turns=known.turns) if known is not None else Person(author=author)
+
+
+def _visible_notes(ctx: SlashContext, person: Person, familiar: Familiar) -> list[str]:
+    """What the asker's own files say, as far as it may be heard in the place of the command."""
+    memory = memory_at_place(ctx, familiar)
+    found = []
+    for path in files_of_person(person, memory.glob("**/*.md")):
+        try:
+            text = without_front_matter(memory.read_file(path)).strip()
+        except MemoryStoreError:  # a file that cannot be read tells nothing
+            continue
+        if text:
+            found.append(text)
+    return found
+
+
+async def run_forget_me(ctx: SlashContext, familiar: Familiar) -> SlashReply:
+    if ctx.place is None:
+        return SlashReply(text=AT_HOME)
+    wanted = ctx.words.strip().lower()
+    if wanted not in ("", CONFIRM):
+        return SlashReply(text=f"Say /forget-me {CONFIRM} to erase what I keep of you; nothing was erased.")
+    await familiar.reply_path.recorder.wait_until_idle()
+    person = await off_loop(_person, ctx.author, familiar)
+    if not wanted:
+        return SlashReply(text=_warning(await off_loop(_eraser(familiar).look_up, person)))
+    await ctx.acknowledge("I erase what I keep of you.")
+    return SlashReply(text=await _erase(person, familiar))
+
+
+def _eraser(familiar: Familiar) -> PersonEraser:
+    return PersonEraser(
+        familiar.root,
+        store=familiar.memory_store,
+        history=familiar.history_store,
+        keeps_index=familiar.index.current is not None,
+    )
+
+
+def _warning(found: PersonRecords) -> str:
+    parts = (
+        (found.turns, "messages of yours"),
+        (len(found.files), "files about you with every earlier version"),
+        (len(found.quotes), "parts of other files that tell what you said"),
+        (found.replays, "records of past prompts that may show your words"),
+    )
+    listed = "; ".join(f"{count:,} {what}" for count, what in parts if count) or "nothing"
+    return (
+        f"I keep of you: {listed}. All of it and your reminders are erased for good, in every place, by "
+        f"/forget-me {CONFIRM}. It cannot be undone. What others said about you stays theirs."
+    )
+
+
+async def _erase(person: Person, familiar: Familiar) -> str:
+    """Erase everything kept of *person* while the familiar lives on."""
+    last = await off_loop(_last_turns, person, familiar)
+
+    async def erase() -> str:
+        gone = await off_loop(_eraser(familiar).forget, person)
+        await familiar.index.forget()
+        return f"Erased: {gone.turns:,} messages, {gone.versions:,} texts and {gone.replays:,} records of prompts."
+
+    told = await familiar.memory_writer_scheduler.run_alone(erase)
+    for channel_id, turn_id in last:
+        familiar.intake.revise(channel_id, turn_id, None)
+    return f"{told} {LISTENS_ON}"
+
+
+def _last_turns(person: Person, familiar: Familiar) -> list[tuple[int, int]]:
+    """Channel and number of the last things they said, which somebody may be about to answer."""
+    ids = familiar.history_store.turn_ids_of_author(familiar_id=familiar.id, author=person.author)[-MOST_WAITING:]
+    found = familiar.history_store.turns_without_words(familiar_id=familiar.id, turn_ids=ids)
+    return [(turn.channel_id, turn.id) for turn in found.values()]
+
+
+WHAT_DO_YOU_KNOW = SlashCommand(
+    name="what-do-you-know-about-me",
+    description="What I keep of you, as far as it may be heard here; only you see it.",
+    run=run_what_do_you_know,
+)
+
+FORGET_ME = SlashCommand(
+    name="forget-me",
+    description="Erase everything I keep of you; first it tells what goes.",
+    run=run_forget_me,
+    options=(SlashOption(name="choice", description="confirm erases it.", choices=(CONFIRM,)),),
+    words=(CONFIRM,),
+)
