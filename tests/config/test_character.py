@@ -355,6 +355,7 @@ def test_alters_and_private_channels_are_rows_and_numbers(tmp_path: Path) -> Non
         ("alters = [1]", "alters must be rows"),
         ("[[alters]]\naliases = []", "alters must be rows"),
         ('[[alters]]\nname = "x"\nage = 4', "alters must be rows"),
+        ('[[alters]]\nname = "x"\npicture = "moss.png"', "alters must be rows"),
         ("private_channel_ids = ['a']", "private_channel_ids must be a list of channel ids"),
         ("private_channel_ids = 4", "private_channel_ids must be a list of channel ids"),
     ],

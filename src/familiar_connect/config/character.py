@@ -76,6 +76,8 @@ class Alter:
 
     name: str
     aliases: tuple[str, ...] = ()
+    picture: str = ""
+    """Where its picture is on the web; empty: it has none of its own."""
 
 
 def _zone(value: object) -> str:
@@ -111,9 +113,12 @@ def _alters(value: object) -> list[Alter]:
 
 
 def _alter(row: object) -> Alter:
-    if not isinstance(row, Mapping) or not {"name"} <= row.keys() <= {"name", "aliases"}:
+    if not isinstance(row, Mapping) or not {"name"} <= row.keys() <= {"name", "aliases", "picture"}:
         raise InvalidValue
-    return Alter(name=FILLED_TEXT.read(row["name"]), aliases=tuple(TEXTS.read(row.get("aliases", []))))
+    picture = TEXT.read(row.get("picture", "")).strip()
+    if picture and not picture.startswith(("https://", "http://")):
+        raise InvalidValue
+    return Alter(name=FILLED_TEXT.read(row["name"]), aliases=tuple(TEXTS.read(row.get("aliases", []))), picture=picture)
 
 
 def _personas(value: object) -> list[NamedPersona]:
@@ -250,8 +255,13 @@ class CharacterConfig:
     )
     alters: list[Alter] = setting(
         [],
-        Rule("rows that each start with [[alters]] and give a name and, if you like, aliases", _alters),
-        "Further personas of this familiar, each in a `[[alters]]` row with a `name` and `aliases`.",
+        Rule(
+            "rows that each start with [[alters]] and give a name and, if you like, aliases and the https:// address "
+            "of a picture",
+            _alters,
+        ),
+        "Further personas of this familiar, each in a `[[alters]]` row with a `name` and, if you like, `aliases` and "
+        "`picture`, the web address of one; who it is stands in `memory/self/alters/NAME.md`.",
     )
     history_window_size: int = setting(
         20,

@@ -1,4 +1,4 @@
-"""Which personas answer: those that were called by name; where nobody was, the main one alone.
+"""Which personas answer: those called by name, else those whose messages were replied to, else the main one alone.
 
 Each takes a turn of its own, one after another, before anything that was said meanwhile.
 """
@@ -48,7 +48,17 @@ class Personas:
         text = fold_name(" ".join(message.text[:MOST_READ_CHARS] for message in exchange.messages))
         everyone = {MAIN_PERSONA: self._main_names(), **self._alters}
         found = {persona: at for persona, words in everyone.items() if (at := _first_position(text, words)) is not None}
-        return sorted(found, key=lambda persona: found[persona]) or [MAIN_PERSONA]
+        return sorted(found, key=lambda persona: found[persona]) or self._who_was_replied_to(exchange)
+
+    def _who_was_replied_to(self, exchange: Exchange) -> list[str | None]:
+        """The personas whose messages were replied to; the main one where there are none."""
+        targets = [each.message.reply_to for each in exchange.messages if each.message is not None]
+        names = [
+            each.webhook.name for each in targets if each is not None and each.is_self and each.webhook is not None
+        ]
+        known = {fold_name(name): name for name in self._alters if name is not None}
+        replied = [known[fold_name(name)] for name in names if fold_name(name) in known]
+        return [*dict.fromkeys(replied)] or [MAIN_PERSONA]
 
 
 def _first_position(text: str, words: Sequence[str]) -> int | None:

@@ -25,8 +25,8 @@ from familiar_connect.history.versions import TurnVersions, TurnVersionStore
 from familiar_connect.identity import PUBLIC_PLATFORMS, Author
 from familiar_connect.presets.story.types import Story
 from familiar_connect.presets.types import GenerationKind
-from familiar_connect.reply.own_turn import own_turn_facts
-from familiar_connect.reply.protocols import ChecksWritable, Place, RewritesPosts
+from familiar_connect.reply.own_turn import alter_of, own_turn_facts
+from familiar_connect.reply.protocols import ChecksWritable, Place, RewritesPosts, SpeaksAs
 from familiar_connect.reply.turn_builder import TurnBuilder
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.clock import Clock, SystemClock
@@ -230,6 +230,10 @@ class ChatControls:
         stored = with_metadata(_message_of(turn), turn.facts)
         ids = [piece.message_id for piece in stored.pieces] or [each for each in [turn.platform_message_id] if each]
         await off_loop(self._edits.set_posts, turn.id, None, own_turn_facts((), _without_pieces(turn.facts)))
+        persona = alter_of(turn.facts)
+        if persona is not None and isinstance(place, SpeaksAs):
+            spoken = place.speak_as(persona)
+            place = spoken if isinstance(spoken, RewritesPosts) else place
         pieces = await place.rewrite(ids, text)
         if pieces:
             facts = own_turn_facts(pieces, _without_pieces(turn.facts))

@@ -33,8 +33,8 @@ from familiar_connect.history.outbox import OutboxPiece, OutboxReply, OutboxRows
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.reply.deliver import Sleep, send_with_retry
-from familiar_connect.reply.own_turn import own_turn_facts
-from familiar_connect.reply.protocols import PostedMessage, PostsOnce, ReplyTarget
+from familiar_connect.reply.own_turn import alter_of, own_turn_facts
+from familiar_connect.reply.protocols import PostedMessage, PostsOnce, ReplyTarget, SpeaksAs
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.clock import Clock, SystemClock
 
@@ -162,7 +162,12 @@ class ReplyOutbox:
 
     async def recover(self, channel_id: int, place: PostsOnce) -> None:
         """Finish what an earlier run left in a channel. `DeliveryError`: not now; what is left stays for later."""
+        usual = place
         for reply, pieces in await off_loop(self._rows.leftovers, self._familiar_id, channel_id):
+            place, persona = usual, alter_of(reply.facts)
+            if persona is not None and isinstance(usual, SpeaksAs):
+                spoken = usual.speak_as(persona)
+                place = spoken if isinstance(spoken, PostsOnce) else usual
             arrived = await self._find_arrived(reply, pieces, place)
             rest = _not_posted(pieces, arrived) if self._is_fresh(reply) else []
             for piece in rest:

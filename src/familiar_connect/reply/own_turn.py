@@ -19,6 +19,15 @@ def alter_facts(alter: str | None) -> str | None:
     return canonical_json({"webhook": to_plain(WebhookIdentity(webhook_id=ALTER, name=alter))})
 
 
+def alter_of(facts: str | None) -> str | None:
+    """The further persona whose words a turn of ours holds; None: the familiar's own."""
+    try:
+        webhook = json.loads(facts).get("webhook") if facts else None
+        return str(webhook["name"]) if webhook is not None and webhook.get("webhook_id") == ALTER else None
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
 def own_turn_facts(pieces: Sequence[MessagePiece], facts: str | None = None) -> str | None:
     """*facts*, with the messages a reply stands in where there are several: one is known by the turn's own id."""
     if len(pieces) < 2:

@@ -152,5 +152,13 @@ class SendsStickers(Protocol):
 
 
 @runtime_checkable
+class SpeaksAs(Protocol):
+    """A place in which further personas of the familiar are seen as themselves."""
+
+    def speak_as(self, persona: str) -> Place:
+        """The same place, where what is posted is *persona*'s."""
+
+
+@runtime_checkable
 class Place(Delivery, Surroundings, Protocol):
     """A channel as we meet it."""

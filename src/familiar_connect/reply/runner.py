@@ -25,7 +25,7 @@ from familiar_connect.reply.failures import full_reason, short_reason
 from familiar_connect.reply.outbox import OutgoingReply, ReplyOutbox
 from familiar_connect.reply.outgoing_text import AddressedReply, OutgoingText, target_of
 from familiar_connect.reply.own_turn import alter_facts
-from familiar_connect.reply.protocols import ChecksWritable, Delivery, Place, PostsAnswers, PostsOnce
+from familiar_connect.reply.protocols import ChecksWritable, Delivery, Place, PostsAnswers, PostsOnce, SpeaksAs
 from familiar_connect.reply.record import TurnArchive
 from familiar_connect.reply.turn_builder import TurnBuilder
 from familiar_connect.reply.turn_recorder import OpenTurn, TurnRecorder
@@ -70,6 +70,8 @@ class ReplyRunner:
 
     async def respond(self, exchange: Exchange, place: Place) -> ReplyOutcome | None:
         """Answer one exchange. What stands in the way is told to the place; nothing is recorded as said then."""
+        if exchange.asked.alter is not None and isinstance(place, SpeaksAs):
+            place = place.speak_as(exchange.asked.alter)
         try:
             setup = await self._turns.channel_setup(exchange.channel_id, is_voice=exchange.is_voice)
         except ConfigError as broken:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from familiar_connect.chat.types import Turn, TurnFlags
 from familiar_connect.config.types import PlaceSettings
 from familiar_connect.context.budget import Budgeter
 from familiar_connect.context.providers.character import CHARACTER_PRIORITY, CharacterProvider, persona_name
-from familiar_connect.context.types import Contribution, ItemTag, Layer
+from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer
 from familiar_connect.memory.persona import read_persona_name
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.presets.types import CardFields
@@ -203,3 +205,21 @@ async def test_a_channel_may_have_its_own_rules(store: MemoryStore) -> None:
     found = await CharacterProvider(store).contribute(request_in_place(entry_by(ADA), settings=settings))
 
     assert [c.source for c in found] == ["character:personality"]
+
+
+async def test_a_further_persona_has_a_character_of_its_own(store: MemoryStore) -> None:
+    """In place of the familiar's description and traits; rules are shared, and without a file all is."""
+    for stem, text in {"system_prompt": "Be kind.", "description": "Small.", "personality": "Wry."}.items():
+        store.write_file(f"self/{stem}.md", text)
+    store.write_file("self/alters/Moss.md", "Old and slow.")
+
+    def asked_as(alter: str) -> ContextRequest:
+        turn = Turn(familiar_id="sage", channel_id=1, said=(), flags=TurnFlags(alter=alter))
+        return replace(a_request(), turn=turn)
+
+    provider = CharacterProvider(store)
+    moss = await provider.contribute(asked_as("Moss"))
+    fern = await provider.contribute(asked_as("Fern"))
+
+    assert [each.text for each in moss] == ["Be kind.", "You are Moss.\n\nOld and slow."]
+    assert sorted(each.text for each in fern) == ["Be kind.", "Small.", "Wry."]

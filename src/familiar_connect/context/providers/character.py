@@ -15,6 +15,7 @@ from familiar_connect.memory.persona import persona_name as persona_name
 from familiar_connect.memory.store import MemoryStore, MemoryStoreError
 from familiar_connect.presets.types import CardFields
 from familiar_connect.support.aio import off_loop
+from familiar_connect.support.names import fold_name
 from familiar_connect.support.tokens import estimate_tokens
 
 logger = logging.getLogger(__name__)
@@ -35,6 +36,10 @@ FIELDS: dict[str, tuple[ItemTag | None, int]] = {
 """File stem → its tag and its rank among equals; other files stand between."""
 
 NAME_STEM = "name"
+ALTERS = "self/alters"
+"""Further personas, a file each, named as they are."""
+SHARED = frozenset({"system_prompt", "post_history_instructions"})
+"""What holds for every persona of a familiar."""
 NEVER_SHOWN = frozenset(
     {"creator_notes", "tags", "first_mes", "alternate_greetings", "character_version", "creator", "nickname"}
 )
@@ -56,7 +61,11 @@ class CharacterProvider:
         if unwanted is None:
             return []
         texts = [(stem, text) for stem, text in await off_loop(self._read) if stem not in unwanted]
-        if not request.is_exact:
+        alter = request.turn.flags.alter if request.turn is not None else None
+        own = await off_loop(self._read_alter, alter) if alter is not None else ""
+        if alter is not None and own:
+            texts = [*((stem, text) for stem, text in texts if stem in SHARED), *_alter_texts(alter, own)]
+        elif not request.is_exact:
             texts = _with_name_in_a_sentence(texts)
         card = request.card or CardFields()
         return [_contribution(stem, text, card) for stem, text in texts]
@@ -69,6 +78,17 @@ class CharacterProvider:
             return None
         replaced = {"system_prompt"} if request.settings.replaces_rules else set()
         return frozenset(replaced if self._samples else replaced | {"mes_example"})
+
+    def _read_alter(self, name: str) -> str:
+        """Who a further persona is, in its own file; empty: it has none and is the familiar under another name."""
+        wanted = fold_name(name)
+        for path in self._store.glob(f"{ALTERS}/*.md"):
+            if fold_name(PurePosixPath(path).stem) == wanted:
+                try:
+                    return self._store.read_file(path).strip()
+                except MemoryStoreError as error:
+                    logger.warning("character file skipped: %s", path, extra={"reason": type(error).__name__})
+        return ""
 
     def _read(self) -> list[tuple[str, str]]:
         found = []
@@ -87,6 +107,12 @@ class CharacterProvider:
             if text.strip():
                 found.append((stem, text))
         return found
+
+
+def _alter_texts(name: str, text: str) -> list[tuple[str, str]]:
+    """What is told of a further persona in place of the familiar's own character."""
+    named = text if name in text or "{{char}}" in text else f"You are {name}.\n\n{text}"
+    return [("description", named)]
 
 
 def _with_name_in_a_sentence(texts: list[tuple[str, str]]) -> list[tuple[str, str]]:

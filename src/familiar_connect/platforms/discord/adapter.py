@@ -38,6 +38,7 @@ from familiar_connect.platforms.discord.inbound import to_inbound
 from familiar_connect.platforms.discord.place import DiscordPlace
 from familiar_connect.platforms.discord.scene import SceneCache, is_channel_hidden
 from familiar_connect.platforms.discord.slash import Interactions, register_commands
+from familiar_connect.platforms.discord.webhooks import PersonaWebhooks
 from familiar_connect.subscriptions import SubscriptionKind
 from familiar_connect.support.aio import BackgroundTasks, off_loop
 from familiar_connect.support.lru import LruCache
@@ -102,6 +103,7 @@ class DiscordPlatform:
         self._commands_known = False
         self._told: LruCache[str, float] = LruCache(MAX_TOLD)
         self._webhooks = familiar.config.discord.webhooks
+        self._persona_webhooks = PersonaWebhooks(familiar)
 
     async def run(self) -> None:
         """Be on Discord until cancelled. SetupError: the owner has to mend something first."""
@@ -200,7 +202,7 @@ class DiscordPlatform:
     def _place(self, channel: Any) -> DiscordPlace:
         place = self._places.get(channel.id)
         if place is None:
-            place = DiscordPlace(lambda: self._client, channel, self._familiar, self._scenes)
+            place = DiscordPlace(lambda: self._client, channel, self._familiar, self._scenes, self._persona_webhooks)
         place.set_channel(channel)
         self._places.put(channel.id, place)
         return place

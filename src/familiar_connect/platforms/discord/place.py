@@ -23,10 +23,11 @@ from familiar_connect.history.outbox import NONCE_CHARS
 from familiar_connect.history.stored_messages import StoredMessages
 from familiar_connect.identity import Author
 from familiar_connect.platforms.discord.errors import delivery_error
-from familiar_connect.platforms.discord.inbound import NOTICE_FOOTER, reaction_of, to_inbound
+from familiar_connect.platforms.discord.inbound import NOTICE_FOOTER, is_own_message, reaction_of, to_inbound
 from familiar_connect.platforms.discord.marks import DiscordMarks, ids_in_mentions
 from familiar_connect.platforms.discord.people import author_of
 from familiar_connect.platforms.discord.scene import SceneCache, scene_of, with_readers, with_speakers
+from familiar_connect.platforms.discord.webhooks import PersonaWebhooks
 from familiar_connect.reply.chunks import pack_reply
 from familiar_connect.reply.deliver import send_with_retry
 from familiar_connect.reply.protocols import PostedMessage, ReplyTarget
@@ -40,6 +41,10 @@ TYPING_EVERY_S = 8.0
 EDIT_INTERVAL_S = 1.2
 ANSWER_WITHIN_S = 30.0
 MAX_SPEAKERS = 30
+MAX_WEBHOOK_NAME = 80
+NOT_FOUND = 404
+LOOKED_BACK = 20
+"""Messages among which one that may have arrived is looked for."""
 MAX_OWN_POSTS = 500
 """Messages looked through for a reply of ours, from the question on."""
 
@@ -51,7 +56,15 @@ class DiscordPlace:
     limit = LIMIT
     edit_interval_s = EDIT_INTERVAL_S
 
-    def __init__(self, client: Callable[[], Any], channel: Any, familiar: Familiar, scenes: SceneCache) -> None:
+    def __init__(
+        self,
+        client: Callable[[], Any],
+        channel: Any,
+        familiar: Familiar,
+        scenes: SceneCache,
+        webhooks: PersonaWebhooks | None = None,
+    ) -> None:
+        self._webhooks = webhooks or PersonaWebhooks(familiar)
         self._connected = client
         self.set_channel(channel)
         self._familiar = familiar
@@ -146,11 +159,18 @@ class DiscordPlace:
             message_id=int(target.message_id), channel_id=channel.id, guild_id=guild.id, fail_if_not_exists=False
         )
 
+    def speak_as(self, persona: str) -> DiscordPlace:
+        """The same channel, where what is posted is a further persona's; direct messages know only the bot."""
+        if getattr(self.channel, "guild", None) is None:
+            return self
+        picture = next((each.picture for each in self._familiar.config.alters if each.name == persona), "")
+        return AlterPlace(self, persona, picture)
+
     async def own_posts(self, after: str) -> Sequence[PostedMessage]:
         """What stands here of ours after the message with that id, oldest first."""
         import discord
 
-        me = self._client.user.id
+        own = (self._client.user.id, self._client.application_id or self._client.user.id)
         try:
             async with asyncio.timeout(ANSWER_WITHIN_S):
                 found = [
@@ -169,7 +189,7 @@ class DiscordPlace:
                 handle=each,
             )
             for each in found
-            if each.author.id == me
+            if is_own_message(each, own)
         ]
 
     async def edit(self, posted: object, text: str) -> None:
@@ -186,13 +206,9 @@ class DiscordPlace:
         pieces = pack_reply(marks.encode(text), limit=self.limit)
         shown = []
         for number, message_id in enumerate(message_ids):
-            message = self.channel.get_partial_message(int(message_id))
             try:
                 async with asyncio.timeout(ANSWER_WITHIN_S):
-                    if number < len(pieces):
-                        await message.edit(content=pieces[number], allowed_mentions=_pings("", is_reply=False))
-                    else:
-                        await message.delete()
+                    await self._rewrite_one(message_id, pieces[number] if number < len(pieces) else None)
             except Exception as error:  # whatever the library raises
                 if number < len(pieces):
                     raise delivery_error(error) from error
@@ -203,6 +219,14 @@ class DiscordPlace:
             posted = await self.post_once(piece, uuid4().hex[:NONCE_CHARS])
             shown.append(MessagePiece(message_id=posted.message_id, text=marks.decode(piece)))
         return shown
+
+    async def _rewrite_one(self, message_id: str, text: str | None) -> None:
+        """Let one message of ours read *text*; None: let it be gone."""
+        message = self.channel.get_partial_message(int(message_id))
+        if text is not None:
+            await message.edit(content=text, allowed_mentions=_pings("", is_reply=False))
+        else:
+            await message.delete()
 
     async def send_sticker(self, name: str) -> None:
         """One of the server's own stickers, by its name; of two the later made."""
@@ -370,6 +394,85 @@ class DiscordPlace:
         except Exception as error:  # isolation: a detail is never worth a reply
             logger.debug("a message could not be looked up", extra={"error": type(error).__name__})
             return None
+
+
+class AlterPlace(DiscordPlace):
+    """A channel in which a further persona of the familiar posts, through a webhook, under its own name and picture.
+
+    Discord checks no nonce there, so a message that may have arrived is looked for before it is sent again.
+    """
+
+    def __init__(self, place: DiscordPlace, persona: str, picture: str) -> None:
+        super().__init__(place._connected, place._channel, place._familiar, place._scenes, place._webhooks)
+        self._persona = persona
+        self._picture = picture
+        self._tried: set[str] = set()
+
+    def speak_as(self, persona: str) -> DiscordPlace:
+        return self if persona == self._persona else super().speak_as(persona)
+
+    async def post_once(self, text: str, nonce: str, *, target: ReplyTarget | None = None) -> PostedMessage:
+        webhook = await self._webhooks.find(self._client, self.channel)
+        if webhook is None:
+            return await super().post_once(text, nonce, target=target)
+        if nonce in self._tried and (found := await self._find_again(text)) is not None:
+            return found
+        self._tried.add(nonce)
+        try:
+            async with asyncio.timeout(ANSWER_WITHIN_S):
+                posted = await webhook.send(
+                    text,
+                    username=self._persona[:MAX_WEBHOOK_NAME],
+                    wait=True,
+                    allowed_mentions=_pings(text, is_reply=False),
+                    embeds=self._answered(target),
+                    **({"avatar_url": self._picture} if self._picture else {}),
+                    **self._in_thread(),
+                )
+        except Exception as error:  # whatever the library raises
+            if getattr(error, "status", None) == NOT_FOUND:
+                self._webhooks.forget(self.channel)
+            raise delivery_error(error) from error
+        return PostedMessage(message_id=str(posted.id), text=text, handle=posted)
+
+    def _in_thread(self) -> dict[str, Any]:
+        import discord
+
+        in_thread = getattr(self.channel, "parent", None) is not None
+        return {"thread": discord.Object(id=self.channel.id)} if in_thread else {}
+
+    def _answered(self, target: ReplyTarget | None) -> list[Any]:
+        """A webhook cannot reply in Discord's own form: where readers could not tell, a link says what is answered."""
+        import discord
+
+        shown = self._reference(target)
+        if shown is None:
+            return []
+        link = f"https://discord.com/channels/{shown.guild_id}/{shown.channel_id}/{shown.message_id}"
+        return [discord.Embed(description=f"answers [a message]({link})")]
+
+    async def _find_again(self, text: str) -> PostedMessage | None:
+        """The newest message of this persona that reads *text*; None: it did not arrive."""
+        own = (self._client.user.id, self._client.application_id or self._client.user.id)
+        history = self.channel.history(limit=LOOKED_BACK)
+        for each in await self._looked_up(history.flatten()) or ():
+            is_this = each.author.name == self._persona[:MAX_WEBHOOK_NAME] and each.content == text
+            if each.webhook_id is not None and is_this and is_own_message(each, own):
+                return PostedMessage(message_id=str(each.id), text=text, handle=each)
+        return None
+
+    async def _rewrite_one(self, message_id: str, text: str | None) -> None:
+        webhook = await self._webhooks.find(self._client, self.channel)
+        if webhook is None:
+            await super()._rewrite_one(message_id, text)
+            return
+        if text is not None:
+            await webhook.edit_message(
+                int(message_id), content=text, allowed_mentions=_pings("", is_reply=False), **self._in_thread()
+            )
+        else:
+            where = {"thread_id": self.channel.id} if self._in_thread() else {}
+            await webhook.delete_message(int(message_id), **where)
 
 
 def _pings(text: str, *, is_reply: bool) -> Any:

@@ -15,6 +15,7 @@ from familiar_connect.testing.discord_server.world import REPLY, SEND_MESSAGES, 
 
 MAX_TEXT = 2000
 EPHEMERAL = 1 << 6
+MANAGE_WEBHOOKS = 1 << 29
 UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, MISSING_ACCESS, MISSING_PERMISSION, INVALID_FORM = 10003, 10008, 50001, 50013, 50035
 
 OnNote = Callable[[str, Payload], None]
@@ -46,6 +47,7 @@ class Api:
         self._noted = noted
         self._nonces: dict[str, Payload] = {}
         self.commands: list[Payload] = []
+        self.webhooks: dict[str, Payload] = {}
         self.shards = 1
 
     def routes(self) -> list[web.RouteDef]:
@@ -69,7 +71,11 @@ class Api:
             ("GET", "/applications/{app}/commands", self._list_commands),
             ("PUT", "/applications/{app}/commands", self._put_commands),
             ("POST", "/interactions/{id}/{token}/callback", self._callback),
-            ("POST", "/webhooks/{app}/{token}", self._followup),
+            ("GET", "/channels/{room}/webhooks", self._list_webhooks),
+            ("POST", "/channels/{room}/webhooks", self._make_webhook),
+            ("POST", "/webhooks/{app}/{token}", self._execute),
+            ("PATCH", "/webhooks/{app}/{token}/messages/{message}", self._edit_of_webhook),
+            ("DELETE", "/webhooks/{app}/{token}/messages/{message}", self._delete_of_webhook),
             ("PATCH", "/webhooks/{app}/{token}/messages/@original", self._followup),
         ]
         return [web.route(method, f"/api{path}", self._guarded(handle)) for method, path, handle in routes]
@@ -194,6 +200,8 @@ class Api:
         message = room.messages.get(int(request.match_info["message"]))
         if message is None:
             return refuse(404, UNKNOWN_MESSAGE, "Unknown Message")
+        if message.get("webhook_id"):
+            return refuse(403, 50005, "Cannot edit a message authored by another user")
         said = await _body(request)
         message["content"] = said.get("content", message["content"])
         message["edited_timestamp"] = message["timestamp"]
@@ -229,6 +237,93 @@ class Api:
         emoji = request.match_info["emoji"].split(":")[0]
         ids = message.get("reactors", {}).get(emoji, [])
         return answer([self._world.people[key].payload() for key in ids])
+
+    # Webhooks
+
+    async def _list_webhooks(self, request: web.Request) -> web.Response:
+        room = self._found(request)
+        if isinstance(room, web.Response):
+            return room
+        if room.denied & MANAGE_WEBHOOKS:
+            return refuse(403, MISSING_PERMISSION, "Missing Permissions")
+        return answer([each for each in self.webhooks.values() if each["channel_id"] == str(room.id)])
+
+    async def _make_webhook(self, request: web.Request) -> web.Response:
+        room = self._found(request)
+        if isinstance(room, web.Response):
+            return room
+        if room.denied & MANAGE_WEBHOOKS:
+            return refuse(403, MISSING_PERMISSION, "Missing Permissions")
+        made: Payload = {
+            "id": str(self._world.new_id()),
+            "type": 1,
+            "name": (await _body(request))["name"],
+            "avatar": None,
+            "channel_id": str(room.id),
+            "guild_id": str(room.guild_id),
+            "application_id": str(self._world.bot.id),
+            "user": self._world.bot.payload(),
+            "token": "secret",
+        }
+        self.webhooks[made["id"]] = made
+        self._noted("webhook", {"room": room.id})
+        return answer(made)
+
+    async def _execute(self, request: web.Request) -> web.Response:
+        webhook = self.webhooks.get(request.match_info["app"])
+        if webhook is None:
+            return await self._followup(request)
+        room = self._world.find(int(request.query.get("thread_id") or webhook["channel_id"]))
+        if room is None:
+            return refuse(404, UNKNOWN_CHANNEL, "Unknown Channel")
+        said = await _body(request)
+        name = said.get("username") or webhook["name"]
+        message = self._world.message(
+            room,
+            self._world.bot,
+            said.get("content") or "",
+            webhook_id=webhook["id"],
+            application_id=webhook["application_id"],
+            embeds=said.get("embeds") or [],
+        )
+        message["author"] = {
+            "id": webhook["id"],
+            "username": name,
+            "discriminator": "0000",
+            "avatar": None,
+            "bot": True,
+        }
+        await self._gateway.dispatch("MESSAGE_CREATE", self._world.event(room, message))
+        self._noted("posted", {"room": room.id, "message": message, "asked": said})
+        return answer(message)
+
+    def _webhook_message(self, request: web.Request) -> tuple[Room, Payload] | None:
+        webhook = self.webhooks.get(request.match_info["app"])
+        wanted = int(request.query.get("thread_id") or webhook["channel_id"]) if webhook is not None else 0
+        room = self._world.find(wanted)
+        message = room.messages.get(int(request.match_info["message"])) if room is not None else None
+        if webhook is None or room is None or message is None or message.get("webhook_id") != webhook["id"]:
+            return None
+        return room, message
+
+    async def _edit_of_webhook(self, request: web.Request) -> web.Response:
+        found = self._webhook_message(request)
+        if found is None:
+            return refuse(404, UNKNOWN_MESSAGE, "Unknown Message")
+        room, message = found
+        message["content"] = (await _body(request)).get("content", message["content"])
+        message["edited_timestamp"] = message["timestamp"]
+        await self._gateway.dispatch("MESSAGE_UPDATE", self._world.event(room, message))
+        return answer(message)
+
+    async def _delete_of_webhook(self, request: web.Request) -> web.Response:
+        found = self._webhook_message(request)
+        if found is None:
+            return refuse(404, UNKNOWN_MESSAGE, "Unknown Message")
+        room, message = found
+        room.messages.pop(int(message["id"]))
+        await self._gateway.dispatch("MESSAGE_DELETE", {"id": message["id"], "channel_id": str(room.id)})
+        return web.Response(status=204)
 
     # Commands and interactions
 
