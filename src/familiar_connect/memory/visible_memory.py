@@ -10,19 +10,23 @@ import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Protocol
+from typing import Literal, Protocol
 
-from familiar_connect.audience import Audience
+from familiar_connect.audience import OWNER, Audience, Readers
+from familiar_connect.disclosure import DisclosurePolicy, may_tell_all
 from familiar_connect.errors import MemoryStoreEncodingError, MemoryStoreError, MemoryStoreSizeLimitError
+from familiar_connect.history.turn_visibility import may_tell_turn
 from familiar_connect.memory.archives import is_archive
 from familiar_connect.memory.file_audience import MARK
-from familiar_connect.memory.index.protocols import RetrievedChunk
+from familiar_connect.memory.index.protocols import RecallScope, RetrievedChunk
 from familiar_connect.memory.part_audiences import MayTell, PartAudiences, VisibleText
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.types import GrepHit, MemoryEntry
 
 logger = logging.getLogger(__name__)
 
+OWNER_PLATFORM = "terminal"
+"""The owner's own; the page is another door to it."""
 SALVAGED_BYTES = 65_536
 """Of a file that is too long, or no text, so much of the beginning is read."""
 _NOTHING = VisibleText("", frozenset(), False)
@@ -152,6 +156,25 @@ def only_visible(memory: VisibleMemory, chunks: Sequence[RetrievedChunk]) -> lis
         if audiences is not None and None not in headings:
             found.append(replace(chunk, audiences=audiences))
     return found
+
+
+def owner_scope(
+    parts: PartAudiences,
+    policy: DisclosurePolicy,
+    *,
+    channel_id: int | None = None,
+    only: Literal["files", "turns"] | None = None,
+) -> RecallScope:
+    """What a search may bring where the owner asks, at the terminal or at the page; private words are out of it."""
+    here = Readers(OWNER, platform=OWNER_PLATFORM)
+    visible = VisibleMemory(parts, lambda said_to: may_tell_all(said_to, here, policy))
+    return RecallScope(
+        channel_id=channel_id,
+        files=only != "turns",
+        turns=only != "files",
+        audience_of_turn=lambda turn: turn.audience if may_tell_turn(turn, here, policy) else None,
+        audiences_of_passage=visible.audiences_of_passage,
+    )
 
 
 def _is_hidden(rel_path: str) -> bool:

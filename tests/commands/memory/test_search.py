@@ -19,7 +19,7 @@ from familiar_connect.errors import HomeError
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import PrivacyLevel
 from familiar_connect.memory.index.hashing import HashingModel
-from familiar_connect.memory.index.signals import SIGNALS
+from familiar_connect.memory.index.protocols import SIGNALS
 from familiar_connect.privacy import PrivacyRegistry
 from tests.fakes.retrieval import ADA, BO, a_memory
 

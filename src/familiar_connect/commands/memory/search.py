@@ -30,7 +30,6 @@ from familiar_connect.commands.common import (
 from familiar_connect.commands.memory.session import MemorySession, open_session
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import FamiliarError, HomeError
-from familiar_connect.memory.index.signals import SIGNALS
 from familiar_connect.support.no_follow import refuse_linked_path
 
 if TYPE_CHECKING:
@@ -215,7 +214,7 @@ def open_index(
 
 def _owners_scope(index: OpenIndex, channel: int | None, only: Literal["files", "turns"] | None) -> RecallScope:
     """Everything the owner may hear, who asks here."""
-    from familiar_connect.memory.owner_scope import owner_scope
+    from familiar_connect.memory.visible_memory import owner_scope
 
     policy = _config_of(index.memory.root).telling_policy
     return owner_scope(index.memory.audiences, policy, channel_id=channel, only=only)
@@ -367,6 +366,8 @@ def _sum(hit: Recollection) -> str:
 
 
 def _legend(hits: list[Recollection]) -> str:
+    from familiar_connect.memory.index.protocols import SIGNALS
+
     used = {name for hit in hits for name in hit.explained.signals}
     width = max(len(name) for name in used) if used else 0
     known = [name for name in SIGNALS if name in used]

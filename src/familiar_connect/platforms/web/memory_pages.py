@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 from familiar_connect.errors import FamiliarError, MemoryStoreError
 from familiar_connect.familiar import Familiar
 from familiar_connect.memory.file_audience import without_front_matter
-from familiar_connect.memory.index.protocols import Recollection
-from familiar_connect.memory.index.signals import SIGNALS
+from familiar_connect.memory.index.protocols import SIGNALS, Recollection
 from familiar_connect.memory.maintenance.links import markdown_files
-from familiar_connect.memory.owner_scope import owner_scope
+from familiar_connect.memory.visible_memory import owner_scope
 from familiar_connect.observe.trace import TurnTrace
 from familiar_connect.platforms.web.memory_links import FileLink, file_address, file_link, links_from, links_to
 from familiar_connect.platforms.web.render import PageRenderer, with_problems
