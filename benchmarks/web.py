@@ -125,7 +125,15 @@ class PageClient:
 
     def __init__(self, familiar: Familiar, chats: WebChats) -> None:
         door = Doorkeeper(key=b"k" * 32, port=PORT, clock=familiar.clock)
-        parts = WebParts(familiar=familiar, chats=chats, address=PageAddress(host="127.0.0.1", port=PORT), door=door)
+        program = OwnProgram(familiar.root.parent.parent)
+        parts = WebParts(
+            familiar=familiar,
+            chats=chats,
+            address=PageAddress(host="127.0.0.1", port=PORT),
+            door=door,
+            program=program,
+            rehearsals=RehearsalRuns(program, HomeFolder(familiar.root.parent.parent).rehearsals),
+        )
         self._app: AsgiApp = create_app(parts)
         self._cookie = f"{door.cookie_name}={door.issue_cookie()}".encode()
 

@@ -18,6 +18,7 @@ VERBS: CommandTable = {
     "chat": ("chat:chat", "Talk with a familiar in this terminal; works offline, no key needed."),
     "ask": ("ask:ask", "Ask one thing and print the reply: for scripts and quick questions."),
     "run": ("run:run", "Answer on every platform that is set up: Discord, Twitch."),
+    "discord": ("discord:discord", "Make the link that lets a bot of yours onto a Discord server."),
     "web": ("web:web", "Talk in your browser, and see there what the model saw and why."),
     "init": ("familiars:init", "Make a new familiar, of its own or from a character card."),
     "adopt": ("share:adopt", "Bring in somebody else's familiar from a folder or ZIP; shows it first."),

@@ -5,15 +5,19 @@ Each is looked at without waking the familiar, and told in one sentence with wha
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from familiar_connect.commands.common import profile_of
+from familiar_connect.commands.common import profile_of, spinner
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.home import profile_path
 from familiar_connect.errors import FamiliarError, PresetError
+
+if TYPE_CHECKING:
+    from familiar_connect.config.secrets import Secrets
 
 
 @dataclass(frozen=True)
@@ -25,8 +29,11 @@ class DoctorFinding:
     says: str
 
 
-def check_platforms(root: Path, home: Path) -> Iterator[DoctorFinding]:
-    """Where `familiar run` would answer; what its owner began to set up and cannot work is bad."""
+def check_platforms(root: Path, home: Path, *, knocks: bool = False) -> Iterator[DoctorFinding]:
+    """Where `familiar run` would answer; what its owner began to set up and cannot work is bad.
+
+    When it *knocks*, Discord is logged in to with the real library.
+    """
     from familiar_connect.config import load_character_config
     from familiar_connect.config.secrets import Secrets, discord_token_name
     from familiar_connect.platforms.requirements import LIBRARIES, why_absent, why_not_set_up
@@ -37,12 +44,33 @@ def check_platforms(root: Path, home: Path) -> Iterator[DoctorFinding]:
     wanted = {"discord": token is not None, "twitch": config.twitch.channel is not None}
     for name in LIBRARIES:
         reason = why_absent(name, config, root, home=home, secrets=secrets)
-        if reason is None:
+        if reason is None and name == "discord" and knocks and token is not None:
+            yield from _check_discord(root, token, secrets)
+        elif reason is None:
             yield DoctorFinding(name, "ok", "set up, and its library is there: `familiar run` answers there")
         elif wanted[name]:
             yield DoctorFinding(name, "bad", reason)
         else:
             yield DoctorFinding(name, "ok", f"off: {why_not_set_up(name, config, root, home=home, secrets=secrets)}")
+
+
+def _check_discord(root: Path, token: str, secrets: Secrets) -> Iterator[DoctorFinding]:
+    """What Discord itself says of the bot: its token, its intents, and its permissions where it listens."""
+    from familiar_connect.platforms.discord.setup_check import check_setup
+    from familiar_connect.platforms.requirements import DISCORD_ADDRESS
+    from familiar_connect.subscriptions import SubscriptionKind, SubscriptionRegistry
+
+    registry = SubscriptionRegistry(FamiliarFolder(root).subscriptions_file)
+    channels = [
+        each.channel_id for each in registry.all() if each.kind is SubscriptionKind.text and each.guild_id is not None
+    ]
+    try:
+        with spinner("asking Discord"):
+            found = asyncio.run(check_setup(token, api_url=secrets.get(DISCORD_ADDRESS), subscribed=channels))
+    except FamiliarError as error:
+        yield DoctorFinding("discord", "bad", str(error))
+        return
+    yield from (DoctorFinding("discord", each.state, each.says) for each in found)
 
 
 def platforms_of(root: Path) -> list[str]:

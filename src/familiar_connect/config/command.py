@@ -22,7 +22,8 @@ OWN_SCRIPT = "-P"
 """The option of Python's by which the scripts that the set-up writes are known."""
 
 VERBS = (
-    *("adopt", "ask", "chat", "completion", "config", "connect", "doctor", "export", "ignore", "import", "init"),
+    *("adopt", "ask", "chat", "completion", "config", "connect", "discord", "doctor", "export"),
+    *("ignore", "import", "init"),
     *("inspect", "keys", "list", "logs", "memory", "metrics", "model", "pack", "preset", "prompt", "regex", "rehearse"),
     *("replay", "run", "trust", "web", "why"),
 )

@@ -1,0 +1,85 @@
+"""discord: what the owner of a bot needs at its set-up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from familiar_connect.commands.common import familiar_from_env, familiar_option, home_of, json_option, say, say_json
+from familiar_connect.config.command import command_name
+from familiar_connect.config.folders import HomeFolder
+from familiar_connect.config.home import list_familiars
+from familiar_connect.config.secrets import Secrets, discord_token_name
+from familiar_connect.errors import ConfigError
+from familiar_connect.platforms.discord.invite import (
+    INTENTS,
+    PERMISSIONS,
+    SCOPES,
+    application_id_of,
+    invite_url,
+    is_application_id,
+)
+
+EPILOG = """\b
+Examples:
+  familiar discord invite                              from the token in secrets.env
+  familiar discord invite --application-id 1234567890  before there is a token
+"""
+
+
+@click.group()
+def discord() -> None:
+    """Set up a bot of your own on Discord."""
+
+
+@discord.command(epilog=EPILOG)
+@familiar_option
+@click.option("--application-id", help="The number on the application's page, where no token says it.")
+@json_option
+@click.pass_context
+def invite(ctx: click.Context, familiar_id: str | None, application_id: str | None, as_json: bool) -> None:
+    """Print the link that lets the bot onto a server, with exactly the permissions it uses.
+
+    Nothing is sent anywhere: the application is read from the first part of the bot's token.
+    """
+    home = home_of(ctx)
+    if application_id is None:
+        application_id = _from_token(home, familiar_id)
+    elif not is_application_id(application_id):
+        raise ConfigError(
+            f"--application-id {application_id!r} is no application id: it is the number under General Information"
+        )
+    if as_json:
+        rights = [each.title for each in PERMISSIONS]
+        say_json({"url": invite_url(application_id), "scopes": list(SCOPES), "permissions": rights})
+        return
+    say(invite_url(application_id))
+    say("\nOpen it in a browser and choose a server; for that you must be allowed to manage it. It asks for:")
+    for permission in PERMISSIONS:
+        say(f"  {permission.title:<25} {permission.reason}")
+    say("\nSwitched on at https://discord.com/developers/applications → your application → Bot:")
+    for intent in INTENTS:
+        say(f"  {intent.title:<25} {intent.reason}{' (needed)' if intent.is_needed else ''}")
+    say(f"\nThen `{command_name()} doctor` tells whether all is well, and `{command_name()} run` starts it.")
+
+
+def _from_token(home: Path, familiar_id: str | None) -> str:
+    secrets = Secrets(home)
+    known = list_familiars(home)
+    whose = familiar_id or familiar_from_env(home) or (known[0] if len(known) == 1 else "")
+    name = discord_token_name(secrets, whose)
+    token = secrets.get(name)
+    if token is None:
+        raise ConfigError(
+            f"there is no {name} in {HomeFolder(home).secrets_file}: put the bot's token there with "
+            f"`{command_name()} keys set discord`, or name the application with --application-id"
+        )
+    found = application_id_of(token)
+    if found is None:
+        raise ConfigError(
+            f"{name} does not look like a bot's token, which begins with the application's id: copy it anew at "
+            "https://discord.com/developers/applications → your application → Bot → Reset Token, or name the "
+            "application with --application-id"
+        )
+    return found
