@@ -16,6 +16,7 @@ from tests.fakes.model_server import stream_answer
 from tests.fakes.program import make_home, model_endpoint, one_sentence, run_program
 from tests.fakes.program_process import environment
 from tests.fakes.scripted_familiar import ScriptedFamiliar, scripted_familiar
+from tests.fakes.terminal import TerminalSession
 
 STAND_IN = """
 import asyncio, sys
@@ -145,6 +146,48 @@ def test_the_demo_answers_without_a_token_or_a_familiar(tmp_path: Path) -> None:
 
     assert done.returncode == 0, done.stderr
     assert "Good evening, Ada." in done.stdout
+
+
+def test_the_tour_shows_memory_across_a_restart(tmp_path: Path) -> None:
+    """What Ada said is known in another channel after it; what was said alone is not told to Ben. The log is apart."""
+    with model_endpoint(stream_answer("Good evening.")) as server:
+        make_home(tmp_path, server)
+        done = run_program(tmp_path, "--home", str(tmp_path), "run", "--demo-discord", "--tour")
+
+    asked = [str(request.payload["messages"]) for request in server.requests]
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert "loaded anew from its files" in done.stdout
+    assert "Ember, what is my cat called?" in asked[-2]
+    assert "My cat is called Pickle" in asked[-2]
+    assert "what do I get for my birthday?" in asked[-1]
+    assert any("red kite" in each for each in asked[:-2])
+    assert "kite" not in asked[-2] + asked[-1]
+    assert f"--home {tmp_path} run --demo-discord --familiar ember" in done.stdout
+
+
+def test_the_tour_is_of_the_demonstration(tmp_path: Path) -> None:
+    """Nobody lets invented people speak on a real server."""
+    done = run_program(tmp_path, "run", "--tour")
+
+    assert done.returncode == 2
+    assert "run --demo-discord --tour" in done.stderr
+
+
+def test_the_demo_at_a_terminal(tmp_path: Path) -> None:
+    """Typed by hand: a mention in another channel is answered there, after a sign of typing; Ctrl-D ends it."""
+    with model_endpoint(stream_answer("Good evening, Ada.")) as server:
+        make_home(tmp_path, server)
+        with TerminalSession(tmp_path, "run", "--demo-discord") as terminal:
+            terminal.wait_for_text("Ctrl-D ends it.")
+            terminal.enter("#garden ada: hello @Ember")
+            terminal.wait_for_text("[#garden] (Ember is typing…)")
+            terminal.wait_for_text("[#garden] Ember: Good evening, Ada.")
+            terminal.type("\x04")
+            code = terminal.wait_end()
+
+    assert code == 0
+    assert "WARNING" not in terminal.text
 
 
 class Door:

@@ -11,17 +11,39 @@ pytest.importorskip("discord", reason="the Discord library is an extra")
 
 from familiar_connect.platforms.terminal.line_input import PipeReader
 from familiar_connect.subscriptions import SubscriptionKind
-from familiar_connect.testing.discord_server.demo import CHANNEL_ID, run_demo
-from tests.fakes.scripted_familiar import NO_TYPING_DELAY, scripted_familiar
+from familiar_connect.testing.discord_server.demo import run_demo
+from familiar_connect.testing.discord_server.demo_world import (
+    CHANNEL_ID,
+    COUNCIL_ID,
+    GARDEN_ID,
+    REGULAR,
+    THREAD_ID,
+    DemoWorld,
+    picture_bytes,
+)
+from familiar_connect.testing.discord_server.world import World
+from tests.fakes.scripted_familiar import NO_TYPING_DELAY, ScriptedFamiliar, scripted_familiar
+
+NAMES = ("you", "ada", "ben", "cy", "somebody")
 
 
-async def shown(tmp_path: Path, *lines: str, replies: tuple[str, ...] = ("Hello there.",)) -> list[str]:
-    """What the terminal shows after the lines were typed."""
+def typed(*lines: str) -> io.StringIO:
+    return io.StringIO("".join(f"{line}\n" for line in lines))
+
+
+def no_typing_delays(house: ScriptedFamiliar) -> None:
+    for channel_id in (CHANNEL_ID, GARDEN_ID, COUNCIL_ID, THREAD_ID, 10_000_002_001):
+        house.familiar.root.joinpath("channels", f"{channel_id}.toml").write_text(NO_TYPING_DELAY, encoding="utf-8")
+
+
+async def shown(
+    tmp_path: Path, *lines: str, replies: tuple[str, ...] = ("Hello there.",), paced: bool = False
+) -> list[str]:
+    """What the terminal shows after the lines were typed; *paced*: each after the one before was answered."""
     said: list[str] = []
     async with scripted_familiar(tmp_path, replies, subscribed=False) as house:
-        house.familiar.root.joinpath("channels", f"{CHANNEL_ID}.toml").write_text(NO_TYPING_DELAY, encoding="utf-8")
-        typed = io.StringIO("".join(f"{line}\n" for line in lines))
-        await run_demo(house.familiar, reader=PipeReader(typed), say=said.append)
+        no_typing_delays(house)
+        await run_demo(house.familiar, reader=PipeReader(typed(*lines)), say=said.append, is_scripted=paced)
         left = house.familiar.subscriptions.get(channel_id=CHANNEL_ID, kind=SubscriptionKind.text)
 
     assert left is None
@@ -70,3 +92,69 @@ async def test_the_bot_is_yours(tmp_path: Path) -> None:
 
     assert any(line.startswith("(only you see) Memory is plain Markdown") for line in said)
     assert any(line.startswith("(only Ada sees) Only the familiar's operator") for line in said)
+
+
+async def test_the_same_people_and_places_are_there_at_each_start(tmp_path: Path) -> None:
+    """With their roles; a stranger who comes again is the same stranger."""
+    first, second = (DemoWorld(World(), "Ember") for _ in range(2))
+    found = [
+        [(person.id, person.display_name, person.roles) for person in (world.person(name)[0] for name in NAMES)]
+        + [(room.id, name, ()) for name, room in world.rooms.items()]
+        + [(world.direct_room(world.you).id, "dm", ())]
+        for world in (first, second)
+    ]
+
+    assert found[0] == found[1]
+    assert found[0][1] == (2002, "Ada", (REGULAR,))
+    assert len({each[0] for each in found[0]}) == len(found[0])
+
+
+async def test_one_can_talk_in_other_channels_in_a_thread_and_alone(tmp_path: Path) -> None:
+    """Each line says where, and the familiar's answer too unless it is where you are."""
+    said = await shown(
+        tmp_path,
+        "#garden ada: hello @Ember",
+        "#birthday ben: hello @Ember",
+        "#dm hello",
+        "#council",
+        "hello @Ember",
+        replies=("One.", "Two.", "Three.", "Four."),
+        paced=True,
+    )
+
+    assert [line for line in said if "Ember: " in line] == [
+        "[#garden] Ember: One.",
+        "[#birthday] Ember: Two.",
+        "[#dm] Ember: Three.",
+        "Ember: Four.",
+    ]
+    assert "(You are in #council now.)" in said
+
+
+async def test_a_hidden_channel_is_hidden_from_those_who_cannot_see_it(tmp_path: Path) -> None:
+    """And a channel that is not there is named with those that are."""
+    said = await shown(tmp_path, "#council ben: hello", "#attic hello")
+
+    assert "(Ben cannot see #council.)" in said
+    assert "There is no #attic here. There are #general, #garden, #council, #birthday, #dm." in said
+
+
+async def test_typing_pictures_and_reactions_are_shown(tmp_path: Path) -> None:
+    """And reach the familiar as Discord tells them."""
+    said: list[str] = []
+    async with scripted_familiar(tmp_path, ("Hello there.", "Oh!"), subscribed=False) as house:
+        no_typing_delays(house)
+        lines = ("ada: hello @Ember", "ben: +👍", "ben: !picture look, @Ember")
+        await run_demo(house.familiar, reader=PipeReader(typed(*lines)), say=said.append, is_scripted=True)
+        prompt = "\n".join(str(message.content) for message in house.model.calls[-1])
+
+    assert said.index("(Ember is typing…)") < said.index("Ember: Hello there.")
+    assert "(Ben reacts with 👍.)" in said
+    assert "👍" in prompt
+    assert "picture" in prompt.lower() or "image" in prompt.lower()
+
+
+def test_the_picture_is_one() -> None:
+    """Anybody can open it."""
+    assert picture_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+    assert picture_bytes().endswith(b"IEND\xaeB`\x82")

@@ -7,8 +7,9 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -19,12 +20,14 @@ from familiar_connect.bootstrap.starter import STARTER_ID, make_starter
 from familiar_connect.commands.common import familiar_from_env, familiar_option, home_of, open_root, profile_of, say
 from familiar_connect.commands.trust import ask_about_endpoints
 from familiar_connect.config.command import command_name
+from familiar_connect.config.folders import HomeFolder
 from familiar_connect.config.home import list_familiars
 from familiar_connect.errors import SetupError
 
 if TYPE_CHECKING:  # a verb loads no more than it needs
     from familiar_connect.bot import Bot
     from familiar_connect.familiar import Familiar
+    from familiar_connect.testing.discord_server.tour import TourStep
 
 logger = logging.getLogger(__name__)
 
@@ -32,11 +35,19 @@ FINISH_REPLIES_S = 8.0
 """How long replies under way may take to be said before we leave."""
 SHUTDOWN_S = 10.0
 """How long platforms may take to say goodbye."""
+TOUR_ENDS = {
+    "run --demo-discord --familiar ID": "talk there yourself",
+    "logs --familiar ID": "what was said, in all places",
+    "inspect --familiar ID": "what the model was shown for the last reply",
+    "memory list --familiar ID": "the files of its memory",
+}
+"""What to do after the tour, and what that shows."""
 EPILOG = """\b
 Examples:
   familiar run                            Discord with DISCORD_BOT, Twitch with [twitch] channel
   familiar run --familiar mira
   familiar run --demo-discord             a Discord of its own on this computer; no token needed
+  familiar run --demo-discord --tour      the same, with people who speak by themselves
 Exit codes: 0 stopped by Ctrl-C or SIGTERM, 1 something is set up wrong. A second Ctrl-C leaves at once.
 """
 
@@ -44,25 +55,58 @@ Exit codes: 0 stopped by Ctrl-C or SIGTERM, 1 something is set up wrong. A secon
 @click.command(epilog=EPILOG)
 @familiar_option
 @click.option("--demo-discord", is_flag=True, help="Talk with it on a small Discord of ours; no token, no network.")
+@click.option("--tour", is_flag=True, help="With --demo-discord: people speak by themselves, across a restart.")
 @click.pass_context
-def run(ctx: click.Context, familiar_id: str | None, demo_discord: bool) -> int:
+def run(ctx: click.Context, familiar_id: str | None, demo_discord: bool, tour: bool) -> int:
     """Answer on every platform that is set up, until Ctrl-C."""
     home = home_of(ctx)
+    if tour and not demo_discord:
+        raise click.UsageError("--tour is of the demonstration: familiar run --demo-discord --tour", ctx=ctx)
     if demo_discord and not familiar_id and not familiar_from_env(home) and not list_familiars(home):
         make_starter(home, STARTER_ID)
     root = open_root(home, familiar_id)
     ask_about_endpoints(root, home)
-    return asyncio.run(_run(root, home, demo_discord))
+    if demo_discord and not ctx.find_root().obj["verbose"]:
+        _log_apart(home)
+    if tour:
+        return asyncio.run(_tour(root, home))
+    return asyncio.run(_run(root, home, _demo if demo_discord else partial(_bot, home=home)))
 
 
-async def _run(root: Path, home: Path, demo_discord: bool) -> int:
+def _log_apart(home: Path) -> None:
+    """Keep warnings out of the talk; -v shows them on the error stream."""
+    from familiar_connect.support.log import log_to_file
+
+    log_to_file(HomeFolder(home).log_file)
+
+
+async def _tour(root: Path, home: Path) -> int:
+    """Let the demonstration's people speak, put the familiar away, load it anew from disk, and let them ask."""
+    from familiar_connect.testing.discord_server.tour import first_half, second_half
+
+    say("A tour: people of a small Discord on this computer talk with the familiar. Ctrl-C ends it.")
+    for number, half in enumerate((first_half, second_half)):
+        if number:
+            say("\n— The familiar is put away and loaded anew from its files, as after a restart.")
+        ended = asyncio.Event()
+        code = await _run(root, home, partial(_demo, half=half, ended=ended))
+        if code or not ended.is_set():  # something is wrong, or Ctrl-C
+            return code
+    command = command_name()
+    say("\nAll of it went through the real Discord library; only the Discord was ours. Now look behind it:")
+    for verb, what in TOUR_ENDS.items():
+        say(f"  {command} {verb.replace('ID', root.name):<42} {what}")
+    return 0
+
+
+async def _run(root: Path, home: Path, make_bot: Callable[[Familiar], Bot]) -> int:
     from familiar_connect.bot import check_keys, load_familiar
 
     familiar, embedded = load_familiar(root, home=home, defaults_path=profile_of(home), wake=False)
     with stop_on_signal() as leaving:
         try:
             check_keys(familiar, home)
-            bot = _demo(familiar) if demo_discord else _bot(familiar, home)
+            bot = make_bot(familiar)
             if embedded is not None:
                 embedded.start_in_background()
             _announce(bot)
@@ -138,21 +182,34 @@ def stop_on_signal() -> Iterator[asyncio.Event]:
             signal.signal(number, handler)
 
 
+TourHalf = Callable[[str], "tuple[TourStep, ...]"]
+"""The steps of a part of the tour, for a familiar of that name."""
+
+
 class _Demo:
     """A Discord of our own as the one platform."""
 
     id = "discord"
 
-    def __init__(self, familiar: Familiar) -> None:
+    def __init__(self, familiar: Familiar, half: TourHalf | None, ended: asyncio.Event | None) -> None:
         self._familiar = familiar
+        self._half = half
+        self._ended = ended
 
     async def run(self) -> None:
-        from familiar_connect.testing.discord_server.demo import run_demo
+        from familiar_connect.testing.discord_server.demo import run_demo, write_line
+        from familiar_connect.testing.discord_server.tour import TourReader
 
-        await run_demo(self._familiar)
+        if self._half is None:
+            await run_demo(self._familiar)
+            return
+        reader = TourReader(self._half(self._familiar.name), write_line)
+        await run_demo(self._familiar, reader=reader, is_scripted=True)
+        if self._ended is not None:
+            self._ended.set()
 
 
-def _demo(familiar: Familiar) -> Bot:
+def _demo(familiar: Familiar, *, half: TourHalf | None = None, ended: asyncio.Event | None = None) -> Bot:
     from importlib.util import find_spec
 
     from familiar_connect.bot import Bot
@@ -160,4 +217,4 @@ def _demo(familiar: Familiar) -> Bot:
 
     if find_spec("discord") is None:
         raise SetupError(f"the demo speaks through the real Discord library, and {how_to_install('discord')}")
-    return Bot(familiar, [_Demo(familiar)], {}, _tell)
+    return Bot(familiar, [_Demo(familiar, half, ended)], {}, _tell)

@@ -20,20 +20,23 @@ from familiar_connect.subscriptions import SubscriptionKind
 from familiar_connect.support.aio import cancel_and_wait, off_loop
 from familiar_connect.support.text import printable
 from familiar_connect.testing.discord_server.api import EPHEMERAL
+from familiar_connect.testing.discord_server.demo_world import DIRECT, PICTURE, SERVER_ID, DemoWorld, picture_bytes
 from familiar_connect.testing.discord_server.server import DiscordServer, Note
 from familiar_connect.testing.discord_server.world import FakePerson, Payload, Room
 
-SERVER_ID, CHANNEL_ID = 1001, 1002
-"""The same at each start, so that the familiar knows the place again."""
-YOU = "you"
+_IN_ROOM = re.compile(r"#([a-z]+)(?:\s+(.*))?", re.IGNORECASE | re.DOTALL)
 _SAID_BY = re.compile(r"([a-z0-9_.]{2,32}):(?!//)\s*(.*)", re.IGNORECASE | re.DOTALL)
-_REPLY = ">"
+_REPLY, _REACT, _PICTURE = ">", "+", "!picture"
+_LONGEST_EMOJI = 16
 
 HOW = """\
 This is a Discord of our own on this computer; nobody else is here.
   hello                     you say it in #general; the bot is yours
   {example:<25} Ada says it; any name will do. @{name} mentions it
-  ada: > really?            she replies to what it said last
+  ada: > really?            she replies to what it said last; `ada: +👍` reacts to it
+  ada: !picture look        she sends a picture
+  #garden hello             in another channel: #general, #garden, #council (hidden), the thread #birthday
+  #dm hello                 a direct message; `#garden` alone goes there
   /persona                  a slash command; `ada: /privacy full` is hers
 It answers when it is meant, and may speak up when all fall quiet. Ctrl-D ends it."""
 
@@ -44,13 +47,21 @@ def write_line(text: str) -> None:
 
 
 async def run_demo(
-    familiar: Familiar, *, reader: LineReader | None = None, say: Callable[[str], None] = write_line
+    familiar: Familiar,
+    *,
+    reader: LineReader | None = None,
+    say: Callable[[str], None] = write_line,
+    is_scripted: bool = False,
 ) -> None:
-    """Until the input ends and everything said is answered."""
+    """Until the input ends and everything said is answered.
+
+    When it *is_scripted*, each line is shown and answered before the next one, and nobody is told how to type.
+    """
     async with DiscordServer() as server:
-        stage = _Stage(familiar, server, say)
+        stage = _Stage(familiar, server, say, is_scripted=is_scripted)
         kind = SubscriptionKind.text
-        await off_loop(familiar.subscriptions.add, channel_id=CHANNEL_ID, kind=kind, guild_id=SERVER_ID)
+        for channel_id in stage.channel_ids:
+            await off_loop(familiar.subscriptions.add, channel_id=channel_id, kind=kind, guild_id=SERVER_ID)
         platform = DiscordPlatform(familiar, token=server.token, api_url=server.api_url, guild_ready_timeout_s=0.2)
         playing = asyncio.create_task(platform.run(), name="demo-discord")
         talking = asyncio.create_task(stage.talk(reader or PipeReader(sys.stdin)), name="demo-people")
@@ -62,72 +73,118 @@ async def run_demo(
         finally:
             for task in (talking, playing):
                 await cancel_and_wait(task)
-            await off_loop(familiar.subscriptions.remove, channel_id=CHANNEL_ID, kind=kind)
+            for channel_id in stage.channel_ids:
+                await off_loop(familiar.subscriptions.remove, channel_id=channel_id, kind=kind)
 
 
 class _Stage:
-    """One server, one channel, and whoever is named."""
+    """What is typed becomes something that somebody does, and what the familiar does becomes a line."""
 
-    def __init__(self, familiar: Familiar, server: DiscordServer, say: Callable[[str], None]) -> None:
+    def __init__(
+        self, familiar: Familiar, server: DiscordServer, say: Callable[[str], None], *, is_scripted: bool
+    ) -> None:
         self._familiar = familiar
+        self._name = printable(familiar.name)
         self._server = server
         self._say = say
+        self._is_scripted = is_scripted
         self._asked: dict[str, FakePerson] = {}
-        world = server.world
-        world.bot.username = "familiar"
-        world.bot.display_name = familiar.name
-        guild = world.guild("The Burrow", id=SERVER_ID, description="A place to try things out")
-        self._room: Room = world.room(guild, "general", id=CHANNEL_ID, topic="Whatever comes to mind")
-        self._you = world.person(YOU, "You")
-        world.set_owner(self._you)
+        self._demo = DemoWorld(server.world, familiar.name)
+        server.attachments[PICTURE] = picture_bytes()
+        self.channel_ids = self._demo.channel_ids
+        self._you = self._demo.you
+        self._room_name = "general"
+        self._newest: dict[int, str] = {}
+        """Of each room in which somebody spoke, the last message of a person."""
+        self._typing_in: set[int] = set()
         server.follow(self._show)
 
     async def talk(self, reader: LineReader) -> None:
-        name = printable(self._familiar.name)
-        self._say(HOW.format(name=name, example=f"ada: hello {name}"))
+        if not self._is_scripted:
+            self._say(HOW.format(name=self._name, example=f"ada: hello {self._name}"))
         await self._server.until_ready()
         with suppress(Interrupted):
             while (line := await reader.line()) is not None:
-                if line.strip():
-                    await self._take(line.strip())
+                if not line.strip():
+                    continue
+                if self._is_scripted:
+                    self._say(line.strip())
+                await self._take(line.strip())
+                if self._is_scripted:
+                    await self._quiet()
         await self._quiet()
 
+    # What people do
+
     async def _take(self, line: str) -> None:
+        place = _IN_ROOM.fullmatch(line)
+        room_name, line = (place[1].lower(), (place[2] or "").strip()) if place is not None else (self._room_name, line)
         found = _SAID_BY.fullmatch(line)
         person, words = self._you, line
         if found is not None:
-            name = found[1].lower()
-            person, words = await self._met(name), found[2].strip()
-        if words.startswith("/"):
-            await self._use(person, words)
-        elif words.startswith(_REPLY):
-            await self._reply(person, words.removeprefix(_REPLY).strip())
+            person, words = await self._met(found[1].lower()), found[2].strip()
+        room = self._demo.room(room_name, person)
+        if room is None:
+            known = ", ".join(f"#{name}" for name in (*self._demo.rooms, DIRECT))
+            self._say(f"There is no #{room_name} here. There are {known}.")
+        elif not words and found is None:
+            self._room_name = room_name
+            self._say(f"(You are in #{room_name} now.)")
+        elif room.readers is not None and person.id not in room.readers:
+            self._say(f"({person.display_name} cannot see #{room_name}.)")
         elif words:
-            await self._server.post(self._room, person, self._with_mention(words))
+            await self._act(room, person, words)
+
+    async def _act(self, room: Room, person: FakePerson, words: str) -> None:
+        if words.startswith("/"):
+            await self._use(room, person, words)
+        elif words.startswith(_REACT) and len(words) <= _LONGEST_EMOJI and not words[1:2].isalnum():
+            await self._react(room, person, words.removeprefix(_REACT).strip())
+        elif words.startswith(_REPLY):
+            await self._reply(room, person, words.removeprefix(_REPLY).strip())
+        elif words.lower().startswith(_PICTURE):
+            picture = self._demo.picture(f"{self._server.api_url}/attachments")
+            await self._post(room, person, words[len(_PICTURE) :].strip(), attachments=[picture])
+        else:
+            await self._post(room, person, words)
+
+    async def _post(self, room: Room, person: FakePerson, words: str, **more: object) -> None:
+        message = await self._server.post(room, person, self._with_mention(words), **more)
+        self._newest[room.id] = message["id"]
 
     def _with_mention(self, words: str) -> str:
         called = re.compile(f"@{re.escape(self._familiar.name)}", re.IGNORECASE)
         return called.sub(f"<@{self._server.world.bot.id}>", words)
 
-    async def _reply(self, person: FakePerson, words: str) -> None:
+    def _said_last(self, room: Room) -> Payload | None:
+        """What the familiar said last in *room*; None, and a word about it, where that is nothing."""
+        ours = [message for message in room.messages.values() if message["author"]["bot"]]
+        if not ours:
+            self._say(f"{self._name} has said nothing yet that could be replied to.")
+        return ours[-1] if ours else None
+
+    async def _reply(self, room: Room, person: FakePerson, words: str) -> None:
         """*person* replies to the last thing the familiar said."""
-        ours = [message for message in self._room.messages.values() if message["author"]["bot"]]
-        if ours:
-            await self._server.reply(self._room, person, self._with_mention(words), to=ours[-1])
-        else:
-            self._say(f"{printable(self._familiar.name)} has said nothing yet that could be replied to.")
+        last = self._said_last(room)
+        if last is not None:
+            message = await self._server.reply(room, person, self._with_mention(words), to=last)
+            self._newest[room.id] = message["id"]
+
+    async def _react(self, room: Room, person: FakePerson, emoji: str) -> None:
+        last = self._said_last(room)
+        if last is not None and emoji:
+            await self._server.react(room, last, person, emoji)
+            self._say(f"({person.display_name} reacts with {printable(emoji)}.)")
 
     async def _met(self, name: str) -> FakePerson:
         """Somebody of that name, let in if new."""
-        world = self._server.world
-        known = len(world.people)
-        person = world.person(name)
-        if len(world.people) > known:
+        person, is_new = self._demo.person(name)
+        if is_new:
             joined = person.member() | {"guild_id": str(SERVER_ID)}
             await self._server.gateway.dispatch("GUILD_MEMBER_ADD", joined)
         return person
 
-    async def _use(self, person: FakePerson, words: str) -> None:
+    async def _use(self, room: Room, person: FakePerson, words: str) -> None:
         name, _, rest = words[1:].partition(" ")
         wanted = find_command(name)
         if wanted is None:
@@ -140,15 +197,19 @@ class _Stage:
             value, _, rest = (rest, "", "") if last else rest.partition(" ")
             if value.strip():
                 options[option.name] = value.strip()
-        token = await self._server.command(self._room, person, name, options)
+        token = await self._server.command(room, person, name, options)
         self._asked[token] = person
 
+    # What the familiar does
+
     def _show(self, note: Note) -> None:
-        if note.what == "posted":
-            message: Payload = note.facts["message"]
-            notice = " ".join(embed.get("description", "") for embed in message["embeds"])
-            text = message["content"] or f"({notice})"
-            self._say(f"{printable(self._familiar.name)}: {printable(text)}")
+        if note.what == "typing":
+            if note.facts["room"] not in self._typing_in:
+                self._typing_in.add(note.facts["room"])
+                self._say(f"{self._where(note.facts['room'])}({self._name} is typing…)")
+        elif note.what in ("posted", "edited", "deleted"):
+            self._typing_in.discard(note.facts["room"])
+            self._show_message(note.what, note.facts["room"], note.facts["message"])
         elif note.what == "answered" and "content" in note.facts["data"]:
             person = self._asked.get(note.facts["token"], self._you)
             hidden = note.facts["data"].get("flags", 0) & EPHEMERAL
@@ -159,24 +220,55 @@ class _Stage:
         elif note.what == "answered" and "components" in note.facts["data"]:
             self._say("(Discord would open a form here.)")
 
+    def _show_message(self, what: str, room_id: int, message: Payload) -> None:
+        notice = " ".join(embed.get("description", "") for embed in message["embeds"])
+        text = printable(self._readable(message["content"] or f"({notice})"))
+        where = self._where(room_id)
+        if what == "edited":
+            self._say(f"{where}({self._name} changed that to: {text})")
+        elif what == "deleted":
+            self._say(f"{where}({self._name} took that back: {text})")
+        else:
+            self._say(f"{where}{self._name}{self._answered(room_id, message)}: {text}")
+
+    def _where(self, room_id: int) -> str:
+        """The room before a line, unless it is the one you are in."""
+        found = self._demo.room_by_id(room_id)
+        name = found[0] if found is not None else str(room_id)
+        return "" if name == self._room_name else f"[#{name}] "
+
+    def _answered(self, room_id: int, message: Payload) -> str:
+        """Whom a reply in Discord's own form is to."""
+        reference = message.get("message_reference") or {}
+        room = self._server.world.find(room_id)
+        answered = room.messages.get(int(reference.get("message_id") or 0)) if room is not None else None
+        return f" (to {answered['author']['global_name']})" if answered is not None else ""
+
+    def _readable(self, text: str) -> str:
+        people = self._server.world.people
+        named = re.sub(
+            r"<@!?(\d+)>", lambda m: f"@{people[int(m[1])].display_name}" if int(m[1]) in people else m[0], text
+        )
+        return re.sub(r"<a?(:\w+:)\d+>", r"\1", named)
+
     async def _quiet(self) -> None:
         """Wait until everything said is heard and answered."""
-        heard = [message for message in self._room.messages.values() if not message["author"]["bot"]]
-        if heard:
-            await self._heard(heard[-1]["id"])
+        for room_id, message_id in self._newest.items():
+            await self._heard(room_id, message_id)
         await self._familiar.intake.wait_until_idle()
-        await self._familiar.reply_path.queue.wait_until_channel_idle(CHANNEL_ID)
+        for room_id in self._newest:
+            await self._familiar.reply_path.queue.wait_until_channel_idle(room_id)
         await self._server.until(
             lambda: set(self._asked) <= {each["token"] for each in self._server.facts_of("answered")}
         )
 
-    async def _heard(self, message_id: str) -> None:
+    async def _heard(self, room_id: int, message_id: str) -> None:
         """Wait until the message is stored, for a while: a private person's never is."""
         with suppress(TimeoutError):
             async with asyncio.timeout(2.0):
-                while not await off_loop(self._is_stored, message_id):  # noqa: ASYNC110 - a store tells nobody
+                while not await off_loop(self._is_stored, room_id, message_id):  # noqa: ASYNC110 - a store tells nobody
                     await asyncio.sleep(0.02)
 
-    def _is_stored(self, message_id: str) -> bool:
-        recent = self._familiar.history_store.recent(familiar_id=self._familiar.id, channel_id=CHANNEL_ID, limit=20)
+    def _is_stored(self, room_id: int, message_id: str) -> bool:
+        recent = self._familiar.history_store.recent(familiar_id=self._familiar.id, channel_id=room_id, limit=20)
         return any(turn.platform_message_id == message_id for turn in recent)

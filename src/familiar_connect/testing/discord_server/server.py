@@ -49,6 +49,8 @@ class DiscordServer:
         self.world = World()
         self.faults = Faults()
         self.notes: list[Note] = []
+        self.attachments: dict[str, bytes] = {}
+        """Files behind the addresses of attachments, by name."""
         self._on_note: Callable[[Note], None] | None = None
         self._news = asyncio.Condition()
         self.gateway = Gateway(self.world, token=token, url=lambda: self.gateway_url, noted=self._note)
@@ -73,6 +75,7 @@ class DiscordServer:
     async def __aenter__(self) -> Self:
         app = web.Application()
         app.add_routes([*self.api.routes(), web.get("/gateway", self.gateway.handle_connection)])
+        app.add_routes([web.get("/api/attachments/{name}", self._attachment)])
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5)
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", self._port)
@@ -88,6 +91,10 @@ class DiscordServer:
             await self._runner.cleanup()
         if self._telling:
             await asyncio.wait(self._telling)
+
+    async def _attachment(self, request: web.Request) -> web.Response:
+        data = self.attachments.get(request.match_info["name"])
+        return web.Response(status=404) if data is None else web.Response(body=data, content_type="image/png")
 
     # What happened
 
