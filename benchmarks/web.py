@@ -23,6 +23,7 @@ from benchmarks.conversation_script import CHARACTER
 from benchmarks.fixtures import load_familiar, scripted_clients, without_warnings, write_character
 from benchmarks.table import Row, run_part, spread
 from familiar_connect.chat.types import InboundMessage
+from familiar_connect.config.folders import HomeFolder
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.stored_messages import StoredMessages
 from familiar_connect.platforms.terminal.person import PLATFORM
@@ -31,7 +32,9 @@ from familiar_connect.platforms.web.app import WebParts, create_app
 from familiar_connect.platforms.web.chats import WebChats
 from familiar_connect.platforms.web.guard import AsgiApp
 from familiar_connect.platforms.web.live import ChatEvents
+from familiar_connect.platforms.web.own_program import OwnProgram
 from familiar_connect.platforms.web.place import WebPlace
+from familiar_connect.platforms.web.rehearsal_runs import RehearsalRuns
 
 PAGES = (0, 1, 20)
 TURNS, QUICK_TURNS = 60, 8
@@ -125,14 +128,15 @@ class PageClient:
 
     def __init__(self, familiar: Familiar, chats: WebChats) -> None:
         door = Doorkeeper(key=b"k" * 32, port=PORT, clock=familiar.clock)
-        program = OwnProgram(familiar.root.parent.parent)
+        home = familiar.root.parent.parent
+        program = OwnProgram((sys.executable, "-m", "familiar_connect", "--home", str(home)))
         parts = WebParts(
             familiar=familiar,
             chats=chats,
             address=PageAddress(host="127.0.0.1", port=PORT),
             door=door,
             program=program,
-            rehearsals=RehearsalRuns(program, HomeFolder(familiar.root.parent.parent).rehearsals),
+            rehearsals=RehearsalRuns(program, HomeFolder(home).rehearsals),
         )
         self._app: AsgiApp = create_app(parts)
         self._cookie = f"{door.cookie_name}={door.issue_cookie()}".encode()
