@@ -35,9 +35,11 @@ async def run_remind(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     stored = await familiar.stores.reminders.set(
         ctx.author, found.rest, found.at, channel_id=ctx.channel_id, guild_id=ctx.guild_id
     )
+    is_here = reminders.can_reach(ctx.author.platform)
+    where = "" if is_here else " I tell you when you next open `familiar chat`."
     return SlashReply(
         text=f"I remind you here on {format_due(stored.due_at, familiar)}: {stored.purpose}\n"
-        f"/remind {CANCEL} {stored.id} takes it back, /remind {LIST} shows yours."
+        f"/remind {CANCEL} {stored.id} takes it back, /remind {LIST} shows yours.{where}"
     )
 
 

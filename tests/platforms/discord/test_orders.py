@@ -144,6 +144,7 @@ async def test_whoever_wants_to_be_forgotten_is(tmp_path: Path) -> None:
         assert any("I like tea." in turn.content for turn in den.history())
         assert not store.exists(path)
         assert den.familiar.stores.reminders.of_channel(den.room.id) == []
+        assert den.roles_and_texts() == [("assistant", "Reminder for Ada: tea")]
         await asked(den, "Who fears geese?", 3)
         assert "I fear geese" not in "".join(message.content for message in den.model.calls[-1])
 

@@ -47,6 +47,7 @@ class ReminderBook:
     """The reminders of one familiar. Whoever sets or cancels one is told of nothing else; watchers are."""
 
     def __init__(self, store: HistoryStore, familiar_id: str, *, clock: Clock) -> None:
+        self._store = store
         self._database = store.database
         self._familiar_id = familiar_id
         self._clock = clock
@@ -135,6 +136,16 @@ class ReminderBook:
         now = in_utc(self._clock.now()).isoformat()
         found = self._read("due_at > ? ORDER BY due_at, id LIMIT ?", (now, MAX_ALL))
         return next((each.due_at for each in found if each.author.platform in platforms), None)
+
+    def record_plain(self, reminder: StoredReminder, words: str) -> None:
+        """A reminder was told in *words* that no reply of the familiar's holds: they are its words all the same."""
+        self._store.append_turn(
+            familiar_id=self._familiar_id,
+            channel_id=reminder.channel_id,
+            role="assistant",
+            content=words,
+            guild_id=reminder.guild_id,
+        )
 
     def remove(self, reminder_id: int) -> None:
         """It was told, or is not wanted any more."""

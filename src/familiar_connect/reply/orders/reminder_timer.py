@@ -166,6 +166,7 @@ class ReminderTimer:
             return False
         if door.tell is not None:
             await door.tell(self.plain_words(stored))
+            await off_loop(self._book.record_plain, stored, self.plain_words(stored))
             return True
         place = await door.place_at(stored) if door.place_at is not None else None
         if place is None:
@@ -183,6 +184,7 @@ class ReminderTimer:
         except DeliveryError as error:
             logger.warning("a reminder could not be sent", extra={"reminder": stored.id, "reason": str(error)})
             return False
+        await off_loop(self._book.record_plain, stored, self.plain_words(stored))
         return True
 
     def _message(self, stored: StoredReminder, asked: TurnOptions) -> BufferedMessage:
