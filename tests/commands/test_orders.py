@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.model_server import stream_answer
+from tests.fakes.page import PageProcess, needs_page
 from tests.fakes.program import make_home, model_endpoint, run_program
+from tests.fakes.waiting import wait_until
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "rehearse"
 
@@ -47,3 +49,18 @@ def test_a_reminder_set_at_the_terminal_is_told_at_the_next_visit(tmp_path: Path
 
     assert "stretch (late: it was due on 2026-03-01 at 08:00)" in later.stderr
     assert "You have no reminders." in later.stdout
+
+
+@needs_page
+def test_a_reminder_is_told_at_the_page_too(tmp_path: Path) -> None:
+    """In the chat it was asked for in, in the familiar's own words."""
+    with model_endpoint(stream_answer("Up you get, and stretch!")) as server:
+        root = make_home(tmp_path, server)
+        run_program(tmp_path, "chat", "--plain", said="/remind in 1 minute stretch\n")
+        with closing(sqlite3.connect(root / "history.db")) as database, database:
+            database.execute("UPDATE reminders SET due_at = '2026-03-01T08:00:00+00:00'")
+        with PageProcess(tmp_path) as page:
+            page.enter()
+            wait_until(lambda: "Up you get" in page.ask("GET", "/chats/1").body, "the reminder is told")
+
+    assert "say that it comes late" in str(server.requests[-1].payload["messages"])

@@ -6,6 +6,7 @@ The chats are those of the terminal and so is the person: the page is another do
 from __future__ import annotations
 
 from collections.abc import Coroutine, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -17,6 +18,7 @@ from familiar_connect.conversation.intake import IntakeResult
 from familiar_connect.errors import HomeError
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.chats import Chat
+from familiar_connect.history.orders.reminders import StoredReminder
 from familiar_connect.history.stored_messages import StoredMessages
 from familiar_connect.history.types import HistoryTurn, TurnMark
 from familiar_connect.history.versions import TurnVersions, TurnVersionStore
@@ -239,6 +241,16 @@ class WebChats:
         """Tell that a reply is over and which turns read otherwise, once what the model saw for it is kept."""
         await self._familiar.reply_path.recorder.wait_until_idle()
         self.events.end_reply(channel_id, changed=list(changed))
+
+    def connect_reminders(self) -> AbstractContextManager[None]:
+        """While this is open, reminders are told in the chat they were asked for in, whether a page shows it or not."""
+        return self._familiar.reply_path.reminders.connect(PLATFORM, place_at=self._reminder_place)
+
+    async def _reminder_place(self, reminder: StoredReminder) -> WebPlace:
+        """The chat in which a reminder is answered next; its end is told as any reply's is."""
+        person = await off_loop(self.person)
+        self.start_task(self._wait_for_reply(reminder.channel_id), name=f"reminder-{reminder.id}")
+        return self.place(reminder.channel_id, person)
 
     async def _run_slash(self, channel_id: int, person: Author, place: WebPlace, line: str) -> None:
         name, _, words = line.partition(" ")

@@ -45,7 +45,8 @@ class WebPlatform:
             timeout_graceful_shutdown=GOODBYE_S,
         )
         try:
-            await Server(config).serve(sockets=[self._listening])
+            with self._parts.chats.connect_reminders():
+                await Server(config).serve(sockets=[self._listening])
         finally:
             await self._parts.rehearsals.aclose()
             await self._parts.chats.aclose()
