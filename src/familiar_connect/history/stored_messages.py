@@ -82,40 +82,34 @@ class StoredMessages:
         )
 
     def _message(self, turn: HistoryTurn) -> InboundMessage:
-        ours = turn.role == "assistant"
-        author = self._me if ours else turn.author or Author(self._platform, NOBODY, None, None)
-        message = InboundMessage(
-            platform=author.platform,
-            channel_id=turn.channel_id,
-            author=author,
-            text="" if ours and turn.content == DELETED else turn.content,
-            timestamp=turn.timestamp,
-            message_id=turn.platform_message_id,
-            guild_id=turn.guild_id,
-            is_bot=ours,
-            is_self=ours,
-            history_id=turn.id,
-            mode=turn.mode or "",
-        )
-        return with_metadata(message, turn.facts)
+        return message_from_turn(turn, self._me, platform=self._platform)
+
+
+def message_from_turn(turn: HistoryTurn, me: Author, *, platform: str) -> InboundMessage:
+    """A turn as the message it came in as, or went out as: then it is by *me*. Nobody's is by nobody on *platform*."""
+    ours = turn.role == "assistant"
+    author = me if ours else turn.author or Author(platform, NOBODY, None, None)
+    message = InboundMessage(
+        platform=author.platform,
+        channel_id=turn.channel_id,
+        author=author,
+        text="" if ours and turn.content == DELETED else turn.content,
+        timestamp=turn.timestamp,
+        message_id=turn.platform_message_id,
+        guild_id=turn.guild_id,
+        is_bot=ours,
+        is_self=ours,
+        history_id=turn.id,
+        mode=turn.mode or "",
+    )
+    return with_metadata(message, turn.facts)
 
 
 def message_of_turn(turn: HistoryTurn) -> InboundMessage | None:
     """What a person said as it came in; None for the familiar's own words and for a turn without a speaker."""
     if turn.role == "assistant" or turn.author is None:
         return None
-    message = InboundMessage(
-        platform=turn.author.platform,
-        channel_id=turn.channel_id,
-        author=turn.author,
-        text=turn.content,
-        timestamp=turn.timestamp,
-        message_id=turn.platform_message_id,
-        guild_id=turn.guild_id,
-        history_id=turn.id,
-        mode=turn.mode or "",
-    )
-    return with_metadata(message, turn.facts)
+    return message_from_turn(turn, turn.author, platform=turn.author.platform)
 
 
 class StoredWindow:

@@ -6,7 +6,6 @@ answered meanwhile and the limits hold. Nothing is taken out of the history: tur
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -17,9 +16,8 @@ from familiar_connect.conversation.queue import ReplyQueue
 from familiar_connect.conversation.types import BufferedMessage, ResponseTrigger
 from familiar_connect.errors import HistoryError
 from familiar_connect.history.message_edits import MessageEdits
-from familiar_connect.history.message_metadata import with_metadata
 from familiar_connect.history.store import HistoryStore
-from familiar_connect.history.stored_messages import message_of_turn
+from familiar_connect.history.stored_messages import message_from_turn
 from familiar_connect.history.types import HistoryTurn, TurnMark
 from familiar_connect.history.versions import TurnVersions, TurnVersionStore
 from familiar_connect.identity import PUBLIC_PLATFORMS, Author
@@ -30,7 +28,6 @@ from familiar_connect.reply.protocols import ChecksWritable, Place, RewritesPost
 from familiar_connect.reply.turn_builder import TurnBuilder
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.clock import Clock, SystemClock
-from familiar_connect.support.serialize import canonical_json
 
 LOOK_BACK = 200
 """Newest lines of a chat that can be named by number."""
@@ -227,16 +224,16 @@ class ChatControls:
 
     async def _rewrite(self, place: RewritesPosts, turn: HistoryTurn, text: str) -> None:
         """Let the messages a reply stands in read *text*; while that is done, none is known to be the reply's."""
-        stored = with_metadata(_message_of(turn), turn.facts)
+        stored = self._message(turn, "history")
         ids = [piece.message_id for piece in stored.pieces] or [each for each in [turn.platform_message_id] if each]
-        await off_loop(self._edits.set_posts, turn.id, None, own_turn_facts((), _without_pieces(turn.facts)))
+        await off_loop(self._edits.set_posts, turn.id, None, own_turn_facts((), turn.facts))
         persona = alter_of(turn.facts)
         if persona is not None and isinstance(place, SpeaksAs):
             spoken = place.speak_as(persona)
             place = spoken if isinstance(spoken, RewritesPosts) else place
         pieces = await place.rewrite(ids, text)
         if pieces:
-            facts = own_turn_facts(pieces, _without_pieces(turn.facts))
+            facts = own_turn_facts(pieces, turn.facts)
             await off_loop(self._edits.set_posts, turn.id, pieces[0].message_id, facts)
 
     # Versions
@@ -322,22 +319,13 @@ class ChatControls:
             self._queue.set_place(door.channel_id, door.place, guild_id=door.guild_id)
 
     def _buffered(self, door: ControlDoor, turn: HistoryTurn, asked: TurnOptions) -> BufferedMessage:
-        message = message_of_turn(turn)
-        if message is None:
-            message = InboundMessage(
-                platform=door.speaker.platform,
-                channel_id=turn.channel_id,
-                author=Author(door.speaker.platform, self._familiar_id, None, None),
-                text=turn.content,
-                timestamp=turn.timestamp,
-                guild_id=turn.guild_id,
-                is_bot=True,
-                is_self=True,
-                history_id=turn.id,
-                mode=turn.mode or "",
-            )
+        message = self._message(turn, door.speaker.platform)
         message = replace(message, is_dm=door.is_dm)
         return BufferedMessage(message.author, message.text, message.timestamp, turn.id, message, asked, is_for_us=True)
+
+    def _message(self, turn: HistoryTurn, platform: str) -> InboundMessage:
+        """A turn as the message it is, ours as one of the familiar's on *platform*."""
+        return message_from_turn(turn, Author(platform, self._familiar_id, None, None), platform=platform)
 
     async def _made(self, place: ControlPlace, turn: HistoryTurn) -> ControlResult:
         """What came of a reply that was to change *turn*."""
@@ -364,19 +352,6 @@ class ChatControls:
 
     async def _is_exact(self, channel_id: int) -> bool:
         return (await self._turns.channel_setup(channel_id)).inputs.is_exact
-
-
-def _without_pieces(facts: str | None) -> str | None:
-    """*facts* of a turn without the messages it stands in."""
-    stored = json.loads(facts) if facts else {}
-    return canonical_json({key: value for key, value in stored.items() if key != "pieces"}) if stored else None
-
-
-def _message_of(turn: HistoryTurn) -> InboundMessage:
-    nobody = Author("history", "unknown", None, None)
-    return InboundMessage(
-        platform="history", channel_id=turn.channel_id, author=nobody, text=turn.content, timestamp=turn.timestamp
-    )
 
 
 def _last_exchange(turns: Sequence[HistoryTurn]) -> tuple[list[HistoryTurn], list[HistoryTurn]]:

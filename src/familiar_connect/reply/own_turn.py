@@ -29,7 +29,11 @@ def alter_of(facts: str | None) -> str | None:
 
 
 def own_turn_facts(pieces: Sequence[MessagePiece], facts: str | None = None) -> str | None:
-    """*facts*, with the messages a reply stands in where there are several: one is known by the turn's own id."""
-    if len(pieces) < 2:
+    """*facts*, with the messages a reply stands in now where there are several: one is known by the turn's own id."""
+    stored = json.loads(facts) if facts else {}
+    if len(pieces) < 2 and "pieces" not in stored:
         return facts
-    return canonical_json({**(json.loads(facts) if facts else {}), "pieces": [to_plain(piece) for piece in pieces]})
+    others = {key: value for key, value in stored.items() if key != "pieces"}
+    if len(pieces) > 1:
+        others["pieces"] = [to_plain(piece) for piece in pieces]
+    return canonical_json(others) if others else None
