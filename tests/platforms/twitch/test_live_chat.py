@@ -258,6 +258,20 @@ async def test_a_moderator_stops_a_reply(tmp_path: Path) -> None:
         assert stage.server.sent == ["Stopped. What had arrived stays."]
 
 
+async def test_a_moderator_begins_the_talk_anew(tmp_path: Path) -> None:
+    """The model is shown nothing of before; the answer names the way back as it is typed here."""
+    async with on_stage(tmp_path, TwitchServer(), broadcaster=None) as stage:
+        await stage.server.chat("the boss is called Morwen")
+        await stage.until_heard(1)
+        await stage.server.chat("!ember reset", **MODERATOR)
+        await stage.server.until(lambda: stage.server.sent)
+        await stage.server.chat("Ember, hello!")
+        await stage.server.until(lambda: len(stage.server.sent) == 2)
+
+        assert stage.server.sent[0].endswith("!ember reset undo takes it back.")
+        assert "Morwen" not in prompts(stage)[-1]
+
+
 async def test_a_viewer_who_floods_the_chat_with_commands_is_answered_once(tmp_path: Path) -> None:
     """Until a moment has passed; somebody who is ignored never is."""
     async with on_stage(tmp_path, TwitchServer(), broadcaster=None) as stage:
