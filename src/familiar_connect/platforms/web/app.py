@@ -11,11 +11,13 @@ from familiar_connect.platforms.web.chat_pages import ChatPages
 from familiar_connect.platforms.web.chats import WebChats
 from familiar_connect.platforms.web.guard import AsgiApp, Guard, client_of
 from familiar_connect.platforms.web.health_pages import HealthPages
+from familiar_connect.platforms.web.import_pages import ImportPages
 from familiar_connect.platforms.web.memory_edit_pages import MemoryEditPages
 from familiar_connect.platforms.web.memory_pages import MemoryPages
 from familiar_connect.platforms.web.navigation import list_links
 from familiar_connect.platforms.web.own_program import OwnProgram
 from familiar_connect.platforms.web.people_pages import PeoplePages
+from familiar_connect.platforms.web.place_pages import OtherPlaces, PlacePages
 from familiar_connect.platforms.web.rehearsal_pages import RehearsalPages
 from familiar_connect.platforms.web.rehearsal_runs import RehearsalRuns
 from familiar_connect.platforms.web.render import PageRenderer, read_form, redirect, with_problems
@@ -56,11 +58,13 @@ def create_app(parts: WebParts) -> AsgiApp:
     from starlette.applications import Starlette
     from starlette.routing import Route
 
+    places = OtherPlaces(parts.familiar)
     renderer = PageRenderer(
         familiar_name=lambda: parts.familiar.name,
         chats=parts.chats.all,
         person=lambda: parts.chats.person().label,
         links=lambda: links,
+        places=places.all,
         badges=lambda: {"review": review.count_waiting()},
     )
     chat_pages = ChatPages(parts.chats, renderer)
@@ -69,6 +73,8 @@ def create_app(parts: WebParts) -> AsgiApp:
         *_entry_routes(parts, renderer),
         *chat_pages.routes(),
         *VerbPages(parts.chats, ChatVerbs(parts.familiar, parts.chats), chat_pages, renderer).routes(),
+        *PlacePages(places, parts.chats, renderer).routes(),
+        *ImportPages(parts.familiar.id, parts.program, renderer).routes(),
         *TurnPages(parts.familiar, renderer).routes(),
         *MemoryPages(parts.familiar, renderer).routes(),
         *MemoryEditPages(parts.familiar, renderer).routes(),

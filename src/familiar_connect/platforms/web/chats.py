@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo
 
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.config.folders import FamiliarFolder
+from familiar_connect.config.load import write_user_name, write_user_persona
 from familiar_connect.conversation.intake import IntakeResult
 from familiar_connect.errors import HomeError
 from familiar_connect.familiar import Familiar
@@ -35,10 +36,12 @@ from familiar_connect.slash.greeting import choose_greeting, list_greetings
 from familiar_connect.slash.registry import find_command, run_command
 from familiar_connect.support.aio import BackgroundTasks, KeyedLocks, off_loop
 from familiar_connect.support.markdown_html import markdown_to_html
+from familiar_connect.support.text import one_line
 
 PAGE_SIZE = 40
 """Messages shown at once; earlier ones are fetched when they are wanted."""
 PRIVATE = "Your privacy level is FULL, so that was not heard. `privacy.toml` says so."
+MAX_NAME_CHARS, MAX_PERSONA_CHARS = 80, 1_500
 LONGEST_TURN = timedelta(hours=1)
 
 
@@ -109,6 +112,28 @@ class WebChats:
     def greetings(self) -> list[str]:
         """The words a chat may begin with."""
         return list_greetings(self._familiar, self.person())
+
+    def own_name(self) -> str:
+        """What the person is called; empty where they gave no name."""
+        return self._name or ""
+
+    def persona(self) -> str:
+        """Who the person is to the familiar."""
+        return self._familiar.reply_path.user_persona.read()
+
+    def change_person(self, name: str, persona: str) -> None:
+        """Keep what the person is called and who they are, for the next reply and for later runs."""
+        name, persona = one_line(name).strip(), one_line(persona).strip()
+        if len(name) > MAX_NAME_CHARS or len(persona) > MAX_PERSONA_CHARS:
+            raise HomeError(f"a name has at most {MAX_NAME_CHARS} characters, a persona {MAX_PERSONA_CHARS:,}")
+        settings = FamiliarFolder(self._familiar.root).settings_file
+        if name and name != self._name:
+            write_user_name(settings, name)
+            self._name = name
+            self._own_name = OwnName(settings, is_known=True, is_fixed=False)
+        if persona != self.persona():
+            write_user_persona(settings, persona)
+            self._familiar.reply_path.user_persona.change(persona)
 
     def person(self) -> Author:
         """Who sits at the page."""

@@ -24,6 +24,9 @@ OPEN_PATHS = frozenset({"/open", "/login"})
 OPEN_FILES = ("/static/",)
 """What the way in itself needs: our own style and scripts, which hold nothing of anybody's."""
 MAX_BODY_BYTES = 2_000_000
+MAX_FILE_BYTES = 50_000_000
+FILE_PATHS = frozenset({"/import"})
+"""Where a file may come, which is larger than words are."""
 POLICY = "; ".join(
     (
         "default-src 'none'",
@@ -68,7 +71,7 @@ class Guard:
         if refused is not None:
             await _answer(with_headers(send), *refused)
             return
-        await self._app(scope, limit_body(receive), with_headers(send))
+        await self._app(scope, limit_body(receive, most_bytes(str(scope["path"]))), with_headers(send))
 
     def _refusal(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
         path, method = str(scope["path"]), str(scope["method"])
@@ -83,8 +86,9 @@ class Guard:
         if not self._door.is_cookie(read_cookie(headers, self._door.cookie_name)):
             way = "or log in at /login" if self._door.has_password else "or start the page again"
             return 401, f"This page is private. Open the address that was printed when it started, {way}."
-        if headers.get("content-length", "0").isdigit() and int(headers.get("content-length", "0")) > MAX_BODY_BYTES:
-            return 413, f"That is more than {MAX_BODY_BYTES:,} bytes. Send less."
+        length, most = headers.get("content-length", "0"), most_bytes(path)
+        if length.isdigit() and int(length) > most:
+            return 413, f"That is more than {most:,} bytes. Send less."
         return None
 
 
@@ -118,7 +122,12 @@ def with_headers(send: Send) -> Send:
     return send_with_headers
 
 
-def limit_body(receive: Receive) -> Receive:
+def most_bytes(path: str) -> int:
+    """How much may be sent to *path*."""
+    return MAX_FILE_BYTES if path in FILE_PATHS else MAX_BODY_BYTES
+
+
+def limit_body(receive: Receive, most: int) -> Receive:
     """*receive* that ends a request which sends more than it may, whatever it said before."""
     taken = 0
 
@@ -126,7 +135,7 @@ def limit_body(receive: Receive) -> Receive:
         nonlocal taken
         message = await receive()
         taken += len(message.get("body", b""))
-        return message if taken <= MAX_BODY_BYTES else {"type": "http.disconnect"}
+        return message if taken <= most else {"type": "http.disconnect"}
 
     return receive_limited
 

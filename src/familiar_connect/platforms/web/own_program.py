@@ -30,6 +30,18 @@ class OwnProgram:
     command: tuple[str, ...]
     _running: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_AT_ONCE), repr=False)
 
+    async def read_text(self, *words: str, timeout_s: float = DEFAULT_TIMEOUT_S) -> str:
+        """What a verb says to people, its remarks first; its last sentence is the error where it fails."""
+        try:
+            async with asyncio.timeout(timeout_s), self._start(words, None) as process:
+                output, remarks = await process.communicate()
+        except TimeoutError:
+            raise HomeError(f"`{words[0]}` took longer than {timeout_s:.0f} seconds and was stopped") from None
+        if process.returncode != 0:
+            raise FamiliarError(_last_sentence(remarks))
+        said = remarks[:MAX_ERROR_BYTES] + output[:MAX_ERROR_BYTES]
+        return said.decode("utf-8", "replace").strip()
+
     async def read_json(
         self,
         *words: str,

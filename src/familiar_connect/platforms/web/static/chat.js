@@ -1,6 +1,7 @@
 // One chat: sends what is written, carries out its buttons and keys, shows what happens in it to every tab alike, and
 // comes back after a lost connection. Without it the same buttons are forms.
 const NEAR_THE_END = 80;
+const MOST_ATTACHED = 100_000;
 const KEYS = { r: "regenerate", c: "continue", u: "undo", e: "edit", b: "branch", h: "hide", ArrowLeft: "back", ArrowRight: "next" };
 
 export async function start(root) {
@@ -261,6 +262,23 @@ export async function start(root) {
     log.scrollTop += log.scrollHeight - height;
     if (!found.length) link.parentElement.remove();
     else link.href = `/chats/${id}/messages?before=${found[0].dataset.id}`;
+  });
+
+  // A text file becomes a part of what is written, in a fence that nothing in it can close.
+  const attached = form.querySelector("[data-attached]");
+  const attach = form.querySelector(".attach");
+  attach.hidden = false;
+  attach.addEventListener("click", () => attached.click());
+  attached.addEventListener("change", async () => {
+    const file = attached.files[0];
+    attached.value = "";
+    if (!file) return;
+    if (file.size > MOST_ATTACHED) { note(`${file.name} is too long to be said: drop it on the page to bring it in as a document.`); return; }
+    const text = await file.text();
+    if (text.includes("\u0000")) { note(`${file.name} is no text.`); return; }
+    const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map((run) => run[0].length));
+    const fence = "`".repeat(longest + 1);
+    setDraft(`${words.value ? `${words.value}\n\n` : ""}${file.name}:\n${fence}\n${text.trimEnd()}\n${fence}\n`);
   });
 
   // A browser has six connections to a host: a tab nobody looks at holds none, and catches up when it is shown.

@@ -32,3 +32,14 @@ document.addEventListener("keydown", (event) => {
 for (const part of document.querySelectorAll("[data-module]")) {
   import(part.dataset.module).then((module) => module.start(part));
 }
+
+// A file that is dropped anywhere is brought in.
+const drop = document.getElementById("drop");
+const hasFiles = (event) => event.dataTransfer?.types.includes("Files");
+document.addEventListener("dragover", (event) => { if (hasFiles(event)) event.preventDefault(); });
+document.addEventListener("drop", (event) => {
+  if (!hasFiles(event) || !drop) return;
+  event.preventDefault();
+  drop.querySelector("input").files = event.dataTransfer.files;
+  drop.submit();
+});

@@ -1,0 +1,123 @@
+"""ImportPages: a card, lorebook, preset, chat or document that is dropped on the page, brought in with its report.
+
+The file is given to the command line's own verb in a process of its own, so that it is read with the same care.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from familiar_connect.errors import HomeError
+from familiar_connect.platforms.web.own_program import OwnProgram
+from familiar_connect.platforms.web.render import PageRenderer, with_problems
+from familiar_connect.support.aio import off_loop
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.routing import BaseRoute
+
+IMPORT_PATH = "/import"
+LONGEST_S = 600.0
+MAX_NAME_CHARS = 120
+VERBS: dict[str, tuple[str, ...]] = {
+    "card": ("init", "--from-card"),
+    "chat": ("import", "chat"),
+    "document": ("import", "document"),
+    "lorebook": ("import", "lorebook"),
+    "preset": ("import", "preset"),
+}
+"""Kind of a file → the verb that takes it; all but a card are for the familiar of the page."""
+_UNSAFE = re.compile(r"[^\w .()-]+")
+
+
+class ImportPages:
+    """The route `/import`."""
+
+    def __init__(self, familiar_id: str, program: OwnProgram, renderer: PageRenderer) -> None:
+        self._familiar_id = familiar_id
+        self._program = program
+        self._renderer = renderer
+
+    def routes(self) -> list[BaseRoute]:
+        from starlette.routing import Route
+
+        handlers = ((self.show, "GET"), (self.bring_in, "POST"))
+        return [
+            Route(IMPORT_PATH, with_problems(handler, self._renderer), methods=[method]) for handler, method in handlers
+        ]
+
+    async def show(self, request: Request) -> Response:
+        return await off_loop(self._page)
+
+    def _page(self, report: str | None = None, kind: str = "", name: str = "") -> Response:
+        return self._renderer.page(
+            "import.html", title="Bring in", kinds=list(VERBS), report=report, kind=kind, file_name=name
+        )
+
+    async def bring_in(self, request: Request) -> Response:
+        """Give the file to the verb of its kind, and show what that says."""
+        fields = parse_multipart(request.headers.get("content-type", ""), await request.body())
+        name, content = fields.get("file", ("", b""))
+        if not content:
+            raise HomeError("no file came along: choose one, or drop it on the page")
+        kind = fields.get("kind", ("", b""))[1].decode("utf-8", "replace")
+        kind = kind if kind in VERBS else guess_kind(name, content)
+        with tempfile.TemporaryDirectory(prefix="familiar-import-") as folder:
+            path = Path(folder) / safe_name(name)
+            await off_loop(path.write_bytes, content)
+            whose = () if kind == "card" else ("--familiar", self._familiar_id)
+            report = await self._program.read_text(*VERBS[kind], str(path), *whose, timeout_s=LONGEST_S)
+        return await off_loop(self._page, report.replace(f"{folder}/", ""), kind, name)
+
+
+def guess_kind(name: str, content: bytes) -> str:
+    """What a file is, by its name and what it holds."""
+    ending = Path(name).suffix.lower()
+    if ending in (".png", ".charx", ".yaml", ".yml"):
+        return "card"
+    if ending in (".jsonl",):
+        return "chat"
+    if ending == ".lorebook":
+        return "lorebook"
+    if ending != ".json":
+        return "document"
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError):
+        return "document"
+    if isinstance(found, list):
+        return "chat"
+    if not isinstance(found, dict):
+        return "document"
+    if "spec" in found or "first_mes" in found or "char_name" in found:
+        return "card"
+    if "prompts" in found or "prompt_order" in found:
+        return "preset"
+    return "lorebook" if "entries" in found else "document"
+
+
+def safe_name(name: str) -> str:
+    """The last part of a file's name, of letters and numbers alone, so that it names a file in any folder."""
+    last = _UNSAFE.sub("_", name.replace("\\", "/").rpartition("/")[2]).strip(" .")
+    return last[-MAX_NAME_CHARS:].strip(" .") or "file"
+
+
+def parse_multipart(content_type: str, body: bytes) -> dict[str, tuple[str, bytes]]:
+    """The fields of a form with files: field → name of the file, or an empty one, and content."""
+    found = re.search(r'multipart/form-data;.*boundary="?([^";]{1,200})"?', content_type)
+    if found is None:
+        return {}
+    fields: dict[str, tuple[str, bytes]] = {}
+    for part in body.split(b"--" + found[1].encode("latin-1", "replace"))[1:-1]:
+        head, _, content = part.removeprefix(b"\r\n").partition(b"\r\n\r\n")
+        said = head.decode("utf-8", "replace")
+        field = re.search(r'[; ]name="([^"\r\n]{1,100})"', said)
+        file = re.search(r'filename="([^"\r\n]{1,500})"', said)
+        if field is not None:
+            fields[field[1]] = (file[1] if file is not None else "", content.removesuffix(b"\r\n"))
+    return fields

@@ -1,0 +1,112 @@
+"""PlacePages: channels of Discord and Twitch to read, and who the person at the page is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from familiar_connect.audience import AudienceKind
+from familiar_connect.errors import HomeError
+from familiar_connect.familiar import Familiar
+from familiar_connect.platforms.terminal.place import CHANNEL_ID
+from familiar_connect.platforms.web.chat_pages import read_number
+from familiar_connect.platforms.web.chats import PAGE_SIZE, WebChats
+from familiar_connect.platforms.web.render import PageRenderer, read_form, redirect, with_problems
+from familiar_connect.support.aio import off_loop
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.routing import BaseRoute
+
+MOST_PLACES = 12
+"""Places on the left side, the one talked in last first."""
+PEOPLE_NAMED = 3
+
+
+@dataclass(frozen=True)
+class OtherPlace:
+    """A channel the familiar was talked to in, elsewhere than here."""
+
+    channel_id: int
+    name: str
+    """By its platform and the people in it: the history keeps no names of channels."""
+    is_private: bool
+
+
+class OtherPlaces:
+    """Where else the familiar is."""
+
+    def __init__(self, familiar: Familiar) -> None:
+        self._familiar = familiar
+
+    def all(self) -> list[OtherPlace]:
+        """The places talked in last."""
+        familiar = self._familiar
+        ours = {chat.channel_id for chat in familiar.stores.chats.all(CHANNEL_ID)}
+        found = familiar.history_store.distinct_other_channels(familiar_id=familiar.id, exclude_channel_id=CHANNEL_ID)
+        return [self._named(each.channel_id) for each in found if each.channel_id not in ours][:MOST_PLACES]
+
+    def require(self, channel_id: int) -> OtherPlace:
+        found = next((place for place in self.all() if place.channel_id == channel_id), None)
+        if found is None:
+            raise HomeError("there is no such place, or others were talked in since; choose one on the left")
+        return found
+
+    def _named(self, channel_id: int) -> OtherPlace:
+        history, of = self._familiar.history_store, self._familiar.id
+        people = history.recent_distinct_authors(familiar_id=of, channel_id=channel_id, limit=PEOPLE_NAMED)
+        audience = history.channel_audience(familiar_id=of, channel_id=channel_id)
+        platform = people[0].platform.capitalize() if people else "Elsewhere"
+        names = ", ".join(person.label for person in people)
+        is_private = audience is not None and audience.kind in (AudienceKind.PEOPLE, AudienceKind.OWNER)
+        return OtherPlace(channel_id, f"{platform} · {names}" if names else platform, is_private)
+
+
+class PlacePages:
+    """The routes under `/places`, and `/you`."""
+
+    def __init__(self, places: OtherPlaces, chats: WebChats, renderer: PageRenderer) -> None:
+        self._places = places
+        self._chats = chats
+        self._renderer = renderer
+
+    def routes(self) -> list[BaseRoute]:
+        from starlette.routing import Route
+
+        handlers = (
+            ("/places/{id:int}", self.show, "GET"),
+            ("/places/{id:int}/messages", self.list_messages, "GET"),
+            ("/you", self.show_person, "GET"),
+            ("/you", self.change_person, "POST"),
+        )
+        return [
+            Route(path, with_problems(handler, self._renderer), methods=[method]) for path, handler, method in handlers
+        ]
+
+    async def show(self, request: Request) -> Response:
+        """What was said there, to read."""
+        return await off_loop(self._show, request.path_params["id"])
+
+    def _show(self, channel_id: int) -> Response:
+        place = self._places.require(channel_id)
+        messages = self._chats.messages(channel_id)
+        return self._renderer.page(
+            "place.html", title=place.name, here=place, messages=messages, may_be_more=len(messages) == PAGE_SIZE
+        )
+
+    async def list_messages(self, request: Request) -> Response:
+        """Earlier messages, as a piece of the page."""
+        place = await off_loop(self._places.require, request.path_params["id"])
+        found = await off_loop(self._chats.messages, place.channel_id, before=read_number(request, "before"))
+        return await off_loop(self._renderer.page, "messages.html", here=place, messages=found, is_read_only=True)
+
+    async def show_person(self, request: Request) -> Response:
+        return await off_loop(
+            self._renderer.page, "you.html", title="You", persona=self._chats.persona(), name=self._chats.own_name()
+        )
+
+    async def change_person(self, request: Request) -> Response:
+        form = await read_form(request)
+        await off_loop(self._chats.change_person, form.get("name", ""), form.get("persona", ""))
+        return redirect("/")
