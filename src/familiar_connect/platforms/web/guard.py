@@ -71,7 +71,7 @@ class Guard:
         if refused is not None:
             await _answer(with_headers(send), *refused)
             return
-        await self._app(scope, limit_body(receive, most_bytes(str(scope["path"]))), with_headers(send))
+        await self._app(scope, limit_body(receive, body_limit(str(scope["path"]))), with_headers(send))
 
     def _refusal(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
         path, method = str(scope["path"]), str(scope["method"])
@@ -86,7 +86,7 @@ class Guard:
         if not self._door.is_cookie(read_cookie(headers, self._door.cookie_name)):
             way = "or log in at /login" if self._door.has_password else "or start the page again"
             return 401, f"This page is private. Open the address that was printed when it started, {way}."
-        length, most = headers.get("content-length", "0"), most_bytes(path)
+        length, most = headers.get("content-length", "0"), body_limit(path)
         if length.isdigit() and int(length) > most:
             return 413, f"That is more than {most:,} bytes. Send less."
         return None
@@ -122,7 +122,7 @@ def with_headers(send: Send) -> Send:
     return send_with_headers
 
 
-def most_bytes(path: str) -> int:
+def body_limit(path: str) -> int:
     """How much may be sent to *path*."""
     return MAX_FILE_BYTES if path in FILE_PATHS else MAX_BODY_BYTES
 
