@@ -199,6 +199,9 @@ def test_inspect_explains_the_last_prompt(monkeypatch: pytest.MonkeyPatch, capsy
     assert call(monkeypatch, *home, "inspect", turn["trace_id"]) == 0
     assert turn["trace_id"] in capsys.readouterr().out
     assert call(monkeypatch, *home, "inspect", "--list") == 0
+    short = capsys.readouterr().out.splitlines()[1].split()[2]
+    assert turn["trace_id"].endswith(short)
+    assert call(monkeypatch, *home, "inspect", short) == 0
     assert turn["trace_id"] in capsys.readouterr().out
     assert call(monkeypatch, *home, "inspect", "nope") == 1
     assert "--list" in capsys.readouterr().err

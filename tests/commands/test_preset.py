@@ -58,7 +58,7 @@ def test_an_import_tells_what_it_found_and_what_to_do_next(run: Run, tmp_path: P
     """The file is kept byte for byte in the familiar's folder."""
     said = run("import", a_file(tmp_path, "明月秋青.json", temperature=1))
 
-    assert said.startswith("明月秋青 is here and is in force from the next reply on.")
+    assert said.startswith("明月秋青 is here and is in force for ember from the next reply on.")
     assert "4 prompts: 1 marker, 3 texts (2 on, 1 only comments)." in said
     assert "Off, as the preset has it: Style." in said
     assert "Holds for replies, over your model's slot: temperature 1." in said
@@ -145,7 +145,7 @@ def test_one_is_used_and_put_away(run: Run, tmp_path: Path) -> None:
     run("import", a_file(tmp_path, "A.json"))
     run("import", a_file(tmp_path, "B.json", text="B"))
 
-    assert run("use", "a") == "A is in force from the next reply on.\n"
+    assert run("use", "a") == "A is in force for ember from the next reply on.\n"
     assert json.loads(run("use", "B", "--json")) == {"active": "B"}
     assert "No preset is in force" in run("off")
     assert "None is in force." in run("list")

@@ -71,11 +71,11 @@ def test_a_model_that_counts_nothing_leaves_the_estimate_and_no_cut_is_listed_wh
 
 
 def test_a_layer_without_a_budget_is_not_called_full() -> None:
-    """A small model is shown no scene at all: there is none that could be full."""
+    """A small model is shown no scene at all: there is none that could be full, and nothing of it is cut."""
     cut = {**CUT, "layer": "scene", "source": "participants:now", "reason": "dropped", "full": "no budget"}
     page = outline_turn(a_trace(stages=(StageSpan("render", 0, 0, {"dropped": [cut]}),)))
 
-    assert "participants:now: 407 tokens, layer scene has a budget of 0 here" in page
+    assert "Nothing was cut.\nNot shown here, where layer scene has a budget of 0: participants:now." in page
 
 
 @pytest.mark.parametrize(

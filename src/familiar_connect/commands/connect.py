@@ -398,4 +398,4 @@ def say_choice(written: WrittenChoice, model: str) -> None:
     for sentence in written.exceptions:
         say(sentence)
     name = f" --familiar {written.familiars[0]}" if len(written.familiars) == 1 else ""
-    say(f"Talk:  {command_name()} chat{name}")
+    say(f"Talk: `{command_name()} chat{name}`")

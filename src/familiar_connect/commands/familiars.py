@@ -59,7 +59,7 @@ def init(
     say("  character.toml               settings, every key explained")
     say("  memory/self/description.md   who it is: edit it, the next reply knows")
     say("  memory/self/mes_example.md   how it talks: a small model takes its voice from these lines")
-    say(f"Talk to it:  {command_name()} chat --familiar {wanted}")
+    say(f"Talk to it: `{command_name()} chat --familiar {wanted}`")
 
 
 def _init_from_card(home: Path, wanted: str | None, path: Path, user_name: str | None, *, overwrite: bool) -> None:
@@ -73,7 +73,7 @@ def _init_from_card(home: Path, wanted: str | None, path: Path, user_name: str |
     if made.is_new:
         say(f"Made {made.root} from {path}")
     elif made.written or made.lore:
-        say(f"Changed {made.root} to {path}; what was there before: {command_name()} memory log")
+        say(f"Changed {made.root} to {path}; what was there before: `{command_name()} memory log`")
     else:
         say(f"{made.root} has this card already; nothing was changed.")
     say(f"  name                         {card.name or familiar_id}")
@@ -87,7 +87,7 @@ def _init_from_card(home: Path, wanted: str | None, path: Path, user_name: str |
     say(f"  greetings                    {bool(card.first_mes) + len(card.alternate_greetings)}")
     _say_linked(card.extras)
     _say_left_out(made.left_out, card.extras)
-    say(f"Talk to it:  {command_name()} chat --familiar {familiar_id}")
+    say(f"Talk to it: `{command_name()} chat --familiar {familiar_id}`")
 
 
 def _say_left_out(sentences: list[str], extras: dict[str, object]) -> None:
@@ -134,14 +134,16 @@ def list_(ctx: click.Context, as_json: bool) -> None:
         say_json({"home": str(home), "familiars": rows})
         return
     if not rows:
-        say(f"No familiar lives in {home} yet. Make one:  {command_name()} init")
+        say(f"No familiar lives in {home} yet. Make one: `{command_name()} init`")
         return
     say(f"Familiars in {home}")
+    widths = {key: max(len(row[key]) for row in rows) for key in ("id", "name", "model")}
     for row in rows:
         trouble = f"  ! {row['problem']}" if row["problem"] else ""
         more = "".join(f"  on {name}" for name in row["platforms"])
         more += f"  preset {row['preset']}" if row["preset"] else ""
-        say(f"  {row['id']:<20} {row['name']:<20} {row['model']:<28} {row['turns']:>8} turns{more}{trouble}")
+        columns = "  ".join(f"{row[key]:<{width}}" for key, width in widths.items())
+        say(f"  {columns}  {row['turns']:>6} turns{more}{trouble}")
 
 
 def _facts(root: Path) -> dict[str, Any]:

@@ -126,7 +126,8 @@ def import_chat_command(
     if as_json:
         chats = [_facts(each, root.name) for each in taken]
         say_json({"chats": chats, "errors": errors, "to_write_up": 0 if write_up else waiting})
-    return _finish(errors, 0 if write_up or not taken else waiting, stopped=stopped, as_json=as_json)
+    waiting = 0 if write_up or not taken or as_json else waiting
+    return _finish(errors, waiting, _familiar_words(place), stopped=stopped, as_json=as_json)
 
 
 def _familiar_named_in(files: Sequence[Path], home: Path) -> str | None:
@@ -251,16 +252,16 @@ def _write_up(root: Path, home: Path, *, quiet: bool) -> bool:
     return True
 
 
-def _finish(errors: list[str], waiting: int, *, stopped: bool, as_json: bool) -> int:
+def _finish(errors: list[str], waiting: int, option: str, *, stopped: bool, as_json: bool) -> int:
     for sentence in () if as_json else errors:
         say(f"familiar: {sentence}", err=True)
     if stopped:
         say("familiar: stopped; what was stored stays, and the same command goes on where it was.", err=True)
         return exit_codes.INTERRUPTED
-    if waiting and not as_json:
+    if waiting:
         say(
             f"{waiting:,} messages wait to be written up as memory: that happens while the familiar runs, or now with "
-            "`familiar memory write-now`."
+            f"`familiar memory write-now{option}`."
         )
     return exit_codes.FAILED if errors else exit_codes.OK
 
@@ -289,9 +290,14 @@ def _facts(result: ChatImportResult, familiar_id: str) -> dict[str, object]:
     }
 
 
-def _say_taken(result: ChatImportResult, place: ImportPlace) -> None:
+def _familiar_words(place: ImportPlace) -> str:
+    """What a hint needs to mean this familiar, where there are others."""
     from familiar_connect.config.home import list_familiars
 
+    return f" --familiar {place.root.name}" if len(list_familiars(place.folder.home.root)) > 1 else ""
+
+
+def _say_taken(result: ChatImportResult, place: ImportPlace) -> None:
     record, scan, owner = result.record, result.scan, place.root.name
     if not (result.added or result.changed or result.taken_back):
         say(f"Already there: {len(scan):,} messages, as {owner}'s chat {record.chat!r} (import {record.number}).")
@@ -317,8 +323,7 @@ def _say_taken(result: ChatImportResult, place: ImportPlace) -> None:
         say(sentence)
     if result.fields_dropped:
         say(f"{result.fields_dropped:,} fields for the way back were too large to be kept.")
-    option = f" --familiar {owner}" if len(list_familiars(place.folder.home.root)) > 1 else ""
-    say(f"Go on with it: `familiar chat{option} --chat {_quoted(record.chat)}`")
+    say(f"Go on with it: `familiar chat{_familiar_words(place)} --chat {_quoted(record.chat)}`")
 
 
 def _quoted(name: str) -> str:

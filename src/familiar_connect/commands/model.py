@@ -99,7 +99,7 @@ def list_local_models(ctx: click.Context, as_json: bool) -> None:
         if row.note:
             say(f"      {row.note}")
     say()
-    say(f"Get one:  {command_name()} model get NAME     Use it:  {command_name()} model use NAME")
+    say(f"Get one: `{command_name()} model get NAME`. Use it: `{command_name()} model use NAME`.")
 
 
 def _answering(home: Path) -> list[AnsweringModel]:
@@ -219,7 +219,7 @@ def get_model(ctx: click.Context, name: str, source: Any, as_json: bool) -> None
         say_json({**facts, "was_here": was_here, "seconds": round(seconds, 1)})
         return
     say(f"{name} is here already." if was_here else f"{name} is here, checked, after {seconds:.0f} s: {target}")
-    say(f"Use it:  {command_name()} model use {name}")
+    say(f"Use it: `{command_name()} model use {name}`")
 
 
 @contextmanager

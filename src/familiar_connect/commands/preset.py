@@ -108,7 +108,7 @@ def _import_command(name: str) -> click.Command:
         if as_json:
             say_json(_report_facts(report))
             return
-        _say_report(report)
+        _say_report(report, root.name)
 
     return command
 
@@ -131,7 +131,7 @@ def list_(ctx: click.Context, familiar_id: str | None, as_json: bool) -> None:
         say_json({"familiar": root.name, "active": active, "presets": rows})
         return
     if not rows:
-        say(f"{root.name} has no presets. Bring one in:  {command_name()} preset import FILE.json")
+        say(f"{root.name} has no presets. Bring one in: `{command_name()} preset import FILE.json`.")
         return
     for row in rows:
         mark = "*" if row["active"] else " "
@@ -139,7 +139,7 @@ def list_(ctx: click.Context, familiar_id: str | None, as_json: bool) -> None:
             row["problem"] or f"{pluralize(row['prompts'], 'prompt')}, {row['enabled']} of {row['toggleable']} texts on"
         )
         say(f"{mark} {row['name']:<{_NAME_WIDTH}} {told}")
-    say(f"* is in force; {command_name()} preset use NAME chooses another." if active else "None is in force.")
+    say(f"* is in force; `{command_name()} preset use NAME` chooses another." if active else "None is in force.")
 
 
 @preset.command(epilog=USE_EPILOG)
@@ -158,7 +158,7 @@ def use(ctx: click.Context, name: str, channel_id: int | None, familiar_id: str 
     if as_json:
         say_json({"active": active})
     else:
-        say(f"{active} is in force from the next reply on.")
+        say(f"{active} is in force for {root.name} from the next reply on.")
 
 
 @preset.command(epilog=OFF_EPILOG)
@@ -176,7 +176,7 @@ def off(ctx: click.Context, channel_id: int | None, familiar_id: str | None, as_
     if as_json:
         say_json({"active": None})
     else:
-        say("No preset is in force; the prompt has the familiar's own order.")
+        say(f"No preset is in force for {root.name}; the prompt has the familiar's own order.")
 
 
 @preset.command(epilog=TOGGLE_EPILOG)
@@ -300,12 +300,12 @@ def _row(store: PresetStore, name: str, is_active: bool, fidelity: PresetFidelit
     return {**row, "prompts": report.in_order, "toggleable": report.toggleable, "enabled": report.enabled}
 
 
-def _say_report(report: ImportReport) -> None:
+def _say_report(report: ImportReport, familiar_id: str) -> None:
     said = {"unchanged": "was here already", "replaced": "replaces the earlier one"}.get(report.outcome, "is here")
-    say(f"{report.name} {said} and is in force from the next reply on.", bold=True)
+    say(f"{report.name} {said} and is in force for {familiar_id} from the next reply on.", bold=True)
     for line in report.lines():
         say(f"  {line}")
-    say(f"Look into it:  {command_name()} preset show    Leave it:  {command_name()} preset off")
+    say(f"Look into it: `{command_name()} preset show`. Leave it: `{command_name()} preset off`.")
 
 
 def _report_facts(report: ImportReport) -> dict[str, object]:

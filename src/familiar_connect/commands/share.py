@@ -57,7 +57,7 @@ def adopt(ctx: click.Context, source: Path, familiar_id: str | None, yes: bool, 
         say_json(_plan_as_json(plan) | {"made": str(root)})
         return 0
     say(f"Made {root}")
-    say(f"Talk to it:  {command_name()} chat --familiar {plan.familiar_id}")
+    say(f"Talk to it: `{command_name()} chat --familiar {plan.familiar_id}`")
     return 0
 
 

@@ -27,6 +27,8 @@ from familiar_connect.support.text import one_line
 if TYPE_CHECKING:  # a report loads no more than it needs
     from familiar_connect.observe.replay_store import ReplayRecord
 
+SHOWN_ID_CHARS = 12
+"""The end of a turn's id, which is enough to ask for it; the rest is its time."""
 _GATHERED = {ItemTag.SAMPLE.value: "examples", ItemTag.DIALOGUE.value: "turns of dialogue"}
 """Blocks of which a prompt holds many alike: one row tells them all."""
 
@@ -55,7 +57,14 @@ def _row(trace: TurnTrace) -> list[str]:
         sizes = [f"~{estimated}" if estimated else "-", "-"]
     moment = one_line(trace.timestamp)[:19].replace("T", " ")
     model = one_line(str(facts.get("model") or "-"))
-    return [moment, trace.trace_id, model, "-" if first is None else seconds(first), *sizes, str(len(cuts(trace)))]
+    return [
+        moment,
+        trace.trace_id[-SHOWN_ID_CHARS:],
+        model,
+        "-" if first is None else seconds(first),
+        *sizes,
+        str(len(cuts(trace))),
+    ]
 
 
 def _blocks(trace: TurnTrace, record: ReplayRecord | None) -> str:
@@ -81,11 +90,15 @@ def _block_row(alike: Sequence[BlockLine]) -> list[str]:
 
 
 def _cuts(trace: TurnTrace, record: ReplayRecord | None) -> str:
-    found = [
-        f"  {one_line(str(cut['source']))}: {cut['tokens_dropped']} tokens, {cut_reason(cut)}"
-        for cut in cuts(trace, record)
-    ]
-    return "Cut\n" + "\n".join(found) if found else "Nothing was cut."
+    notes = cuts(trace, record)
+    found = [cut for cut in notes if cut["full"] != "no budget"]
+    without_budget = [cut for cut in notes if cut["full"] == "no budget"]
+    lines = [f"  {one_line(str(cut['source']))}: {cut['tokens_dropped']} tokens, {cut_reason(cut)}" for cut in found]
+    text = "Cut\n" + "\n".join(lines) if lines else "Nothing was cut."
+    for layer, alike in groupby(without_budget, key=lambda cut: str(cut["layer"])):
+        names = ", ".join(one_line(str(cut["source"])) for cut in alike)
+        text += f"\nNot shown here, where layer {layer} has a budget of 0: {names}."
+    return text
 
 
 def _providers(trace: TurnTrace) -> str:

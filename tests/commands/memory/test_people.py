@@ -11,7 +11,10 @@ from familiar_connect.memory.maintenance.forget_person import Order
 from familiar_connect.memory.maintenance.person_lookup import Person
 from familiar_connect.support.serialize import to_plain
 from tests.commands.memory.conftest import Run
+from tests.fakes.model_server import stream_answer
+from tests.fakes.program import make_home, model_endpoint, one_sentence, run_program
 from tests.fakes.sample_week import ALICE_FILE, history_of
+from tests.fakes.terminal import TerminalSession
 
 
 def test_forgetting_lists_and_asks_for_the_name(run: Run, root: Path) -> None:
@@ -101,3 +104,24 @@ def test_retrying_an_unknown_batch_is_told(run: Run) -> None:
 
     assert outcome.code == 1
     assert "there is no batch 'nope'" in outcome.err
+
+
+def test_the_owner_is_found_by_the_name_they_have_just_given(tmp_path: Path) -> None:
+    """Told "I'm Sam", the familiar knows Sam, though nothing was said under that name yet."""
+    with model_endpoint(stream_answer("Hello.")) as server:
+        make_home(tmp_path, server)
+        with TerminalSession(tmp_path, "chat") as session:
+            session.wait_for_text("your name?")
+            session.enter("I'm Sam, and I had a long day.")
+            session.wait_for_text("Sam: ")
+            assert session.leave() == 0
+    found = json.loads(run_program(tmp_path, "memory", "forget", "sam", "--dry-run", "--json").stdout)
+    assert (found["person"], found["turns"]) == ("terminal:you", 1)
+    assert {"Sam", "Friend"} <= set(found["names"])
+
+    done = run_program(tmp_path, "memory", "forget", "Sam", said="Sam\n")
+    assert done.returncode == 0, done.stderr
+    assert "Type Sam to erase it" in done.stdout
+    assert "of Sam (terminal:you)" in done.stdout
+    assert "long day" not in run_program(tmp_path, "logs").stdout
+    assert "nobody called 'Bo' is known" in one_sentence(run_program(tmp_path, "memory", "forget", "Bo"))

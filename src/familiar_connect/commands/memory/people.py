@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from familiar_connect.commands.common import familiar_option, home_of, json_option, say, say_json
+from familiar_connect.commands.common import familiar_option, home_of, json_option, profile_of, say, say_json
 from familiar_connect.commands.memory.session import MemorySession, open_session
-from familiar_connect.config.folders import HomeFolder
-from familiar_connect.memory.maintenance.person_lookup import Person, find_person
+from familiar_connect.config.folders import FamiliarFolder, HomeFolder
+from familiar_connect.identity import Author
+from familiar_connect.memory.maintenance.person_lookup import Person, PersonNotFound, find_person
 from familiar_connect.support.names import fold_name
 from familiar_connect.support.text import one_line, printable, truncate_chars
 
@@ -120,7 +122,29 @@ def export(ctx: click.Context, person: str, target: Path, familiar_id: str | Non
 
 
 def _person(memory: MemorySession, words: str) -> Person:
-    return find_person(words, familiar_id=memory.familiar_id, history=memory.history, store=memory.store)
+    """The person *words* mean; the owner by the name they gave too, under which they may not have spoken yet."""
+    try:
+        return find_person(words, familiar_id=memory.familiar_id, history=memory.history, store=memory.store)
+    except PersonNotFound:
+        if (owner := _owner_called(memory, words)) is None:
+            raise
+    known = find_person(owner.canonical_key, familiar_id=memory.familiar_id, history=memory.history, store=memory.store)
+    aliases = frozenset(known.author.all_known_names)
+    return replace(known, author=replace(known.author, display_name=owner.display_name, aliases=aliases))
+
+
+def _owner_called(memory: MemorySession, words: str) -> Author | None:
+    """Who sits at the terminal, where *words* is the name they gave."""
+    from familiar_connect.config import load_character_config
+    from familiar_connect.platforms.terminal.person import find_terminal_person
+    from familiar_connect.privacy import PrivacyRegistry
+
+    folder = FamiliarFolder(memory.root)
+    config = load_character_config(folder.settings_file, defaults_path=profile_of(folder.home.root))
+    if config.user_name is None or fold_name(config.user_name) != fold_name(words):
+        return None
+    privacy = PrivacyRegistry(folder.privacy_file)
+    return find_terminal_person(config.user_name, memory.history, privacy, memory.familiar_id)
 
 
 def _typed_lines(home: HomeFolder, familiar_id: str, person: Person) -> tuple[Path, ...]:
