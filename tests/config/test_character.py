@@ -254,7 +254,7 @@ def test_a_bad_value_is_named_with_its_key(tmp_path: Path, text: str, fragments:
         (
             "[discord]\nzzz = 3",
             "unknown key 'zzz' in [discord]; known there: answer_late_s, bot_reply_limit, controls, dms, "
-            "hears_bots, history_on_subscribe, webhooks",
+            "hears_bots, history_on_return, history_on_subscribe, webhooks",
         ),
     ],
 )

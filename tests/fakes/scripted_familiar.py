@@ -102,6 +102,7 @@ async def scripted_familiar(
     capabilities: Capabilities | None = None,
     settings: ChangeSettings = lambda config: config,
     clock: Clock | None = None,
+    transcriber: object = None,
 ) -> AsyncIterator[ScriptedFamiliar]:
     """A familiar that lives in *home*, made there if it is new, closed at the end; *settings* changes its own."""
     root = home / "familiars" / "ember"
@@ -111,7 +112,7 @@ async def scripted_familiar(
         (root / "channels" / f"{CHANNEL}.toml").write_text(NO_TYPING_DELAY, encoding="utf-8")
     model = ScriptedModel(replies, capabilities=capabilities)
     config = settings(load_character_config(root / "character.toml"))
-    familiar = Familiar.from_config(root, config, llm_clients=model_slots(model), clock=clock)
+    familiar = Familiar.from_config(root, config, llm_clients=model_slots(model), clock=clock, transcriber=transcriber)
     if subscribed:
         familiar.subscriptions.add(channel_id=CHANNEL, kind=SubscriptionKind.text, guild_id=None)
     try:

@@ -15,7 +15,7 @@ from familiar_connect.audience import OWNER
 from familiar_connect.errors import HistoryError
 from familiar_connect.history.message_edits import MessageEdits
 from familiar_connect.history.store import HistoryStore
-from familiar_connect.history.types import TurnMark
+from familiar_connect.history.types import HistoryTurn, TurnMark
 from familiar_connect.history.versions import TurnVersions, TurnVersionStore
 from familiar_connect.support.clock import ManualClock
 from tests.fakes.writer_setup import ALICE, EVENING, FAMILIAR
@@ -105,7 +105,7 @@ def test_versions_without_a_chosen_one_are_refused(store: HistoryStore) -> None:
     assert shown(store) == ["a"]
 
 
-@pytest.mark.parametrize("mark", list(TurnMark))
+@pytest.mark.parametrize("mark", [TurnMark.hidden, TurnMark.undone])
 def test_a_marked_turn_is_in_no_prompt_and_comes_back_unmarked(store: HistoryStore, mark: TurnMark) -> None:
     """Nor is it written up; its row stays."""
     first, second = say(store, "a"), say(store, "b")
@@ -217,3 +217,17 @@ def test_any_text_can_be_a_version(texts: list[str], data: st.DataObject) -> Non
     assert read is not None
     assert (len(read.texts), read.chosen, [read.text]) == (len(texts), chosen, shown(store))
     store.close()
+
+
+def test_a_belated_turn_is_remembered_and_in_no_window(store: HistoryStore) -> None:
+    """Read after newer ones were stored: written up, and shown neither to a model nor to people as part of the chat."""
+    said = [("newest", None), ("earlier", TurnMark.belated)]
+    for text, mark in said:
+        store.append_if_new(familiar_id=FAMILIAR, channel_id=CHANNEL, role="user", content=text, mark=mark)
+
+    def texts(turns: list[HistoryTurn]) -> list[str]:
+        return [turn.content for turn in turns]
+
+    assert texts(store.recent(familiar_id=FAMILIAR, channel_id=CHANNEL, limit=9)) == ["newest"]
+    assert texts(store.recent(familiar_id=FAMILIAR, channel_id=CHANNEL, limit=9, with_hidden=True)) == ["newest"]
+    assert texts(store.turns_since_watermark(familiar_id=FAMILIAR)) == ["newest", "earlier"]

@@ -36,6 +36,8 @@ class Attachment:
     attachment_id: str | None = None
     size_bytes: int | None = None
     is_voice: bool = False
+    duration_s: float | None = None
+    """How long it takes to listen to it, where the platform says."""
     transcript: str | None = None
     """What is said in it, once somebody has listened."""
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from familiar_connect.config.budgets import TurnBudgets
 from familiar_connect.config.rules import (
+    FILLED_TEXT,
     FLAG,
     TEXT_OR_NONE,
     InvalidValue,
@@ -85,6 +86,12 @@ class ChannelConfig:
         'The SillyTavern preset of this channel, in place of the familiar\'s; "none" uses no preset here.',
     )
     """The channel's own preset; empty: none here; None: the familiar's."""
+    model: str | None = setting(
+        None,
+        FILLED_TEXT,
+        "The model that answers here, by its name at the server of [llm.main_prose], in place of the one set there.",
+        example='"qwen3:8b"',
+    )
     chat_book: str | None = setting(
         None,
         TEXT_OR_NONE,

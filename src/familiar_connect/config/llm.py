@@ -209,13 +209,26 @@ class LLMSlotConfig:
         example="32768",
         also="context_window",
     )
-    vision: bool | None = setting(None, FLAG, "Whether it sees pictures. None: what is known of it.", example="true")
-    tools: bool | None = setting(None, FLAG, "Whether it can use tools. None: what is known of it.", example="true")
+    vision: bool | None = setting(
+        None, FLAG, "Whether it sees pictures. None: what its endpoint says, else what is known of it.", example="true"
+    )
+    tools: bool | None = setting(
+        None, FLAG, "Whether it can use tools. None: what its endpoint says, else what is known of it.", example="true"
+    )
     strict_roles: bool | None = setting(
         None,
         FLAG,
         "Whether it wants turns in strict alternation and one system message. None: what is known of it.",
         example="false",
+    )
+    prefill: bool | None = setting(
+        None, FLAG, "Whether it goes on with words a reply is begun with. None: what is known of it.", example="false"
+    )
+    prefix_completion: bool = setting(
+        False,
+        FLAG,
+        "Whether such words are marked with `prefix: true`, as the servers of DeepSeek and Mistral ask for; the model"
+        " then counts as one that goes on with them.",
     )
     top_p: float | None = setting(
         None, number_rule(least=0, most=1), "Only the likeliest words that make up this share.", example="0.95"

@@ -73,6 +73,12 @@ class DiscordConfig:
         integer_rule(least=0),
         "How many messages of before are read when `/subscribe-text` is used, at most 1,000; 0 reads none.",
     )
+    history_on_return: int = setting(
+        1_000,
+        integer_rule(least=0),
+        "How many messages of a channel are read in the background after an absence in which more than 200 were said"
+        " there, at most 10,000; 0 reads none besides those 200.",
+    )
     webhooks: str = setting(
         "people",
         choice_rule("off", "people", "all"),

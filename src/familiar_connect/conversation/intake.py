@@ -31,7 +31,7 @@ from familiar_connect.history.message_edits import DELETED
 from familiar_connect.history.message_metadata import encode_metadata
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.stored_messages import message_of_turn
-from familiar_connect.history.types import HistoryTurn
+from familiar_connect.history.types import HistoryTurn, TurnMark
 from familiar_connect.identity import LOCAL_PLATFORMS
 from familiar_connect.reply.protocols import Place, PostsOnce
 from familiar_connect.support.aio import BackgroundTasks, IdleGate, KeyedLocks, off_loop
@@ -103,17 +103,22 @@ class Intake:
         self._channel_locks = KeyedLocks()
         """Rows of a channel are numbered in the order its messages came in."""
 
-    async def receive(self, message: InboundMessage, place: Place, *, is_old_news: bool = False) -> IntakeResult:
+    async def receive(
+        self, message: InboundMessage, place: Place, *, is_old_news: bool = False, mark: TurnMark | None = None
+    ) -> IntakeResult:
         """Take in one message. Returns once it is stored; the reply is made in the background.
 
-        *is_old_news*: it was said while we were away. Who spoke to us is answered all the same.
+        *is_old_news*: it was said while we were away. Who spoke to us is answered all the same. *mark* is stored
+        with it.
         """
         if self._admission.is_refused_bot(message):
             return IntakeResult.not_a_person
         with self._hearing.busy():
-            return await self._receive(message, place, is_old_news=is_old_news)
+            return await self._receive(message, place, is_old_news=is_old_news, mark=mark)
 
-    async def _receive(self, message: InboundMessage, place: Place, *, is_old_news: bool) -> IntakeResult:
+    async def _receive(
+        self, message: InboundMessage, place: Place, *, is_old_news: bool, mark: TurnMark | None
+    ) -> IntakeResult:
         if self._privacy.is_full(message.author):
             logger.info("message skipped", extra={"reason": "privacy", "channel_id": message.channel_id})
             return IntakeResult.private
@@ -132,7 +137,7 @@ class Intake:
                 # With the lock, so that messages stay in their order.
                 message, mode, audience = await off_loop(self._prepare, message, scene)
                 is_kept_owed = isinstance(place, PostsOnce)
-                turn, is_new = await self._store(message, mode, audience, is_kept_owed=is_kept_owed)
+                turn, is_new = await self._store(message, mode, audience, mark, is_kept_owed=is_kept_owed)
         except HistoryError as error:
             logger.error("message could not be stored", extra={"reason": str(error)})
             await place.notice(f"I could not write that down, so I did not answer: {error}")
@@ -187,7 +192,13 @@ class Intake:
         return message, self._mode(message.channel_id), self._audience(message, scene)
 
     async def _store(
-        self, message: InboundMessage, mode: ChannelMode | None, audience: Audience, *, is_kept_owed: bool
+        self,
+        message: InboundMessage,
+        mode: ChannelMode | None,
+        audience: Audience,
+        mark: TurnMark | None,
+        *,
+        is_kept_owed: bool,
     ) -> tuple[HistoryTurn, bool]:
         """*is_kept_owed*: that a reply is owed is stored in the same step, until there is one."""
         append = partial(
@@ -203,6 +214,7 @@ class Intake:
             timestamp=message.timestamp,
             facts=encode_metadata(message),
             audience=audience,
+            mark=mark,
         )
         is_for_us = _is_for_us(message)
         if is_kept_owed and not message.is_past and self.monitor.is_addressed(message.text, is_mention=is_for_us):

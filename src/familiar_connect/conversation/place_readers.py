@@ -31,7 +31,7 @@ class PlaceReaders:
         policy: DisclosurePolicy = STRICT,
         privacy: Privacy = EVERYTHING_ALLOWED,
     ) -> None:
-        self._privacy = privacy
+        self.privacy = privacy
         self._owner = owner or OwnerContact()
         self._channels = channels
         self._private = frozenset(private_channel_ids)
@@ -70,7 +70,7 @@ class PlaceReaders:
 
     def policy_for(self, settings: PlaceSettings) -> DisclosurePolicy:
         """How far what was heard may travel to a place with these settings."""
-        known = self._policy.known_everywhere | self._privacy.everywhere_keys()
+        known = self._policy.known_everywhere | self.privacy.everywhere_keys()
         confidence = self._policy.confidence
         if settings.private_channels_bypass and confidence is Confidence.strict:
             confidence = Confidence.server

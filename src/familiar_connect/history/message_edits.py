@@ -139,7 +139,8 @@ class MessageEdits:
         """The platform's id of the message heard last in a channel."""
         rows = self._database.read(
             "SELECT platform_message_id FROM turns WHERE familiar_id = ? AND channel_id = ?"
-            " AND platform_message_id IS NOT NULL AND role != 'assistant' ORDER BY id DESC LIMIT 1",
+            " AND platform_message_id IS NOT NULL AND role != 'assistant' AND mark IS NOT 'belated'"
+            " ORDER BY id DESC LIMIT 1",
             (self._familiar_id, channel_id),
         )
         return str(rows[0][0]) if rows else None

@@ -24,6 +24,8 @@ TURN_COLUMNS = (
 )
 """The columns `turn` reads, in its order."""
 UNMARKED = "mark IS NULL"
+REMEMBERED = "(mark IS NULL OR mark = 'belated')"
+"""Holds for the turns that are searched and written up."""
 """Holds for the turns a model may see."""
 
 UNKNOWN_MOMENT = datetime.fromtimestamp(0, UTC)
@@ -61,7 +63,8 @@ def _mark(stored: object) -> TurnMark | None:
     """A mark nobody knows keeps its turn out of prompts too."""
     if stored is None:
         return None
-    return TurnMark.undone if stored == TurnMark.undone.value else TurnMark.hidden
+    known = {mark.value: mark for mark in TurnMark}
+    return known.get(str(stored), TurnMark.hidden)
 
 
 def author_from_columns(platform: object, user_id: object, username: object, display_name: object) -> Author | None:

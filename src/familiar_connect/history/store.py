@@ -38,6 +38,7 @@ from familiar_connect.history.types import (
     HistoryTurn,
     OtherChannelInfo,
     SummaryEntry,
+    TurnMark,
     WatermarkEntry,
 )
 from familiar_connect.history.watermarks import WatermarkRows
@@ -62,8 +63,8 @@ MAX_TURNS_READ = 10_000
 
 _INSERT = (
     "INSERT INTO turns (familiar_id, channel_id, guild_id, role, author_platform, author_user_id, author_username,"
-    " author_display_name, content, timestamp, mode, platform_message_id, facts, audience)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+    " author_display_name, content, timestamp, mode, platform_message_id, facts, audience, mark)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
 )
 _COLUMNS_WITHOUT_WORDS = TURN_COLUMNS.replace(" content,", " '',")
 _NOBODY = (None, None, None, None)
@@ -149,6 +150,7 @@ class HistoryStore:
         timestamp: datetime | None = None,
         facts: str | None = None,
         audience: Audience | None = None,
+        mark: TurnMark | None = None,
     ) -> tuple[HistoryTurn, bool]:
         """As `append_turn`, and whether the turn is new: False when this platform message was stored before.
 
@@ -162,7 +164,7 @@ class HistoryStore:
         moment = when.isoformat()
         values = (familiar_id, channel_id, guild_id, role, *who, content, moment, said_in, message_id, facts)
         try:
-            stored = self.database.write(_INSERT, (*values, str(said_to)))
+            stored = self.database.write(_INSERT, (*values, str(said_to), mark and mark.value))
         except UnicodeEncodeError:
             return self.append_if_new(
                 familiar_id=without_surrogates(familiar_id),
@@ -176,6 +178,7 @@ class HistoryStore:
                 timestamp=when,
                 facts=facts and without_surrogates(facts),
                 audience=said_to,
+                mark=mark,
             )
         if stored.rowcount == 0 and message_id is not None:
             place = (familiar_id, channel_id, message_id)
@@ -195,6 +198,7 @@ class HistoryStore:
             platform_message_id=message_id,
             facts=facts,
             audience=said_to,
+            mark=mark,
         )
         return said, True
 
@@ -467,7 +471,7 @@ class HistoryStore:
 
 def _shown(with_hidden: bool) -> str:
     """Holds for the turns that are shown: to a model, or to people."""
-    return f"({UNMARKED} OR mark <> 'undone')" if with_hidden else UNMARKED
+    return f"({UNMARKED} OR mark NOT IN ('undone', 'belated'))" if with_hidden else UNMARKED
 
 
 def _in_scope(familiar_id: str, channel_id: int | None) -> tuple[str, list[object]]:

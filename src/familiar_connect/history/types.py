@@ -11,12 +11,14 @@ from familiar_connect.identity import Author
 
 
 class TurnMark(StrEnum):
-    """Why a turn is in no prompt, no search and no memory."""
+    """Why a turn is not part of the conversation as it is shown."""
 
     hidden = "hidden"
     """Shown in the chat and exported, never told to a model: a hidden line, a note of the program."""
     undone = "undone"
     """Taken back: kept in the file and shown nowhere."""
+    belated = "belated"
+    """Read after newer ones were stored, so that its row stands in the wrong place: searched and remembered only."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ turns are: a batch never mixes audiences, so one may be ahead of another.
 from __future__ import annotations
 
 from familiar_connect.audience import Audience, parse_audience
-from familiar_connect.history.rows import TURN_COLUMNS, UNMARKED, in_utc, parse_timestamp, text_or_none, turn_from_row
+from familiar_connect.history.rows import REMEMBERED, TURN_COLUMNS, in_utc, parse_timestamp, text_or_none, turn_from_row
 from familiar_connect.history.types import HistoryTurn, WatermarkEntry
 from familiar_connect.support.clock import Clock
 from familiar_connect.support.sqlite import Database, storable_all
@@ -15,7 +15,7 @@ from familiar_connect.support.sqlite import Database, storable_all
 # The turns that no watermark covers, but those that are in no prompt and copies of others; one without an audience is
 # the owner's.
 _UNWRITTEN = (
-    f" FROM turns WHERE familiar_id = ? AND {UNMARKED} AND copy_of IS NULL"
+    f" FROM turns WHERE familiar_id = ? AND {REMEMBERED} AND copy_of IS NULL"
     " AND id > COALESCE((SELECT last_written_id FROM memory_writer_watermark WHERE familiar_id = ?), 0)"
     " AND id > COALESCE((SELECT last_written_id FROM writer_watermarks WHERE familiar_id = ?"
     " AND writer_watermarks.audience = COALESCE(turns.audience, 'owner')), 0)"

@@ -1,4 +1,4 @@
-"""WindowLookup: asks an endpoint how many tokens its model takes in.
+"""WindowLookup: asks an endpoint how many tokens its model takes in, and whether it sees and uses tools.
 
 OpenAI-like servers tell it among their models, llama.cpp in its properties, Ollama of a model it shows. A server of
 one's own is asked all three ways at once, any other only for its models. A reply waits a moment for the answer, once;
@@ -13,10 +13,12 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import aclosing
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from familiar_connect.errors import ModelError
+from familiar_connect.llm.types import Capabilities
 from familiar_connect.support.web_origin import is_own_network
 
 if TYPE_CHECKING:
@@ -80,8 +82,33 @@ class WindowLookup:
             logger.debug("the endpoint did not tell its window", extra={"error": type(error).__name__})
 
 
+@dataclass(frozen=True, kw_only=True)
+class EndpointFacts:
+    """What a server tells of a model; None: nothing."""
+
+    window: int | None = None
+    vision: bool | None = None
+    tools: bool | None = None
+
+
+def with_told_abilities(known: Capabilities, told: EndpointFacts) -> Capabilities:
+    """*known* with what the server tells that the owner did not set."""
+    vision = told.vision if told.vision is not None and not known.is_vision_set else known.vision
+    tools = told.tools if told.tools is not None and not known.is_tools_set else known.tools
+    if (vision, tools) == (known.vision, known.tools):
+        return known
+    return replace(known, vision=vision, tools=tools)
+
+
 async def ask_window(http: httpx2.AsyncClient, base_url: str, model: str, headers: Mapping[str, str]) -> int | None:
     """The window of *model* as the server at *base_url* tells it; None where it does not. Raises if nobody answers."""
+    return (await ask_endpoint(http, base_url, model, headers)).window
+
+
+async def ask_endpoint(
+    http: httpx2.AsyncClient, base_url: str, model: str, headers: Mapping[str, str]
+) -> EndpointFacts:
+    """What the server at *base_url* tells of *model*. Raises if nobody answers."""
     base = base_url.rstrip("/")
     questions = [_answer(http, "GET", f"{base}/models", headers)]
     if is_own_network(base_url):
@@ -94,7 +121,34 @@ async def ask_window(http: httpx2.AsyncClient, base_url: str, model: str, header
     if all(isinstance(answer, BaseException) for answer in answers):
         raise ModelError(f"{len(answers)} questions about the window were not answered")
     listed, props, shown = ([each if isinstance(each, dict) else {} for each in answers] + [{}, {}])[:3]
-    return window_of_show(shown) or window_of_props(props) or window_of_list(listed, model)
+    abilities = [abilities_of_show(shown), abilities_of_props(props), abilities_of_list(listed, model)]
+    return EndpointFacts(
+        window=window_of_show(shown) or window_of_props(props) or window_of_list(listed, model),
+        vision=next((vision for vision, _ in abilities if vision is not None), None),
+        tools=next((tools for _, tools in abilities if tools is not None), None),
+    )
+
+
+def abilities_of_show(answer: Mapping[str, Any]) -> tuple[bool | None, bool | None]:
+    """Whether the model that Ollama shows sees and uses tools; None where it does not say."""
+    found = answer.get("capabilities")
+    return ("vision" in found, "tools" in found) if isinstance(found, list) else (None, None)
+
+
+def abilities_of_props(answer: Mapping[str, Any]) -> tuple[bool | None, bool | None]:
+    """As much, of llama.cpp's properties: it tells what a model sees."""
+    vision = _table(answer.get("modalities")).get("vision")
+    return (vision if isinstance(vision, bool) else None), None
+
+
+def abilities_of_list(answer: Mapping[str, Any], model: str) -> tuple[bool | None, bool | None]:
+    """As much, of a list of models as OpenRouter gives it."""
+    row = next((each for each in _rows(answer) if isinstance(each, dict) and each.get("id") == model), {})
+    inputs, parameters = _table(row.get("architecture")).get("input_modalities"), row.get("supported_parameters")
+    return (
+        "image" in inputs if isinstance(inputs, list) else None,
+        "tools" in parameters if isinstance(parameters, list) else None,
+    )
 
 
 def window_of_list(answer: Mapping[str, Any], model: str) -> int | None:

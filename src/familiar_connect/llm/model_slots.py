@@ -12,9 +12,11 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
-from familiar_connect.config.llm import MAIN_SLOT
-from familiar_connect.errors import ModelSetupError, ModelTimeoutError
+from familiar_connect.config.llm import MAIN_SLOT, is_embedded_model
+from familiar_connect.errors import ConfigError, ModelSetupError, ModelTimeoutError
 from familiar_connect.llm.metering import MeteredModel
+from familiar_connect.llm.openai_compatible import LLMClient
+from familiar_connect.llm.profiles import capabilities_for
 from familiar_connect.llm.protocols import CallMeter, ChatModel, CompletionStream
 from familiar_connect.llm.streams import open_stream
 from familiar_connect.llm.types import Capabilities, Message, Sampling, ToolSpec
@@ -22,6 +24,8 @@ from familiar_connect.support.aio import BackgroundTasks
 
 TIMEOUTS_BEFORE_OFF = 2
 """In a row."""
+MAX_VARIANTS = 64
+"""Models that channels may name in one run."""
 SLOW_S = 5.0
 """A call cancelled after this long was given up for being slow; one cancelled sooner was not wanted any more."""
 
@@ -42,16 +46,22 @@ class ModelSlots:
         self._tell = tell
         self._timeouts: dict[str, tuple[ChatModel | None, int]] = {}
         """Of a slot: the client that was too slow, and how often in a row."""
+        self._variants = ModelVariants()
         self._background = BackgroundTasks("model-slots")
 
-    def get(self, slot: str) -> ChatModel | None:
-        """The client that has *slot* now; None: nobody has."""
+    def get(self, slot: str, *, model: str | None = None) -> ChatModel | None:
+        """The client that has *slot* now, or one like it for another *model* of its server; None: nobody has.
+
+        ConfigError: its server has no other models.
+        """
         client = self._clients.get(slot)
+        if client is not None and model is not None:
+            client = self._variants.get(client, model)
         return client if client is None or self._meter is None else MeteredModel(client, slot, self._meter)
 
-    async def learn_limits(self, slot: str) -> None:
+    async def learn_limits(self, slot: str, *, model: str | None = None) -> None:
         """Have the client of *slot* ask its endpoint what it does not know, if it can; soon over, never an error."""
-        learn = getattr(self.get(slot), "learn_limits", None)
+        learn = getattr(self.get(slot, model=model), "learn_limits", None)
         if learn is not None:
             await learn()
 
@@ -84,10 +94,69 @@ class ModelSlots:
 
     async def aclose(self) -> None:
         await self._background.wait_until_idle()
+        await self._variants.aclose()
 
     def model(self, slot: str) -> SlotModel:
         """A model for *slot*, to be given to whoever lives longer than one client."""
         return SlotModel(self, slot)
+
+
+class ModelVariants:
+    """Made when they are first asked for, in whichever thread, and closed with the familiar."""
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[int, str], tuple[LLMClient, LLMClient]] = {}
+        """By the client they were made from, which is kept so that its number stays its own."""
+
+    def get(self, client: ChatModel, model: str) -> ChatModel:
+        """*client* for another *model* of its server; one that is no such client is itself whatever is asked for.
+
+        ConfigError: it runs inside the program, where there are no others.
+        """
+        if not isinstance(client, LLMClient) or client.model == model:
+            return client
+        if type(client) is not LLMClient and not is_embedded_model(client.model):  # no server behind it
+            return client
+        key = (id(client), model)
+        if key not in self._made:
+            if len(self._made) >= MAX_VARIANTS:
+                raise ConfigError(
+                    f"channels have named more than {MAX_VARIANTS} models since the program was started: start it "
+                    "anew, or give fewer channels a `model` of their own"
+                )
+            self._made[key] = (client, client_for_model(client, model))
+        return self._made[key][1]
+
+    async def aclose(self) -> None:
+        for _, made in self._made.values():
+            await made.close()
+        self._made.clear()
+
+
+def client_for_model(client: LLMClient, model: str) -> LLMClient:
+    """A client for another model of the same server: same key, limits and tries."""
+    if is_embedded_model(client.model) or is_embedded_model(model):
+        raise ConfigError(
+            f"a channel's settings ask for the model {model!r}, but [llm.main_prose] runs {client.model!r}: only "
+            "another model of the same server can be named there; set `base_url` and `model` under [llm.main_prose] of "
+            "character.toml, or take `model` out of the channel's file"
+        )
+    known = client.capabilities
+    return LLMClient(
+        api_key=client.api_key,
+        model=model,
+        base_url=client.base_url,
+        temperature=client.temperature,
+        limits=client.call_limits,
+        capabilities=replace(
+            capabilities_for(model, client.base_url),
+            first_token_s=known.first_token_s,
+            prefix_completion=known.prefix_completion,
+        ),
+        key_name=client.key_name,
+        is_main=client.is_main,
+        retry=client.retry,
+    )
 
 
 class SlotModel:

@@ -31,7 +31,7 @@ from familiar_connect.llm.call_clock import CallClock
 from familiar_connect.llm.call_clock import CallLimits as CallLimits
 from familiar_connect.llm.completion_reports import report_completion
 from familiar_connect.llm.connection import Connections
-from familiar_connect.llm.endpoint_window import WindowLookup, ask_window
+from familiar_connect.llm.endpoint_window import EndpointFacts, WindowLookup, ask_endpoint, with_told_abilities
 from familiar_connect.llm.protocols import CompletionStream
 from familiar_connect.llm.read_answer import WordReader, read_whole_answer
 from familiar_connect.llm.reasoning_filter import (
@@ -86,7 +86,7 @@ class LLMClient:
         is_main: bool = False,
         retry: RetryPolicy | None = None,
     ) -> None:
-        limits = limits or CallLimits()
+        self.call_limits = limits = limits or CallLimits()
         self.api_key = api_key
         self.model = model
         self.base_url = base_url
@@ -112,13 +112,15 @@ class LLMClient:
         self._starts_in_thought = may_start_in_thought(model)
         self._refusals = SamplerRefusals(model)
         self._connections = Connections()
+        self._told = EndpointFacts()
         self._window = WindowLookup(self._ask_window)
 
     @property
     def capabilities(self) -> Capabilities:
-        """What is known of the model; its window as its endpoint told it, unless the owner did."""
+        """What is known of the model; its window and abilities as its endpoint told them, unless the owner did."""
         window = self._window.window
-        return self._capabilities if window is None else replace(self._capabilities, window=window)
+        known = self._capabilities if window is None else replace(self._capabilities, window=window)
+        return with_told_abilities(known, self._told)
 
     async def learn_limits(self) -> None:
         """Ask the endpoint for the model's window, once; soon over whatever happens."""
@@ -130,7 +132,8 @@ class LLMClient:
         endpoint = await self._endpoint()
         self._check_key(endpoint)
         http = await self._connections.client_for(endpoint.base_url)
-        return await ask_window(http, endpoint.base_url, self.model, self.build_headers())
+        self._told = await ask_endpoint(http, endpoint.base_url, self.model, self.build_headers())
+        return self._told.window
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(model={self.model!r})"
@@ -144,7 +147,10 @@ class LLMClient:
         return headers
 
     def build_payload(self, messages: Sequence[Message]) -> dict[str, object]:
-        payload: dict[str, object] = {"model": self.model, "messages": [message.to_dict() for message in messages]}
+        sent = [message.to_dict() for message in messages]
+        if self._capabilities.prefix_completion and messages and messages[-1].role == "assistant":
+            sent[-1]["prefix"] = True
+        payload: dict[str, object] = {"model": self.model, "messages": sent}
         if self.temperature is not None:
             payload["temperature"] = self.temperature
         payload |= self._sampler_fields(self.sampling)

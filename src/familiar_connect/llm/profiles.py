@@ -77,6 +77,10 @@ class SlotLimits(Protocol):
     def tools(self) -> bool | None: ...
     @property
     def strict_roles(self) -> bool | None: ...
+    @property
+    def prefill(self) -> bool | None: ...
+    @property
+    def prefix_completion(self) -> bool: ...
 
 
 def capabilities_for(model_id: str, base_url: str | None = None, slot_config: SlotLimits | None = None) -> Capabilities:
@@ -95,9 +99,15 @@ def capabilities_for(model_id: str, base_url: str | None = None, slot_config: Sl
             is_window_set=slot_config.context_window is not None,
             max_output=slot_config.max_output_tokens or found.max_output,
             vision=found.vision if slot_config.vision is None else slot_config.vision,
+            is_vision_set=slot_config.vision is not None,
             video=found.video and slot_config.vision is not False,
             tools=found.tools if slot_config.tools is None else slot_config.tools,
+            is_tools_set=slot_config.tools is not None,
             strict_roles=found.strict_roles if slot_config.strict_roles is None else slot_config.strict_roles,
+            prefill=(found.prefill or slot_config.prefix_completion)
+            if slot_config.prefill is None
+            else slot_config.prefill,
+            prefix_completion=slot_config.prefix_completion,
         )
     return found
 

@@ -114,13 +114,19 @@ class Capabilities:
     """Whether the owner said how large it is: then nobody is asked."""
     max_output: int | None = None
     vision: bool = False
+    is_vision_set: bool = False
+    """Whether the owner said so: then no endpoint knows better."""
     video: bool = False
     """Takes films, and addresses of YouTube ones."""
     tools: bool = False
+    is_tools_set: bool = False
+    """As for what it sees."""
     strict_roles: bool = False
     """Wants user and assistant turns in strict alternation and one system message on top."""
     prefill: bool = True
     """Can continue a trailing assistant message."""
+    prefix_completion: bool = False
+    """Its server wants such a message marked as one to go on with."""
     thinking: bool = False
     """Reasons before it answers, and so begins every answer itself."""
     single_system: bool = False

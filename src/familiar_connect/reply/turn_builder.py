@@ -25,7 +25,7 @@ from familiar_connect.conversation.place_readers import PlaceReaders, note_hidde
 from familiar_connect.conversation.types import Exchange
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.stored_messages import StoredWindow
-from familiar_connect.identity import EVERYTHING_ALLOWED, Author, Privacy
+from familiar_connect.identity import Author
 from familiar_connect.llm.model_slots import ModelSlots
 from familiar_connect.presets.story.types import Story
 from familiar_connect.reply.protocols import TellsStory
@@ -62,11 +62,11 @@ class TurnBuilder:
         models: ModelSlots,
         turn_inputs: Callable[[ChannelConfig, int], TurnInputs] | None = None,
         turn_settings: Callable[[ChannelConfig], TurnSettings] | None = None,
-        privacy: Privacy = EVERYTHING_ALLOWED,
         zone: tzinfo = UTC,
         clock: Clock | None = None,
         rng: random.Random | None = None,
         readers: PlaceReaders | None = None,
+        transcripts: TranscriptCache | None = None,
     ) -> None:
         self._history = history
         self._readers = readers or PlaceReaders()
@@ -74,18 +74,18 @@ class TurnBuilder:
         self._models = models
         self._turn_inputs = turn_inputs
         self._turn_settings = turn_settings or _settings_of
-        self._privacy = privacy
         self._zone = zone
         self._clock = clock or SystemClock()
         self._rng = rng or random.Random()
         self._stored = StoredWindow(history)
-        self._summary_privacy = SummaryPrivacy(history, privacy)
-        self._transcripts = TranscriptCache()
+        self._summary_privacy = SummaryPrivacy(history, self._readers.privacy)
+        self._transcripts = transcripts or TranscriptCache()
 
     def channel(self, channel_id: int, *, is_voice: bool = False) -> ChannelConfig:
         """The channel's settings, with the budgets that fit the reply's model. May read its file."""
-        model = self._models.get(MAIN_SLOT)
-        return with_model_limits(self._channels.get(channel_id=channel_id), capabilities_of(model), is_voice=is_voice)
+        channel = self._channels.get(channel_id=channel_id)
+        model = self._models.get(MAIN_SLOT, model=channel.model)
+        return with_model_limits(channel, capabilities_of(model), is_voice=is_voice)
 
     async def channel_setup(
         self,
@@ -95,7 +95,8 @@ class TurnBuilder:
         changed: Callable[[ChannelConfig], ChannelConfig] | None = None,
     ) -> ChannelSetup:
         """What the channel's next turn is made with. ConfigError: its settings cannot be read."""
-        await self._models.learn_limits(MAIN_SLOT)
+        named = (await off_loop(self._channels.get, channel_id)).model
+        await self._models.learn_limits(MAIN_SLOT, model=named)
         return await off_loop(self._read_setup, channel_id, is_voice, changed)
 
     async def build(
@@ -115,16 +116,17 @@ class TurnBuilder:
             exchange,
             place,
             settings=settings,
-            privacy=self._privacy,
+            privacy=self._readers.privacy,
             stored=self._stored,
             scene=scene or Scene(),
+            transcribe=self._transcripts.transcribe,
             transcripts=self._transcripts,
             now=self._clock.now(),
             is_owner=self._readers.is_owner,
         )
         if isinstance(place, TellsStory):
             setup = replace(setup, inputs=replace(setup.inputs, story=place.tell_story(setup.inputs.story)))
-        seen = scene_for_turn(turn, scene, self._privacy)
+        seen = scene_for_turn(turn, scene, self._readers.privacy)
         here = await off_loop(self._readers_now, exchange, scene)
         return turn, self._request(turn, setup, here, scene=seen, seed=seed)
 
@@ -242,14 +244,16 @@ class TurnBuilder:
             preset=inputs.preset,
             card=inputs.card,
             persona=inputs.persona,
-            story=self._with_model(inputs.story),
+            story=self._with_model(inputs.story, setup.channel.model),
             seed=self._rng.getrandbits(32) if seed is None else seed,
             now=self._clock.now().astimezone(self._zone),
         )
         return replace(request, readers=here, telling=self._readers.policy_for(setup.channel.place))
 
-    def _with_model(self, story: Story) -> Story:
-        return story if story.model else replace(story, model=getattr(self._models.get(MAIN_SLOT), "model", "") or "")
+    def _with_model(self, story: Story, named: str | None) -> Story:
+        if story.model:
+            return story
+        return replace(story, model=getattr(self._models.get(MAIN_SLOT, model=named), "model", "") or "")
 
 
 def _settings_of(channel: ChannelConfig) -> TurnSettings:

@@ -55,8 +55,10 @@ class SlashPlace:
     """None: this platform has no voice for us."""
     scene: Scene | None = None
     """The channel as its platform shows it now; None: it does not."""
-    read_past: Callable[[], None] | None = None
-    """Begins to read what was said here before; None: the platform does not show it, or nobody wants it read."""
+    read_past: Callable[[int], None] | None = None
+    """Begins to read what was said in a channel before; None: the platform does not show it, or nobody wants it."""
+    parent_id: int | None = None
+    """The channel or forum that a thread or post is in."""
 
 
 @dataclass(frozen=True, kw_only=True)

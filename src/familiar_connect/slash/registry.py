@@ -23,7 +23,14 @@ from familiar_connect.slash.privacy import PRIVACY, REMEMBER_EVERYWHERE
 from familiar_connect.slash.remind import REMIND
 from familiar_connect.slash.roleplay import CONTROLS
 from familiar_connect.slash.stop import STOP
-from familiar_connect.slash.subscribe import SUBSCRIBE_TEXT, SUBSCRIBE_VOICE, UNSUBSCRIBE_TEXT, UNSUBSCRIBE_VOICE
+from familiar_connect.slash.subscribe import (
+    SUBSCRIBE_FORUM,
+    SUBSCRIBE_TEXT,
+    SUBSCRIBE_VOICE,
+    UNSUBSCRIBE_FORUM,
+    UNSUBSCRIBE_TEXT,
+    UNSUBSCRIBE_VOICE,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -45,6 +52,8 @@ COMMANDS: tuple[SlashCommand, ...] = (
     HELP,
     SUBSCRIBE_TEXT,
     UNSUBSCRIBE_TEXT,
+    SUBSCRIBE_FORUM,
+    UNSUBSCRIBE_FORUM,
     SUBSCRIBE_VOICE,
     UNSUBSCRIBE_VOICE,
     *MODES,

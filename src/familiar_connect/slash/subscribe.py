@@ -18,6 +18,7 @@ logger = logging.getLogger(__name__)
 
 WRITABLE = (ChannelKind.text, ChannelKind.thread, ChannelKind.forum_post)
 NO_CHANNEL = "There is nothing to subscribe to here: everything said here is heard."
+NO_FORUM = "This is no post of a forum: use this in one of its posts."
 NO_VOICE = "I have no voice here: speaking and hearing are not set up on this platform."
 
 
@@ -39,8 +40,42 @@ async def subscribe_text(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     _register_label(ctx.channel_id, place, familiar)
     if place.read_past is None:
         return SlashReply(text=f"I listen to {channel_label(place.channel)} now.")
-    place.read_past()
+    place.read_past(ctx.channel_id)
     return SlashReply(text=f"I listen to {channel_label(place.channel)} now, and read what was said here before.")
+
+
+async def subscribe_forum(ctx: SlashContext, familiar: Familiar) -> SlashReply:
+    """In one of its posts: a forum itself is no place to write a command in."""
+    place, forum_id = ctx.place, _forum_id(ctx)
+    if place is None or forum_id is None:
+        return SlashReply(text=NO_FORUM)
+    refused = _why_not_subscribable(place)
+    if refused is not None:
+        return SlashReply(text=refused)
+    await off_loop(familiar.subscriptions.add, channel_id=forum_id, kind=SubscriptionKind.text, guild_id=place.guild_id)
+    listening = f"I listen to every post of #{place.channel.parent_name or forum_id} now"
+    if place.read_past is None:
+        return SlashReply(text=f"{listening}.")
+    place.read_past(forum_id)
+    return SlashReply(text=f"{listening}, and read what was said there before.")
+
+
+async def unsubscribe_forum(ctx: SlashContext, familiar: Familiar) -> SlashReply:
+    forum_id = _forum_id(ctx)
+    if forum_id is None:
+        return SlashReply(text=NO_FORUM)
+    if familiar.subscriptions.get(channel_id=forum_id, kind=SubscriptionKind.text) is None:
+        return SlashReply(text="I was not listening to this forum.")
+    await off_loop(familiar.subscriptions.remove, channel_id=forum_id, kind=SubscriptionKind.text)
+    familiar.monitor.clear_channel(ctx.channel_id)
+    await ctx.acknowledge("I stop listening to this forum and write up what I heard.")
+    return SlashReply(text=f"I no longer listen to this forum. {await _flush_memory(familiar)}")
+
+
+def _forum_id(ctx: SlashContext) -> int | None:
+    """The forum that the command is used in a post of; None: there is none."""
+    place = ctx.place
+    return place.parent_id if place is not None and place.channel.kind is ChannelKind.forum_post else None
 
 
 def _why_not_subscribable(place: SlashPlace) -> str | None:
@@ -49,7 +84,7 @@ def _why_not_subscribable(place: SlashPlace) -> str | None:
     if kind in (ChannelKind.dm, ChannelKind.group_dm):
         return "A direct message needs no subscription; `[discord].dms` in character.toml says whose I answer."
     if kind is ChannelKind.forum_root:
-        return "A forum is a list of posts: use this in one of its posts."
+        return "A forum is a list of posts: use this in one of its posts, or `/subscribe-forum` for all of them."
     if kind not in WRITABLE:
         return "I can only listen to text channels and threads."
     lacking = [
@@ -134,6 +169,8 @@ def _command(name: str, description: str, run: SlashHandler, *, needs_voice: boo
 
 SUBSCRIBE_TEXT = _command("subscribe-text", "Listen to this channel.", subscribe_text)
 UNSUBSCRIBE_TEXT = _command("unsubscribe-text", "Stop listening to this channel.", unsubscribe_text)
+SUBSCRIBE_FORUM = _command("subscribe-forum", "Listen to every post of this forum.", subscribe_forum)
+UNSUBSCRIBE_FORUM = _command("unsubscribe-forum", "Stop listening to this forum.", unsubscribe_forum)
 SUBSCRIBE_VOICE = _command(
     "subscribe-my-voice", "Come to the voice channel I am in.", subscribe_voice, needs_voice=True
 )

@@ -12,6 +12,8 @@ from typing import TypeVar
 from zoneinfo import ZoneInfo
 
 from familiar_connect.channel_config import ChannelConfigStore
+from familiar_connect.chat.annotate.transcripts import TranscriptCache, transcribe_fetched
+from familiar_connect.chat.protocols import Transcriber
 from familiar_connect.config import ChannelConfig, CharacterConfig
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.context.generation.media_cache import MediaCache
@@ -34,6 +36,8 @@ from familiar_connect.subscriptions import SubscriptionRegistry
 from familiar_connect.support.aio import IdleGate
 from familiar_connect.support.clock import Clock
 from familiar_connect.support.fetch.client import GuardedFetch
+from familiar_connect.support.fetch.own_origins import OwnOrigins
+from familiar_connect.support.fetch.protocols import Fetch
 from familiar_connect.tools.toolbox import Toolbox
 from familiar_connect.wiring.build_context import (
     PipelineFactory,
@@ -78,8 +82,11 @@ class FamiliarParts:
     toolbox: Toolbox
     """What its model may do during a reply."""
     clock: Clock
+    own_origins: OwnOrigins
+    """Platforms on this machine whose files may be fetched."""
     tts_client: object = None
     transcriber: object = None
+    """Writes down voice messages, where it is a `chat.protocols.Transcriber`."""
 
 
 Bundle = TypeVar("Bundle", bound=FamiliarParts)
@@ -93,6 +100,7 @@ class AssemblyInputs:
     clock: Clock
     tts_client: object = None
     transcriber: object = None
+    """Writes down voice messages, where it is a `chat.protocols.Transcriber`."""
     defaults_path: Path | None = None
     fetches_media: bool = True
     """Whether pictures and films are fetched for models that see; else they are given their addresses."""
@@ -111,6 +119,8 @@ def build_familiar(bundle: type[Bundle], root: Path, config: CharacterConfig, in
     index = LazyMemoryIndex(partial(build_memory_index, root.name, stores, config, clock))
     toolbox = build_toolbox(stores, config, index)
     replies = IdleGate()
+    own_origins = OwnOrigins()
+    fetch = GuardedFetch(own=own_origins)
     pipelines = PipelineFactory(
         providers=build_providers(stores, config, models, clock, index=index, toolbox=toolbox, replies=replies),
         pre_processors=build_pre_processors(stores, models),
@@ -120,7 +130,7 @@ def build_familiar(bundle: type[Bundle], root: Path, config: CharacterConfig, in
         models=models,
         options=render_options(config),
         persona=lambda: persona_name(stores.memory, root.name),
-        media=MediaCache(GuardedFetch()) if inputs.fetches_media else None,
+        media=MediaCache(fetch) if inputs.fetches_media else None,
         toolbox=toolbox,
     )
 
@@ -158,6 +168,7 @@ def build_familiar(bundle: type[Bundle], root: Path, config: CharacterConfig, in
                 clock=clock,
                 rng=inputs.rng,
                 pipeline_for=pipeline_for,
+                transcripts=build_transcripts(inputs.transcriber, fetch),
                 notify_turn=scheduler.notify_turn,
                 correct_memory=scheduler.correct,
                 pause_background=pause_background,
@@ -171,9 +182,17 @@ def build_familiar(bundle: type[Bundle], root: Path, config: CharacterConfig, in
         index=index,
         toolbox=toolbox,
         clock=clock,
+        own_origins=own_origins,
         tts_client=inputs.tts_client,
         transcriber=inputs.transcriber,
     )
+
+
+def build_transcripts(transcriber: object, fetch: Fetch) -> TranscriptCache:
+    """What was heard in voice messages; where nobody can transcribe, nobody listens to them."""
+    if not isinstance(transcriber, Transcriber):
+        return TranscriptCache()
+    return TranscriptCache(transcribe=transcribe_fetched(transcriber, fetch))
 
 
 def build_spending_meter(root: Path, config: CharacterConfig, clock: Clock) -> SpendingMeter:

@@ -13,7 +13,6 @@ from zoneinfo import ZoneInfo
 from familiar_connect.chat.message_parts import Sticker
 from familiar_connect.config import ChannelConfig, CharacterConfig
 from familiar_connect.config.types import PromptOrder
-from familiar_connect.context.generate import capabilities_of
 from familiar_connect.context.generation.media_cache import MediaCache
 from familiar_connect.context.pipeline import ContextPipeline, GenerationResources, ToolsFor
 from familiar_connect.context.processors.recast import RecastPostProcessor
@@ -103,8 +102,7 @@ def build_providers(
     stable_first = config.prompt_order is PromptOrder.stable_first
 
     def can_note(request: ContextRequest) -> bool:
-        able = capabilities_of(models.get("main_prose")).tools
-        return able and SHORT_TERM_NOTE in toolbox.enabled and toolbox.is_on(request)
+        return "tools" in request.offered.capabilities and SHORT_TERM_NOTE in toolbox.enabled and toolbox.is_on(request)
 
     return {
         "character": CharacterProvider(stores.memory, samples=False),
@@ -204,7 +202,7 @@ class PipelineFactory:
             wanted,
             [p for id_, p in self.pre_processors.items() if id_ in steps.pre_processors],
             post_processors,
-            model=self.models.get("main_prose"),
+            model=self.models.get("main_prose", model=channel.model),
             budget_by_layer=channel.budget_by_layer,
             options=self.options,
             arranger=PresetArranger(),

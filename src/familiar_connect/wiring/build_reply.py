@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+from familiar_connect.chat.annotate.transcripts import TranscriptCache
 from familiar_connect.chat.types import InboundMessage, TurnSettings
 from familiar_connect.chat.window import grow_window
 from familiar_connect.config import ChannelConfig, CharacterConfig
@@ -77,6 +78,7 @@ class ReplyPathInputs:
     clock: Clock
     rng: random.Random
     pipeline_for: PipelineFor
+    transcripts: TranscriptCache
     notify_turn: Callable[[], Awaitable[None]]
     correct_memory: Callable[[], Awaitable[None]]
     pause_background: Callable[[], AbstractContextManager[None]]
@@ -256,11 +258,11 @@ def build_turn_builder(inputs: ReplyPathInputs, lookup: TurnInputsLookup) -> Tur
         models=inputs.models,
         turn_inputs=lookup.lookup,
         turn_settings=turn_settings(inputs.familiar_id, stores, config),
-        privacy=stores.privacy,
         zone=ZoneInfo(config.display_tz),
         clock=inputs.clock,
         rng=inputs.rng,
         readers=build_readers(inputs),
+        transcripts=inputs.transcripts,
     )
 
 

@@ -6,9 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from familiar_connect.config import CharacterConfig
-from familiar_connect.testing.discord_server.world import FORUM, PUBLIC_THREAD, FakePerson
+from familiar_connect.history.message_edits import DELETED
+from familiar_connect.platforms.discord import adapter
+from familiar_connect.testing.discord_server.world import FORUM, PUBLIC_THREAD, VOICE_MESSAGE_FLAG, FakePerson
 from tests.fakes.familiar_on_discord import familiar_on_discord
+from tests.fakes.waiting import until
 
 PROXY = 466378653216014359
 """An application that posts for people."""
@@ -106,3 +111,147 @@ async def test_webhooks_may_be_left_unheard(tmp_path: Path) -> None:
         await den.wait_until_idle()
 
         assert den.roles_and_texts() == [("user", "hi"), ("assistant", "Hello.")]
+
+
+async def test_people_behind_a_webhook_have_people_files_of_their_own(tmp_path: Path) -> None:
+    """What Fern and Moss tell of themselves is written up for each, as for anybody."""
+    async with familiar_on_discord(tmp_path, lambda messages: "Noted.") as den:
+        await say_for(den, "Fern", "I live in Oslo and I work as a baker.", application_id=str(PROXY))
+        await say_for(den, "Moss", "I live in Turin and I work as a diver.", application_id=str(PROXY))
+        await den.wait_stored("Turin")
+        left = await den.server.command(den.room, den.ada, "unsubscribe-text")
+        await den.server.until_answered(left, 2)
+        memory = den.familiar.memory_store
+        files = {path: memory.read_file(path) for path in memory.glob("people/*.md")}
+
+        assert [path for path, text in files.items() if "Oslo" in text and "Turin" not in text]
+        assert [path for path, text in files.items() if "Turin" in text and "Oslo" not in text]
+
+
+async def test_a_purge_takes_back_what_people_and_the_familiar_said(tmp_path: Path) -> None:
+    """Many messages deleted at once: no prompt shows them any more."""
+    async with familiar_on_discord(tmp_path, ["PLUGH is ours.", "Fresh."]) as den:
+        asked = await den.mention("the word is XYZZY")
+        await den.server.until_replied(den.room)
+        await den.wait_until_idle()
+        ours = den.server.facts_of("posted")[0]["message"]
+        await den.server.delete(den.room, asked, ours)
+        await until(lambda: [words for _, words in den.roles_and_texts()] == [DELETED] * 2)
+        await den.mention("what did we say?")
+        await den.server.until_replied(den.room, 2)
+
+        shown = "\n".join(message.content for message in den.model.calls[1])
+        assert "PLUGH" not in shown
+        assert "XYZZY" not in shown
+
+
+async def test_a_forum_is_subscribed_in_one_of_its_posts(tmp_path: Path) -> None:
+    """Every post follows it, what was said in them before is read, and the same command's opposite ends it."""
+    async with familiar_on_discord(tmp_path, lambda messages: "Here.", arrive=False) as den:
+        world = den.server.world
+        forum = world.room(den.guild, "questions", kind=FORUM)
+        old = world.room(den.guild, "badgers", kind=PUBLIC_THREAD, parent_id=forum.id)
+        world.message(old, den.ada, "how do badgers dig?")
+        await den.connect()
+        refused = await den.server.until_answered(await den.server.command(den.room, den.ada, "subscribe-forum"))
+        told = await den.server.until_answered(await den.server.command(old, den.ada, "subscribe-forum"))
+        await den.wait_stored("how do badgers dig?", room=old)
+        new = world.room(den.guild, "moles", kind=PUBLIC_THREAD, parent_id=forum.id)
+        await den.server.gateway.dispatch("THREAD_CREATE", new.payload() | {"newly_created": True})
+        await den.mention("and moles?", room=new)
+        await den.server.until_replied(new)
+        left = await den.server.until_answered(await den.server.command(new, den.ada, "unsubscribe-forum"), 2)
+
+        assert "no post of a forum" in str(refused)
+        assert "every post of #questions" in str(told)
+        assert '"is_past":true' in (den.history(old)[0].facts or "")
+        assert "no longer listen to this forum" in str(left)
+
+
+async def test_a_post_opened_while_it_was_away_is_heard_and_answered(tmp_path: Path) -> None:
+    """A post of a subscribed forum that is new to the familiar."""
+    async with familiar_on_discord(tmp_path, ["Welcome."], arrive=False) as den:
+        forum = den.server.world.room(den.guild, "questions", kind=FORUM)
+        den.subscribe(forum)
+        post = den.server.world.room(den.guild, "new here", kind=PUBLIC_THREAD, parent_id=forum.id)
+        await den.mention("anybody there?", room=post)
+        await den.connect()
+
+        assert await den.server.until_replied(post) == ["Welcome."]
+
+
+async def test_a_long_absence_is_read_on_in_the_background(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last ones are heard first and answered; earlier ones, up to the setting, are searched and remembered only."""
+    monkeypatch.setattr(adapter, "MAX_MISSED", 10)
+    settings = with_discord(history_on_return=120)
+    async with familiar_on_discord(tmp_path, ["Hi.", "Back."], settings=settings) as den:
+        await den.mention("see you")
+        await den.server.until_replied(den.room)
+        await den.wait_until_idle()
+        await den.disconnect()
+        for number in range(149):
+            den.server.world.message(den.room, den.ben, f"while away {number:03d}")
+        await den.mention("are you back?")
+        assert den.platform is not None
+        async with den.platform._past._one_at_a_time:  # nothing is read on meanwhile
+            await den.connect()
+            await den.server.until(lambda: "Back." in den.server.replies_in(den.room))
+            assert belated(den) == []
+        await until(lambda: len(belated(den)) == 120)
+        shown = [turn.content for turn in den.history()]
+
+        assert belated(den) == [f"while away {number:03d}" for number in range(20, 140)]
+        assert [text for text in shown if "while away" in text] == [f"while away {n:03d}" for n in range(140, 149)]
+
+
+def belated(den: Any) -> list[str]:
+    """What was read after newer messages were stored, in order."""
+    rows = den.familiar.history_store.database.read("SELECT content FROM turns WHERE mark = 'belated' ORDER BY id")
+    return [row[0] for row in rows]
+
+
+class ScriptedTranscriber:
+    """Hears the same words in every recording."""
+
+    def __init__(self, words: str) -> None:
+        self.words = words
+        self.heard: list[tuple[bytes, str]] = []
+
+    async def transcribe(self, audio: bytes, media_type: str) -> str:
+        self.heard.append((audio, media_type))
+        return self.words
+
+
+async def say_by_voice(den: Any) -> None:
+    """Ada records a message of seven seconds."""
+    spoken = den.server.attachment(
+        "voice-message.ogg", b"OggS recording", "audio/ogg", duration_secs=7.2, waveform="AA"
+    )
+    await den.server.post(den.room, den.ada, "", attachments=[spoken], flags=VOICE_MESSAGE_FLAG)
+    await until(lambda: len(den.history()) == 1)
+    await den.mention("did you hear?")
+    await den.server.until_replied(den.room)
+
+
+async def test_a_voice_message_is_transcribed_where_a_transcriber_is_there(tmp_path: Path) -> None:
+    """The recording itself is listened to, once, and its words are shown as Ada's with their length."""
+    ears = ScriptedTranscriber("the kettle is on")
+    async with familiar_on_discord(tmp_path, lambda messages: "Yes.", transcriber=ears) as den:
+        await say_by_voice(den)
+        await den.wait_until_idle()
+        await den.mention("and now?")
+        await den.server.until_replied(den.room, 2)
+
+        shown = "\n".join(message.content for message in den.model.calls[0])
+        assert '[System: this was a voice message of Ada (0:07): "the kettle is on"]' in shown
+        assert ears.heard == [(b"OggS recording", "audio/ogg")]
+
+
+async def test_without_a_transcriber_a_voice_message_is_told_of(tmp_path: Path) -> None:
+    """Plainly, with its length, and nothing is fetched."""
+    async with familiar_on_discord(tmp_path, lambda messages: "No.") as den:
+        await say_by_voice(den)
+
+        shown = "\n".join(message.content for message in den.model.calls[0])
+        assert "[System: Ada sent a voice message (0:07) that was not transcribed]" in shown
+        assert den.server.facts_of("fetched") == []

@@ -44,6 +44,7 @@ _BY_ENDING = {
 MOST_ATTACHMENTS = 20
 MOST_STICKERS = 10
 MOST_EMOJIS = 50
+MOST_SECONDS = 86_400.0
 
 _YOUTUBE = re.compile(
     r"https?://(?:(?:www|m)\.)?(?:youtube\.com/(?:watch\?[^\s<>]{0,200}?\bv=|shorts/|live/)|youtu\.be/)"
@@ -175,9 +176,16 @@ def attachment_notes(message_id: str, author: str, holding: MessageContent, read
 def _voice(author: str, attachment: Attachment, reading: AnnotationContext) -> list[str]:
     if reading.settings.chat_only:
         return []
+    length = f" ({_minutes(attachment.duration_s)})" if attachment.duration_s else ""
     if attachment.transcript and attachment.transcript.strip():
-        return [note(f"this was a voice message of {author}: {quote_inline(attachment.transcript)}")]
-    return [note(f"{author} sent a voice message that was not transcribed")]
+        return [note(f"this was a voice message of {author}{length}: {quote_inline(attachment.transcript)}")]
+    return [note(f"{author} sent a voice message{length} that was not transcribed")]
+
+
+def _minutes(seconds: float) -> str:
+    """A length as a player shows it, such as 0:07; at least a second."""
+    whole = max(1, round(min(seconds, MOST_SECONDS)))
+    return f"{whole // 60}:{whole % 60:02d}"
 
 
 def media_counts(media: Media) -> str:

@@ -12,13 +12,17 @@ from dataclasses import replace
 
 from familiar_connect.chat.annotate.media import mime_of
 from familiar_connect.chat.message_parts import Attachment
+from familiar_connect.chat.protocols import Transcriber
 from familiar_connect.chat.types import InboundMessage
+from familiar_connect.support.fetch.client import FetchLimits
+from familiar_connect.support.fetch.protocols import Fetch
 from familiar_connect.support.lru import LruCache
 
 logger = logging.getLogger(__name__)
 
 Transcribe = Callable[[Attachment], Awaitable[str | None]]
 """Listens to a voice message; None when it cannot."""
+AUDIO_LIMITS = FetchLimits(max_bytes=16 * 1024 * 1024, timeout_s=12.0, kinds=("audio/",))
 MOST_PER_TURN = 10
 AT_ONCE = 3
 TIME_LIMIT_S = 20.0
@@ -26,9 +30,11 @@ MOST_REMEMBERED = 500
 
 
 class TranscriptCache:
-    """What was heard in voice messages, the latest few hundred."""
+    """What was heard in voice messages, the latest few hundred, and who listens to them."""
 
-    def __init__(self, most: int = MOST_REMEMBERED) -> None:
+    def __init__(self, most: int = MOST_REMEMBERED, *, transcribe: Transcribe | None = None) -> None:
+        """Without *transcribe* nobody listens: voice messages are told of, not quoted."""
+        self.transcribe = transcribe
         self._heard: LruCache[str, str] = LruCache(most)
 
     def get(self, attachment: Attachment) -> str | None:
@@ -40,6 +46,16 @@ class TranscriptCache:
 
 def _key(attachment: Attachment) -> str:
     return attachment.attachment_id or attachment.url.partition("?")[0]
+
+
+def transcribe_fetched(transcriber: Transcriber, fetch: Fetch) -> Transcribe:
+    """Listening by *transcriber* to what *fetch* gets from an attachment's address."""
+
+    async def transcribe(attachment: Attachment) -> str | None:
+        fetched = await fetch.get(attachment.url, AUDIO_LIMITS)
+        return await transcriber.transcribe(fetched.data, mime_of(attachment))
+
+    return transcribe
 
 
 def is_audio(attachment: Attachment) -> bool:

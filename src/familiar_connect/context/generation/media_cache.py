@@ -12,7 +12,6 @@ import base64
 import logging
 import time
 from collections.abc import Callable, Iterable
-from typing import Protocol
 
 from familiar_connect.chat.types import MediaDescriptor
 from familiar_connect.context.generation.media import FetchedMedia, can_see
@@ -20,8 +19,9 @@ from familiar_connect.context.types import Prompt
 from familiar_connect.errors import FetchError
 from familiar_connect.llm.types import Capabilities
 from familiar_connect.support.aio import cancel_and_wait, off_loop
-from familiar_connect.support.fetch.client import FetchLimits, FetchResult
+from familiar_connect.support.fetch.client import FetchLimits
 from familiar_connect.support.fetch.media_type import sniff_media_type
+from familiar_connect.support.fetch.protocols import Fetch
 from familiar_connect.support.lru import LruCache
 
 logger = logging.getLogger(__name__)
@@ -40,10 +40,6 @@ RETRY_AFTER_S = 120.0
 
 TOO_MANY = FetchedMedia(trouble="there are too many to show all of them")
 TOO_LATE = FetchedMedia(trouble="it took too long to load")
-
-
-class Fetch(Protocol):
-    async def get(self, url: str, limits: FetchLimits | None = None) -> FetchResult: ...
 
 
 class MediaCache:

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from familiar_connect.history.message_edits import DELETED
 from familiar_connect.history.rows import TURN_COLUMNS, turn_from_row
 from familiar_connect.history.store import HistoryStore
-from familiar_connect.history.types import HistoryTurn
+from familiar_connect.history.types import HistoryTurn, TurnMark
 
 READ_TURNS = 500
+SEARCHED_MARKS = (None, TurnMark.belated)
 
 
 def newest_edit_mark(history: HistoryStore) -> str:
@@ -33,6 +34,6 @@ def read_edited_turns(history: HistoryStore, familiar_id: str, up_to: int) -> It
 
 def has_words(said: HistoryTurn) -> bool:
     """Whether there are words to find in the turn: of one that was deleted, hidden or undone none, of a copy no new."""
-    if said.mark is not None or said.copy_of is not None:
+    if said.mark not in SEARCHED_MARKS or said.copy_of is not None:
         return False
     return bool(said.content.strip()) and said.content != DELETED

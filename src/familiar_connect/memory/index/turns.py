@@ -22,7 +22,7 @@ from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import EVERYTHING_ALLOWED, Author, Privacy
 from familiar_connect.memory.index.chunking import split_long
-from familiar_connect.memory.index.edited_turns import has_words, newest_edit_mark, read_edited_turns
+from familiar_connect.memory.index.edited_turns import SEARCHED_MARKS, has_words, newest_edit_mark, read_edited_turns
 from familiar_connect.memory.index.protocols import EmbeddingModel, ExplainedScore, Neighbour, RecallScope, Recollection
 from familiar_connect.memory.index.query import STOP_WORDS, to_fts_text
 from familiar_connect.memory.index.ranking import MAX_PLACE, UnitFacts, stretch_of
@@ -259,7 +259,8 @@ class TurnIndex:
         return {
             said.id: said
             for said in found
-            if said.mark is None and (not full or said.author is None or said.author.canonical_key not in full)
+            if said.mark in SEARCHED_MARKS
+            and (not full or said.author is None or said.author.canonical_key not in full)
         }
 
     def _take_in(self) -> int:

@@ -11,6 +11,7 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -21,8 +22,9 @@ from familiar_connect.errors import DeliveryError
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.message_edits import MessageEdits
 from familiar_connect.history.orders.reminders import StoredReminder
+from familiar_connect.history.types import TurnMark
 from familiar_connect.identity import Author
-from familiar_connect.platforms.discord.backfill import fetch_missed
+from familiar_connect.platforms.discord.backfill import MAX_MISSED, fetch_missed
 from familiar_connect.platforms.discord.channel_queues import ChannelQueues
 from familiar_connect.platforms.discord.client import (
     GUILD_READY_TIMEOUT_S,
@@ -35,6 +37,7 @@ from familiar_connect.platforms.discord.client import (
 )
 from familiar_connect.platforms.discord.errors import delivery_error, translate_errors
 from familiar_connect.platforms.discord.inbound import to_inbound
+from familiar_connect.platforms.discord.past_reader import PastReader
 from familiar_connect.platforms.discord.place import DiscordPlace
 from familiar_connect.platforms.discord.scene import SceneCache, is_channel_hidden
 from familiar_connect.platforms.discord.slash import Interactions, register_commands
@@ -49,8 +52,10 @@ MAX_PLACES = 2_000
 MAX_DIRECT = 20
 """Direct conversations looked back at; the latest."""
 TELL_AGAIN_S = 3600.0
-MAX_PAST = 1_000
-"""Messages of before that are read at most, whatever the setting says."""
+DISCORD_EPOCH_MS = 1_420_070_400_000
+"""The moment from which the ids of Discord count."""
+MAX_THREADS = 50
+"""Threads of a server that are looked at when it is there; the newest."""
 MAX_TOLD = 500
 """Sentences for the owner that are not said again within the hour."""
 READY_S = 60.0
@@ -98,6 +103,7 @@ class DiscordPlatform:
         self._places: LruCache[int, DiscordPlace] = LruCache(MAX_PLACES)
         self._lanes = ChannelQueues(look_back=self._catch_up)
         self._background = BackgroundTasks("discord")
+        self._past = PastReader(familiar.config.discord, self._lanes, channel_at=self._channel_at, hear=self._hear_past)
         self._client: Any = None
         self._interactions: Interactions | None = None
         self._commands_known = False
@@ -107,7 +113,7 @@ class DiscordPlatform:
 
     async def run(self) -> None:
         """Be on Discord until cancelled. SetupError: the owner has to mend something first."""
-        with use_api_url(self._api_url), translate_errors():
+        with use_api_url(self._api_url), self._familiar.own_origins.allow(self._api_url), translate_errors():
             application = await fetch_application(self._token)
             async with self._on_duty(application) as client:
                 await client.start(self._token)
@@ -116,12 +122,11 @@ class DiscordPlatform:
     async def _on_duty(self, application: Application) -> AsyncIterator[Any]:
         """A client that tells us everything; at the end all is put back and nothing is left running."""
         client = self._client = make_client(application, guild_ready_timeout_s=self._guild_ready_timeout_s)
-        reads_past = self._familiar.config.discord.history_on_subscribe > 0
         self._interactions = Interactions(
             self._familiar,
             application.owners,
             scene_at=self._scene_at,
-            read_past=self._read_past if reads_past else None,
+            read_past=self._past.read_soon if self._past.reads_past else None,
             place_at=self._known_place,
         )
         self._listen(client)
@@ -181,23 +186,15 @@ class DiscordPlatform:
         client = self._client
         return to_inbound(message, me=client.user.id, application=client.application_id, webhooks=self._webhooks)
 
-    def _read_past(self, channel: Any) -> None:
-        """Have what was said in *channel* before read, after what came in already and before anything newer."""
-        self._lanes.put(channel.id, partial(self._hear_past, channel.id))
+    async def _hear_past(self, message: Any, mark: TurnMark | None) -> None:
+        """Take in what was said before anybody listened, or while nobody did."""
+        inbound = self._inbound(message)
+        if inbound is not None and not inbound.is_self:
+            place = self._place(message.channel)
+            await self._familiar.intake.receive(replace(inbound, is_past=True), place, mark=mark)
 
-    async def _hear_past(self, channel_id: int) -> None:
-        limit = min(MAX_PAST, self._familiar.config.discord.history_on_subscribe)
-        try:
-            channel = self._client.get_channel(channel_id) or await self._client.fetch_channel(channel_id)
-            found = [message async for message in channel.history(limit=limit, oldest_first=False)]
-        except Exception as error:  # isolation: it listens from now on all the same
-            reason = str(delivery_error(error))
-            logger.warning("what was said before cannot be read", extra={"channel_id": channel_id, "reason": reason})
-            return
-        for message in reversed(found):
-            inbound = self._inbound(message)
-            if inbound is not None and not inbound.is_self:
-                await self._familiar.intake.receive(replace(inbound, is_past=True), self._place(channel))
+    async def _channel_at(self, channel_id: int) -> Any:
+        return self._client.get_channel(channel_id) or await self._client.fetch_channel(channel_id)
 
     def _place(self, channel: Any) -> DiscordPlace:
         place = self._places.get(channel.id)
@@ -280,21 +277,37 @@ class DiscordPlatform:
         for known in self._familiar.subscriptions.all():
             if known.kind is SubscriptionKind.text and (known.guild_id == guild_id or known.channel_id in here):
                 self._lanes.put(known.channel_id, partial(self._catch_up, known.channel_id))
-        for thread in data.get("threads") or []:
-            followed = int(thread.get("parent_id") or 0) in subscribed and int(thread["id"]) not in subscribed
-            if followed:
-                self._lanes.put(int(thread["id"]), partial(self._catch_up, int(thread["id"])))
+        followed = [each for each in data.get("threads") or [] if int(each.get("parent_id") or 0) in subscribed]
+        for thread_id in sorted({int(each["id"]) for each in followed} - subscribed)[-MAX_THREADS:]:
+            self._lanes.put(thread_id, partial(self._catch_up_thread, thread_id))
+
+    async def _catch_up_thread(self, thread_id: int) -> None:
+        """As a channel; a thread or post that is new to us is read from its beginning.
+
+        Who spoke to the familiar in one that was opened just now is answered.
+        """
+        if await off_loop(self._revisions.newest_message_id, thread_id) is not None:
+            await self._catch_up(thread_id)
+        elif self._familiar.clock.now() - _opened_at(thread_id) <= timedelta(
+            seconds=self._familiar.config.discord.answer_late_s
+        ):
+            await self._hear_missed(thread_id, thread_id - 1)
+        elif self._past.reads_past:
+            await self._past.read(thread_id)
 
     async def _catch_up(self, channel_id: int) -> None:
         """Finish what an earlier run left in the channel, then hear what was missed."""
         newest = await off_loop(self._revisions.newest_message_id, channel_id)
-        if newest is None or not newest.isdigit():
-            return
+        if newest is not None and newest.isdigit():
+            await self._hear_missed(channel_id, int(newest))
+
+    async def _hear_missed(self, channel_id: int, newest: int) -> None:
+        """Hear what was said after the message *newest*; of a long absence the last part now, the rest meanwhile."""
         try:
-            channel = self._client.get_channel(channel_id) or await self._client.fetch_channel(channel_id)
+            channel = await self._channel_at(channel_id)
             if channel_id in await off_loop(self._outbox_rows.channels_with_leftovers, self._familiar.id):
                 await self._finish_replies(channel)
-            missed = await fetch_missed(channel, int(newest))
+            missed = await fetch_missed(channel, newest, limit=MAX_MISSED)
         except Exception as error:  # isolation: a channel that cannot be looked at ends no other
             logger.warning(
                 "a subscribed channel cannot be read",
@@ -303,6 +316,9 @@ class DiscordPlatform:
             return
         for message in missed:
             await self._hear(message, is_old_news=True)
+        if len(missed) >= MAX_MISSED:
+            reading = self._past.read_on(channel_id, after_id=newest, before_id=missed[0].id)
+            self._background.start(reading, name=f"read-on-{channel_id}")
 
     async def _finish_replies(self, channel: Any) -> None:
         """Post and record what was on its way when the program died; answer who was heard and not answered."""
@@ -349,3 +365,8 @@ class DiscordPlatform:
 
     async def _on_error(self, event: str, *args: Any, **kwargs: Any) -> None:
         logger.exception("discord event failed", extra={"event": event})
+
+
+def _opened_at(channel_id: int) -> datetime:
+    """When a channel or thread was made, as its id says."""
+    return datetime.fromtimestamp(((channel_id >> 22) + DISCORD_EPOCH_MS) / 1000, UTC)

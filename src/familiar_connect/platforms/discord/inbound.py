@@ -192,6 +192,7 @@ def attachments_of(attachments: Iterable[Any], *, is_voice: bool) -> tuple[Attac
             attachment_id=str(each.id),
             size_bytes=each.size,
             is_voice=is_voice,
+            duration_s=each.duration_secs,
         )
         for each in attachments
     )

@@ -56,6 +56,11 @@ def _kind(channel: Any) -> ChannelKind:
     return _KINDS.get(getattr(channel.type, "name", ""), ChannelKind.text)
 
 
+def is_forum(channel: Any) -> bool:
+    """Whether *channel* is a list of posts, in which nothing is said itself."""
+    return _kind(channel) is ChannelKind.forum_root
+
+
 def scene_of(channel: Any, *, me: Any) -> Scene:
     """Everything the library knows of the channel now, but for who speaks in it: see `with_speakers`."""
     here = channel_context(channel)

@@ -7,7 +7,6 @@ import io
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from familiar_connect.chat.scene import ChannelKind, Scene
@@ -119,10 +118,10 @@ class Interactions:
         owners: frozenset[int],
         *,
         scene_at: Callable[[Any], Awaitable[Scene | None]],
-        read_past: Callable[[Any], None] | None = None,
+        read_past: Callable[[int], None] | None = None,
         place_at: Callable[[Any], Place | None] = lambda _channel: None,
     ) -> None:
-        """*read_past* begins to read what was said in a channel before; None: nobody wants that."""
+        """*read_past* begins to read what was said in a channel, by its id, before; None: nobody wants that."""
         self._read_past = read_past
         self._familiar = familiar
         self._owners = owners
@@ -192,7 +191,7 @@ class Interactions:
             place=replace(
                 _place(interaction),
                 scene=scene,
-                read_past=partial(self._read_past, interaction.channel) if self._read_past is not None else None,
+                read_past=self._read_past,
             ),
             answers_at=self._place_at(interaction.channel),
             may_control=interaction.guild_id is None or self._familiar.config.discord.controls == "everyone",
@@ -242,6 +241,7 @@ def _place(interaction: Any) -> SlashPlace:
         can_view=not in_guild or bool(rights.view_channel),
         can_send=not in_guild or bool(rights.send_messages_in_threads if in_thread else rights.send_messages),
         join=channel.join if in_thread else None,
+        parent_id=getattr(channel, "parent_id", None) if in_thread else None,
     )
 
 

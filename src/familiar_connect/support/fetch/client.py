@@ -27,6 +27,7 @@ from familiar_connect.support.fetch.addresses import (
     resolve_allowed,
     resolve_host,
 )
+from familiar_connect.support.fetch.own_origins import OwnOrigins
 
 if TYPE_CHECKING:
     import ssl
@@ -68,7 +69,10 @@ class GuardedFetch:
         resolve: Resolve = resolve_host,
         allowed: IsAllowed = is_public,
         ports: frozenset[int] | None = frozenset(DEFAULT_PORTS.values()),
+        own: OwnOrigins | None = None,
     ) -> None:
+        """*own* are origins on this machine that may be asked besides what is *allowed*, at any port."""
+        self._own = own or OwnOrigins()
         self._resolve = resolve
         self._allowed = allowed
         self._ports = ports
@@ -84,8 +88,9 @@ class GuardedFetch:
 
     async def _follow(self, url: str, limits: FetchLimits) -> FetchResult:
         for _ in range(limits.max_redirects + 1):
-            target = read_url(url, ports=self._ports)
-            addresses = await resolve_allowed(target, self._resolve, self._allowed)
+            is_own = self._own.has(url)
+            target = read_url(url, ports=None if is_own else self._ports)
+            addresses = await resolve_allowed(target, self._resolve, _is_loopback if is_own else self._allowed)
             answer = await self._ask(target, addresses, limits)
             if isinstance(answer, FetchResult):
                 return answer
@@ -109,6 +114,10 @@ class GuardedFetch:
                 except (httpx2.HTTPError, httpx2.StreamError, httpx2.InvalidURL, OSError):
                     raise FetchError("its server did not answer as it should") from None
         raise FetchError("its server cannot be reached")
+
+
+def _is_loopback(address: Address) -> bool:
+    return address.is_loopback
 
 
 async def _one_answer(

@@ -51,6 +51,7 @@ class DiscordServer:
         self.notes: list[Note] = []
         self.attachments: dict[str, bytes] = {}
         """Files behind the addresses of attachments, by name."""
+        self._media_types: dict[str, str] = {}
         self._on_note: Callable[[Note], None] | None = None
         self._news = asyncio.Condition()
         self.gateway = Gateway(self.world, token=token, url=lambda: self.gateway_url, noted=self._note)
@@ -93,8 +94,10 @@ class DiscordServer:
             await asyncio.wait(self._telling)
 
     async def _attachment(self, request: web.Request) -> web.Response:
-        data = self.attachments.get(request.match_info["name"])
-        return web.Response(status=404) if data is None else web.Response(body=data, content_type="image/png")
+        name = request.match_info["name"]
+        data, media_type = self.attachments.get(name), self._media_types.get(name, "image/png")
+        self._note("fetched", {"name": name, "found": data is not None})
+        return web.Response(status=404) if data is None else web.Response(body=data, content_type=media_type)
 
     # What happened
 
@@ -141,6 +144,15 @@ class DiscordServer:
         await self.until(lambda: self.gateway.sessions and self.api.commands, within_s=None)
 
     # People doing things
+
+    def attachment(self, filename: str, data: bytes, content_type: str, **more: Any) -> Payload:
+        """A file of *data* as a message carries it; it is given to whoever asks for its address."""
+        file_id = str(self.world.new_id())
+        name = f"{file_id}-{filename}"
+        self.attachments[name], self._media_types[name] = data, content_type
+        url = f"{self.api_url}/attachments/{name}"
+        about = {"id": file_id, "filename": filename, "size": len(data), "content_type": content_type}
+        return about | {"url": url, "proxy_url": url} | more
 
     async def post(self, room: Room, author: FakePerson, text: str, **more: Any) -> Payload:
         """*author* says *text*; *more* goes into the message as it stands on the wire."""
