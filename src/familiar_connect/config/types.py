@@ -37,6 +37,14 @@ def _share_targets(value: object) -> tuple[str, ...]:
     return tuple(target for target in targets if target is not None)
 
 
+NUDGE = "nudge"
+SHORT_TERM_REMINDERS = ("hint", NUDGE)
+CRUDE_SUMMARY = "crude_summary"
+SHORT_TERM_RENDERS = (CRUDE_SUMMARY, "supersede")
+HEAVY_HUMANIZER = "heavy"
+HUMANIZERS = ("off", HEAVY_HUMANIZER)
+
+
 @dataclass(frozen=True, kw_only=True)
 class PlaceSettings:
     """What the owner set about the prompts of a channel: instructions, notes, and what is said of the place.
@@ -131,6 +139,30 @@ class PlaceSettings:
     )
     short_term_memory_enabled: bool = setting(
         True, FLAG, "Whether the last lines of a conversation are kept for a day, and told in other channels."
+    )
+    short_term_reminder: str = setting(
+        SHORT_TERM_REMINDERS[0],
+        choice_rule(*SHORT_TERM_REMINDERS),
+        "How a model that may sum up the conversation (`short_term_note`) is reminded to: by a `hint` among its"
+        " instructions, or by a `nudge` of one line before the last two turns, every five turns.",
+    )
+    short_term_depth: int = setting(
+        -1,
+        integer_rule(least=-1),
+        "With a `nudge`: how many turns follow what is kept of the conversation, never more than two while it is"
+        " younger than an hour; -1: it stands with the other memories.",
+    )
+    short_term_render: str = setting(
+        SHORT_TERM_RENDERS[0],
+        choice_rule(*SHORT_TERM_RENDERS),
+        "With a `nudge`: whether the last lines of the conversation, six at most, stand in for a summary until there is"
+        " one (`crude_summary`), or nothing does (`supersede`).",
+    )
+    humanizer: str = setting(
+        HUMANIZERS[0],
+        choice_rule(*HUMANIZERS),
+        "How the character's sample dialogues are shown: as they are written (`off`), or as people type in a hurry,"
+        " with short forms, small letters and few full stops (`heavy`). English.",
     )
     content_filter: str = setting(
         FILTER_WHEN_FULL,

@@ -20,6 +20,7 @@ from familiar_connect.chat.types import Turn
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import EVERYTHING_ALLOWED, Author, Privacy
 from familiar_connect.support.clock import Clock, SystemClock
+from familiar_connect.support.lru import LruCache
 from familiar_connect.support.sqlite import Row, storable_all
 from familiar_connect.support.system_notes import extract_notes, speaker_name, without_fake_notes
 from familiar_connect.support.text import truncate_chars
@@ -33,6 +34,8 @@ MAX_SUMMARY_CHARS = 1_500
 MAX_NOTES = 1_000
 """Notes of one familiar; the oldest go first."""
 MAX_PEOPLE = 100
+LINES_OF_A_TURN = 2
+"""A question and its answer."""
 
 _COLUMNS = (
     "persona, channel_id, owner, guild_id, parent_id, channel_name, owner_name, lines, people, summary, updated_at"
@@ -87,6 +90,8 @@ class ShortTermNotes:
         self._database = history.database
         self.clock = clock or SystemClock()
         self._privacy = privacy
+        self._turns_since: LruCache[tuple[str, str, int, str], int] = LruCache(MAX_NOTES)
+        """Turns captured since a note was summed up, as far as this run knows."""
 
     # Writing
 
@@ -119,6 +124,10 @@ class ShortTermNotes:
                     [person for person in people if person],
                     old[9] if old is not None else None,
                 )
+                key = (turn.familiar_id, turn.persona, turn.channel_id, owner)
+                self._turns_since.put(
+                    key, self._known_turns_since(key, before=len(_lines_of(old[7])) if old else 0) + 1
+                )
             self._sweep(turn.familiar_id)
         return True
 
@@ -143,6 +152,7 @@ class ShortTermNotes:
                     list(dict.fromkeys(people)),
                     summary.strip(),
                 )
+                self._turns_since.put((familiar_id, persona, channel_id, owner), 0)
         return True
 
     def clear_channel(self, *, familiar_id: str, channel_id: int, before: datetime | None = None) -> int:
@@ -159,9 +169,25 @@ class ShortTermNotes:
         self, *, familiar_id: str, persona: str, channel_id: int, guild_id: int | None, author: Author
     ) -> ShortTermNote | None:
         """The note of this conversation: the server's, or in a direct message the person's."""
-        owner = f"{_OWN}{author.canonical_key}" if guild_id is None else f"{_SHARED}{guild_id}"
+        owner = _owner_here(author, guild_id)
         row = self._row(familiar_id, persona, channel_id, owner)
         return self._shown(row) if row is not None else None
+
+    def turns_since_summary(
+        self, *, familiar_id: str, persona: str, channel_id: int, guild_id: int | None, author: Author
+    ) -> int:
+        """How many turns of this conversation were captured since it was summed up, or at all.
+
+        Of what an earlier run captured, as many as the lines that are left of it say.
+        """
+        owner = _owner_here(author, guild_id)
+        row = self._row(familiar_id, persona, channel_id, owner)
+        before = len(_lines_of(row[7])) if row is not None else 0
+        return self._known_turns_since((familiar_id, persona, channel_id, owner), before=before)
+
+    def _known_turns_since(self, key: tuple[str, str, int, str], *, before: int) -> int:
+        known = self._turns_since.get(key)
+        return before // LINES_OF_A_TURN if known is None else known
 
     def server_notes(self, *, familiar_id: str, persona: str, guild_id: int) -> list[ShortTermNote]:
         """What everybody on a server may know of its channels, newest first."""
@@ -284,6 +310,10 @@ def without_placeholders(text: str) -> str:
     return _PLACEHOLDER.sub(
         lambda found: found[0] if (word := found[1] or found[2]).lower() in _KNOWN_PLACEHOLDERS else word, text
     )
+
+
+def _owner_here(author: Author, guild_id: int | None) -> str:
+    return f"{_OWN}{author.canonical_key}" if guild_id is None else f"{_SHARED}{guild_id}"
 
 
 def _owners(author: Author, guild_id: int | None) -> list[tuple[str, str]]:

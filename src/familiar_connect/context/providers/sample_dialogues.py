@@ -11,6 +11,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from familiar_connect.config.types import HEAVY_HUMANIZER
+from familiar_connect.context.providers.casual_text import to_casual_text
 from familiar_connect.context.providers.mes_example import sample_items
 from familiar_connect.context.providers.scene.text import ANYONE, persona_of, readable
 from familiar_connect.context.types import ContextItem, ContextRequest, Contribution, ItemTag, Layer, Priority
@@ -74,6 +76,7 @@ def _shown(request: ContextRequest, turns: Sequence[ContextItem]) -> list[Contex
     unpaired, role = False, "assistant"
     for item in turns:
         words = readable(request, item.words or item.text, user=user)
+        words = to_casual_text(words) if request.settings.humanizer == HEAVY_HUMANIZER else words
         if item.role == "user" and words.strip() in _SENTINELS:
             unpaired, role = True, "user"
             continue
