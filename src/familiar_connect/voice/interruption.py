@@ -1,0 +1,274 @@
+"""Being talked over: how long, whether to keep talking, and what follows.
+
+`classify_burst`, `decide_outcome` and `split_at_elapsed` are pure. `InterruptionDetector` feeds them: it is told who
+starts and stops speaking and what the familiar does, with an injected clock, timer and random source.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+from familiar_connect.conversation.lull_timers import CallLater, RestartableTimer, call_later
+from familiar_connect.support.clock import Clock, SystemClock
+from familiar_connect.voice.types import WordTimestamp
+
+UNSOLICITED_TOLERANCE_BIAS = 0.35
+"""Added to the tolerance where nobody asked for the reply: a remark of one's own is finished more often."""
+
+
+class ResponseState(Enum):
+    """What the familiar does in a voice channel."""
+
+    IDLE = "idle"
+    GENERATING = "generating"
+    SPEAKING = "speaking"
+
+
+class InterruptionClass(Enum):
+    """How much somebody said while the familiar was at it."""
+
+    discarded = "discarded"
+    short = "short"
+    long = "long"
+
+
+class BurstOutcome(Enum):
+    """What follows from being talked over."""
+
+    nothing = "nothing"
+    join_pending = "join_pending"
+    """Their words are answered together with what is being answered."""
+    generate_anew = "generate_anew"
+    """The reply under way is dropped; a new one knows what was said meanwhile."""
+    resume = "resume"
+    """The rest is said after the pause."""
+    note_words = "note_words"
+    """The familiar goes on, and knows of their words in the next turn."""
+    reply_anew = "reply_anew"
+    """What was heard is recorded, and a new reply answers what was said."""
+
+
+@dataclass
+class ResponseTracker:
+    """The state of the familiar's reply in one voice channel."""
+
+    guild_id: int
+    clock: Clock = field(default_factory=SystemClock)
+    state: ResponseState = ResponseState.IDLE
+    is_unsolicited: bool = False
+    text: str = ""
+    timestamps: Sequence[WordTimestamp] = ()
+    speaking_since: float | None = None
+
+    def change_state(self, state: ResponseState) -> None:
+        """Go to *state*; to the same one nothing happens. Idle forgets the reply, speaking notes when it began."""
+        if state is self.state:
+            return
+        self.state = state
+        if state is ResponseState.IDLE:
+            self.is_unsolicited, self.text, self.timestamps, self.speaking_since = False, "", (), None
+        elif state is ResponseState.SPEAKING:
+            self.speaking_since = self.clock.monotonic()
+
+
+class ResponseTrackerRegistry:
+    """One tracker per server."""
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        self._clock = clock or SystemClock()
+        self._trackers: dict[int, ResponseTracker] = {}
+
+    def get(self, guild_id: int) -> ResponseTracker:
+        return self._trackers.setdefault(guild_id, ResponseTracker(guild_id, clock=self._clock))
+
+    def remove(self, guild_id: int) -> None:
+        self._trackers.pop(guild_id, None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class InterruptionLimits:
+    """From when on talking over the familiar counts, and when it is over."""
+
+    min_interruption_s: float
+    short_long_boundary_s: float
+    lull_timeout_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Burst:
+    """One stretch of being talked over. Times are the clock's seconds."""
+
+    start: float
+    end: float
+    state: ResponseState
+    """What it met: speech where the familiar spoke at any time of it."""
+    speakers: frozenset[int]
+    kind: InterruptionClass
+    has_yielded: bool
+    """The familiar stopped talking for it."""
+
+    @property
+    def outcome(self) -> BurstOutcome:
+        return decide_outcome(self.kind, self.state, has_yielded=self.has_yielded)
+
+
+def compute_tolerance(base: float, mood: float = 0.0, *, is_unsolicited: bool = False) -> float:
+    """The chance of talking on, 0 to 1."""
+    return min(1.0, max(0.0, base + mood + (UNSOLICITED_TOLERANCE_BIAS if is_unsolicited else 0.0)))
+
+
+def keeps_talking(roll: float, tolerance: float) -> bool:
+    return roll < tolerance
+
+
+def classify_burst(duration_s: float, limits: InterruptionLimits) -> InterruptionClass:
+    if duration_s < limits.min_interruption_s:
+        return InterruptionClass.discarded
+    return InterruptionClass.short if duration_s < limits.short_long_boundary_s else InterruptionClass.long
+
+
+def decide_outcome(kind: InterruptionClass, state: ResponseState, *, has_yielded: bool) -> BurstOutcome:
+    """What follows a burst of this *kind* that met the familiar in *state*."""
+    if kind is InterruptionClass.discarded or state is ResponseState.IDLE:
+        return BurstOutcome.nothing
+    is_short = kind is InterruptionClass.short
+    if state is ResponseState.GENERATING:
+        return BurstOutcome.join_pending if is_short else BurstOutcome.generate_anew
+    if not has_yielded:
+        return BurstOutcome.note_words
+    return BurstOutcome.resume if is_short else BurstOutcome.reply_anew
+
+
+def split_at_elapsed(timestamps: Sequence[WordTimestamp], elapsed_ms: float) -> tuple[str, str]:
+    """What was heard after *elapsed_ms*, and what was not: a word counts as heard from its start on."""
+    heard = [each.word for each in timestamps if each.start_ms < elapsed_ms]
+    left = [each.word for each in timestamps if each.start_ms >= elapsed_ms]
+    return " ".join(heard), " ".join(left)
+
+
+class InterruptionDetector:
+    """Watches one voice channel: who speaks while the familiar is at it, and for how long."""
+
+    def __init__(
+        self,
+        tracker: ResponseTracker,
+        limits: InterruptionLimits,
+        *,
+        tolerance: Callable[[], float],
+        on_yield: Callable[[], None],
+        on_burst: Callable[[Burst], None],
+        clock: Clock | None = None,
+        later: CallLater = call_later,
+        rng: random.Random | None = None,
+    ) -> None:
+        """*tolerance* is asked once for each burst, *on_yield* is called at once when the familiar is to stop."""
+        self._tracker = tracker
+        self._limits = limits
+        self._tolerance = tolerance
+        self._on_yield = on_yield
+        self._on_burst = on_burst
+        self._clock = clock or SystemClock()
+        self._rng = rng or random.Random()  # whether to talk on is no secret
+        self._speakers: set[int] = set()
+        self._burst: _OpenBurst | None = None
+        self._crossing = RestartableTimer(self._cross, later)
+        self._lull = RestartableTimer(self._finish, later)
+
+    def on_speech_start(self, uid: int) -> None:
+        """Somebody other than the familiar begins to speak."""
+        self._speakers.add(uid)
+        if self._tracker.state is not ResponseState.IDLE and self._burst is None:
+            self._begin()
+        if self._burst is not None:
+            self._burst.speakers.add(uid)
+            self._lull.cancel()
+            self._watch_crossing()
+
+    def on_speech_end(self, uid: int) -> None:
+        """They stop."""
+        self._speakers.discard(uid)
+        if self._burst is None or uid not in self._burst.speakers:
+            return
+        self._burst.end = self._clock.monotonic()
+        if not self._speakers:
+            self._crossing.cancel()
+            self._lull.restart(self._limits.lull_timeout_s)
+
+    def change_state(self, state: ResponseState) -> None:
+        """The familiar begins or ends to think or to speak."""
+        before = self._tracker.state
+        self._tracker.change_state(state)
+        if state is before:
+            return
+        if state is ResponseState.IDLE:
+            if before is ResponseState.GENERATING and not self._speakers:
+                self.clear_burst()
+            return
+        if self._burst is None and self._speakers:
+            self._begin()
+        elif self._burst is not None and state is ResponseState.SPEAKING:
+            self._burst.state = state
+        if self._burst is not None and self._speakers:
+            self._watch_crossing()
+
+    def clear_burst(self) -> None:
+        """Forget what is under way, not who speaks."""
+        self._burst = None
+        self._crossing.cancel()
+        self._lull.cancel()
+
+    def clear(self) -> None:
+        self.clear_burst()
+        self._speakers.clear()
+
+    def _begin(self) -> None:
+        now = self._clock.monotonic()
+        self._burst = _OpenBurst(start=now, end=now, state=self._tracker.state, speakers=set(self._speakers))
+
+    def _watch_crossing(self) -> None:
+        """Decide whether to yield once the burst is long enough; now, where it is already."""
+        burst = self._burst
+        if burst is None or burst.has_yielded is not None or self._tracker.state is not ResponseState.SPEAKING:
+            return
+        left = burst.start + self._limits.min_interruption_s - self._clock.monotonic()
+        if left > 0:
+            self._crossing.restart(left)
+        else:
+            self._crossing.cancel()
+            self._cross()
+
+    def _cross(self) -> None:
+        burst = self._burst
+        if burst is None or burst.has_yielded is not None or self._tracker.state is not ResponseState.SPEAKING:
+            return
+        burst.has_yielded = not keeps_talking(self._rng.random(), self._tolerance())
+        if burst.has_yielded:
+            self._on_yield()
+
+    def _finish(self) -> None:
+        burst, self._burst = self._burst, None
+        self._crossing.cancel()
+        if burst is not None:
+            self._on_burst(
+                Burst(
+                    start=burst.start,
+                    end=burst.end,
+                    state=burst.state,
+                    speakers=frozenset(burst.speakers),
+                    kind=classify_burst(burst.end - burst.start, self._limits),
+                    has_yielded=bool(burst.has_yielded),
+                )
+            )
+
+
+@dataclass
+class _OpenBurst:
+    start: float
+    end: float
+    state: ResponseState
+    speakers: set[int]
+    has_yielded: bool | None = None
+    """None: not decided yet."""
