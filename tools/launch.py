@@ -13,7 +13,7 @@ CHECKS = (
     ("types", ("mypy",)),
     ("tests", ("pytest", "-n", "auto", "--maxprocesses", "4", "--dist", "worksteal")),
 )
-EXTRA_OF_VERB = {"web": "web"}
+EXTRA_OF_VERB = {"voice": "voice", "web": "web"}
 """Verbs that do nothing without an extra bring it themselves."""
 BEFORE_THE_VERB = ("--home",)
 """Options of the program that take a value."""

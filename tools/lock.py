@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-EXTRAS = ("discord", "twitch", "web")
+EXTRAS = ("discord", "twitch", "voice", "web")
 LOCKS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "requirements.lock": (("embedded",), ()),
     "requirements-dev.lock": (("embedded", "dev"), EXTRAS),
@@ -85,10 +85,11 @@ def find_uv() -> list[str] | None:
 
 
 def read_pins(lock: Path) -> list[str]:
-    """The pins of an existing lock, without hashes."""
+    """The pins of an existing lock with their conditions, without hashes."""
     if not lock.exists():
         return []
-    return re.findall(r"(?m)^([A-Za-z0-9][\w.-]*==[^\s;]+)", lock.read_text(encoding="utf-8"))
+    pins = re.findall(r"(?m)^([A-Za-z0-9][\w.-]*==[^\\\n]+)", lock.read_text(encoding="utf-8"))
+    return [pin.strip() for pin in pins]
 
 
 def entries_beyond(lock: str, base: str) -> str:

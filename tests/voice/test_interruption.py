@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from familiar_connect.voice.interruption import (
     UNSOLICITED_TOLERANCE_BIAS,
     Burst,
+    BurstOutcome,
     InterruptionClass,
     InterruptionDetector,
     InterruptionLimits,
-    BurstOutcome,
     ResponseState,
     ResponseTracker,
     ResponseTrackerRegistry,

@@ -17,7 +17,7 @@ from familiar_connect.config import TypingSimulationConfig
 from familiar_connect.errors import DeliveryError
 from familiar_connect.reply.chunks import pack_reply, split_reply_into_chunks
 from familiar_connect.reply.pacing import compute_typing_delay
-from familiar_connect.reply.protocols import Delivery, TakesPlan
+from familiar_connect.reply.protocols import Delivery, Speaks, TakesPlan
 
 logger = logging.getLogger(__name__)
 
@@ -130,6 +130,12 @@ async def deliver(
     else:
         for piece in pieces:
             await _send(piece, place, tracker, sleep)
+
+
+async def speak(reply: str | AsyncIterable[str], place: Speaks, tracker: TextDeliveryTracker) -> None:
+    """Have *reply* spoken; what was heard of it counts as sent."""
+    start_tracking(tracker)
+    await place.speak(_one_piece(reply) if isinstance(reply, str) else reply, tracker.mark_sent)
 
 
 async def _send_stream(pieces: AsyncIterable[str], place: Delivery, tracker: TextDeliveryTracker, sleep: Sleep) -> None:

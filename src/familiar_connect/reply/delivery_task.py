@@ -7,9 +7,9 @@ from collections.abc import AsyncIterable, Coroutine
 from typing import Any
 
 from familiar_connect.config import TypingSimulationConfig
-from familiar_connect.reply.deliver import Sleep, TextDeliveryRegistry, TextDeliveryTracker, deliver
+from familiar_connect.reply.deliver import Sleep, TextDeliveryRegistry, TextDeliveryTracker, deliver, speak
 from familiar_connect.reply.live_edit import deliver_with_edits
-from familiar_connect.reply.protocols import Delivery, Editable, Place
+from familiar_connect.reply.protocols import Delivery, Editable, Place, Speaks
 from familiar_connect.support.aio import cancel_and_wait
 from familiar_connect.support.clock import Clock, SystemClock
 
@@ -52,7 +52,9 @@ class DeliveryTasks:
     ) -> None:
         """Send *reply* out; ended from outside, it ends its task and waits for it."""
         work: Coroutine[Any, Any, None]
-        if not isinstance(reply, str) and not place.streams and isinstance(place, Editable):
+        if isinstance(place, Speaks):
+            work = speak(reply, place, tracker)
+        elif not isinstance(reply, str) and not place.streams and isinstance(place, Editable):
             work = deliver_with_edits(reply, place, tracker, clock=self._clock, sleep=self._sleep)
         else:
             work = deliver(reply, place, pacing, tracker, sleep=self._sleep, insists=insists)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
@@ -36,6 +36,14 @@ class TellsStory(Protocol):
 
     def tell_story(self, story: Story) -> Story:
         """*story* with what the place knows."""
+
+
+@runtime_checkable
+class Speaks(Protocol):
+    """A place where a reply is heard rather than read."""
+
+    async def speak(self, pieces: AsyncIterable[str], on_heard: Callable[[str], None]) -> None:
+        """Speak a reply while it is written, and tell its words as they are heard. Cancelled, it is silent."""
 
 
 @runtime_checkable

@@ -1,0 +1,45 @@
+"""What voice needs of its backends: a recogniser, a synthesiser, a detector of speech, something that plays."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from familiar_connect.voice.types import TTSResult
+
+HEARING_RATE = 16_000
+"""Sample rate at which speech is detected and recognised."""
+
+
+class SpeechRecognizer(Protocol):
+    """Turns a stretch of speech into words."""
+
+    async def recognize(self, pcm: bytes) -> str:
+        """The words of mono *pcm* at `HEARING_RATE`; empty where there are none."""
+
+
+class SpeechSynthesizer(Protocol):
+    """Turns words into speech."""
+
+    sample_rate: int
+
+    async def synthesize(self, text: str) -> TTSResult:
+        """Mono PCM at `sample_rate`. What stands in the way is a RuntimeError."""
+
+
+class SpeechProbability(Protocol):
+    """Tells how surely a chunk is speech."""
+
+    chunk_bytes: int
+
+    def __call__(self, chunk: bytes) -> float:
+        """0 to 1, for mono PCM of `chunk_bytes` at `HEARING_RATE`; it remembers what came before."""
+
+
+class AudioOut(Protocol):
+    """Somewhere to play speech."""
+
+    async def play(self, pcm: bytes, sample_rate: int) -> None:
+        """Play it to its end; cancelled, it is silent at once."""
+
+    def position_ms(self) -> float:
+        """How much of what was played last has been heard."""

@@ -1,0 +1,1 @@
+"""Synthesisers of speech."""
