@@ -42,7 +42,7 @@ from tools.environment import (
 
 CLAIM = ".familiar-setup"
 """Held while somebody sets up; its text says whether the folder is `ours` to clear or a `guest` one."""
-FETCH_MB = {LOCK: 190, DEV_LOCK: 270}
+FETCH_MB = {LOCK: 190, DEV_LOCK: 480}
 """Roughly what the first set-up brings over the network, the embedded model's 93 MB included."""
 LEAST_TOLD_S = 5.0
 """A shorter rest is not told: it may be wrong by as much."""
