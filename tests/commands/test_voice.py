@@ -26,7 +26,7 @@ async def speak(path: Path, *sentences: str, pause_s: float = 6.0) -> None:
 
 
 async def test_a_question_is_heard_and_the_reply_is_spoken(tmp_path: Path) -> None:
-    """It is told as spoken, kept in the history, and what is heard of it has no markup."""
+    """It is kept in the history, and neither actions nor markup are spoken."""
     question, answer = tmp_path / "question.wav", tmp_path / "answer.wav"
     await speak(question, "Good evening. What should I cook tonight?")
     with model_endpoint(stream_answer("*smiles* Make **soup**. ", "It is cold outside.")) as server:
@@ -37,7 +37,7 @@ async def test_a_question_is_heard_and_the_reply_is_spoken(tmp_path: Path) -> No
         [spoken] = json.loads(done.stdout)["spoken"]
         request = server.requests[-1].payload
     assert "cook tonight" in spoken["said"].lower()
-    assert spoken["reply"] == "smiles Make soup. It is cold outside."
+    assert spoken["reply"] == "Make soup. It is cold outside."
     assert "cook tonight" in json.dumps(request).lower()
     assert loudness(read_wav(answer)) > 0.01
     logs = run_program(home, "logs", "--chat", "voice")
