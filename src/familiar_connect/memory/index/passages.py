@@ -36,6 +36,7 @@ from familiar_connect.memory.index.storage import (
     read_joined_ids,
     sync_vectors,
 )
+from familiar_connect.support.lru import LruCache
 from familiar_connect.support.sqlite import Row
 from familiar_connect.support.text import without_surrogates
 
@@ -44,6 +45,8 @@ WHOLE_BELOW_WORDS = 60
 MAX_VECTORS = 150_000
 """Passages with vectors in memory (230 MB at 384 numbers each); the newest files come first."""
 MAX_POSTINGS = 5_000
+MAX_WORDS_HELD, MAX_POSTINGS_HELD = 1_000, 500_000
+"""Words whose postings are held, and numbers in all of them (4 MB), as long as no file changes."""
 SPARE_CODES = 20_000
 """Labels and headings held beyond twice as many as there are passages, before those out of use go."""
 READ_PASSAGES = (
@@ -105,6 +108,9 @@ class Passages:
         self._new_rows: list[Row] = []
         self.vectors = Vectors(dim)
         self._rows = RowCache(file, READ_PASSAGES)
+        self._postings: LruCache[str, tuple[tuple[int, int], Numbers]] = LruCache(
+            MAX_WORDS_HELD, size=MAX_POSTINGS_HELD, size_of=lambda held: len(held[1])
+        )
         self._facts = FactColumns(label="i4", heading="i4", said_at="f8", words="i4", asks="?")
         self._labels, self._headings = Codes(), Codes()
         self._headings_with: dict[str, set[int]] = {}
@@ -246,12 +252,17 @@ class Passages:
 
     def postings(self, word: str) -> Numbers:
         """Passages that hold *word*, of the newest files."""
+        level, held = self._level, self._postings.get(word)
+        if held is not None and held[0] == level:
+            return held[1]
         phrase = to_fts_text(without_surrogates(word)).replace('"', " ").replace("\0", " ")
-        return read_joined_ids(
+        found = read_joined_ids(
             self._file,
             "SELECT rowid FROM passage_words WHERE passage_words MATCH ? ORDER BY rowid DESC LIMIT ?",
             (f'"{phrase}"', MAX_POSTINGS),
         )
+        self._postings.put(word, (level, found))
+        return found
 
     def units_between(self, start: float, end: float, limit: int) -> Numbers:
         """Passages of files written, or named after days, in a stretch of time."""

@@ -152,7 +152,7 @@ class RecallScope:
     turns: bool = True
     audience_of_turn: Callable[[HistoryTurn], Audience | None] | None = None
     """As whose a turn (its words may be missing) is told where the question comes from, None where it may not be;
-    without it all of them may."""
+    without it all of them may. What counts is who said it, where, and to whom."""
     audiences_of_passage: Callable[[str, str], frozenset[Audience] | None] | None = None
     """The same for a passage of the file at a path; None where not all of it may be told."""
 

@@ -123,6 +123,13 @@ class LexicalScores:
     around: Floats
     stretch: Floats
 
+    def own_of(self, wanted: Numbers) -> Floats:
+        """How far certain units themselves meet the words, 0 where they do not."""
+        if not len(self.units):
+            return np.zeros(len(wanted))
+        places = np.searchsorted(self.units, wanted).clip(0, len(self.units) - 1)
+        return np.where(self.units[places] == wanted, self.own[places], 0.0)
+
     def of(self, wanted: Numbers) -> tuple[Floats, Floats, Floats]:
         """The three shares of certain units, 0 where nothing is met; *wanted* may hold units unseen here."""
         if not len(self.units):
@@ -259,16 +266,17 @@ def rank_units(
 
 
 def _best_in_stretch(units: Numbers, values: Floats) -> Floats:
-    """For each unit the highest of *values* in its stretch."""
-    _, home_of = np.unique(units >> PLACE_BITS, return_inverse=True)
-    best = np.full(int(home_of.max(initial=-1)) + 1, -np.inf)
-    np.maximum.at(best, home_of, values)
-    return best[home_of]
+    """For each of *units*, which are in order, the highest of *values* in its stretch."""
+    if not len(units):
+        return values
+    homes = units >> PLACE_BITS
+    starts = np.flatnonzero(np.concatenate(([True], homes[1:] != homes[:-1])))
+    return np.repeat(np.maximum.reduceat(values, starts), np.diff(starts, append=len(units)))
 
 
 def cosines_by_words(lexical: LexicalScores, units: Numbers) -> Floats:
     """How near in meaning units probably are, told from how many of the question's words stand in them."""
-    return NEUTRAL_COSINE + COSINE_OF_WORDS * lexical.of(units)[0]
+    return NEUTRAL_COSINE + COSINE_OF_WORDS * lexical.own_of(units)
 
 
 def no_cosines(units: Numbers) -> Floats:

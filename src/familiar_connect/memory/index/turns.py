@@ -233,8 +233,8 @@ class TurnIndex:
         """Those of the turns that may be told where the question comes from; None: all of them."""
         if scope.audience_of_turn is None:
             return None
-        turns = self._history.turns_without_words(familiar_id=self._familiar_id, turn_ids=turn_ids)
-        return {turn_id for turn_id, turn in turns.items() if scope.audience_of_turn(turn) is not None}
+        alike = self._history.turns_alike(familiar_id=self._familiar_id, turn_ids=turn_ids)
+        return {turn_id for turn, ids in alike if scope.audience_of_turn(turn) is not None for turn_id in ids}
 
     def _speakers_called(self, names: frozenset[str]) -> set[str]:
         """Keys of those who go by one of *names*."""
