@@ -8,8 +8,11 @@ carries the shipped embedder's name and size, so that questions are embedded by 
 from __future__ import annotations
 
 import itertools
+import os
 import random
 import re
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -106,6 +109,16 @@ def fill_home(root: Path, *, turns: int, files: int) -> None:
     history.close()
 
 
+def fill_home_in_child(root: Path, *, turns: int, files: int) -> None:
+    """`fill_home` in a process of its own: nobody's program has made its home's past a moment before it is measured."""
+    places = os.pathsep.join(filter(None, sys.path))
+    subprocess.run(
+        [sys.executable, "-m", "benchmarks.large_home", str(root), str(turns), str(files)],
+        check=True,
+        env=os.environ | {"PYTHONPATH": places},
+    )
+
+
 def build_index(root: Path, store: MemoryStore, history: HistoryStore) -> None:
     """The index of a home, with vectors that cost nothing, under the shipped embedder's name."""
     model, folder = WordTableModel(), index_folder(store.root)
@@ -138,3 +151,7 @@ def _turn(number: int, turns: int, text: str) -> tuple[Any, ...]:
     role = "user" if number % 3 else "assistant"
     audience = str(whole_server(PEOPLE[0].platform, GUILD_ID))
     return (FAMILIAR, channel, GUILD_ID, role, *facts, text, moment.isoformat(), audience)
+
+
+if __name__ == "__main__":
+    fill_home(Path(sys.argv[1]), turns=int(sys.argv[2]), files=int(sys.argv[3]))

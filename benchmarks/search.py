@@ -104,7 +104,7 @@ def measure(
 
 def asked(root: Path, turns: int, files: int) -> dict[str, Any]:
     """Questions through the product's own retriever, where all may be told, beside dense search of as many rows."""
-    large_home.fill_home(root, turns=turns, files=files)
+    large_home.fill_home_in_child(root, turns=turns, files=files)
     reason = why_unavailable()
     model: EmbeddingModel = HashingModel(DIM) if reason else MiniLMModel()
     model.embed(["ready"] * 8)
