@@ -93,7 +93,7 @@ def test_a_chat_comes_along_with_dates_names_swipes_note_and_variables(home: Pat
     assert "1 with swipes, 1 hidden" in out
     assert "Ember is this familiar; others in it: Guest." in out
     assert "2 variables came along." in out
-    assert "chat --chat evening" in out
+    assert "chat --familiar ember --chat evening" in out
     assert logs(home, "evening") == [
         ("Ember", "Ho."),
         ("Sam", "My dog is called Biscuit. I live in Leith."),

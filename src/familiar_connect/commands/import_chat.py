@@ -117,7 +117,7 @@ def import_chat_command(
                 break
             else:
                 if not as_json:
-                    _say_taken(taken[-1], place)
+                    _say_taken(taken[-1], root.name)
         waiting = place.history.count_turns_to_write(familiar_id=root.name)
     if not stopped and any(each.added or each.changed for each in taken):
         stopped = not _index_words(ctx, familiar_id, quiet=as_json)
@@ -127,7 +127,7 @@ def import_chat_command(
         chats = [_facts(each, root.name) for each in taken]
         say_json({"chats": chats, "errors": errors, "to_write_up": 0 if write_up else waiting})
     waiting = 0 if write_up or not taken or as_json else waiting
-    return _finish(errors, waiting, _familiar_words(place), stopped=stopped, as_json=as_json)
+    return _finish(errors, waiting, root.name, stopped=stopped, as_json=as_json)
 
 
 def _familiar_named_in(files: Sequence[Path], home: Path) -> str | None:
@@ -252,7 +252,7 @@ def _write_up(root: Path, home: Path, *, quiet: bool) -> bool:
     return True
 
 
-def _finish(errors: list[str], waiting: int, option: str, *, stopped: bool, as_json: bool) -> int:
+def _finish(errors: list[str], waiting: int, familiar_id: str, *, stopped: bool, as_json: bool) -> int:
     for sentence in () if as_json else errors:
         say(f"familiar: {sentence}", err=True)
     if stopped:
@@ -261,7 +261,7 @@ def _finish(errors: list[str], waiting: int, option: str, *, stopped: bool, as_j
     if waiting:
         say(
             f"{waiting:,} messages wait to be written up as memory: that happens while the familiar runs, or now with "
-            f"`familiar memory write-now{option}`."
+            f"`familiar memory write-now --familiar {familiar_id}`."
         )
     return exit_codes.FAILED if errors else exit_codes.OK
 
@@ -290,15 +290,8 @@ def _facts(result: ChatImportResult, familiar_id: str) -> dict[str, object]:
     }
 
 
-def _familiar_words(place: ImportPlace) -> str:
-    """What a hint needs to mean this familiar, where there are others."""
-    from familiar_connect.config.home import list_familiars
-
-    return f" --familiar {place.root.name}" if len(list_familiars(place.folder.home.root)) > 1 else ""
-
-
-def _say_taken(result: ChatImportResult, place: ImportPlace) -> None:
-    record, scan, owner = result.record, result.scan, place.root.name
+def _say_taken(result: ChatImportResult, owner: str) -> None:
+    record, scan = result.record, result.scan
     if not (result.added or result.changed or result.taken_back):
         say(f"Already there: {len(scan):,} messages, as {owner}'s chat {record.chat!r} (import {record.number}).")
     else:
@@ -323,7 +316,7 @@ def _say_taken(result: ChatImportResult, place: ImportPlace) -> None:
         say(sentence)
     if result.fields_dropped:
         say(f"{result.fields_dropped:,} fields for the way back were too large to be kept.")
-    say(f"Go on with it: `familiar chat{_familiar_words(place)} --chat {_quoted(record.chat)}`")
+    say(f"Go on with it: `familiar chat --familiar {owner} --chat {_quoted(record.chat)}`")
 
 
 def _quoted(name: str) -> str:
