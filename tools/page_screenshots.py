@@ -2,12 +2,13 @@
 
     python3 tools/page_screenshots.py FOLDER [NAME ...]
 
-Writes NAME-WIDTH-SCHEME.png for every scene, or for the named ones, at three widths in dark and light. Needs the
-packages of the tests and a Chromium; the pictures in `docs/guides/images` are made of these.
+Writes NAME-WIDTH-SCHEME.webp for every scene, or for the named ones, at three widths in dark and light. Needs the
+packages of the tests and a Chromium; the pictures in `docs/guides/images` are some of these.
 """
 
 from __future__ import annotations
 
+import base64
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -24,7 +25,7 @@ from tests.fakes.page import PageProcess  # noqa: E402
 from tests.fakes.program import make_home, model_endpoint  # noqa: E402
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Browser, Page
 
 SIZES = ((390, 844), (1024, 768), (1600, 1000))
 SCHEMES = ("light", "dark")
@@ -57,7 +58,7 @@ def show_glass(page: Page) -> None:
     """The glass box of the last reply, with a block open."""
     if page.locator("#glass").is_hidden():
         page.locator("[data-glass-open]").click()
-    page.locator("#glass .block summary").nth(3).click()
+    page.locator("#glass .block", has=page.locator(".name", has_text="people")).first.locator("summary").click()
 
 
 def show_turns(page: Page) -> None:
@@ -70,7 +71,7 @@ def show_compare(page: Page) -> None:
 
 
 def show_why(page: Page) -> None:
-    page.goto(page.url.split("/chats")[0] + "/why?q=spare+key")
+    page.goto(page.url.split("/chats")[0] + "/why?q=silver+whistle")
 
 
 SCENES: dict[str, Callable[[Page], None]] = {
@@ -122,8 +123,30 @@ def main(arguments: list[str]) -> int:
                     with open_visit(browser, address, **settings, reduced_motion="reduce") as visit:
                         visit.page.locator("[data-ready]").wait_for()
                         SCENES[name](visit.page)
-                        visit.page.screenshot(path=folder / f"{name}-{width}-{scheme}.png")
+                        picture = encode_webp(visit.page.screenshot(), browser)
+                        (folder / f"{name}-{width}-{scheme}.webp").write_bytes(picture)
     return 0
+
+
+def encode_webp(png: bytes, browser: Browser) -> bytes:
+    """A picture in a quarter of the room, made by the browser itself."""
+    page = browser.new_page()
+    try:
+        made = page.evaluate(
+            """async (png) => {
+                const picture = new Image();
+                picture.src = `data:image/png;base64,${png}`;
+                await picture.decode();
+                const canvas = document.createElement("canvas");
+                [canvas.width, canvas.height] = [picture.width, picture.height];
+                canvas.getContext("2d").drawImage(picture, 0, 0);
+                return canvas.toDataURL("image/webp", 0.85).split(",")[1];
+            }""",
+            base64.b64encode(png).decode(),
+        )
+    finally:
+        page.close()
+    return base64.b64decode(made)
 
 
 if __name__ == "__main__":
