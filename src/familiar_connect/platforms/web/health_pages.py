@@ -114,13 +114,12 @@ class HealthPages:
         if index is None:
             return {"is_loaded": False, "files": files}
         counts = index.files.counts() if index.files is not None else {}
-        pieces, conversations = index.turns.counts() if index.turns is not None else (0, 0)
+        pieces, _ = index.turns.counts() if index.turns is not None else (0, 0)
         return {
             "is_loaded": True,
             "files": files,
             "indexed": counts.get("files", 0),
             "pieces": pieces,
-            "conversations": conversations,
             "without_meaning": index.turns.count_without_meaning() if index.turns is not None else 0,
             "embedder": index.embedder,
         }

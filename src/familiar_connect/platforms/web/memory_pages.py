@@ -115,7 +115,7 @@ class MemoryPages:
             "memory_file.html",
             title=document_title(text) or path,
             path=path,
-            html=markdown_to_html(without_front_matter(text)),
+            html=markdown_to_html(_below_title(without_front_matter(text))),
             raw=text,
             done=done,
             heard_by=describe_audience(self._familiar.stores.audiences.audiences(path)),
@@ -167,6 +167,12 @@ class MemoryPages:
             record = None
         asked = f" · {record.request.utterance[:60]}" if record is not None else ""
         return f"{trace.timestamp[:16].replace('T', ' ')}{asked}"
+
+
+def _below_title(text: str) -> str:
+    """*text* without the title that begins it: the page has it above."""
+    first, _, rest = text.lstrip().partition("\n")
+    return rest if first.startswith("# ") else text
 
 
 def _found(place: int, hit: Recollection) -> FoundPiece:
