@@ -18,8 +18,7 @@ from typing import Any
 from benchmarks.fixtures import load_familiar, scripted_clients, without_warnings, write_character
 from benchmarks.table import Row, run_part, spread
 from familiar_connect.familiar import Familiar
-from familiar_connect.memory.folder_listing import FolderListing
-from familiar_connect.memory.index.folder_snapshot import FolderSnapshot
+from familiar_connect.memory.index.folder_listing import FolderListing, FolderSnapshot
 from familiar_connect.memory.index.indexing_store import SCAN_S
 from familiar_connect.support.aio import off_loop
 

@@ -14,6 +14,7 @@ from familiar_connect.audience import whole_server
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.history.channel_stats import FOLD_EVERY
 from familiar_connect.history.store import HistoryStore
+from familiar_connect.history.turn_visibility import turns_alike
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import Author
 from familiar_connect.support.clock import ManualClock
@@ -80,7 +81,7 @@ def test_turns_of_one_person_in_one_place_are_told_apart_from_others_at_once(sto
     """One of them stands for all: by who said it, where, and to whom."""
     ids = [say(store, str(number), author=author).id for number, author in enumerate((ADA, BOB, ADA, None))]
     ids.append(say(store, "elsewhere", channel_id=HERE + 1).id)
-    found = store.turns_alike(familiar_id=ME, turn_ids=[*ids, 999])
+    found = turns_alike(store, familiar_id=ME, turn_ids=[*ids, 999])
     alike = {(turn.author, turn.channel_id): (turn.content, them) for turn, them in found}
     assert alike == {
         (ADA, HERE): ("", [ids[0], ids[2]]),
@@ -88,7 +89,7 @@ def test_turns_of_one_person_in_one_place_are_told_apart_from_others_at_once(sto
         (None, HERE): ("", [ids[3]]),
         (ADA, HERE + 1): ("", [ids[4]]),
     }
-    assert store.turns_alike(familiar_id="other", turn_ids=ids) == []
+    assert turns_alike(store, familiar_id="other", turn_ids=ids) == []
 
 
 def test_the_file_and_its_folders_are_made(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ from familiar_connect.history.types import (
 from familiar_connect.history.watermarks import WatermarkRows
 from familiar_connect.identity import Author
 from familiar_connect.support.clock import Clock, SystemClock
-from familiar_connect.support.sqlite import Database, Row
+from familiar_connect.support.sqlite import Database
 from familiar_connect.support.text import without_surrogates
 
 __all__ = [
@@ -313,21 +313,6 @@ class HistoryStore:
             (familiar_id, json.dumps(sorted(set(turn_ids)))),
         )
         return {row[0]: turn_from_row(row) for row in rows}
-
-    def turns_alike(self, *, familiar_id: str, turn_ids: Iterable[int]) -> list[tuple[HistoryTurn, list[int]]]:
-        """The turns of these ids that one person said in one place to the same people: one of them without its words,
-        and the ids of all. Who may be told of one may be told of each; far quicker than `turns_without_words`.
-        """
-        rows = self.database.read(
-            "SELECT id, author_platform, author_user_id, author_username, author_display_name, channel_id, guild_id,"
-            " audience FROM turns WHERE +familiar_id = ? AND id IN (SELECT value FROM json_each(?))",
-            (familiar_id, json.dumps(sorted(set(turn_ids)))),
-        )
-        alike: dict[Row, list[int]] = {}
-        for id_, *facts in rows:
-            alike.setdefault(tuple(facts), []).append(id_)
-        firsts = self.turns_without_words(familiar_id=familiar_id, turn_ids=[ids[0] for ids in alike.values()])
-        return [(firsts[ids[0]], ids) for ids in alike.values() if ids[0] in firsts]
 
     def latest_id(self, *, familiar_id: str, channel_id: int | None = None) -> int | None:
         where, values = _in_scope(familiar_id, channel_id)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from familiar_connect.errors import MemoryStoreError
 from familiar_connect.memory.file_audience import front_matter
-from familiar_connect.memory.folder_listing import FileStamp
+from familiar_connect.memory.index.folder_listing import FileStamp
 from familiar_connect.memory.store import MemoryStore
 
 PINNED_HEAD = "---\npin: true\n---\n"

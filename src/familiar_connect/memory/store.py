@@ -28,7 +28,7 @@ from familiar_connect.errors import (
 from familiar_connect.memory import search
 from familiar_connect.memory.audit import AuditLog, hash_of
 from familiar_connect.memory.batch_write import FileChange, FileState, write_batch
-from familiar_connect.memory.folder_listing import FolderListing
+from familiar_connect.memory.index.folder_listing import FolderListing
 from familiar_connect.memory.paths import CAN_HOLD_FOLDERS, Folder, Parts, Root, failure, quote_for_error, split_path
 from familiar_connect.memory.types import (
     DEFAULT_MAX_FILE_BYTES,

@@ -12,8 +12,9 @@ from familiar_connect.audience import EVERYONE
 from familiar_connect.bootstrap.import_silly_tavern import import_silly_tavern_lorebook
 from familiar_connect.context.providers.pinned import PinnedProvider
 from familiar_connect.context.types import Contribution, ItemTag, Layer
-from familiar_connect.memory import folder_listing, pins
-from familiar_connect.memory.folder_listing import FileStamp
+from familiar_connect.memory import pins
+from familiar_connect.memory.index import folder_listing
+from familiar_connect.memory.index.folder_listing import FileStamp
 from familiar_connect.memory.pins import PinnedFiles, has_pin
 from familiar_connect.memory.store import MemoryStore, MemoryStoreLimits
 from tests.fakes.context import a_request

@@ -23,8 +23,8 @@ import numpy as np
 
 from familiar_connect.errors import MemoryStoreError
 from familiar_connect.memory.file_audience import without_audience
-from familiar_connect.memory.folder_listing import FileStamp, file_stamps, locate_file
 from familiar_connect.memory.index.chunking import PreparedChunk, chunk_markdown
+from familiar_connect.memory.index.folder_listing import FileStamp, file_stamps, locate_file
 from familiar_connect.memory.index.passages import Passages, PreparedPassage, digest_of, prepare_passages
 from familiar_connect.memory.index.protocols import EmbeddingModel, NumberedChunk, RetrievedChunk
 from familiar_connect.memory.index.storage import (

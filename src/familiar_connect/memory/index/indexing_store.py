@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from familiar_connect.memory.index.folder_listing import FolderSnapshot
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.types import AuditEntry, GrepHit, MemoryEntry
 from familiar_connect.support.aio import BackgroundTasks, is_on_loop, off_loop
@@ -25,7 +26,6 @@ from familiar_connect.support.thread_pools import is_program, lower_thread_prior
 
 if TYPE_CHECKING:  # numpy is loaded with the index, not with the store
     from familiar_connect.memory.index.embeddings import BuildStats, EmbeddingIndex
-    from familiar_connect.memory.index.folder_snapshot import FolderSnapshot
     from familiar_connect.memory.index.protocols import EmbeddingModel
     from familiar_connect.memory.index.retriever import MemoryRetriever
     from familiar_connect.memory.index.turns import TurnIndex
@@ -252,8 +252,6 @@ class Indexer:
         return stats
 
     def _take_snapshot(self) -> None:
-        from familiar_connect.memory.index.folder_snapshot import FolderSnapshot
-
         self._snapshot = FolderSnapshot(self._store.inner.listing)
         self._snapshot.take()
         self._scanned_at = time.monotonic()

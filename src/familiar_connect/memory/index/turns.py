@@ -19,6 +19,7 @@ import numpy as np
 from familiar_connect.audience import Audience
 from familiar_connect.history.rows import TURN_COLUMNS, turn_from_row
 from familiar_connect.history.store import HistoryStore
+from familiar_connect.history.turn_visibility import turns_alike
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import EVERYTHING_ALLOWED, Author, Privacy
 from familiar_connect.memory.index.chunking import split_long
@@ -233,7 +234,7 @@ class TurnIndex:
         """Those of the turns that may be told where the question comes from; None: all of them."""
         if scope.audience_of_turn is None:
             return None
-        alike = self._history.turns_alike(familiar_id=self._familiar_id, turn_ids=turn_ids)
+        alike = turns_alike(self._history, familiar_id=self._familiar_id, turn_ids=turn_ids)
         return {turn_id for turn, ids in alike if scope.audience_of_turn(turn) is not None for turn_id in ids}
 
     def _speakers_called(self, names: frozenset[str]) -> set[str]:

@@ -1,4 +1,5 @@
 """FolderListing: which Markdown files a memory holds and when each was last written, without reading any.
+`FolderSnapshot` tells which of them were edited, added, renamed or deleted since the last look.
 
 Looking at ten thousand files takes tens of milliseconds, so whoever asks says how old an answer may be, and all who
 ask share the last look: while the program runs, the indexer looks about once a second.
@@ -57,6 +58,32 @@ class FolderListing:
     def expire(self) -> None:
         """Have the next one who asks look: the program wrote something."""
         self._last_write = next(self._writes)
+
+
+class FolderSnapshot:
+    """The stamps of every Markdown file in *listing*, as they were at the last look. Reads no file."""
+
+    def __init__(self, listing: FolderListing) -> None:
+        self._listing = listing
+        self._stamps: dict[str, FileStamp] = {}
+
+    def take(self) -> None:
+        """Look, and count nothing of it as changed."""
+        self._stamps = dict(self._listing.look())
+
+    def note(self, rel_path: str) -> None:
+        """Count the file at *rel_path*, as it is now, as known."""
+        found = locate_file(self._listing.root, rel_path)
+        if found is None:
+            self._stamps.pop(rel_path, None)
+        else:
+            self._stamps[found[0]] = found[1]
+
+    def find_changes(self) -> list[str]:
+        """Paths that changed since the last look; those that are gone come first, as they cost nothing to follow."""
+        before, self._stamps = self._stamps, dict(self._listing.look())
+        gone = [path for path in before if path not in self._stamps]
+        return [*gone, *(path for path, stamp in self._stamps.items() if before.get(path) != stamp)]
 
 
 def file_stamps(root: Path) -> Iterator[tuple[str, FileStamp]]:
