@@ -16,6 +16,7 @@ from familiar_connect.memory.index import passages
 from familiar_connect.memory.index.embeddings import BuildStats, EmbeddingIndex
 from familiar_connect.memory.index.hashing import HashingModel
 from familiar_connect.memory.index.protocols import RecallScope
+from familiar_connect.memory.index.ranking import NAMED_LATER
 from familiar_connect.memory.index.storage import IndexUnavailable
 from familiar_connect.memory.store import MemoryStore, MemoryStoreLimits
 from tests.fakes.embedding import CountingEmbedder
@@ -398,9 +399,10 @@ def test_a_file_that_changes_all_day_leaves_nothing_behind(
             index.refresh(store, "people/bo.md", model)
         boats = index.passages.postings("boats")
         facts = index.passages.facts(boats, RecallScope(), frozenset({"bo"}))
+        later = index.passages.facts(boats, RecallScope(), frozenset({"bo", "ada"}), frozenset({"ada"}))
         left = index.passages.facts(boats, RecallScope(exclude_paths=frozenset({"people/bo.md"})), frozenset())
         held = index.passages
 
-    assert (facts.concerns.tolist(), len(left)) == ([1.0], 0)
+    assert (facts.concerns.tolist(), later.concerns.tolist(), len(left)) == ([1.0], [NAMED_LATER], 0)
     assert len(held._paths) == 3
     assert len(held._labels) + len(held._headings) <= 2 * 3 + 4

@@ -14,6 +14,7 @@ from familiar_connect.memory.index.query import (
     concerns_speaker,
     content_words,
     every_word,
+    find_first_named,
     line_label,
     parse_query,
     to_fts_text,
@@ -40,6 +41,25 @@ def test_names_say_who_and_are_no_part_of_what_is_compared() -> None:
 def test_a_name_is_a_whole_word() -> None:
     """`bo` does not stand in `boat`; a name of two words does when both stand together."""
     assert parse_query("the boat of Ada Lovelace", names=["bo", "ada lovelace"], now=NOW).names == {"ada lovelace"}
+
+
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [
+        ("What did Bo give to Ada?", {"bo"}),
+        ("What is Ada's gift from Bo?", {"ada"}),
+        ("Was schenkte bo der Ada?", {"bo"}),
+        ("Did Ada Lovelace's boat belong to Bo?", {"ada lovelace", "ada"}),
+        ("Will Will meet Bo?", {"will"}),
+        ("What about the boat?", set()),
+    ],
+)
+def test_who_is_named_first_is_told_apart(question: str, first: set[str]) -> None:
+    """By the whole name and by the words of it, wherever else a name's letters stand."""
+    known = frozenset({"ada", "ada lovelace", "bo", "will"})
+
+    assert find_first_named(question, known) == first
+    assert find_first_named(question, frozenset()) == frozenset()
 
 
 @pytest.mark.parametrize(

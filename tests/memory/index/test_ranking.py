@@ -26,6 +26,7 @@ from familiar_connect.memory.index.ranking import (
     score_words,
     stretch_of,
     unit_number,
+    weigh_named,
 )
 from familiar_connect.memory.index.storage import FactColumns
 
@@ -86,6 +87,19 @@ def test_whose_words_are_wanted_comes_first() -> None:
     facts = {B: plain(concerns=True), A: plain()}
 
     assert ranked("what did ada say", facts=facts, say=[A])[0] == B
+
+
+@given(st.lists(st.tuples(st.booleans(), st.booleans())))
+def test_who_is_named_first_counts_most_and_who_is_not_named_nothing(people: list[tuple[bool, bool]]) -> None:
+    """Between the two stands who is named later."""
+    named = np.array([is_named or is_first for is_named, is_first in people], dtype=np.bool_)
+    first = np.array([is_first for _, is_first in people], dtype=np.bool_)
+
+    weighed = weigh_named(named, first)
+
+    assert (weighed[first] == 1.0).all()
+    assert (weighed[~named] == 0.0).all()
+    assert ((weighed[named & ~first] > 0.0) & (weighed[named & ~first] < 1.0)).all()
 
 
 def test_the_time_that_was_asked_for_comes_first() -> None:

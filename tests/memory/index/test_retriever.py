@@ -157,6 +157,45 @@ async def test_a_named_persons_words_come_first(home: Home) -> None:
     assert (await home.recall("what did ada do at the harbour"))[0] == "I went to the harbour and swam"
 
 
+async def test_of_two_people_the_one_named_first_is_asked_for(home: Home) -> None:
+    """ "What did Bo give to Ada" asks for what Bo did; to call the familiar first changes nothing."""
+    home.say("I gave a kite, and it flew away", BO, days_ago=2)
+    home.say("I gave a drum, and it was loud", ADA, days_ago=2)
+    home.learn()
+
+    assert (await home.recall("what gave Bo to Ada"))[0] == "I gave a kite, and it flew away"
+    assert (await home.recall("what gave Ada to Bo"))[0] == "I gave a drum, and it was loud"
+    called = {"names": frozenset({"wren"}), "answerer": frozenset({"wren"})}
+    assert (await home.recall("Wren, what gave Bo to Ada", **called))[0] == "I gave a kite, and it flew away"
+
+
+async def test_who_asks_is_meant_as_much_as_who_is_named_first(home: Home) -> None:
+    """ "What did I give Bo" may be told by either."""
+    home.say("a kite", BO, days_ago=2)
+    home.say("a drum", ADA, days_ago=2)
+    home.learn()
+
+    hits = await home.retriever.recall("what did I give Bo", scope=RecallScope(asker=frozenset({"ada"})))
+
+    assert len({hit.explained.signals["who"] for hit in hits}) == 1
+    assert len(hits) == 2
+
+
+async def test_somebody_named_first_who_never_spoke_takes_nothing_from_the_other(home: Home) -> None:
+    """Grandma is known and silent: then it is Bo who tells."""
+    home.say("a kite", BO, days_ago=2)
+    home.learn()
+
+    alone, beside = [
+        (await home.retriever.recall(asked, scope=RecallScope(names=frozenset({"grandma"}))))[0].explained.signals[
+            "who"
+        ]
+        for asked in ("what did Bo get", "what did Grandma give Bo")
+    ]
+
+    assert alone == beside
+
+
 async def test_who_says_my_means_themselves(home: Home) -> None:
     """And to call the familiar by its name is not to ask for what it said."""
     home.say("my cat is called Biscuit", ADA, days_ago=3)

@@ -22,7 +22,15 @@ from familiar_connect.audience import Audience
 from familiar_connect.memory.index.chunking import PreparedChunk, split_passages
 from familiar_connect.memory.index.protocols import ExplainedScore, Neighbour, RecallScope, Recollection
 from familiar_connect.memory.index.query import all_words, content_words, line_label, to_fts_text
-from familiar_connect.memory.index.ranking import MAX_PLACE, PLACE_BITS, Flags, UnitFacts, stretch_of, unit_number
+from familiar_connect.memory.index.ranking import (
+    MAX_PLACE,
+    PLACE_BITS,
+    Flags,
+    UnitFacts,
+    stretch_of,
+    unit_number,
+    weigh_named,
+)
 from familiar_connect.memory.index.storage import (
     LOAD_FACTS,
     Codes,
@@ -272,14 +280,22 @@ class Passages:
             (start, end, limit),
         )
 
-    def facts(self, units: Numbers, scope: RecallScope, names: frozenset[str]) -> UnitFacts:
-        """What is known of *units*; what the prompt holds already is left out."""
+    def facts(
+        self, units: Numbers, scope: RecallScope, names: frozenset[str], first_named: frozenset[str] = frozenset()
+    ) -> UnitFacts:
+        """What is known of *units*; what the prompt holds already is left out.
+
+        Passages about people in *names* are wanted, and more so those about whoever is *first_named*.
+        """
         self.catch_up()
         with self._lock:  # the numbers of labels and headings are those of the rows
             rows = self._facts.of(units)
             if scope.exclude_paths or scope.exclude_folders:
                 rows = rows[~self._is_elsewhere(rows["unit"] >> PLACE_BITS, scope)]
-            return UnitFacts.from_columns(rows, self._concerns(rows, scope, names))
+            named = self._concerns(rows, scope, names)
+            is_one = first_named in (names, frozenset())
+            named_first = named if is_one else self._concerns(rows, scope, first_named)
+            return UnitFacts.from_columns(rows, weigh_named(named, named_first))
 
     def _is_elsewhere(self, docs: Numbers, scope: RecallScope) -> Flags:
         """Whether each of *docs* is a file that the prompt holds, or that somebody else looks through."""

@@ -107,6 +107,8 @@ class SearchQuery:
     spans: tuple[TimeSpan, ...]
     asks_when: bool = False
     asks_number: bool = False
+    first_named: frozenset[str] = frozenset()
+    """Those of `names` that are named before all others: who does something stands before whom it is done to."""
 
 
 def parse_query(utterance: str, *, names: Iterable[str], now: datetime) -> SearchQuery:
@@ -125,6 +127,15 @@ def parse_query(utterance: str, *, names: Iterable[str], now: datetime) -> Searc
         asks_when=_ASKS_WHEN.search(text) is not None,
         asks_number=_ASKS_NUMBER.search(text) is not None,
     )
+
+
+def find_first_named(text: str, names: frozenset[str]) -> frozenset[str]:
+    """Those of *names* that stand before all others in *text*: one person's whole name and the words of it."""
+    match = _name_pattern(names).search(text) if names else None
+    if match is None:
+        return frozenset()
+    first = f" {' '.join(_POSSESSIVE.sub('', match[0].lower()).split())} "
+    return frozenset(name for name in names if f" {name} " in first)
 
 
 def _telling(text: str) -> list[str]:

@@ -47,6 +47,8 @@ REACH = 3
 FADES = 0.2
 """How much less it tells with each unit."""
 RECENT_DAYS = 90.0
+NAMED_LATER = 0.6
+"""How much somebody counts whom the question names after somebody else: "what did Ada give to Bo?" asks for Ada."""
 TOLD_LATER_DAYS = 21.0
 """What happened in May is also told in early June: the weight falls by half in a third of this."""
 
@@ -90,7 +92,7 @@ class UnitFacts:
 
     units: Numbers
     concerns: Floats
-    """1 for what was said by, or about, somebody the question names."""
+    """1 for what was said by, or about, whom the question names first; less for others that it names."""
     said_at: Floats
     """When it was said or written, in seconds since 1970; below zero when nobody knows."""
     word_count: Floats
@@ -99,7 +101,9 @@ class UnitFacts:
     """1 for what was said in the channel of the question."""
 
     @classmethod
-    def from_columns(cls, rows: NDArray[np.void], concerns: Flags, in_channel: Flags | None = None) -> UnitFacts:
+    def from_columns(
+        cls, rows: NDArray[np.void], concerns: Flags | Floats, in_channel: Flags | None = None
+    ) -> UnitFacts:
         """The facts of *rows*, which hold `unit`, `said_at`, `words` and `asks`, with what depends on the question."""
         return cls(
             units=rows["unit"],
@@ -165,6 +169,11 @@ class RankedUnits:
         return [
             {name: share for name, share in zip(names, row, strict=True) if share} for row in zip(*columns, strict=True)
         ]
+
+
+def weigh_named(named: Flags, named_first: Flags) -> Floats:
+    """How much units count that were said by, or about, somebody named, and by whoever is named first."""
+    return np.where(named_first, 1.0, NAMED_LATER * named)
 
 
 def unit_number(stretch: int, place: int) -> int:

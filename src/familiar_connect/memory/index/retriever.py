@@ -29,7 +29,14 @@ from familiar_connect.memory.index.protocols import (
     Retriever,
     Source,
 )
-from familiar_connect.memory.index.query import MAX_TAKEN_APART, SearchQuery, concerns_speaker, parse_query, plain_words
+from familiar_connect.memory.index.query import (
+    MAX_TAKEN_APART,
+    SearchQuery,
+    concerns_speaker,
+    find_first_named,
+    parse_query,
+    plain_words,
+)
 from familiar_connect.memory.index.ranking import (
     MAX_CANDIDATES,
     CosineLookup,
@@ -109,7 +116,9 @@ class UnitSource(Protocol):
     def counts(self) -> tuple[int, int]: ...
     def postings(self, word: str) -> Numbers: ...
     def units_between(self, start: float, end: float, limit: int) -> Numbers: ...
-    def facts(self, units: Numbers, scope: RecallScope, names: frozenset[str]) -> UnitFacts: ...
+    def facts(
+        self, units: Numbers, scope: RecallScope, names: frozenset[str], first_named: frozenset[str]
+    ) -> UnitFacts: ...
     def tellable_texts(self, units: Sequence[int], scope: RecallScope) -> dict[int, tuple[str, str]]: ...
     def show(self, hits: Sequence[tuple[int, ExplainedScore]], scope: RecallScope) -> list[Recollection]: ...
 
@@ -296,7 +305,7 @@ class MemoryRetriever:
             for span in question.spans[:MAX_SPANS]:
                 brought.append(source.units_between(span.start.timestamp(), span.end.timestamp(), IN_A_SPAN * wider))
             wanted = candidates(lexical, np.concatenate(brought) if brought else (), MAX_CANDIDATES * wider)
-            facts = source.facts(wanted, scope, question.names)
+            facts = source.facts(wanted, scope, question.names, question.first_named)
             ranked = rank_units(facts, lexical, cosines, question, now=now, weights=self._weights)
             found = self._tellable(kind, source, ranked, question, scope, limit)
             if len(found) >= limit or len(wanted) >= total:
@@ -395,4 +404,5 @@ def _unavailable_logged() -> Iterator[None]:
 def _with_people_meant(question: SearchQuery, scope: RecallScope) -> SearchQuery:
     """*question* with the names of those whose words it asks for."""
     asker = scope.asker if concerns_speaker(question.text) else frozenset()
-    return replace(question, names=(question.names - scope.answerer) | asker)
+    others = question.names - scope.answerer
+    return replace(question, names=others | asker, first_named=find_first_named(question.text, others) | asker)

@@ -11,7 +11,7 @@ import numpy as np
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.memory.index.protocols import RecallScope
 from familiar_connect.memory.index.query import content_words, to_fts_text
-from familiar_connect.memory.index.ranking import MAX_PLACE, UnitFacts, unit_number
+from familiar_connect.memory.index.ranking import MAX_PLACE, UnitFacts, unit_number, weigh_named
 from familiar_connect.memory.index.storage import LOAD_FACTS, Codes, DerivedFile, FactColumns, IndexUnavailable, Numbers
 from familiar_connect.support.sqlite import Row
 
@@ -81,8 +81,11 @@ class TurnFacts:
         """The numbers of all units, in order, as they were at the last look."""
         return self._columns.ids()
 
-    def of(self, units: Numbers, scope: RecallScope, speakers: Iterable[str]) -> UnitFacts:
-        """The facts of *units* but those that the prompt holds already; *speakers* are those the question names."""
+    def of(self, units: Numbers, scope: RecallScope, speakers: Iterable[str], first: Iterable[str]) -> UnitFacts:
+        """The facts of *units* but those that the prompt holds already.
+
+        *speakers* are those the question names, *first* those of them that it names before the others.
+        """
         self.catch_up()
         rows = self._columns.of(units)
         here = np.isin(rows["channel"], self._codes.of([("channel", scope.channel_id)]))
@@ -91,7 +94,8 @@ class TurnFacts:
             is_in_prompt = (rows["turn"] >= scope.before_turn_id) & (here | (scope.channel_id is None))
         if scope.exclude_turn_ids:
             is_in_prompt |= np.isin(rows["turn"], list(scope.exclude_turn_ids))
-        concerns = np.isin(rows["speaker"], self._codes.of(speakers))
+        named, named_first = (np.isin(rows["speaker"], self._codes.of(each)) for each in (speakers, first))
+        concerns = weigh_named(named, named_first)
         left = ~is_in_prompt
         return UnitFacts.from_columns(rows[left], concerns[left], here[left])
 

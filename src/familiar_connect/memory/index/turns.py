@@ -168,9 +168,15 @@ class TurnIndex:
             (start, end, limit),
         )
 
-    def facts(self, units: Numbers, scope: RecallScope, names: frozenset[str]) -> UnitFacts:
-        """What is known of *units*, but those that the prompt holds already."""
-        return self._facts.of(units, scope, self._speakers_called(names))
+    def facts(
+        self, units: Numbers, scope: RecallScope, names: frozenset[str], first_named: frozenset[str] = frozenset()
+    ) -> UnitFacts:
+        """What is known of *units*, but those that the prompt holds already.
+
+        The words of people in *names* are wanted, and more so those of whoever is *first_named*, if they ever spoke.
+        """
+        called = self._speakers_called(names)
+        return self._facts.of(units, scope, called, self._speakers_called(first_named) or called)
 
     def tellable_texts(self, units: Sequence[int], scope: RecallScope) -> dict[int, tuple[str, str]]:
         """The key and the text of each of *units* that may be told, as they were taken in."""
