@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from familiar_connect.platforms.discord.invite import INTENTS, PERMISSIONS, SCOPES
+from familiar_connect.platforms.discord.invite import INTENTS, PERMISSIONS, SCOPES, WITH_ALTERS
 from tests.fakes.program import make_home, run_program
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "discord.md"
@@ -33,6 +33,18 @@ def test_the_invite_link_is_made_from_the_token(tmp_path: Path) -> None:
     assert all(each.title in done.stdout and each.reason in done.stdout for each in (*PERMISSIONS, *INTENTS))
     assert TOKEN not in done.stdout
     assert json.loads(as_data.stdout)["url"] == LINK
+
+
+def test_further_personas_take_webhooks(tmp_path: Path) -> None:
+    """So the link of a familiar that has any asks for them, too."""
+    settings = make_home(tmp_path) / "character.toml"
+    rows = settings.read_text(encoding="utf-8") + '\n[[alters]]\nname = "Moss"\n'
+    settings.write_text(rows, encoding="utf-8")
+    done = run_program(tmp_path, "discord", "invite", "--json", env={"DISCORD_BOT": TOKEN})
+
+    found = json.loads(done.stdout)
+    assert found["permissions"][-1] == "Manage Webhooks"
+    assert int(found["url"].rpartition("=")[2]) == 274878024704 + (1 << 29)
 
 
 def test_the_invite_link_needs_no_token_and_no_familiar(tmp_path: Path) -> None:
@@ -63,9 +75,8 @@ def test_the_guide_lists_every_intent_and_permission_with_its_reason() -> None:
     rows = [line.strip().strip("|").split("|") for line in guide.splitlines() if line.strip().startswith("|")]
     told = {cells[0].strip(): cells[1].strip() for cells in rows if len(cells) == 2}
 
-    assert {title: told.get(title) for title in (each.title for each in PERMISSIONS)} == {
-        each.title: each.reason for each in PERMISSIONS
-    }
+    every = (*PERMISSIONS, WITH_ALTERS)
+    assert {each.title: told.get(each.title) for each in every} == {each.title: each.reason for each in every}
     assert {each.title: told.get(each.title) for each in INTENTS} == {
         each.title: f"needed: {each.reason}" if each.is_needed else each.reason for each in INTENTS
     }

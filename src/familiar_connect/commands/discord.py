@@ -6,19 +6,28 @@ from pathlib import Path
 
 import click
 
-from familiar_connect.commands.common import familiar_from_env, familiar_option, home_of, json_option, say, say_json
+from familiar_connect.commands.common import (
+    familiar_from_env,
+    familiar_option,
+    home_of,
+    json_option,
+    open_root,
+    profile_of,
+    say,
+    say_json,
+)
 from familiar_connect.config.command import command_name
-from familiar_connect.config.folders import HomeFolder
+from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.config.home import list_familiars
 from familiar_connect.config.secrets import Secrets, discord_token_name
 from familiar_connect.errors import ConfigError
 from familiar_connect.platforms.discord.invite import (
     INTENTS,
-    PERMISSIONS,
     SCOPES,
     application_id_of,
     invite_url,
     is_application_id,
+    list_permissions,
 )
 
 EPILOG = """\b
@@ -44,19 +53,23 @@ def invite(ctx: click.Context, familiar_id: str | None, application_id: str | No
     Nothing is sent anywhere: the application is read from the first part of the bot's token.
     """
     home = home_of(ctx)
+    known = list_familiars(home)
+    whose = familiar_id or familiar_from_env(home) or (known[0] if len(known) == 1 else "")
     if application_id is None:
-        application_id = _from_token(home, familiar_id)
+        application_id = _from_token(home, whose)
     elif not is_application_id(application_id):
         raise ConfigError(
             f"--application-id {application_id!r} is no application id: it is the number under General Information"
         )
+    permissions = list_permissions(has_alters=_has_alters(home, whose))
+    link = invite_url(application_id, permissions)
     if as_json:
-        rights = [each.title for each in PERMISSIONS]
-        say_json({"url": invite_url(application_id), "scopes": list(SCOPES), "permissions": rights})
+        rights = [each.title for each in permissions]
+        say_json({"url": link, "scopes": list(SCOPES), "permissions": rights})
         return
-    say(invite_url(application_id))
+    say(link)
     say("\nOpen it in a browser and choose a server; for that you must be allowed to manage it. It asks for:")
-    for permission in PERMISSIONS:
+    for permission in permissions:
         say(f"  {permission.title:<25} {permission.reason}")
     say("\nSwitched on at https://discord.com/developers/applications → your application → Bot:")
     for intent in INTENTS:
@@ -64,11 +77,19 @@ def invite(ctx: click.Context, familiar_id: str | None, application_id: str | No
     say(f"\nThen `{command_name()} doctor` tells whether all is well, and `{command_name()} run` starts it.")
 
 
-def _from_token(home: Path, familiar_id: str | None) -> str:
+def _has_alters(home: Path, familiar_id: str) -> bool:
+    """Whether the familiar, where it is known which, has further personas."""
+    if familiar_id not in list_familiars(home):
+        return False
+    from familiar_connect.config import load_character_config
+
+    file = FamiliarFolder(open_root(home, familiar_id)).settings_file
+    return bool(load_character_config(file, defaults_path=profile_of(home)).alters)
+
+
+def _from_token(home: Path, familiar_id: str) -> str:
     secrets = Secrets(home)
-    known = list_familiars(home)
-    whose = familiar_id or familiar_from_env(home) or (known[0] if len(known) == 1 else "")
-    name = discord_token_name(secrets, whose)
+    name = discord_token_name(secrets, familiar_id)
     token = secrets.get(name)
     if token is None:
         raise ConfigError(

@@ -45,7 +45,7 @@ def check_platforms(root: Path, home: Path, *, knocks: bool = False) -> Iterator
     for name in LIBRARIES:
         reason = why_absent(name, config, root, home=home, secrets=secrets)
         if reason is None and name == "discord" and knocks and token is not None:
-            yield from _check_discord(root, token, secrets)
+            yield from _check_discord(root, token, secrets, has_alters=bool(config.alters))
         elif reason is None:
             yield DoctorFinding(name, "ok", "set up, and its library is there: `familiar run` answers there")
         elif wanted[name]:
@@ -54,7 +54,7 @@ def check_platforms(root: Path, home: Path, *, knocks: bool = False) -> Iterator
             yield DoctorFinding(name, "ok", f"off: {why_not_set_up(name, config, root, home=home, secrets=secrets)}")
 
 
-def _check_discord(root: Path, token: str, secrets: Secrets) -> Iterator[DoctorFinding]:
+def _check_discord(root: Path, token: str, secrets: Secrets, *, has_alters: bool) -> Iterator[DoctorFinding]:
     """What Discord itself says of the bot: its token, its intents, and its permissions where it listens."""
     from familiar_connect.platforms.discord.setup_check import check_setup
     from familiar_connect.platforms.requirements import DISCORD_ADDRESS
@@ -66,7 +66,10 @@ def _check_discord(root: Path, token: str, secrets: Secrets) -> Iterator[DoctorF
     ]
     try:
         with spinner("asking Discord"):
-            found = asyncio.run(check_setup(token, api_url=secrets.get(DISCORD_ADDRESS), subscribed=channels))
+            asking = check_setup(
+                token, api_url=secrets.get(DISCORD_ADDRESS), subscribed=channels, has_alters=has_alters
+            )
+            found = asyncio.run(asking)
     except FamiliarError as error:
         yield DoctorFinding("discord", "bad", str(error))
         return

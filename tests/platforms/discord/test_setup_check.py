@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from familiar_connect.errors import SetupError
 from familiar_connect.platforms.discord.invite import (
     PERMISSIONS,
+    WITH_ALTERS,
     application_id_of,
     invite_url,
     is_application_id,
+    list_permissions,
     permission_number,
 )
 from familiar_connect.platforms.discord.setup_check import SetupFinding, check_setup
@@ -95,6 +97,18 @@ async def test_a_channel_it_may_not_write_in_is_bad_and_less_is_a_warning() -> N
     assert found[4].says.startswith("channel 9999 is gone, archived or hidden from the bot")
 
 
+async def test_webhooks_are_missed_only_where_there_are_further_personas() -> None:
+    """The server of this test gives nobody the right to manage them."""
+    async with DiscordServer() as server:
+        burrow(server)
+        found = await check_setup(
+            server.token, api_url=server.api_url, has_alters=True, guild_ready_timeout_s=0.1, subscribed=[ROOM_ID]
+        )
+
+    assert [each.state for each in found] == ["ok", "warn", "warn"]
+    assert all("Manage Webhooks (with further personas only" in each.says for each in found[1:])
+
+
 async def test_a_bot_on_no_server_is_told_how_to_get_onto_one() -> None:
     """By the link."""
     async with DiscordServer() as server:
@@ -113,9 +127,12 @@ async def test_a_discord_that_says_nothing_ends_in_a_sentence() -> None:
 
 def test_the_link_asks_for_what_the_library_calls_by_the_same_names() -> None:
     """Each bit is the library's own, so that what is asked for is what is checked."""
-    rights = discord.Permissions(permission_number())
+    every = list_permissions(has_alters=True)
+    rights = discord.Permissions(permission_number(every))
 
-    assert {name for name, is_given in rights if is_given} == {each.attribute for each in PERMISSIONS}
+    assert {name for name, is_given in rights if is_given} == {each.attribute for each in every}
+    assert every == (*PERMISSIONS, WITH_ALTERS)
+    rights = discord.Permissions(permission_number(PERMISSIONS))
     assert invite_url("42") == (
         f"https://discord.com/oauth2/authorize?client_id=42&scope=bot+applications.commands&permissions={rights.value}"
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
@@ -46,6 +47,9 @@ PERMISSIONS = (
     BotPermission("Embed Links", 14, "embed_links", "to tell in a frame of its own why there is no reply"),
     BotPermission("Attach Files", 15, "attach_files", "to hand out what is too long for a message, such as `/context`"),
 )
+WITH_ALTERS = BotPermission(
+    "Manage Webhooks", 29, "manage_webhooks", "with further personas only: to post under the name and picture of each"
+)
 INTENTS = (
     BotIntent("Message Content Intent", "without it the bot is told that somebody spoke, and not what", is_needed=True),
     BotIntent("Server Members Intent", "nicknames and roles, and who of a direct message is on which server"),
@@ -53,14 +57,20 @@ INTENTS = (
 )
 
 
-def permission_number() -> int:
+def list_permissions(*, has_alters: bool) -> tuple[BotPermission, ...]:
+    """What the bot of a familiar needs, with further personas or without."""
+    return (*PERMISSIONS, WITH_ALTERS) if has_alters else PERMISSIONS
+
+
+def permission_number(permissions: Iterable[BotPermission]) -> int:
     """The permissions as Discord's links count them."""
-    return sum(1 << each.bit for each in PERMISSIONS)
+    return sum(1 << each.bit for each in permissions)
 
 
-def invite_url(application_id: str) -> str:
+def invite_url(application_id: str, permissions: Iterable[BotPermission] = PERMISSIONS) -> str:
     """The link by which somebody lets the bot of that application onto a server of theirs."""
-    asked = {"client_id": application_id, "scope": " ".join(SCOPES), "permissions": str(permission_number())}
+    number = str(permission_number(permissions))
+    asked = {"client_id": application_id, "scope": " ".join(SCOPES), "permissions": number}
     return f"{AUTHORIZE}?{urlencode(asked)}"
 
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from familiar_connect.errors import SetupError
 from familiar_connect.platforms.discord.client import Application, fetch_application, make_client, use_api_url
 from familiar_connect.platforms.discord.errors import PORTAL, translate_errors
-from familiar_connect.platforms.discord.invite import INTENTS, PERMISSIONS, BotPermission
+from familiar_connect.platforms.discord.invite import INTENTS, BotPermission, list_permissions
 from familiar_connect.support.aio import cancel_and_wait
 
 WITHIN_S = 20.0
@@ -32,6 +32,7 @@ async def check_setup(
     *,
     api_url: str | None = None,
     subscribed: Sequence[int] = (),
+    has_alters: bool = False,
     within_s: float = WITHIN_S,
     guild_ready_timeout_s: float = 1.0,
 ) -> list[SetupFinding]:
@@ -46,7 +47,8 @@ async def check_setup(
                 client = make_client(application, guild_ready_timeout_s=guild_ready_timeout_s)
                 try:
                     await _until_ready(client, token)
-                    return list(_findings(client, application, subscribed))
+                    needed = list_permissions(has_alters=has_alters)
+                    return list(_findings(client, application, subscribed, needed))
                 finally:
                     await client.close()
     except TimeoutError:
@@ -70,7 +72,9 @@ async def _until_ready(client: Any, token: str) -> None:
             await cancel_and_wait(running)
 
 
-def _findings(client: Any, application: Application, subscribed: Sequence[int]) -> Iterator[SetupFinding]:
+def _findings(
+    client: Any, application: Application, subscribed: Sequence[int], needed: Sequence[BotPermission]
+) -> Iterator[SetupFinding]:
     servers = list(client.guilds)
     there = f"{len(servers)} server{'' if len(servers) == 1 else 's'}"
     yield SetupFinding("ok", f"the token is {client.user.name}'s, Message Content Intent is on, {there}")
@@ -82,21 +86,21 @@ def _findings(client: Any, application: Application, subscribed: Sequence[int]) 
     if not servers:
         yield SetupFinding("warn", "the bot is on no server: open the link of `familiar discord invite`")
     for server in servers[:MAX_SERVERS]:
-        lacking = _lacking(server.me.guild_permissions)
+        lacking = _lacking(server.me.guild_permissions, needed)
         if lacking:
             fix = "open the link of `familiar discord invite` again, or change the bot's role"
             yield SetupFinding("warn", f"on {server.name!r} the bot lacks {_list(lacking)}: {fix}")
     for channel_id in subscribed:
-        yield from _channel(client.get_channel(channel_id), channel_id)
+        yield from _channel(client.get_channel(channel_id), channel_id, needed)
 
 
-def _channel(channel: Any, channel_id: int) -> Iterator[SetupFinding]:
+def _channel(channel: Any, channel_id: int, needed: Sequence[BotPermission]) -> Iterator[SetupFinding]:
     """A channel it is to listen in; nothing is said of one where all is well."""
     if channel is None:
         fix = "let it see the channel, or use /unsubscribe-text"
         yield SetupFinding("warn", f"channel {channel_id} is gone, archived or hidden from the bot: {fix}")
         return
-    lacking = _lacking(channel.permissions_for(channel.guild.me))
+    lacking = _lacking(channel.permissions_for(channel.guild.me), needed)
     is_thread = getattr(channel, "parent", None) is not None
     unneeded = {"send_messages" if is_thread else "send_messages_in_threads"}
     lacking = [each for each in lacking if each.attribute not in unneeded]
@@ -107,8 +111,8 @@ def _channel(channel: Any, channel_id: int) -> Iterator[SetupFinding]:
         yield SetupFinding(state, f"in #{channel.name} on {channel.guild.name!r} the bot lacks {_list(lacking)}: {fix}")
 
 
-def _lacking(rights: Any) -> list[BotPermission]:
-    return [each for each in PERMISSIONS if not getattr(rights, each.attribute)]
+def _lacking(rights: Any, needed: Sequence[BotPermission]) -> list[BotPermission]:
+    return [each for each in needed if not getattr(rights, each.attribute)]
 
 
 def _list(lacking: Sequence[BotPermission]) -> str:

@@ -138,7 +138,7 @@ class _Stage:
     async def _act(self, room: Room, person: FakePerson, words: str) -> None:
         if words.startswith("/"):
             await self._use(room, person, words)
-        elif words.startswith(_REACT) and len(words) <= _LONGEST_EMOJI and not words[1:2].isalnum():
+        elif words.startswith(_REACT) and len(words) <= _LONGEST_EMOJI and not words.isascii():
             await self._react(room, person, words.removeprefix(_REACT).strip())
         elif words.startswith(_REPLY):
             await self._reply(room, person, words.removeprefix(_REPLY).strip())
