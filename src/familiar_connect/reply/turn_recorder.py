@@ -22,9 +22,13 @@ from familiar_connect.observe.trace import TraceBuilder, TurnTrace
 from familiar_connect.reply.prompt_replay import full_prompt, infer_fitting
 from familiar_connect.support.aio import BackgroundTasks, off_loop
 from familiar_connect.support.clock import Clock
+from familiar_connect.support.lru import LruCache
 from familiar_connect.support.serialize import to_plain
 
 logger = logging.getLogger(__name__)
+
+MAX_OPEN = 256
+"""Channels whose turn under way can be looked at."""
 
 
 @dataclass
@@ -36,6 +40,7 @@ class OpenTurn:
     clock_iso: str
     seed: int
     reply: PipelineReply | None = None
+    is_closed: bool = False
 
     def keep(self, reply: PipelineReply) -> None:
         self.reply = reply
@@ -57,6 +62,8 @@ class TurnRecorder:
         self._replays = replays
         self._options = options
         self._prefixes = PrefixMeter()
+        self._open: LruCache[int, OpenTurn] = LruCache(MAX_OPEN)
+        """The turn under way in each channel."""
         self._background = BackgroundTasks("witness")
 
     def open(self, request: ContextRequest, *, clock: Clock, seed: int) -> OpenTurn:
@@ -71,10 +78,18 @@ class TurnRecorder:
             trace.tag("mode", request.mode.value)
         if request.turn is not None and request.turn.reset_at is not None:
             trace.tag("begun_anew", request.turn.reset_at.isoformat(timespec="seconds"))
-        return OpenTurn(trace, request, clock.now().isoformat(), seed)
+        seen = OpenTurn(trace, request, clock.now().isoformat(), seed)
+        self._open.put(request.channel_id, seen)
+        return seen
+
+    def find_open(self, channel_id: int) -> TurnTrace | None:
+        """The turn under way in a channel, as far as it has come; None where none is."""
+        seen = self._open.get(channel_id)
+        return seen.trace.finalize() if seen is not None and not seen.is_closed else None
 
     def close(self, seen: OpenTurn, channel: ChannelConfig) -> TurnTrace:
         """Finish the trace, write the turn's one line, and let the observers work."""
+        seen.is_closed = True
         reply = seen.reply
         if reply is not None and reply.messages:
             share = self._prefixes.measure(seen.request.channel_id, reply.messages)

@@ -71,9 +71,12 @@ def test_tokens_are_seen_as_they_come_and_the_reply_stays(visit: Visit, model: M
     say(page, "Is there tea?")
 
     page.locator(".live .words em", has_text="smiles").wait_for()
+    page.locator("#glass .time-row", has_text="assemble").wait_for()
+    assert page.locator(".glass-title").inner_text() == "Reply under way…"
     assert page.locator(".stop").is_visible()
     gate.open()
     wait_for_reply(page, "The kettle is on.")
+    page.locator("#glass .block").first.wait_for()
 
     assert last_reply(page).locator("strong").inner_text() == "on"
     assert page.get_by_text("Is there tea?", exact=True).count() == 1

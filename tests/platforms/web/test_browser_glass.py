@@ -65,7 +65,9 @@ def visit(browser: Browser, asked: PageProcess) -> Iterator[Visit]:
 def test_a_planted_people_file_and_a_planted_cut_are_found(visit: Visit) -> None:
     """The block names its file as a link and shows its exact words; what was cut stands below with the reason."""
     page = visit.page
-    page.locator(".message.own[data-turn]").first.focus()
+    first = page.locator(".message.own[data-turn]").first
+    first.focus()
+    page.locator(f'#glass .panel[data-turn="{first.get_attribute("data-turn")}"]').wait_for()
     block = page.locator("#glass .block", has=page.locator(".name", has_text="people")).first
     block.locator("summary").click()
     block.locator("pre", has_text=HERON).wait_for()

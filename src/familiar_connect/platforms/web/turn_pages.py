@@ -104,6 +104,7 @@ class TurnPages:
             ("/turns/{id}/panel", self.show_panel),
             ("/turns/{id}/data", self.download),
             ("/turns/{id}/compare", self.compare),
+            ("/running/{id:int}", self.show_running),
         )
         return [Route(path, with_problems(handler, self._renderer)) for path, handler in handlers]
 
@@ -150,6 +151,16 @@ class TurnPages:
         response = answer_json(facts)
         response.headers["content-disposition"] = f'attachment; filename="turn-{facts["trace"]["trace_id"]}.json"'
         return response
+
+    async def show_running(self, request: Request) -> Response:
+        """The turn under way in a chat, as far as it has come."""
+        trace = self._familiar.reply_path.recorder.find_open(request.path_params["id"])
+        if trace is None:
+            raise HomeError("no reply is being made there now")
+        return await off_loop(self._show_running, trace)
+
+    def _show_running(self, trace: TurnTrace) -> Response:
+        return self._renderer.page("turn_panel.html", title="Turn", is_running=True, **self._drawn(view_turn(trace)))
 
     async def compare(self, request: Request) -> Response:
         """Two turns side by side; without `with` the one before in the same place."""

@@ -56,6 +56,7 @@ export async function start(root) {
 
   function showPiece(html) {
     const body = showLive().querySelector(".words");
+    if (body.classList.contains("waiting")) root.dispatchEvent(new CustomEvent("first-words"));
     keepEnd(() => { body.classList.remove("waiting"); body.innerHTML = html; });
   }
 
@@ -87,7 +88,7 @@ export async function start(root) {
         if (found.length) { list.querySelector(".empty")?.remove(); root.querySelector(".greetings")?.remove(); }
         for (const each of found) live && !live.dataset.id ? live.before(each) : list.append(each);
       });
-      root.dispatchEvent(new CustomEvent("messages", { detail: { isOver } }));
+      root.dispatchEvent(new CustomEvent("messages", { detail: { isOver: isOver && came.length > 0 } }));
     });
   }
 

@@ -74,7 +74,19 @@ export function startGlass(chat, glass) {
     if (event.detail.isOver && !isPinned()) show(turns().at(-1)?.dataset.turn);
     else markChosen();
   });
-  chat.addEventListener("thinking", () => { title.textContent = "Reply under way…"; });
+  // While a reply is made the box shows how far it has come: once when it begins, and again with its first words.
+  async function showRunning() {
+    if (!isOpen() || isPinned() || !chat.dataset.chat) return;
+    title.textContent = "Reply under way…";
+    const answer = await fetch(`/running/${chat.dataset.chat}`).catch(() => null);
+    if (!answer?.ok || !chat.classList.contains("busy")) return;
+    const html = await answer.text();
+    if (!chat.classList.contains("busy")) return;
+    shown = null;
+    body.innerHTML = html;
+  }
+  chat.addEventListener("thinking", showRunning);
+  chat.addEventListener("first-words", showRunning);
   opener?.addEventListener("click", () => setOpen(!isOpen()));
   pin.addEventListener("click", () => press(pin, !isPinned()));
   widen.addEventListener("click", () => press(widen, frame.classList.toggle("half")));
