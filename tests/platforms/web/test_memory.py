@@ -368,3 +368,20 @@ def test_what_does_not_wait_is_a_sentence(page: PageProcess, id: str) -> None:
 
     assert answer.status in (400, 404)
     assert "Traceback" not in answer.body
+
+
+def test_a_form_with_too_many_fields_is_a_sentence(page: PageProcess) -> None:
+    """As is half a character in one; the program goes on."""
+    many = send_form(page, "/memory/edit", **{f"field{number}": "x" for number in range(200)})
+    half = page.ask(
+        "POST",
+        "/memory/edit",
+        '{"path": "topics/half.md", "base": "", "text": "\\ud800 half", "action": "preview"}',
+        origin=page.origin,
+        content_type="application/json",
+    )
+
+    assert many.status == 400
+    assert "is no name of a memory file" in many.body
+    assert half.status == 200
+    assert " half" in half.body

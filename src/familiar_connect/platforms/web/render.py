@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from familiar_connect.errors import FamiliarError
+from familiar_connect.support.text import without_surrogates
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 HERE = Path(__file__).parent
+MAX_FIELDS = 50
 KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 Handler = Callable[["Request"], Awaitable["Response"]]
 
@@ -117,14 +119,25 @@ def with_problems(handler: Handler, renderer: PageRenderer) -> Handler:
 
 
 async def read_form(request: Request) -> dict[str, str]:
-    """The fields of a form or of a JSON object; anything else is none."""
+    """The fields of a form or of a JSON object; anything else is none, and half a character is no character."""
+    body = (await request.body()).decode("utf-8", "replace")
+    is_json = request.headers.get("content-type", "").startswith("application/json")
+    fields = _read_object(body) if is_json else _read_fields(body)
+    return {name: without_surrogates(value) for name, value in fields.items()}
+
+
+def _read_object(body: str) -> dict[str, str]:
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {}
+
+
+def _read_fields(body: str) -> dict[str, str]:
     from urllib.parse import parse_qsl
 
-    body = (await request.body()).decode("utf-8", "replace")
-    if request.headers.get("content-type", "").startswith("application/json"):
-        try:
-            found = json.loads(body)
-        except (ValueError, RecursionError):
-            return {}
-        return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {}
-    return dict(parse_qsl(body, keep_blank_values=True, max_num_fields=50))
+    try:
+        return dict(parse_qsl(body, keep_blank_values=True, max_num_fields=MAX_FIELDS))
+    except ValueError:  # more fields than any form of ours has
+        return {}
