@@ -25,6 +25,7 @@ from familiar_connect.platforms.protocols import Platform
 from familiar_connect.platforms.requirements import DISCORD_ADDRESS, why_absent
 from familiar_connect.platforms.supervise import Sleep, Tell, run_all
 from familiar_connect.support.clock import Clock
+from familiar_connect.voice.stt.voice_messages import find_transcriber
 
 if TYPE_CHECKING:
     from familiar_connect.platforms.twitch.account import Credentials
@@ -54,13 +55,24 @@ def load_familiar(
     clients = create_llm_clients(
         secrets.get("OPENROUTER_API_KEY"), config, secrets=secrets.get, trust=trust, embedded=servers
     )
+    transcriber = find_transcriber()
     if speaks_through is None:
         familiar = Familiar.load_from_disk(
-            root, llm_clients=dict(clients), defaults_path=defaults_path, clock=clock, zone=zone
+            root,
+            llm_clients=dict(clients),
+            transcriber=transcriber,
+            defaults_path=defaults_path,
+            clock=clock,
+            zone=zone,
         )
     else:
         familiar = Familiar.from_config(
-            root, config, llm_clients=dict(clients), defaults_path=defaults_path, clock=clock
+            root,
+            config,
+            llm_clients=dict(clients),
+            transcriber=transcriber,
+            defaults_path=defaults_path,
+            clock=clock,
         )
     main = config.llm["main_prose"]
     if not main.is_embedded:

