@@ -69,6 +69,16 @@ def test_a_server_hears_of_its_other_channels() -> None:
     assert prompt_text(piece).startswith("[Heard elsewhere:\nWren remembers")
 
 
+def test_marks_of_the_platform_are_names_elsewhere_too() -> None:
+    """A mention of a channel reads as its name, in a note's lines as in the dialogue."""
+    kept = NotesSetup()
+    kept.say(f"see <#{KITCHEN}> for tea", channel=GARDEN, by=BO)
+
+    (piece,) = told(kept, asked())
+
+    assert piece.text.splitlines()[1] == 'Bo: "see #kitchen for tea"'
+
+
 def test_a_direct_message_hears_of_the_persons_own_direct_messages() -> None:
     """B60: nothing of servers, unless they asked to be known everywhere; then they are named."""
     kept = NotesSetup()
@@ -198,7 +208,7 @@ async def test_the_history_tells_notes_of_channels_no_summary_covers() -> None:
         viewer_mode="text_conversation_rp",
         source_channel_id=GARDEN,
         source_last_id=latest,
-        summary_text="summary of the garden",
+        summary_text=f"summary of the garden, not of <#{KITCHEN}>",
     )
     provider = HistoryProvider(
         store=kept.history,
@@ -214,6 +224,7 @@ async def test_the_history_tells_notes_of_channels_no_summary_covers() -> None:
     await provider.aclose()
 
     assert [piece.source for piece in pieces] == [f"history:cross_channel:{GARDEN}", "history:elsewhere"]
+    assert pieces[0].text.endswith("summary of the garden, not of #kitchen")
     assert "note of 9" in pieces[1].text
     assert "note of 8" not in pieces[1].text
     assert withheld == []

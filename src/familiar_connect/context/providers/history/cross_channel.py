@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from familiar_connect.audience import Audience
-from familiar_connect.context.providers.scene.text import inline_safe, is_dm, persona_of, readable
+from familiar_connect.context.providers.scene.text import inline_safe, is_dm, name_marks, persona_of, readable
 from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
 from familiar_connect.disclosure import may_tell_words
 from familiar_connect.errors import SetupError
@@ -132,7 +132,8 @@ def note_block(note: ShortTermNote, request: ContextRequest, now: datetime) -> s
     if note.summary:
         user = request.author.label if request.author is not None else "User"
         return f"{opening} {readable(request, inline_safe(note.summary, SUMMARY_CHARS), user=user)}"
-    said = [f"{line.speaker}: {quote_inline(line.text[:LINE_CHARS])}" for line in note.lines[-MAX_LINES:]]
+    texts = [(line.speaker, name_marks(request, line.text[:LINE_CHARS])) for line in note.lines[-MAX_LINES:]]
+    said = [f"{speaker}: {quote_inline(text)}" for speaker, text in texts]
     return "\n".join([opening, *said])
 
 

@@ -22,6 +22,7 @@ from familiar_connect.context.providers.history.private_people import SummaryPri
 from familiar_connect.context.providers.history.refresh import SummaryRefresher
 from familiar_connect.context.providers.history.steady_summary import SteadySummaries, WindowPosition
 from familiar_connect.context.providers.history.turn_items import role_of, turn_items
+from familiar_connect.context.providers.scene.text import name_marks
 from familiar_connect.context.types import ContextItem, ContextRequest, Contribution, ItemTag, Layer, Priority
 from familiar_connect.history.orders.channel_marks import ChannelMark, MarkKind
 from familiar_connect.history.store import HistoryStore
@@ -156,8 +157,8 @@ class HistoryProvider:
                     self.refresher.refresh_cross_channel(request.familiar_id, mode, other.channel)
         return [
             *self._recent(request, facts, mode),
-            *_summaries(facts),
-            *([*_other_channel_summaries(facts), *facts.noted] if mode is not ChannelMode.full_rp else ()),
+            *_summaries(facts, request),
+            *([*_other_channel_summaries(facts, request), *facts.noted] if mode is not ChannelMode.full_rp else ()),
         ]
 
     async def aclose(self) -> None:
@@ -396,13 +397,13 @@ def _transcript(turn: Turn) -> list[str]:
     ]
 
 
-def _summaries(facts: _Facts) -> list[Contribution]:
+def _summaries(facts: _Facts, request: ContextRequest) -> list[Contribution]:
     return [
         Contribution(
             Layer.history_summary,
             HISTORY_SUMMARY_PRIORITY,
-            state.shown,
-            estimate_tokens(state.shown),
+            text := name_marks(request, state.shown),
+            estimate_tokens(text),
             "history:summary",
             tag=ItemTag.SUMMARY,
             key=str(state.audience) if state.audience is not None else "",
@@ -413,13 +414,13 @@ def _summaries(facts: _Facts) -> list[Contribution]:
     ]
 
 
-def _other_channel_summaries(facts: _Facts) -> list[Contribution]:
+def _other_channel_summaries(facts: _Facts, request: ContextRequest) -> list[Contribution]:
     return [
         Contribution(
             Layer.history_summary,
             CROSS_CONTEXT_PRIORITY,
-            other.text,
-            estimate_tokens(other.text),
+            text := name_marks(request, other.text),
+            estimate_tokens(text),
             f"history:cross_channel:{other.channel.channel_id}",
             tag=ItemTag.SHORT_TERM,
             volatile=True,

@@ -88,11 +88,15 @@ def channel_name(request: ContextRequest) -> str:
 
 def readable(request: ContextRequest, text: str, *, user: str = ANYONE, privacy: Privacy = EVERYTHING_ALLOWED) -> str:
     """*text* somebody wrote about this place, its mentions and names as people read them."""
+    return with_names(name_marks(request, text, privacy=privacy), char=persona_of(request), user=user)
+
+
+def name_marks(request: ContextRequest, text: str, *, privacy: Privacy = EVERYTHING_ALLOWED) -> str:
+    """*text* with the platform's marks, such as `<@42>`, as the names they stand for."""
+    if "<" not in text and "://" not in text:
+        return text
     scene = request.scene or Scene()
-    persona = persona_of(request)
-    if "<" in text or "://" in text:
-        text = MentionResolver(scene, People(scene, persona=persona, privacy=privacy)).readable(text)
-    return with_names(text, char=persona, user=user)
+    return MentionResolver(scene, People(scene, persona=persona_of(request), privacy=privacy)).readable(text)
 
 
 def is_for_small_model(request: ContextRequest) -> bool:
