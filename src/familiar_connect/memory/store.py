@@ -247,6 +247,11 @@ class MemoryStore:
         """Files whose path matches *pattern*, sorted, up to the cap; see `memory.search`."""
         return search.glob_tree(self._tree, self.limits, pattern)
 
+    def list_files(self, rel_path: str = "") -> list[str]:
+        """Every Markdown file below *rel_path* that is not hidden by a dot, in path order, however many there are."""
+        found = search.walk_files(self._tree, split_path(rel_path))
+        return [search.path_of(folder, name) for folder, name in found if name.endswith(".md")]
+
     def unreadable_folders(self, rel_path: str = "") -> list[str]:
         """Why folders at or below *rel_path* cannot be read, a sentence for each; `glob` and `grep` pass them over."""
         return [str(error) for error in search.unreadable_folders(self._tree, split_path(rel_path))]

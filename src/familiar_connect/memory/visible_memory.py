@@ -99,6 +99,10 @@ class VisibleMemory:
         """As the store finds, without files of which nothing may be told, and none of hidden folders."""
         return [path for path in self._store.glob(pattern) if not _is_hidden(path) and self.exists(path)]
 
+    def list_files(self, rel_path: str = "") -> list[str]:
+        """As the store lists them, without files of which nothing may be told."""
+        return [path for path in self._store.list_files(rel_path) if self.exists(path)]
+
     def files_of(self, base: str) -> list[str]:
         """The open file *base* and those of smaller circles beside it, as far as anything may be told; no archives."""
         return [path for path in (base, *self._beside(base)) if self.exists(path)]

@@ -47,7 +47,7 @@ def _visible_notes(ctx: SlashContext, person: Person, familiar: Familiar) -> lis
     """What the asker's own files say, as far as it may be heard in the place of the command."""
     memory = memory_at_place(ctx, familiar)
     found = []
-    for path in files_of_person(person, memory.glob("**/*.md")):
+    for path in files_of_person(person, memory.list_files()):
         try:
             text = without_front_matter(memory.read_file(path)).strip()
         except MemoryStoreError:  # a file that cannot be read tells nothing

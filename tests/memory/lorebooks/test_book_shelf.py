@@ -9,6 +9,7 @@ from typing import Any
 from familiar_connect.bootstrap.import_silly_tavern import import_silly_tavern_lorebook
 from familiar_connect.memory.lorebooks.book_shelf import BookShelf
 from familiar_connect.memory.store import MemoryStore
+from familiar_connect.memory.types import MemoryStoreLimits
 from familiar_connect.presets.world_info.types import BookKind
 
 
@@ -38,6 +39,14 @@ def test_a_book_has_every_field_back_and_what_its_owner_edited(tmp_path: Path) -
     store.delete_file("lore/imported/odile.md", source="t")
     (entries,) = [each.entries for each in shelf.read().books]
     assert [(each.keys, each.content) for each in entries] == [(("chime",), "It tolls."), (("x",), "off")]
+
+
+def test_a_book_of_any_size_is_read_whole(tmp_path: Path) -> None:
+    """Though a search in memory lists only so many files."""
+    store = MemoryStore(tmp_path, limits=MemoryStoreLimits(max_results_per_op=3))
+    import_silly_tavern_lorebook(store, book("Harbour", *({"key": [f"k{at}"], "content": "x"} for at in range(8))))
+    (entries,) = [each.entries for each in BookShelf(store).read().books]
+    assert {key for each in entries for key in each.keys} == {f"k{at}" for at in range(8)}
 
 
 def test_a_file_with_keywords_is_an_entry_and_one_without_is_not(tmp_path: Path) -> None:

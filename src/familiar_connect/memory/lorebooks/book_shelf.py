@@ -73,7 +73,7 @@ class BookShelf:
             return self._shown[id_]
 
     def _stamps(self) -> Stamps:
-        paths = [*self._store.glob(f"{LORE}/**/*.md"), *self._records(LORE), CARD_FILE]
+        paths = [*self._store.list_files(LORE), *self._records(LORE), CARD_FILE]
         return tuple((path, self._store.stamp(path)) for path in sorted(set(paths)))
 
     def _records(self, folder: str) -> list[str]:

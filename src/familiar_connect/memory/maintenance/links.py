@@ -10,7 +10,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import unquote
 
@@ -151,8 +151,7 @@ def link_graph(store: MemoryStore) -> LinkGraph:
 
 def markdown_files(store: MemoryStore) -> list[str]:
     """Every Markdown file outside dot folders, in path order."""
-    limits = replace(store.limits, max_results_per_op=MAX_FILES)
-    return MemoryStore(store.root, limits=limits).glob("**/*.md")
+    return store.list_files()[:MAX_FILES]
 
 
 def _is_there(store: MemoryStore, target: str, texts: dict[str, str]) -> bool:
