@@ -7,6 +7,7 @@ carries the shipped embedder's name and size, so that questions are embedded by 
 
 from __future__ import annotations
 
+import argparse
 import itertools
 import os
 import random
@@ -153,5 +154,15 @@ def _turn(number: int, turns: int, text: str) -> tuple[Any, ...]:
     return (FAMILIAR, channel, GUILD_ID, role, *facts, text, moment.isoformat(), audience)
 
 
+def main() -> None:
+    """Fill a home on its own, so that whoever measures it begins with an empty heap."""
+    parser = argparse.ArgumentParser(description="Fill a familiar's folder with turns, files and their index.")
+    parser.add_argument("root", type=Path, help="the familiar's folder")
+    parser.add_argument("turns", type=int)
+    parser.add_argument("files", type=int)
+    given = parser.parse_args()
+    fill_home(given.root, turns=given.turns, files=given.files)
+
+
 if __name__ == "__main__":
-    fill_home(Path(sys.argv[1]), turns=int(sys.argv[2]), files=int(sys.argv[3]))
+    main()

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
+from familiar_connect.config.command import set_home_option
 from tests.fakes.leftovers import pytest_configure, pytest_sessionfinish, pytest_terminal_summary
 
 __all__ = ["pytest_configure", "pytest_sessionfinish", "pytest_terminal_summary"]
@@ -23,8 +24,9 @@ settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 @pytest.fixture(autouse=True)
 def _program_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hints name the program as it is installed, not as the tests were started."""
+    """Hints name the program as it is installed, not as the tests were started, and no home of another test."""
     monkeypatch.setenv("FAMILIAR_COMMAND", "familiar")
+    set_home_option(None)
 
 
 @pytest.fixture(autouse=True)

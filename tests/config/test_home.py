@@ -93,9 +93,10 @@ def test_the_one_that_is_meant_is_picked(tmp_path: Path) -> None:
     [
         ((), None, ["no familiar here yet", "familiar init"]),
         (("aria", "zoe"), None, ["aria, zoe", "--familiar", "FAMILIAR_ID"]),
-        (("aria", "zoe"), "ria", ["'ria'", "did you mean 'aria'?", "familiar init ria"]),
+        (("aria", "zoe"), "ria", ["'ria'", "did you mean 'aria'?"]),
         (("aria",), "bob", ["there are: aria", "familiar init bob"]),
-        (("aria",), "../aria", ["letters, digits, - and _"]),
+        (("aria",), "../aria", ["did you mean 'aria'?"]),
+        (("aria",), "../bo", ["letters, digits, - and _"]),
     ],
 )
 def test_when_nobody_can_be_picked_the_sentence_says_what_to_do(

@@ -49,7 +49,7 @@ def test_the_verb_stands_behind_the_options_of_the_program(words: list[str], ver
     assert set(EXTRA_OF_VERB.values()) <= set(EXTRAS)
 
 
-@pytest.mark.parametrize("words", [["--with"], ["--with", "voice", "run"], ["--with="]])
+@pytest.mark.parametrize("words", [["--with"], ["--with", "radio", "run"], ["--with="]])
 def test_an_unknown_extra_is_a_sentence(words: list[str]) -> None:
     """It names those there are."""
     with pytest.raises(SetupProblem, match="discord, twitch"):

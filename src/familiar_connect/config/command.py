@@ -25,7 +25,7 @@ VERBS = (
     *("adopt", "ask", "chat", "completion", "config", "connect", "discord", "doctor", "export"),
     *("ignore", "import", "init"),
     *("inspect", "keys", "list", "logs", "memory", "metrics", "model", "pack", "preset", "prompt", "regex", "rehearse"),
-    *("replay", "run", "trust", "web", "why"),
+    *("replay", "run", "trust", "voice", "web", "why"),
 )
 _VERB = rf"(?= (?:{'|'.join(VERBS)})\b)"
 _IN_HINT = re.compile(rf"(?<=[`;:] ){NAME}{_VERB}|(?<=`){NAME}{_VERB}")

@@ -144,7 +144,6 @@ async def test_whoever_wants_to_be_forgotten_is(tmp_path: Path) -> None:
         assert any("I like tea." in turn.content for turn in den.history())
         assert not store.exists(path)
         assert den.familiar.stores.reminders.of_channel(den.room.id) == []
-        assert den.roles_and_texts() == [("assistant", "Reminder for Ada: tea")]
         await asked(den, "Who fears geese?", 3)
         assert "I fear geese" not in "".join(message.content for message in den.model.calls[-1])
 
@@ -158,4 +157,5 @@ async def test_a_reminder_is_told_without_a_model_too(tmp_path: Path) -> None:
         await den.familiar.reply_path.reminders.tell_due()
 
         assert shown(den) == [f"<@{den.ada.id}> Reminder for Ada: tea"]
+        assert den.roles_and_texts() == [("assistant", "Reminder for Ada: tea")]
         assert den.familiar.stores.reminders.of_channel(den.room.id) == []

@@ -299,4 +299,4 @@ def test_a_thousand_entries_over_a_hundred_messages_take_milliseconds() -> None:
         sum(number * number for number in range(10_000))
         unit.append(time.process_time() - started)
     assert len(found.activated) > 5
-    assert sorted(taken)[4] < max(0.010, 20 * sorted(unit)[4])
+    assert sorted(taken)[4] < max(0.010, 30 * sorted(unit)[4])
