@@ -169,8 +169,10 @@ def stop_on_signal() -> Iterator[asyncio.Event]:
 
     def on_signal(number: int, _frame: FrameType | None) -> None:
         if leaving.is_set():
-            sys.stdout.flush()
-            os._exit(128 + number)
+            try:
+                sys.stdout.flush()
+            finally:  # the signal may have come in the middle of a write, which lets nobody flush
+                os._exit(128 + number)
         leaving.set()
         loop.call_soon_threadsafe(_tell, "Stopping: ending replies and writing up memory. Once more to leave at once.")
 
