@@ -7,8 +7,9 @@ from pathlib import Path
 from familiar_connect.history.message_edits import MessageEdits
 from familiar_connect.history.types import TurnMark
 from familiar_connect.history.versions import TurnVersionStore
-from familiar_connect.memory.versioning.provenance import Provenance, parts_of
-from familiar_connect.memory.writing.plan import PartSource
+from familiar_connect.memory.maintenance.review import Review
+from familiar_connect.memory.versioning.provenance import Provenance, part_hash, parts_of
+from familiar_connect.memory.writing.plan import PartSource, Plan, PlannedWrite
 from tests.fakes.writer_setup import ALICE, FAMILIAR, WriterSetup, writer_answer
 
 FILE = "topics/tea.md"
@@ -85,3 +86,22 @@ async def test_what_was_moved_to_another_file_goes_there(tmp_path: Path) -> None
 
     assert await setup.scripted_writer().correct() == ["topics/drinks.md"]
     assert setup.read("topics/drinks.md") == "# Tea\n\n- Own\n"
+
+
+async def test_proposals_of_undone_lines_go_and_those_of_other_lines_of_the_same_talk_stay(tmp_path: Path) -> None:
+    """What waits for the owner is not lost because one line of the talk was undone."""
+    setup = WriterSetup(tmp_path)
+    first, second = setup.say((ALICE, "I hate tea."), (ALICE, "Green is fine."))
+    review = Review(setup.memory)
+    for name, turn in (("hates", first), ("green", second)):
+        part = PartSource(part=part_hash(name), turns=(turn,))
+        write = PlannedWrite(rel_path=f"topics/{name}.md", content=f"- {name}", before=None, parts=(part,))
+        review.propose(
+            Plan(
+                run_id=name, familiar_id=FAMILIAR, turn_range=(first, second), created_at="2026-01-01", writes=(write,)
+            )
+        )
+    TurnVersionStore(setup.history, FAMILIAR).mark_turns([first], TurnMark.undone)
+
+    await setup.scripted_writer().correct()
+    assert [each.id for each in review.list()] == ["green"]

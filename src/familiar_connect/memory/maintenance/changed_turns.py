@@ -1,8 +1,8 @@
 """Taking out of memory what came from turns that were edited, undone or deleted since.
 
-A part goes when one of the turns it came from was taken back, or when all of them read otherwise now. Proposals made of
-talk that was taken back go too. What is written up later is made of what turns read then, so only changes since the
-last look count.
+A part goes when one of the turns it came from was taken back, or when all of them read otherwise now. Proposals that
+would write down what was taken back go too. What is written up later is made of what turns read then, so only changes
+since the last look count.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Set
 
 from familiar_connect.history.message_edits import MessageEdits
 from familiar_connect.memory.maintenance.forget_turns import erase_parts, remove_proposals
+from familiar_connect.memory.maintenance.review import PendingItem
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.versioning.provenance import MarkdownPart, Provenance
 
@@ -32,8 +33,15 @@ def erase_changed_parts(store: MemoryStore, provenance: Provenance, edits: Messa
 
     changed = erase_parts(store, provenance, turns.keys(), reads_otherwise, source=SOURCE)
     if taken_back:
-        remove_proposals(store, taken_back)
+        remove_proposals(store, lambda pending: _has_parts_of(pending, taken_back))
     edits.mark_corrected(newest)
     if changed:
         logger.info("parts made from changed words were taken out of memory", extra={"files": len(changed)})
     return changed
+
+
+def _has_parts_of(pending: PendingItem, turns: Set[int]) -> bool:
+    """Whether approving *pending* would write down what came from *turns*."""
+    plan = pending.plan
+    writes = (*plan.writes, *plan.questions) if plan is not None else ()
+    return any(not turns.isdisjoint(part.turns) for write in writes for part in write.parts)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Set
 from familiar_connect.errors import MemoryStoreError
 from familiar_connect.memory.maintenance.links import markdown_files
 from familiar_connect.memory.maintenance.mentions import has_words_of, is_link_to, without_parts
-from familiar_connect.memory.maintenance.review import Review
+from familiar_connect.memory.maintenance.review import PendingItem, Review
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.versioning.provenance import MarkdownPart, Provenance, parts_of
 from familiar_connect.memory.writing.archiving import MANAGED
@@ -46,7 +46,7 @@ def forget_turns(
 
     with writer_lock(audit.folder):
         changed = erase_parts(store, Provenance(audit.folder), turns, came_from_turns, source=source, progress=progress)
-        remove_proposals(store, turns)
+        remove_proposals(store, lambda pending: _is_within(pending.turn_range, turns))
     return changed
 
 
@@ -82,10 +82,10 @@ def erase_parts(
     return changed
 
 
-def remove_proposals(store: MemoryStore, turns: Set[int]) -> None:
-    """Remove what waits for the owner's word and was made of talk that *turns* were part of."""
+def remove_proposals(store: MemoryStore, is_doomed: Callable[[PendingItem], bool]) -> None:
+    """Remove what waits for the owner's word and for which *is_doomed* holds."""
     review = Review(store)
-    review.remove([each.id for each in review.list() if _is_within(each.turn_range, turns)])
+    review.remove([each.id for each in review.list() if is_doomed(each)])
 
 
 def _sources_by_part(provenance: Provenance) -> dict[str, set[int]]:
