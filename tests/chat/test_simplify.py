@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from familiar_connect.chat.annotate.transcripts import TranscriptCache, with_transcripts
 from familiar_connect.chat.build import build_turn
 from familiar_connect.chat.message_parts import (
     Attachment,
@@ -465,6 +466,27 @@ async def test_voice_messages_are_heard_before_anything_else() -> None:
     ]
     assert "robot" not in asked
     assert await entry_contents(*messages, message_by("hi", BO, 5), settings=with_settings(chat_only=True)) == ["hi"]
+
+
+async def test_a_voice_message_without_words_or_hope_is_not_listened_to_in_every_turn() -> None:
+    """Silence is known after one time, what fails is given up after two; a reply waits for neither again."""
+    asked: list[str] = []
+
+    async def listen(attachment: Attachment) -> str | None:
+        asked.append(attachment.url)
+        if attachment.url == "bad":
+            raise OSError
+        return " "
+
+    cache = TranscriptCache()
+    messages = [
+        message_by("", ADA, at, attachments=(Attachment(url=name, is_voice=True),))
+        for at, name in enumerate(("silent", "bad"), start=1)
+    ]
+    for _ in range(5):
+        heard = await with_transcripts(messages, listen, cache)
+    assert sorted(asked) == ["bad", "bad", "silent"]
+    assert not any(attachment.transcript for message in heard for attachment in message.attachments)
 
 
 # People not listened to

@@ -27,6 +27,8 @@ MOST_PER_TURN = 10
 AT_ONCE = 3
 TIME_LIMIT_S = 20.0
 MOST_REMEMBERED = 500
+MOST_ATTEMPTS = 2
+"""How often a voice message is listened to that cannot be made out; a turn must not wait for it again and again."""
 
 
 class TranscriptCache:
@@ -36,9 +38,19 @@ class TranscriptCache:
         """Without *transcribe* nobody listens: voice messages are told of, not quoted."""
         self.transcribe = transcribe
         self._heard: LruCache[str, str] = LruCache(most)
+        self._failures: LruCache[str, int] = LruCache(most)
 
     def get(self, attachment: Attachment) -> str | None:
+        """Its words; empty where there are none."""
         return self._heard.get(_key(attachment))
+
+    def is_worth_listening(self, attachment: Attachment) -> bool:
+        """Whether nobody knows what is said in it, and it was not given up."""
+        key = _key(attachment)
+        return self._heard.get(key) is None and (self._failures.get(key) or 0) < MOST_ATTEMPTS
+
+    def note_failure(self, attachment: Attachment) -> None:
+        self._failures.put(_key(attachment), (self._failures.get(_key(attachment)) or 0) + 1)
 
     def put(self, attachment: Attachment, text: str) -> None:
         self._heard.put(_key(attachment), text)
@@ -78,7 +90,7 @@ async def with_transcripts(
             for message in reversed(messages)
             if not message.is_bot and message.webhook is None
             for attachment in message.attachments
-            if is_audio(attachment) and not attachment.transcript and cache.get(attachment) is None
+            if is_audio(attachment) and not attachment.transcript and cache.is_worth_listening(attachment)
         ]
         await _listen(unheard[:MOST_PER_TURN], transcribe, cache)
     return [_filled(message, cache) for message in messages]
@@ -95,9 +107,9 @@ async def _listen(unheard: Sequence[Attachment], transcribe: Transcribe, cache: 
                 text = await transcribe(attachment)
         except Exception as error:  # isolation: one voice message costs its own words only
             logger.warning("voice message not transcribed", extra={"error": type(error).__name__})
+            cache.note_failure(attachment)
             return
-        if text and text.strip():
-            cache.put(attachment, text.strip())
+        cache.put(attachment, (text or "").strip())
 
     async with asyncio.TaskGroup() as group:
         for attachment in unheard:

@@ -15,8 +15,8 @@ from familiar_connect.voice.protocols import HEARING_RATE
 
 SAMPLE_BYTES = 2
 
-MAX_HEARD_SECONDS = 600
-"""More of a recording is not listened to."""
+MAX_HEARD_SECONDS = 120
+"""More of a recording is not listened to: a reply waits for its words."""
 
 
 def decode_sound(data: bytes) -> bytes:
