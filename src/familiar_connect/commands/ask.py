@@ -13,21 +13,18 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from familiar_connect.bootstrap.starter import STARTER_ID, make_starter
 from familiar_connect.commands import exit_codes
 from familiar_connect.commands.common import (
-    familiar_from_env,
     familiar_option,
     home_of,
     json_option,
-    open_root,
+    open_or_make_root,
     profile_of,
     say_json,
 )
 from familiar_connect.commands.conversation import ChatWish, chat_options, model_for_call, open_chat
 from familiar_connect.commands.trust import ask_about_endpoints
 from familiar_connect.config.folders import FamiliarFolder
-from familiar_connect.config.home import list_familiars
 from familiar_connect.support.clock import machine_zone
 
 if TYPE_CHECKING:
@@ -96,9 +93,7 @@ def ask(
     wish.check()
     text = _question(words)
     home = home_of(ctx)
-    if not familiar_id and not familiar_from_env(home) and not list_familiars(home):
-        make_starter(home, STARTER_ID)
-    root = open_root(home, familiar_id)
+    root = open_or_make_root(home, familiar_id)
     ask_about_endpoints(root, home)
     speaks_through = model_for_call(root, home, model)
     chat = open_chat(root, wish, usual=USUAL_CHAT)

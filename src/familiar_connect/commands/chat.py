@@ -15,9 +15,9 @@ import click
 from familiar_connect.bootstrap.starter import STARTER_ID, STARTER_NAME, make_starter
 from familiar_connect.commands import exit_codes
 from familiar_connect.commands.common import (
-    familiar_from_env,
     familiar_option,
     home_of,
+    is_first_start,
     json_option,
     open_root,
     profile_of,
@@ -37,7 +37,6 @@ from familiar_connect.commands.group_chat import GroupWish, hold_group_chat, ope
 from familiar_connect.commands.name_completion import complete_familiars, complete_groups
 from familiar_connect.commands.trust import ask_about_endpoints
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
-from familiar_connect.config.home import list_familiars
 from familiar_connect.errors import FamiliarError
 from familiar_connect.identity import Author
 from familiar_connect.support.clock import machine_zone
@@ -127,7 +126,7 @@ def _talk(ctx: click.Context, familiar_id: str | None, options: TalkOptions, wis
     plain = options.plain or not sys.stdin.isatty() or not sys.stdout.isatty()
     screen = Screen(sys.stdout, sys.stderr, plain=plain)
     home = home_of(ctx)
-    if not familiar_id and not familiar_from_env(home) and not list_familiars(home):
+    if is_first_start(home, familiar_id):
         root = make_starter(home, STARTER_ID)
         screen.note(f"Welcome! This is your first start, so I made a familiar for you: {STARTER_NAME}.")
         screen.note(f"Its files are plain text in {root}; memory/self/description.md says who it is.")

@@ -19,7 +19,14 @@ import click
 from familiar_connect.commands.name_completion import complete_familiars
 from familiar_connect.config.command import program_name, with_command
 from familiar_connect.config.folders import FamiliarFolder
-from familiar_connect.config.home import familiar_root, find_home, home_nearby, pick_familiar, profile_path
+from familiar_connect.config.home import (
+    familiar_root,
+    find_home,
+    home_nearby,
+    list_familiars,
+    pick_familiar,
+    profile_path,
+)
 from familiar_connect.config.links import refuse_links
 from familiar_connect.config.permissions import restrict_to_owner
 from familiar_connect.config.secrets import FAMILIAR_VARIABLE, HOME_VARIABLE, Secrets
@@ -131,6 +138,20 @@ def open_root(home: Path, familiar_id: str | None) -> Path:
     root = familiar_root(home, pick_familiar(home, familiar_id))
     refuse_links(FamiliarFolder(root))
     return root
+
+
+def is_first_start(home: Path, familiar_id: str | None) -> bool:
+    """Whether nobody is meant and nobody is there: whoever wants to talk gets the familiar that comes along."""
+    return not familiar_id and not familiar_from_env(home) and not list_familiars(home)
+
+
+def open_or_make_root(home: Path, familiar_id: str | None) -> Path:
+    """As `open_root`; at the first start the familiar that comes along is made."""
+    if is_first_start(home, familiar_id):
+        from familiar_connect.bootstrap.starter import STARTER_ID, make_starter
+
+        make_starter(home, STARTER_ID)
+    return open_root(home, familiar_id)
 
 
 def familiar_from_env(home: Path) -> str | None:

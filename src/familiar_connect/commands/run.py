@@ -16,12 +16,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from familiar_connect.bootstrap.starter import STARTER_ID, make_starter
-from familiar_connect.commands.common import familiar_from_env, familiar_option, home_of, open_root, profile_of, say
+from familiar_connect.commands.common import familiar_option, home_of, open_or_make_root, open_root, profile_of, say
 from familiar_connect.commands.trust import ask_about_endpoints
 from familiar_connect.config.command import command_name
 from familiar_connect.config.folders import HomeFolder
-from familiar_connect.config.home import list_familiars
 from familiar_connect.errors import SetupError
 
 if TYPE_CHECKING:  # a verb loads no more than it needs
@@ -62,9 +60,7 @@ def run(ctx: click.Context, familiar_id: str | None, demo_discord: bool, tour: b
     home = home_of(ctx)
     if tour and not demo_discord:
         raise click.UsageError("--tour is of the demonstration: familiar run --demo-discord --tour", ctx=ctx)
-    if demo_discord and not familiar_id and not familiar_from_env(home) and not list_familiars(home):
-        make_starter(home, STARTER_ID)
-    root = open_root(home, familiar_id)
+    root = open_or_make_root(home, familiar_id) if demo_discord else open_root(home, familiar_id)
     ask_about_endpoints(root, home)
     if demo_discord and not ctx.find_root().obj["verbose"]:
         _log_apart(home)

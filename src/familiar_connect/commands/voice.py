@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from familiar_connect.bootstrap.starter import STARTER_ID, make_starter
 from familiar_connect.commands import exit_codes
 from familiar_connect.commands.common import (
-    familiar_from_env,
     familiar_option,
     home_of,
     json_option,
-    open_root,
+    open_or_make_root,
     profile_of,
     say,
     say_json,
@@ -27,7 +25,6 @@ from familiar_connect.commands.common import (
 from familiar_connect.commands.conversation import TERMINAL_PLACE
 from familiar_connect.commands.trust import ask_about_endpoints
 from familiar_connect.config.folders import FamiliarFolder
-from familiar_connect.config.home import list_familiars
 from familiar_connect.errors import SetupError
 from familiar_connect.support.clock import machine_zone
 
@@ -78,9 +75,7 @@ def voice(
     """Talk with a familiar by voice: it listens to a recording and speaks its reply into another."""
     require_voice_packages()
     home = home_of(ctx)
-    if not familiar_id and not familiar_from_env(home) and not list_familiars(home):
-        make_starter(home, STARTER_ID)
-    root = open_root(home, familiar_id)
+    root = open_or_make_root(home, familiar_id)
     ask_about_endpoints(root, home)
     from familiar_connect.voice.recording_out import RecordingOut
     from familiar_connect.voice.wav import read_wav, write_wav

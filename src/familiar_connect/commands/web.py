@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from familiar_connect.bootstrap.starter import STARTER_ID, make_starter
-from familiar_connect.commands.common import familiar_from_env, familiar_option, home_of, open_root, profile_of, say
+from familiar_connect.commands.common import familiar_option, home_of, open_or_make_root, profile_of, say
 from familiar_connect.commands.run import run_until, stop_on_signal
 from familiar_connect.commands.trust import ask_about_endpoints
 from familiar_connect.config.folders import HomeFolder
-from familiar_connect.config.home import list_familiars
 from familiar_connect.config.secrets import Secrets
 from familiar_connect.errors import SetupError
 from familiar_connect.support.clock import machine_zone
@@ -66,9 +64,7 @@ def web(
     home = home_of(ctx)
     options = WebOptions(host=host, port=port, names=names, opens_browser=not no_open and sys.stdout.isatty())
     password = page_password(home, host)
-    if not familiar_id and not familiar_from_env(home) and not list_familiars(home):
-        make_starter(home, STARTER_ID)
-    root = open_root(home, familiar_id)
+    root = open_or_make_root(home, familiar_id)
     ask_about_endpoints(root, home)
     return asyncio.run(_serve(root, home, options, password))
 

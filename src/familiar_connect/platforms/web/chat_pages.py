@@ -12,9 +12,9 @@ from familiar_connect.platforms.web.render import (
     PageRenderer,
     answer_json,
     is_script,
+    make_routes,
     read_form,
     redirect,
-    with_problems,
 )
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.markdown_html import markdown_to_html
@@ -35,8 +35,6 @@ class ChatPages:
         self._renderer = renderer
 
     def routes(self) -> list[BaseRoute]:
-        from starlette.routing import Route
-
         handlers = (
             ("/", self.home, "GET"),
             ("/chats", self.start, "POST"),
@@ -47,9 +45,7 @@ class ChatPages:
             ("/chats/{id:int}/stop", self.stop, "POST"),
             ("/chats/{id:int}/events", self.stream, "GET"),
         )
-        return [
-            Route(path, with_problems(handler, self._renderer), methods=[method]) for path, handler, method in handlers
-        ]
+        return make_routes(handlers, self._renderer)
 
     async def home(self, request: Request) -> Response:
         """To the chat of last time."""
@@ -62,7 +58,7 @@ class ChatPages:
         return redirect(f"/chats/{chat.channel_id}")
 
     async def show(self, request: Request) -> Response:
-        chat = await self._chat(request)
+        chat = await self.chat_of(request)
         return await off_loop(self.page_of, chat)
 
     def page_of(self, chat: Chat, draft: str = "") -> Response:
@@ -83,19 +79,19 @@ class ChatPages:
 
     async def show_message(self, request: Request) -> Response:
         """One message, as a piece of the page; nothing where it was taken back."""
-        chat = await self._chat(request)
+        chat = await self.chat_of(request)
         found = await off_loop(self._chats.message, chat.channel_id, request.path_params["turn"])
         return await off_loop(self._renderer.page, "messages.html", here=chat, messages=found)
 
     async def list_messages(self, request: Request) -> Response:
         """Earlier or later messages, as a piece of the page."""
-        chat = await self._chat(request)
+        chat = await self.chat_of(request)
         before, after = (read_number(request, name) for name in ("before", "after"))
         found = await off_loop(self._chats.messages, chat.channel_id, before=before, after=after)
         return await off_loop(self._renderer.page, "messages.html", here=chat, messages=found)
 
     async def say(self, request: Request) -> Response:
-        chat = await self._chat(request)
+        chat = await self.chat_of(request)
         text = (await read_form(request)).get("text", "")
         if not text.strip():
             raise HomeError("nothing was written: type something first")
@@ -108,7 +104,7 @@ class ChatPages:
         return redirect(f"/chats/{chat.channel_id}#end")
 
     async def stop(self, request: Request) -> Response:
-        chat = await self._chat(request)
+        chat = await self.chat_of(request)
         was_busy = await self._chats.stop(chat.channel_id)
         return answer_json({"stopped": was_busy}) if is_script(request) else redirect(f"/chats/{chat.channel_id}#end")
 
@@ -116,7 +112,7 @@ class ChatPages:
         """What happens in the chat, as server-sent events. The first says how things stand, so none is missed."""
         from starlette.responses import StreamingResponse
 
-        chat = await self._chat(request)
+        chat = await self.chat_of(request)
         events = self._chats.events
         if events.is_full:
             return answer_json({"problem": "too many pages are open; close some"}, status=503)
@@ -132,7 +128,8 @@ class ChatPages:
         stream = events.listen(chat.channel_id, first)
         return StreamingResponse(stream, media_type="text/event-stream", headers={"x-accel-buffering": "no"})
 
-    async def _chat(self, request: Request) -> Chat:
+    async def chat_of(self, request: Request) -> Chat:
+        """The chat that an address names."""
         return await off_loop(self._chats.require, request.path_params["id"])
 
 

@@ -25,7 +25,7 @@ from familiar_connect.memory.versioning.versions import Versions
 from familiar_connect.platforms.web.diff_lines import diff_lines
 from familiar_connect.platforms.web.memory_links import file_address
 from familiar_connect.platforms.web.memory_pages import MAX_PATH_CHARS
-from familiar_connect.platforms.web.render import PageRenderer, read_form, redirect, with_problems
+from familiar_connect.platforms.web.render import PageRenderer, make_routes, read_form, redirect
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.markdown_html import markdown_to_html
 from familiar_connect.support.text import one_line, truncate_chars
@@ -76,8 +76,6 @@ class MemoryEditPages:
         self._zone = ZoneInfo(familiar.config.display_tz)
 
     def routes(self) -> list[BaseRoute]:
-        from starlette.routing import Route
-
         handlers = (
             ("/memory/edit", self.edit, "GET"),
             ("/memory/edit", self.save, "POST"),
@@ -86,9 +84,7 @@ class MemoryEditPages:
             ("/memory/restore", self.restore, "POST"),
             ("/memory/sources", self.show_sources, "GET"),
         )
-        return [
-            Route(path, with_problems(handler, self._renderer), methods=[method]) for path, handler, method in handlers
-        ]
+        return make_routes(handlers, self._renderer)
 
     async def edit(self, request: Request) -> Response:
         """A form with the file's text; a name that is not taken begins a new one."""

@@ -11,7 +11,7 @@ from familiar_connect.familiar import Familiar
 from familiar_connect.platforms.terminal.place import CHANNEL_ID
 from familiar_connect.platforms.web.chat_pages import read_number
 from familiar_connect.platforms.web.chats import PAGE_SIZE, WebChats
-from familiar_connect.platforms.web.render import PageRenderer, read_form, redirect, with_problems
+from familiar_connect.platforms.web.render import PageRenderer, make_routes, read_form, redirect
 from familiar_connect.support.aio import off_loop
 
 if TYPE_CHECKING:
@@ -72,17 +72,13 @@ class PlacePages:
         self._renderer = renderer
 
     def routes(self) -> list[BaseRoute]:
-        from starlette.routing import Route
-
         handlers = (
             ("/places/{id:int}", self.show, "GET"),
             ("/places/{id:int}/messages", self.list_messages, "GET"),
             ("/you", self.show_person, "GET"),
             ("/you", self.change_person, "POST"),
         )
-        return [
-            Route(path, with_problems(handler, self._renderer), methods=[method]) for path, handler, method in handlers
-        ]
+        return make_routes(handlers, self._renderer)
 
     async def show(self, request: Request) -> Response:
         """What was said there, to read."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from familiar_connect.errors import FamiliarError
 from familiar_connect.platforms.web.rehearsal_runs import MAX_BYTES, RehearsalRuns
-from familiar_connect.platforms.web.render import PageRenderer, read_form, redirect, with_problems
+from familiar_connect.platforms.web.render import PageRenderer, make_routes, read_form, redirect
 from familiar_connect.support.aio import off_loop
 
 if TYPE_CHECKING:
@@ -35,17 +35,13 @@ class RehearsalPages:
         self._renderer = renderer
 
     def routes(self) -> list[BaseRoute]:
-        from starlette.routing import Route
-
         handlers = (
             ("/rehearsals", self.open, "GET"),
             ("/rehearsals", self.play, "POST"),
             ("/rehearsals/stop", self.stop, "POST"),
             ("/rehearsals/{id}", self.show, "GET"),
         )
-        return [
-            Route(path, with_problems(handler, self._renderer), methods=[method]) for path, handler, method in handlers
-        ]
+        return make_routes(handlers, self._renderer)
 
     async def open(self, request: Request) -> Response:
         """A form to paste a file into; with the name of one of the owner's, that one."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from starlette.requests import Request
     from starlette.responses import Response
+    from starlette.routing import BaseRoute
 
 HERE = Path(__file__).parent
 MAX_FIELDS = 50
@@ -102,6 +103,13 @@ def redirect(path: str) -> Response:
     from starlette.responses import RedirectResponse
 
     return RedirectResponse(path, status_code=303)
+
+
+def make_routes(handlers: Iterable[tuple[str, Handler, str]], renderer: PageRenderer) -> list[BaseRoute]:
+    """A route for each path, handler and method; errors a person can mend are told."""
+    from starlette.routing import Route
+
+    return [Route(path, with_problems(handler, renderer), methods=[method]) for path, handler, method in handlers]
 
 
 def with_problems(handler: Handler, renderer: PageRenderer) -> Handler:

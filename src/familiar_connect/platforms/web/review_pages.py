@@ -11,7 +11,7 @@ from familiar_connect.errors import MemoryStoreError
 from familiar_connect.familiar import Familiar
 from familiar_connect.memory.maintenance.review import PendingItem, Review, proposal_roster
 from familiar_connect.platforms.web.diff_lines import diff_lines
-from familiar_connect.platforms.web.render import PageRenderer, read_form, redirect, with_problems
+from familiar_connect.platforms.web.render import PageRenderer, make_routes, read_form, redirect
 from familiar_connect.support.aio import off_loop
 
 if TYPE_CHECKING:
@@ -57,8 +57,6 @@ class ReviewPages:
         self._zone = ZoneInfo(familiar.config.display_tz)
 
     def routes(self) -> list[BaseRoute]:
-        from starlette.routing import Route
-
         handlers = (
             ("/review", self.list_waiting, "GET"),
             ("/review/{id}", self.show, "GET"),
@@ -66,9 +64,7 @@ class ReviewPages:
             ("/review/{id}/reject", self.reject, "POST"),
             ("/review/{id}/edit", self.edit, "POST"),
         )
-        return [
-            Route(path, with_problems(handler, self._renderer), methods=[method]) for path, handler, method in handlers
-        ]
+        return make_routes(handlers, self._renderer)
 
     def count_waiting(self) -> int:
         """How many things wait."""

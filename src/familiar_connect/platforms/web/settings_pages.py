@@ -18,7 +18,7 @@ from familiar_connect.config.toml import toml_literal
 from familiar_connect.errors import ConfigError, FamiliarError
 from familiar_connect.familiar import Familiar
 from familiar_connect.platforms.web.own_program import OwnProgram
-from familiar_connect.platforms.web.render import PageRenderer, read_form, redirect, with_problems
+from familiar_connect.platforms.web.render import PageRenderer, make_routes, read_form, redirect
 from familiar_connect.support.aio import off_loop
 
 if TYPE_CHECKING:
@@ -67,8 +67,6 @@ class SettingsPages:
         self._file = FamiliarFolder(familiar.root).settings_file
 
     def routes(self) -> list[BaseRoute]:
-        from starlette.routing import Route
-
         handlers = (
             ("/settings", self.list_all, "GET"),
             ("/settings/edit", self.edit, "GET"),
@@ -76,9 +74,7 @@ class SettingsPages:
             ("/connect", self.show_connect, "GET"),
             ("/connect", self.connect, "POST"),
         )
-        return [
-            Route(path, with_problems(handler, self._renderer), methods=[method]) for path, handler, method in handlers
-        ]
+        return make_routes(handlers, self._renderer)
 
     @property
     def _profile(self) -> Path | None:

@@ -14,9 +14,9 @@ from familiar_connect.platforms.web.render import (
     PageRenderer,
     answer_json,
     is_script,
+    make_routes,
     read_form,
     redirect,
-    with_problems,
 )
 from familiar_connect.platforms.web.verbs import ChatVerbs
 from familiar_connect.support.aio import off_loop
@@ -39,8 +39,6 @@ class VerbPages:
         self._renderer = renderer
 
     def routes(self) -> list[BaseRoute]:
-        from starlette.routing import Route
-
         verbs = self._verbs
         handlers: tuple[tuple[str, Handler, str], ...] = (
             ("regenerate", self._making(verbs.regenerate), "POST"),
@@ -54,16 +52,15 @@ class VerbPages:
             ("messages/{turn:int}/hide", self.hide, "POST"),
             ("messages/{turn:int}/branch", self.branch, "POST"),
         )
-        return [
-            Route(f"/chats/{{id:int}}/{path}", with_problems(handler, self._renderer), methods=[method])
-            for path, handler, method in handlers
-        ]
+        return make_routes(
+            ((f"/chats/{{id:int}}/{path}", handler, method) for path, handler, method in handlers), self._renderer
+        )
 
     def _making(self, doing: Callable[[int], Awaitable[None]]) -> Handler:
         """A handler of something that takes as long as a reply: a form waits for it, a script sees it come."""
 
         async def handle(request: Request) -> Response:
-            chat = await self._chat(request)
+            chat = await self._pages.chat_of(request)
             if is_script(request):
                 self._verbs.start(chat.channel_id, doing)
                 return answer_json({"begun": True}, status=202)
@@ -79,33 +76,33 @@ class VerbPages:
         return await self._making(lambda channel_id: self._verbs.swipe(channel_id, step))(request)
 
     async def undo(self, request: Request) -> Response:
-        chat = await self._chat(request)
+        chat = await self._pages.chat_of(request)
         await self._verbs.undo(chat.channel_id)
         return self._done(request, chat)
 
     async def speak_for(self, request: Request) -> Response:
         """A line for the person, in the field to be sent or changed."""
-        chat = await self._chat(request)
+        chat = await self._pages.chat_of(request)
         draft = await self._verbs.speak_for(chat.channel_id)
         if is_script(request):
             return answer_json({"draft": draft})
         return await off_loop(self._pages.page_of, chat, draft)
 
     async def greet(self, request: Request) -> Response:
-        chat = await self._chat(request)
+        chat = await self._pages.chat_of(request)
         await self._verbs.greet(chat.channel_id, (await read_form(request)).get("number", "0"))
         return self._done(request, chat)
 
     async def show_editor(self, request: Request) -> Response:
         """A line to be changed: its words for a script, else a page with a form."""
-        chat = await self._chat(request)
+        chat = await self._pages.chat_of(request)
         turn = await self._verbs.line(chat.channel_id, request.path_params["turn"])
         if is_script(request):
             return answer_json({"text": turn.content})
         return await off_loop(self._renderer.page, "edit_line.html", title="Edit a line", here=chat, turn=turn)
 
     async def edit(self, request: Request) -> Response:
-        chat = await self._chat(request)
+        chat = await self._pages.chat_of(request)
         text = (await read_form(request)).get("text", "")
         if not text.strip() or len(text) > MAX_MESSAGE_CHARS:
             raise HistoryError(f"A line has 1 to {MAX_MESSAGE_CHARS:,} characters; undo takes the last exchange back.")
@@ -113,21 +110,18 @@ class VerbPages:
         return self._done(request, chat)
 
     async def hide(self, request: Request) -> Response:
-        chat = await self._chat(request)
+        chat = await self._pages.chat_of(request)
         await self._verbs.hide(chat.channel_id, request.path_params["turn"])
         return self._done(request, chat)
 
     async def branch(self, request: Request) -> Response:
         """To the new chat."""
-        chat = await self._chat(request)
+        chat = await self._pages.chat_of(request)
         made = await self._verbs.branch(chat.channel_id, request.path_params["turn"])
         return answer_json({"chat": made.channel_id}) if is_script(request) else back_to(made)
 
     def _done(self, request: Request, chat: Chat) -> Response:
         return answer_json({"done": True}) if is_script(request) else back_to(chat)
-
-    async def _chat(self, request: Request) -> Chat:
-        return await off_loop(self._chats.require, request.path_params["id"])
 
 
 def back_to(chat: Chat) -> Response:

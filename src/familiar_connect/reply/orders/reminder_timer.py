@@ -16,7 +16,7 @@ from datetime import timedelta, tzinfo
 
 from familiar_connect.chat.annotate.notes import LATE_AFTER
 from familiar_connect.chat.types import InboundMessage, Reminder, TurnOptions
-from familiar_connect.conversation.lull_timers import CallLater, Timer, call_later
+from familiar_connect.conversation.lull_timers import CallLater, RestartableTimer, call_later
 from familiar_connect.conversation.queue import ReplyQueue
 from familiar_connect.conversation.types import BufferedMessage, ResponseTrigger
 from familiar_connect.errors import DeliveryError
@@ -85,9 +85,8 @@ class ReminderTimer:
         self._privacy = privacy
         self._clock = clock
         self._zone = zone
-        self._later = later
         self._doors: dict[str, _Door] = {}
-        self._timer: Timer | None = None
+        self._timer = RestartableTimer(self.arm, later)
         self._under_way: set[int] = set()
         self._not_before: LruCache[int, float] = LruCache(MAX_REMEMBERED)
         self._background = BackgroundTasks("reminders")
@@ -119,17 +118,12 @@ class ReminderTimer:
         platforms = tuple(self._doors)
         overdue = await off_loop(self._book.due, platforms)
         upcoming = await off_loop(self._book.next_due, platforms)
-        self._disarm()
+        self._timer.cancel()
         if upcoming is None and not overdue:
             return
         self._start(overdue)
         left_s = (upcoming - self._clock.now()).total_seconds() if upcoming is not None else RETRY_S
-        self._timer = self._later(min(LONGEST_WAIT_S, max(LEAST_WAIT_S, left_s)), self.arm)
-
-    def _disarm(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._timer.restart(min(LONGEST_WAIT_S, max(LEAST_WAIT_S, left_s)))
 
     async def tell_due(self) -> None:
         """Tell whatever is due and can be told, and wait until it is."""
@@ -214,5 +208,5 @@ class ReminderTimer:
 
     async def aclose(self) -> None:
         self._doors.clear()
-        self._disarm()
+        self._timer.cancel()
         await self._background.aclose()
