@@ -50,6 +50,45 @@ def test_a_correction_follows_what_it_corrects() -> None:
     assert text.index("third floor") < text.index("ground floor")
 
 
+def scored(text: str, score: float, day: int, speaker: str = "Ada") -> Recollection:
+    """Something said on a day of May, found with a score whose signals are known."""
+    explained = ExplainedScore(score, {"words": score})
+    when = WHEN.replace(day=day)
+    hit = said(text, day, key=f"{day}", speaker=speaker, when=when, explained=explained)
+    return replace(hit, place=(f"turns:{day}", day))
+
+
+def test_the_best_stand_next_to_the_message() -> None:
+    """A small model answers with what it read last; the others stand before, oldest first."""
+    hits = [scored("a canal boat", 9.0, 2), scored("a van", 3.0, 5), scored("a bus", 3.0, 3)]
+
+    assert [line for line in format_snippets(hits, 500).splitlines() if line.startswith("Ada")] == [
+        "Ada: a bus",
+        "Ada: a van",
+        "Ada: a canal boat",
+    ]
+
+
+def test_what_the_asker_said_stands_nearest() -> None:
+    """Two people told the same kind of thing, and one of them asks about themselves."""
+    hits = [scored("I save for a boat", 9.0, 2), scored("I save for a trip", 8.9, 4, speaker="Bo")]
+
+    assert format_snippets(hits, 500).endswith("Bo: I save for a trip")
+    assert format_snippets(hits, 500, asker=frozenset({"ada"})).endswith("Ada: I save for a boat")
+
+
+def test_a_correction_follows_what_it_corrects_among_the_best_too() -> None:
+    """However well the older one fits."""
+    hits = [scored("the test is on the 4th", 9.0, 2), scored("they moved the test", 8.0, 4), scored("tea", 3.0, 6)]
+
+    lines = format_snippets(hits, 500, asker=frozenset({"ada"})).splitlines()
+
+    assert [line for line in lines if line.startswith("Ada")][1:] == [
+        "Ada: the test is on the 4th",
+        "Ada: they moved the test",
+    ]
+
+
 def test_neighbours_are_shown_where_room_is_left() -> None:
     """The hits themselves come first."""
     hit = said("in June", 5, before=(Neighbour(4, "When was it?", "Bo"),), after=(Neighbour(6, "I see."),))

@@ -1,8 +1,10 @@
 """Snippets: what was found again, formatted as it is shown to a model, within a budget.
 
 What gives most for the room it takes comes in first; things from one conversation or one file stand together in their
-order, under one line that says when or where. Where room is left, what stands right before and after the best is shown
-with it, because an answer often needs its question. Nothing is shown twice, though it was both said and written down.
+order, under one line that says when or where. The few best stand last, next to the message, and of those what the asker
+said of themselves: a small model answers with what it read last. Where room is left, what stands right before and after
+the best is shown with it, because an answer often needs its question. Nothing is shown twice, though it was both said
+and written down.
 """
 
 from __future__ import annotations
@@ -25,6 +27,10 @@ SHORT_LINE = 16
 """Characters that showing a piece takes besides its text."""
 SHINGLE = 6
 """Words in a row that two texts must share, at both ends, to count as the same."""
+MOST_NEAREST = 3
+"""Hits that stand next to the message, apart from the others."""
+NEAREST_SHARE = 0.75
+"""Of the best hit's score; what has less stands with the others."""
 GAP = "…"
 MIN_ROOM_CHARS = 120
 HISTORY_PATH = "history"
@@ -48,6 +54,7 @@ class _Group:
     """Lines of one conversation or file, by place."""
 
     header: str
+    nearness: int
     when: datetime | None = None
     lines: dict[int, str] = field(default_factory=dict)
 
@@ -62,35 +69,81 @@ class _Group:
         return "\n".join(shown)
 
 
-def format_snippets(hits: Sequence[Recollection | RetrievedChunk], max_tokens: int) -> str:
-    """*hits*, best first, as one text of at most *max_tokens*, at four characters each; who sends it counts again."""
-    room = max_tokens * CHARS_PER_TOKEN
-    groups: dict[str, _Group] = {}
-    shown: list[Recollection] = []
-    for hit in _in_order_of_worth([_as_recollection(hit) for hit in hits]):
+class _Layout:
+    """Groups of lines within *room* characters."""
+
+    def __init__(self, room: int, nearness: dict[str, int]) -> None:
+        """*nearness* tells by a hit's key how near to the message it stands; 0 where it says nothing."""
+        self._room = room
+        self._nearness = nearness
+        self._groups: dict[tuple[str, int], _Group] = {}
+        self._places: set[tuple[str, int]] = set()
+
+    def add_hit(self, hit: Recollection) -> bool:
+        """Show *hit* if there is room; the first one shortened where it must be."""
         line = _line(hit.speaker, hit.text)
-        cost = _cost(groups, hit, hit.place[1], line)
-        if cost > room and not groups and room >= MIN_ROOM_CHARS:
-            line = truncate_chars(line, room - len(_header(hit)) - 3)
-            cost = _cost(groups, hit, hit.place[1], line)
-        if cost <= room:
-            group = groups.setdefault(hit.place[0], _Group(_header(hit), hit.when))
-            group.lines.setdefault(hit.place[1], line)
-            shown.append(hit)
-            room -= cost
-    for hit in shown:
+        if self._cost(hit, hit.place[1], line) > self._room and not self._groups and self._room >= MIN_ROOM_CHARS:
+            line = truncate_chars(line, self._room - len(_header(hit)) - 3)
+        return self._add(hit, hit.place[1], line)
+
+    def add_neighbours(self, hit: Recollection) -> None:
+        """Show what stands beside *hit*, as far as there is room."""
         for neighbour in (*hit.before, *hit.after):
-            line = _line(neighbour.speaker, neighbour.text)
-            cost = _cost(groups, hit, neighbour.place, line)
-            if cost <= room:
-                groups[hit.place[0]].lines.setdefault(neighbour.place, line)
-                room -= cost
-    return "\n\n".join(group.text() for group in sorted(groups.values(), key=_moment_of))
+            self._add(hit, neighbour.place, _line(neighbour.speaker, neighbour.text))
+
+    def text(self) -> str:
+        return "\n\n".join(group.text() for group in sorted(self._groups.values(), key=_position_of))
+
+    def _add(self, hit: Recollection, place: int, line: str) -> bool:
+        cost = self._cost(hit, place, line)
+        if cost > self._room:
+            return False
+        if (hit.place[0], place) not in self._places:
+            key = self._key(hit)
+            group = self._groups.setdefault(key, _Group(_header(hit), key[1], hit.when))
+            group.lines[place] = line
+            self._places.add((hit.place[0], place))
+            self._room -= cost
+        return True
+
+    def _cost(self, hit: Recollection, place: int, line: str) -> int:
+        """Characters that showing *line* takes: itself, its line end, a gap, and the header of a new group."""
+        if (hit.place[0], place) in self._places:
+            return 0
+        head = len(GAP) + 1 if self._key(hit) in self._groups else len(_header(hit)) + 2
+        return len(line) + 1 + head
+
+    def _key(self, hit: Recollection) -> tuple[str, int]:
+        return hit.place[0], self._nearness.get(hit.key, 0)
 
 
-def _moment_of(group: _Group) -> float:
-    """Oldest first, what has no date before all: what was told later corrects what was told before."""
-    return group.when.timestamp() if group.when is not None else float("-inf")
+def format_snippets(
+    hits: Sequence[Recollection | RetrievedChunk], max_tokens: int, *, asker: frozenset[str] = frozenset()
+) -> str:
+    """*hits*, best first, as one text of at most *max_tokens*, at four characters each; who sends it counts again.
+
+    *asker* are the names, in lower case, of whoever asks about themselves.
+    """
+    found = [_as_recollection(hit) for hit in hits]
+    layout = _Layout(max_tokens * CHARS_PER_TOKEN, _nearness(found, asker))
+    shown = [hit for hit in _in_order_of_worth(found) if layout.add_hit(hit)]
+    for hit in shown:
+        layout.add_neighbours(hit)
+    return layout.text()
+
+
+def _position_of(group: _Group) -> tuple[int, float]:
+    """The nearest last; of equals the oldest first, without a date before all: what was told later corrects it."""
+    return group.nearness, group.when.timestamp() if group.when is not None else float("-inf")
+
+
+def _nearness(hits: Sequence[Recollection], asker: frozenset[str]) -> dict[str, int]:
+    """By key, for the best of *hits*: 1, or 2 for what the *asker* said."""
+    if not hits or not all(hit.explained.signals for hit in hits):
+        return {}
+    least = max(hit.score for hit in hits) * NEAREST_SHARE
+    best = sorted(hits, key=lambda hit: -hit.score)[:MOST_NEAREST]
+    return {hit.key: 1 + ((hit.speaker or "").lower() in asker) for hit in best if hit.score >= least}
 
 
 def _in_order_of_worth(hits: list[Recollection]) -> list[Recollection]:
@@ -192,14 +245,6 @@ def _moment(when: datetime) -> str:
 
 def _line(speaker: str | None, text: str) -> str:
     return f"{speaker}: {text.strip()}" if speaker else text.strip()
-
-
-def _cost(groups: dict[str, _Group], hit: Recollection, place: int, line: str) -> int:
-    """Characters that showing *line* takes: itself, its line end, a gap, and the header of a new group."""
-    group = groups.get(hit.place[0])
-    if group is not None:
-        return 0 if place in group.lines else len(line) + 1 + len(GAP) + 1
-    return len(line) + 1 + len(_header(hit)) + 2
 
 
 def as_chunk(hit: Recollection) -> RetrievedChunk:

@@ -50,6 +50,37 @@ def test_lists_of_links_stay_in_their_file() -> None:
     assert found.text == "[topics/lantern.md: Lantern > Lighting]\n- Sam has a locker."
 
 
+def test_a_file_tells_no_title_twice_and_no_empty_section() -> None:
+    """What frames a file costs room and tells a model nothing."""
+    hit = a_chunk("# Evening\n\nBo got a cat.\n\n## Links\n\n- [Bo](../people/discord-3.md)\n", heading_path="Evening")
+
+    [found] = best_hits_contribution([hit], max_tokens=500)
+
+    assert found.text == "[topics/lantern.md: Evening]\nBo got a cat."
+
+
+def test_text_that_weighs_more_than_its_length_loses_hits_not_its_end() -> None:
+    """What stands last is what fits best, so that must not be cut off."""
+    words = ["他の人は電車で行きます", "庭のトマトがやっと出てきました", "テストは十九日になりました"]
+    hits = [
+        Recollection(
+            source="turn",
+            key=f"{n}",
+            text=text,
+            explained=ExplainedScore(1.0 + 9 * n, {"words": 1.0 + 9 * n}),
+            speaker="Bo",
+            when=datetime(2025, 6, 1 + n, 12, 0, tzinfo=UTC),
+            place=(f"talk:{n}", n),
+        )
+        for n, text in enumerate(words)
+    ]
+
+    [found] = best_hits_contribution(hits[::-1], max_tokens=40)
+
+    assert found.text.endswith(f"Bo: {words[-1]}")
+    assert found.estimated_tokens <= 40
+
+
 def test_lore_names_who_is_there() -> None:
     """An author wrote it with macros; the same turn made anew reads the same. Others' braces are quoted."""
     text = "{{char}} and {{user}} swore it at {{random::dawn::dusk}}."

@@ -45,6 +45,7 @@ from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import EVERYTHING_ALLOWED, Author, Privacy
 from familiar_connect.llm.protocols import SideModel
 from familiar_connect.memory.index.protocols import Recollection, Retriever
+from familiar_connect.memory.index.query import concerns_speaker
 from familiar_connect.memory.index.relevance import (
     Hit,
     only_relevant,
@@ -293,7 +294,8 @@ class ContentSearchProvider:
             chosen = await self._in_time(work, seconds, "filter")
             if chosen is not None:
                 return chosen
-        return best_hits_contribution(hits, max_tokens=min(room, direct_budget(request)))
+        asker = _names_of(request.author) if concerns_speaker(request.utterance) else frozenset()
+        return best_hits_contribution(hits, max_tokens=min(room, direct_budget(request)), asker=asker)
 
     def _is_to_filter(
         self, request: ContextRequest, model: SideModel, hits: Sequence[Hit], room: int, seconds: float

@@ -37,10 +37,14 @@ LEAST_TOKENS = 24
 """Less room than this holds nothing worth reading."""
 TOKENS_PER_LINE = 8
 """What the speaker's name, or the line that says when or where, adds to a piece."""
+MOST_LAYOUTS = 4
+"""How often what was found is laid out anew because it weighs too much."""
 MOST_PER_CHUNK = 3
 """Of small pieces the filter gets at most so many times as of large ones."""
 
 _LINK_ITEM = re.compile(r"^[ \t]*[-*] \[[^\]\n]{0,200}\]\([^)\n]{0,400}\)[ \t]*\n?", re.MULTILINE)
+_EMPTY_SECTION = re.compile(r"^#{1,6} [^\n]{0,200}\n*(?=^#{1,6} |\Z)", re.MULTILINE)
+_TITLE = re.compile(r"\A#{1,6} ([^\n]{1,200})\n+")
 
 
 def direct_budget(request: ContextRequest) -> int:
@@ -48,15 +52,32 @@ def direct_budget(request: ContextRequest) -> int:
     return max(LEAST_DIRECT_TOKENS, min(MAX_DIRECT_TOKENS, int(request.budget_tokens * DIRECT_SHARE)))
 
 
-def best_hits_contribution(hits: Sequence[Hit], *, max_tokens: int) -> list[Contribution]:
-    """The best of *hits*, which stand best first, as one contribution of at most *max_tokens*, or nothing."""
-    from familiar_connect.memory.index.snippets import format_snippets  # brings numpy
+def best_hits_contribution(
+    hits: Sequence[Hit], *, max_tokens: int, asker: frozenset[str] = frozenset()
+) -> list[Contribution]:
+    """The best of *hits*, which stand best first, as one contribution of at most *max_tokens*, or nothing.
 
+    What *asker* said stands nearest the message.
+    """
     room = min(max_tokens, MAX_DIRECT_TOKENS)
     if room < LEAST_TOKENS:
         return []
-    text = truncate(format_snippets(_distinct(hits), room), room)
+    text = _format_within(_distinct(hits), room, asker)
     return [recall_contribution(text, all_audiences(hit.audiences for hit in hits))] if text.strip() else []
+
+
+def _format_within(hits: Sequence[Hit], room: int, asker: frozenset[str]) -> str:
+    """*hits* in *room* tokens: where the text weighs more than its length tells, fewer of them, not its end cut off."""
+    from familiar_connect.memory.index.snippets import format_snippets  # brings numpy
+
+    given = room
+    for _ in range(MOST_LAYOUTS):
+        text = format_snippets(hits, given, asker=asker)
+        weight = estimate_tokens(text)
+        if weight <= room:
+            return text
+        given = min(given - 1, given * room // weight)
+    return truncate(text, room)
 
 
 def with_lore_macros(hit: Hit, request: ContextRequest) -> Hit:
@@ -74,13 +95,23 @@ def with_lore_macros(hit: Hit, request: ContextRequest) -> Hit:
 
 
 def _distinct(hits: Iterable[Hit]) -> list[Hit]:
-    """Each text once, a long chunk by its beginning, without the lists of links that files keep for the program."""
+    """Each text once, a long chunk by its beginning, without what files keep for the program."""
     found: dict[str, Hit] = {}
     for hit in hits:
-        text = truncate(_LINK_ITEM.sub("", hit.text).strip(), MAX_SNIPPET_TOKENS)
+        text = truncate(_without_frame(hit), MAX_SNIPPET_TOKENS)
         if text:
             found.setdefault(text, replace(hit, text=text))
     return list(found.values())
+
+
+def _without_frame(hit: Hit) -> str:
+    """The text of *hit* without lists of links, sections that are empty then, and a title that its label says too."""
+    text = _LINK_ITEM.sub("", hit.text).strip()
+    if hit.rel_path is None:
+        return text
+    text = _EMPTY_SECTION.sub("", text).strip()
+    title = _TITLE.match(text)
+    return text[title.end() :] if title and title[1].strip() in hit.heading_path.split(" > ") else text
 
 
 def as_chunks(hits: Iterable[Hit], *, top_k: int) -> list[RetrievedChunk]:
