@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from familiar_connect.voice.hear_recording import group_by_pauses, understand_recording
-from familiar_connect.voice.hearing import MAX_WAITING, Hearing, HearingCallbacks
+from familiar_connect.voice.hearing import MAX_WAITING, Hearing
+from familiar_connect.voice.protocols import HearingCallbacks
 from familiar_connect.voice.types import TranscriptionResult
 from familiar_connect.voice.vad import EnergyProbability
 from tests.voice.test_vad import silence, tone

@@ -29,6 +29,7 @@ from familiar_connect.errors import SetupError
 from familiar_connect.support.clock import machine_zone
 
 if TYPE_CHECKING:  # a verb loads no more than it needs
+    from familiar_connect.chat.scene import Scene
     from familiar_connect.familiar import Familiar
     from familiar_connect.identity import Author
     from familiar_connect.voice.recording_out import RecordingOut
@@ -156,7 +157,12 @@ class _Listener:
         self._first_audio: float | None = None
         recent = StoredMessages(familiar.history_store, familiar.id, channel_id, platform="terminal")
         self._place = VoicePlace(
-            LocalSynthesizer(), out, recent, [user], show=_tell, on_first_audio=self._note_first_audio
+            LocalSynthesizer(),
+            out,
+            recent,
+            show=_tell,
+            scene=self._look_around,
+            on_first_audio=self._note_first_audio,
         )
 
     @classmethod
@@ -190,6 +196,11 @@ class _Listener:
             first_audio_s=self._first_audio,
             seconds=round(time.monotonic() - self._began, 3),
         )
+
+    async def _look_around(self) -> Scene:
+        from familiar_connect.chat.scene import ChannelContext, ChannelKind, Scene
+
+        return Scene(channel=ChannelContext("voice", ChannelKind.voice), participants=(self._user,))
 
     def _note_first_audio(self) -> None:
         self._first_audio = round(time.monotonic() - self._began, 3)

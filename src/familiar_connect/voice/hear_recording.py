@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from familiar_connect.voice.hearing import Hearing, HearingCallbacks
-from familiar_connect.voice.protocols import HEARING_RATE, SpeechProbability, SpeechRecognizer
+from familiar_connect.voice.hearing import Hearing
+from familiar_connect.voice.protocols import HEARING_RATE, HearingCallbacks, SpeechProbability, SpeechRecognizer
 from familiar_connect.voice.turn_taking import merge_finals
 from familiar_connect.voice.types import TranscriptionResult
 

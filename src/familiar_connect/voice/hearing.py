@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from familiar_connect.support.aio import BackgroundTasks
-from familiar_connect.voice.protocols import SpeechProbability, SpeechRecognizer
+from familiar_connect.voice.protocols import HearingCallbacks, SpeechProbability, SpeechRecognizer
 from familiar_connect.voice.types import TranscriptionResult, VoiceActivityEvent
 from familiar_connect.voice.vad import SpeechSegment, SpeechSegmenter
 
@@ -16,19 +15,7 @@ MAX_WAITING = 8
 """Stretches of one person's speech that wait for the recogniser; the oldest of more are given up, and that is said."""
 RECOGNITION_TIMEOUT_S = 60.0
 
-OnTranscript = Callable[[int, TranscriptionResult], None]
-OnActivity = Callable[[int, VoiceActivityEvent], None]
-
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, kw_only=True)
-class HearingCallbacks:
-    """Who is told what is heard: of whom, by their id."""
-
-    on_transcript: OnTranscript
-    on_activity: OnActivity
-    on_trouble: Callable[[str], None]
 
 
 class Hearing:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 
-from familiar_connect.chat.scene import ChannelContext, ChannelKind, Scene
+from familiar_connect.chat.scene import Scene
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.history.stored_messages import StoredMessages
-from familiar_connect.identity import Author
 from familiar_connect.voice.protocols import AudioOut, SpeechSynthesizer
 from familiar_connect.voice.speech import SpokenReply
 
@@ -26,16 +25,16 @@ class VoicePlace:
         synthesizer: SpeechSynthesizer,
         out: AudioOut,
         recent: StoredMessages,
-        participants: Sequence[Author],
         *,
         show: Callable[[str], None],
+        scene: Callable[[], Awaitable[Scene]],
         on_first_audio: Callable[[], None] | None = None,
     ) -> None:
         """*show* is given what can only be read: notices, and sentences that could not be spoken."""
         self._synthesizer = synthesizer
         self._out = out
         self._recent = recent
-        self._participants = tuple(participants)
+        self._scene = scene
         self._show = show
         self._on_first_audio = on_first_audio
         self._heard: list[str] = []
@@ -84,7 +83,7 @@ class VoicePlace:
         return await self._recent.recent(limit)
 
     async def scene(self) -> Scene:
-        return Scene(channel=ChannelContext("voice", ChannelKind.voice), participants=self._participants)
+        return await self._scene()
 
     def _show_unspoken(self, text: str) -> None:
         self._show(f"(could not be spoken) {text}")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 
-from familiar_connect.voice.types import TTSResult
+from familiar_connect.voice.types import TranscriptionResult, TTSResult, VoiceActivityEvent
 
 HEARING_RATE = 16_000
 """Sample rate at which speech is detected and recognised."""
@@ -33,6 +35,32 @@ class SpeechProbability(Protocol):
 
     def __call__(self, chunk: bytes) -> float:
         """0 to 1, for mono PCM of `chunk_bytes` at `HEARING_RATE`; it remembers what came before."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HearingCallbacks:
+    """Who is told what is heard: of whom, by their id."""
+
+    on_transcript: Callable[[int, TranscriptionResult], None]
+    on_activity: Callable[[int, VoiceActivityEvent], None]
+    on_trouble: Callable[[str], None]
+
+
+class Ears(Protocol):
+    """Hears several people: each has a stream of sound, which becomes activity and transcripts."""
+
+    def feed(self, uid: int, pcm: bytes, *, speaker: str | None = None) -> None:
+        """Sound of one person, mono at `HEARING_RATE`; returns at once. *speaker* is what they are called."""
+
+    async def finish(self) -> None:
+        """All streams have ended: wait until what was said is recognised."""
+
+    async def aclose(self) -> None:
+        """End everything; nobody is told anything more."""
+
+
+EarsFactory = Callable[[HearingCallbacks], Ears]
+"""Makes the ears of one voice channel, which tell what they hear to those callbacks."""
 
 
 class AudioOut(Protocol):
