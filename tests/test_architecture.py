@@ -70,6 +70,8 @@ LEAF_MODULES = (
 FENCES: dict[str, tuple[str, ...]] = {
     "discord": ("platforms.discord",),
     "davey": ("platforms.discord",),
+    "nacl": ("platforms.discord",),
+    "av": ("platforms.discord.voice", "voice.stt"),
     "aiohttp": ("platforms.discord", "platforms.twitch", "testing"),
     "twitchAPI": ("platforms.twitch",),
     "starlette": ("platforms.web",),

@@ -1,0 +1,1 @@
+"""Discord's voice channels: sound in, speech out, both encrypted as Discord asks."""
