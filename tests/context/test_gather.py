@@ -196,3 +196,35 @@ async def test_a_provider_that_blocks_the_event_loop_is_named(caplog: pytest.Log
     assert outcomes[1].blocked_s >= 2 * BLOCKED_S
     assert outcomes[0].blocked_s < BLOCKED_S
     assert "provider blocked the event loop" in caplog.messages
+
+
+class SlowProvider(WaitingProvider):
+    """Has found something, and never comes to an end."""
+
+    async def contribute(self, request: ContextRequest) -> list[Contribution]:
+        self.asked_for = request
+        return await super().contribute(request)
+
+    def peek_contributions(self, request: ContextRequest) -> list[Contribution]:
+        assert request is self.asked_for
+        return [a_piece("found")]
+
+
+async def test_what_a_late_provider_has_found_by_then_is_used() -> None:
+    """It is late, and told as such; what it can already give goes into the prompt."""
+    [outcome] = await gather([SlowProvider(deadline_s=0.01)], a_request())
+
+    assert (outcome.status, [c.text for c in outcome.contributions]) == ("timeout", ["found"])
+    assert outcome.error_message == "no answer within 0.01 s"
+
+
+async def test_a_late_provider_that_cannot_say_what_it_found_costs_its_own_place_only() -> None:
+    """What goes wrong while it is asked is nobody else's matter."""
+
+    class BrokenProvider(WaitingProvider):
+        def peek_contributions(self, request: ContextRequest) -> list[Contribution]:
+            raise KeyError(request.utterance)
+
+    outcomes = await gather([BrokenProvider(id="late", deadline_s=0.01), FixedProvider(a_piece("a"))], a_request())
+
+    assert [(o.status, len(o.contributions)) for o in outcomes] == [("timeout", 0), ("ok", 1)]

@@ -1,6 +1,7 @@
 """Asking every provider at once, each under its own deadline.
 
-A late or failing provider costs its own place in the prompt and nothing else. Each runs as a task
+A late or failing provider costs its own place in the prompt and nothing else, and a late one that can say what it has
+found so far keeps that much of it. Each runs as a task
 of its own, so that even one which ignores its cancellation cannot hold the turn: it is left behind,
 and whatever it does later is only logged. One that holds up the event loop, and with it everybody
 else, is named.
@@ -14,7 +15,7 @@ import time
 from collections.abc import Awaitable, Generator, Sequence
 from typing import Any, NamedTuple
 
-from familiar_connect.context.protocols import ContextProvider
+from familiar_connect.context.protocols import ContextProvider, PartialProvider
 from familiar_connect.context.types import NO_DEADLINE, ContextRequest, Contribution, ProviderOutcome
 from familiar_connect.support.aio import LateTasks
 
@@ -82,6 +83,16 @@ class _TimedSteps:
         self.ended: float | None = None
         self.longest_step_s = 0.0
 
+    def peek_contributions(self) -> list[Contribution]:
+        """What the provider has already found, where it can say."""
+        if not isinstance(self._provider, PartialProvider):
+            return []
+        try:
+            return list(self._provider.peek_contributions(self._request))
+        except Exception as error:  # isolation: it is late, and now wrong as well
+            logger.warning("provider failed after its deadline", extra={"error": type(error).__name__})
+            return []
+
     def __await__(self) -> Generator[Any, Any, list[Contribution]]:
         step: Any = None
         error: BaseException | None = None
@@ -121,6 +132,7 @@ def _outcome(asked: _Asked) -> ProviderOutcome:
     outcome.limit_s = 0.0 if asked.limit_s == NO_DEADLINE else asked.limit_s
     if not task.done():
         outcome.status, outcome.error_message = "timeout", f"no answer within {asked.limit_s:.3g} s"
+        outcome.contributions = steps.peek_contributions()
     elif task.cancelled():
         outcome.status, outcome.error_message = "error", "CancelledError: the provider cancelled itself"
     elif (error := task.exception()) is not None:

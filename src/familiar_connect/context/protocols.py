@@ -12,6 +12,7 @@ from familiar_connect.llm.types import Message, ToolCall, ToolSpec
 __all__ = [
     "Arranger",
     "ContextProvider",
+    "PartialProvider",
     "PostProcessor",
     "PreProcessor",
     "PreProcessorError",
@@ -28,6 +29,13 @@ class ContextProvider(Protocol):
     deadline_s: float
 
     async def contribute(self, request: ContextRequest) -> list[Contribution]: ...
+
+
+@runtime_checkable
+class PartialProvider(ContextProvider, Protocol):
+    """A provider that can say at any moment what it has found; where it is late, that much is used."""
+
+    def peek_contributions(self, request: ContextRequest) -> list[Contribution]: ...
 
 
 @runtime_checkable

@@ -14,7 +14,7 @@ import pytest
 from familiar_connect.context.gather import gather
 from familiar_connect.context.providers.content_search import provider as provider_module
 from familiar_connect.context.providers.content_search.provider import ContentSearchProvider
-from familiar_connect.context.types import PendingTurn
+from familiar_connect.context.types import Modality, PendingTurn
 from familiar_connect.errors import ModelError
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.memory.index.protocols import RetrievedChunk
@@ -161,3 +161,74 @@ async def test_a_file_that_does_not_come_costs_those_after_it(tmp_path: Path) ->
     free.set()
 
     assert [c.key for c in found] == ["discord-1"]
+
+
+class GatedMemory:
+    """A memory whose file of the speaker comes once the gate is open."""
+
+    def __init__(self, root: Path) -> None:
+        self._store = a_memory(root)
+        self.gate = threading.Event()
+
+    def read_file(self, path: str) -> str:
+        if path == "people/discord-1.md":
+            self.gate.wait()
+        return self._store.read_file(path)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+
+async def test_the_speakers_file_is_there_where_the_provider_itself_is_late(tmp_path: Path) -> None:
+    """Whoever gathers has less time than the provider thinks, or the machine is busy: what was read goes in."""
+    provider = ContentSearchProvider(store=a_memory(tmp_path), llm_client=None, retriever=CallbackRetriever(hang))
+
+    [outcome] = await gather([provider], a_filtered_question(), time_left_s=0.5)
+
+    assert (outcome.status, [c.key for c in outcome.contributions]) == ("timeout", ["discord-1"])
+    assert provider.peek_contributions(a_filtered_question()) == []
+
+
+@pytest.mark.parametrize("modality", Modality)
+async def test_the_speakers_file_is_waited_for_beyond_the_floors_own_deadline(
+    modality: Modality, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a busy machine a file may take its time; there is time left, so nobody is answered as a stranger."""
+    monkeypatch.setattr(provider_module, "FLOOR_DEADLINE_S", 0.01)
+    memory: Any = GatedMemory(tmp_path)
+    provider = ContentSearchProvider(store=memory, llm_client=None)
+    asking = asyncio.create_task(provider.contribute(a_filtered_question(modality=modality)))
+    await asyncio.wait({asking}, timeout=0.1)
+    assert not asking.done()
+    memory.gate.set()
+
+    assert [c.key for c in await asking] == ["discord-1"]
+
+
+async def test_the_company_is_asked_for_after_the_speakers_file(tmp_path: Path) -> None:
+    """Whoever was here lately comes from the history, which may be slow; the speaker is known without it."""
+    order: list[str] = []
+
+    class Slow(HistoryStore):
+        def recent_distinct_authors(self, **_: Any) -> Any:
+            order.append("company")
+            return [BO]
+
+    store = a_memory(tmp_path / "m")
+
+    class Watched:
+        def read_file(self, path: str) -> str:
+            order.append(path)
+            return store.read_file(path)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(store, name)
+
+    watched: Any = Watched()
+    history = Slow(tmp_path / "history.db")
+    provider = ContentSearchProvider(store=watched, llm_client=None, history_store=history)
+    found = await provider.contribute(a_filtered_question())
+    history.close()
+
+    assert [c.key for c in found] == ["discord-1", "discord-2"]
+    assert order == ["people/discord-1.md", "company", "people/discord-2.md"]

@@ -8,8 +8,10 @@ speaker. Everything found so far is there at any moment, so a deadline costs onl
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import chain
 
 from familiar_connect.audience import Audience
 from familiar_connect.context.providers.content_search.mentions import find_mentions
@@ -29,6 +31,8 @@ DEFAULT_MAX_TOKENS_PER_FILE = 800
 """Enough for a page of notes; the rest of the file is reachable by search."""
 MAX_PEOPLE = 64
 """Files looked for in one turn, whoever is in the room."""
+KEPT_TEXTS = 128
+"""Files whose shown text is kept from turn to turn."""
 LEFT_OUT = "\n[… the rest of these notes is left out]"
 
 KEPT_FOR_THE_PROGRAM = ("Aliases", "Sessions", "Links")
@@ -53,18 +57,20 @@ class LookupResult:
 
     contributions: list[Contribution] = field(default_factory=list)
     rel_paths: list[str] = field(default_factory=list)
+    has_speaker: bool = field(default=False, compare=False)
+    """Whether all that is kept on the speaker was read, if there is any."""
 
     def snapshot(self) -> LookupResult:
         """What is here now; a lookup still under way in another thread no longer changes it."""
         paths = self.rel_paths.copy()
-        return LookupResult(self.contributions[: len(paths)], paths)
+        return LookupResult(self.contributions[: len(paths)], paths, self.has_speaker)
 
 
 def lookup(
     store: MemoryStore | VisibleMemory,
     request: ContextRequest,
     *,
-    recent_authors: Sequence[Author] = (),
+    recent_authors: Iterable[Author] = (),
     content_cap_tokens: int | None = None,
     max_tokens_per_file: int = DEFAULT_MAX_TOKENS_PER_FILE,
 ) -> list[Contribution]:
@@ -82,7 +88,7 @@ def lookup_with_paths(
     store: MemoryStore | VisibleMemory,
     request: ContextRequest,
     *,
-    recent_authors: Sequence[Author] = (),
+    recent_authors: Iterable[Author] = (),
     content_cap_tokens: int | None = None,
     max_tokens_per_file: int = DEFAULT_MAX_TOKENS_PER_FILE,
     into: LookupResult | None = None,
@@ -97,6 +103,7 @@ def lookup_with_paths(
     files = _PeopleFiles(visible)
     used = 0
     for person, notes in _notes_on(_people(visible.store, request, recent_authors), files, closed):
+        result.has_speaker = result.has_speaker or not person.speaks
         found = _contribution(person, notes, max_tokens_per_file)
         if not found.text:
             result.rel_paths.append(notes.rel_path)
@@ -107,6 +114,7 @@ def lookup_with_paths(
         used += found.estimated_tokens
         result.contributions.append(found)
         result.rel_paths.append(notes.rel_path)
+    result.has_speaker = True
     return result
 
 
@@ -140,14 +148,14 @@ def _notes_on(
             yield person, notes
 
 
-def _people(store: MemoryStore, request: ContextRequest, recent_authors: Sequence[Author]) -> Iterator[_Person]:
+def _people(store: MemoryStore, request: ContextRequest, recent_authors: Iterable[Author]) -> Iterator[_Person]:
     """Each person once, most concerned first. The alias index is read only when everyone present has been named."""
     seen: set[str] = set()
     if request.author is not None:
         seen.add(request.author.slug)
         yield _Person(request.author.slug, 0, request.author.label)
     present = [turn.author for turn in request.pending_turns if turn.author is not None]
-    for author in (*present, *recent_authors):
+    for author in chain(present, recent_authors):
         if author.slug not in seen and len(seen) < MAX_PEOPLE:
             seen.add(author.slug)
             yield _Person(author.slug, len(seen), author.label)
@@ -199,7 +207,7 @@ class _PeopleFiles:
 
 
 def _contribution(person: _Person, notes: _Notes, max_tokens: int) -> Contribution:
-    text = cut_near_line_end(with_short_quotes(without_lists_of_links(notes.text)), max_tokens)
+    text = _shown_text(notes.text, max_tokens)
     return Contribution(
         Layer.content,
         PEOPLE_LOOKUP_PRIORITY,
@@ -213,6 +221,12 @@ def _contribution(person: _Person, notes: _Notes, max_tokens: int) -> Contributi
         label=f"notes on {_shown_name(person, notes)}{_shown_path(notes)}",
         audiences=notes.audiences,
     )
+
+
+@lru_cache(maxsize=KEPT_TEXTS)
+def _shown_text(text: str, max_tokens: int) -> str:
+    """What a prompt shows of notes; the same people are in a conversation for long, and their notes change seldom."""
+    return cut_near_line_end(with_short_quotes(without_lists_of_links(text)), max_tokens)
 
 
 def without_lists_of_links(text: str) -> str:

@@ -1,11 +1,12 @@
 """ContentSearchProvider: the three tiers of finding what memory holds for a message.
 
 Tier 1, the people floor, needs no model and no index and lands in every turn: it has a deadline and
-threads of its own. Tier 2, retrieval, finds what bears on the message: nothing for small talk, nothing that the
-prompt shows anyway, each piece once; it goes in as it was found. Tier 3, a side model that picks, is asked only where
-not all of that fits, or where the owner wants it. Tiers 2 and 3 share what time is left and end before the provider
-must; whatever they do (hang, fail, ignore being cancelled), the floor is returned. On voice and in `imitate_voice`
-there is the floor alone.
+threads of its own, the speaker's file is waited for as long as there is time, and what was read of it is handed over
+even where the provider itself is late. Tier 2, retrieval, finds what bears on the message: nothing for small talk,
+nothing that the prompt shows anyway, each piece once; it goes in as it was found. Tier 3, a side model that picks, is
+asked only where not all of that fits, or where the owner wants it. Tiers 2 and 3 share what time is left and end before
+the provider must; whatever they do (hang, fail, ignore being cancelled), the floor is returned. On voice and in
+`imitate_voice` there is the floor alone.
 """
 
 from __future__ import annotations
@@ -14,8 +15,7 @@ import asyncio
 import inspect
 import logging
 import re
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any, TypeVar
@@ -59,6 +59,7 @@ from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.visibility import recall_scope
 from familiar_connect.memory.visible_memory import VisibleMemory, only_visible
 from familiar_connect.support.aio import BackgroundTasks, LateTasks, off_loop
+from familiar_connect.support.thread_pools import ThreadPool
 from familiar_connect.support.tokens import estimate_tokens
 
 logger = logging.getLogger(__name__)
@@ -139,25 +140,34 @@ class ContentSearchProvider:
         self._audiences = scope.audiences or PartAudiences(store)
         self._privacy = scope.privacy
         self._build_started = False
+        self._floors: dict[int, LookupResult] = {}
+        """The people files read so far, by the request they are read for."""
         self._background = BackgroundTasks(self.id)
         self._late = LateTasks("content search tier failed after its deadline")
 
     async def contribute(self, request: ContextRequest) -> list[Contribution]:
-        now = asyncio.get_running_loop().time
-        ends = now() + time_usable_s(time_granted_s(request, self.deadline_s))
+        loop = asyncio.get_running_loop()
+        ends = loop.time() + time_usable_s(time_granted_s(request, self.deadline_s))
         memory = VisibleMemory.of(self._audiences, request)
-        people = await self._floor(request, memory, tier_limit_s(FLOOR_DEADLINE_S, ends - now()))
-        self._start_index_build()
-        if request.modality is Modality.voice or request.mode is ChannelMode.imitate_voice:
-            return people.contributions
+        floor = self._floors[id(request)] = LookupResult()
+        limit = tier_limit_s(FLOOR_DEADLINE_S, ends - loop.time())
+        reading = loop.create_task(self._read_people(request, memory, floor, limit / 3), name=f"{self.id}:people")
         try:
-            limit = tier_limit_s(RETRIEVAL_DEADLINE_S, (ends - now()) / 2)
-            hits = await self._retrieve(request, memory, people, limit)
-            found = await self._choose(request, memory, people, hits, ends - now())
-        except Exception as error:  # isolation: whatever came back from the later tiers, the floor stands
-            logger.warning("content search fell back to people", extra={"error": type(error).__name__})
-            found = []
-        return [*people.contributions, *found]
+            await self._wait(reading, limit, "people")
+            self._start_index_build()
+            found = await self._later_tiers(request, memory, floor.snapshot(), ends)
+            if not floor.has_speaker:
+                await self._wait(reading, ends - loop.time(), "the speaker's file")
+            return [*floor.snapshot().contributions, *found]
+        finally:
+            self._floors.pop(id(request), None)
+            if not reading.done():
+                self._late.leave_behind(reading)
+
+    def peek_contributions(self, request: ContextRequest) -> list[Contribution]:
+        """The people files that are read already, for a turn that cannot wait for the rest."""
+        floor = self._floors.get(id(request))
+        return floor.snapshot().contributions if floor is not None else []
 
     async def aclose(self) -> None:
         """End what is still under way."""
@@ -166,35 +176,41 @@ class ContentSearchProvider:
 
     # Tier 1
 
-    async def _floor(self, request: ContextRequest, memory: VisibleMemory, seconds: float) -> LookupResult:
-        """The people files; when time runs out, those read so far, speaker first."""
-        now = asyncio.get_running_loop().time
-        ends = now() + seconds
-        recent = await self._recent_authors(request, seconds / 3)
-        found = LookupResult()
+    async def _read_people(
+        self, request: ContextRequest, memory: VisibleMemory, into: LookupResult, company_s: float
+    ) -> None:
+        """Read the people files, speaker first; who else was here lately is waited for no longer than *company_s*."""
         work = partial(
             people_lookup.lookup_with_paths,
             memory,
             request,
-            recent_authors=recent,
+            recent_authors=self._recent_authors(request, company_s),
             content_cap_tokens=self._content_cap,
             max_tokens_per_file=self._tokens_per_file(request),
-            into=found,
+            into=into,
             closed=self._privacy.slugs_without_notes(),
         )
-        await self._in_time(_off_loop_apart(work), max(0.0, ends - now()), "people")
-        return found.snapshot()
+        try:
+            await asyncio.get_running_loop().run_in_executor(_threads_of("people"), work)
+        except Exception as error:  # isolation: what was read before stands
+            logger.warning("content search tier failed", extra={"tier": "people", "error": type(error).__name__})
 
-    async def _recent_authors(self, request: ContextRequest, seconds: float) -> Sequence[Author]:
+    def _recent_authors(self, request: ContextRequest, seconds: float) -> Iterator[Author]:
+        """Who wrote here lately; asked once the speaker's file, which must not wait for this, is read."""
         if self._history is None or self._recent_author_limit <= 0:
-            return ()
+            return
         work = partial(
             self._history.recent_distinct_authors,
             familiar_id=request.familiar_id,
             channel_id=request.channel_id,
             limit=self._recent_author_limit,
         )
-        return await self._in_time(_off_loop_apart(work), seconds, "recent authors") or ()
+        looking = _threads_of("company").submit(work)
+        try:
+            yield from looking.result(None if seconds == NO_DEADLINE else seconds)
+        except Exception as error:  # isolation: the notes on everybody else are still to be read
+            looking.cancel()
+            logger.warning("content search tier failed", extra={"tier": "company", "error": type(error).__name__})
 
     def _tokens_per_file(self, request: ContextRequest) -> int:
         """What each file may have here: little in a small prompt, so that the speaker's stays whole in its layer."""
@@ -206,6 +222,21 @@ class ContentSearchProvider:
         return limit
 
     # Tiers 2 and 3
+
+    async def _later_tiers(
+        self, request: ContextRequest, memory: VisibleMemory, people: LookupResult, ends: float
+    ) -> list[Contribution]:
+        """What bears on the message besides *people*; nothing where there is the floor alone, or something fails."""
+        now = asyncio.get_running_loop().time
+        if request.modality is Modality.voice or request.mode is ChannelMode.imitate_voice:
+            return []
+        try:
+            limit = tier_limit_s(RETRIEVAL_DEADLINE_S, (ends - now()) / 2)
+            hits = await self._retrieve(request, memory, people, limit)
+            return await self._choose(request, memory, people, hits, ends - now())
+        except Exception as error:  # isolation: whatever came back from the later tiers, the floor stands
+            logger.warning("content search fell back to people", extra={"error": type(error).__name__})
+            return []
 
     async def _retrieve(
         self, request: ContextRequest, memory: VisibleMemory, people: LookupResult, seconds: float
@@ -333,18 +364,23 @@ class ContentSearchProvider:
         """
         task = asyncio.get_running_loop().create_task(work, name=f"{self.id}:{tier}")
         try:
-            await asyncio.wait({task}, timeout=None if seconds == NO_DEADLINE else max(0.0, seconds))
+            await self._wait(task, seconds, tier)
         finally:
             if not task.done():
                 self._late.leave_behind(task)
         if not task.done():
-            logger.warning("content search tier was late", extra={"tier": tier, "limit_s": round(seconds, 3)})
             return None
         error = asyncio.CancelledError() if task.cancelled() else task.exception()
         if error is not None:
             logger.warning("content search tier failed", extra={"tier": tier, "error": type(error).__name__})
             return None
         return task.result()
+
+    async def _wait(self, task: asyncio.Task[Any], seconds: float, tier: str) -> None:
+        """Wait for *task*, no longer than *seconds*; it goes on."""
+        await asyncio.wait({task}, timeout=None if seconds == NO_DEADLINE else max(0.0, seconds))
+        if not task.done():
+            logger.warning("content search tier was late", extra={"tier": tier, "limit_s": round(seconds, 3)})
 
 
 def time_granted_s(request: ContextRequest, deadline_s: float) -> float:
@@ -416,11 +452,7 @@ async def _run(build: Callable[[], Awaitable[None]]) -> None:
     await build()
 
 
-async def _off_loop_apart(work: Callable[[], T]) -> T:
-    """Run *work* in a thread kept for the floor: whoever has blocked all the others cannot hold it up."""
-    return await asyncio.get_running_loop().run_in_executor(_floor_threads(), work)
-
-
-@lru_cache(maxsize=1)
-def _floor_threads() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(max_workers=4, thread_name_prefix="familiar-people")
+@lru_cache(maxsize=2)
+def _threads_of(tier: str) -> ThreadPool:
+    """Threads kept for a part of the floor: whoever has blocked all the others cannot hold it up."""
+    return ThreadPool(f"familiar-{tier}")
