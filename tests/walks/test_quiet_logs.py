@@ -45,7 +45,8 @@ async def test_what_people_said_never_stands_in_a_log_line(tmp_path: Path, log: 
         await house.talk("I love kumquats")
         await house.talk("beep", author=ANA, is_bot=True)
 
-    lines = log.getvalue().splitlines()
+    # A loaded machine may add that something was slow.
+    lines = [line for line in log.getvalue().splitlines() if "blocked the event loop" not in line]
     assert len(lines) == 2
     assert " speaks " in lines[0]
     assert " turn " in lines[1]
