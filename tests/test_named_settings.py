@@ -16,7 +16,18 @@ from familiar_connect.config.character import CHARACTER_KEYS
 from familiar_connect.config.secrets import ENVIRONMENT
 
 PACKAGE = Path(familiar_connect.__file__).parent
-SENTENCES = ("llm", "context", "reply", "conversation", "wiring", "errors.py", "bot.py", "familiar.py", "commands")
+SENTENCES = (
+    "llm",
+    "context",
+    "reply",
+    "conversation",
+    "wiring",
+    "errors.py",
+    "bot.py",
+    "familiar.py",
+    "commands",
+    "voice",
+)
 """Where the sentences are made that people read when something went wrong."""
 
 KEYS = {key.path[-1] for key in (*CHARACTER_KEYS, *CHANNEL_KEYS)}

@@ -17,6 +17,11 @@ SHORT_NAMES = {
     "openrouter": "OPENROUTER_API_KEY",
     "discord": "DISCORD_BOT",
     "twitch": "TWITCH_TOKEN",
+    "azure": "AZURE_SPEECH_KEY",
+    "cartesia": "CARTESIA_API_KEY",
+    "deepgram": "DEEPGRAM_API_KEY",
+    "gemini": "GEMINI_API_KEY",
+    "openai": "OPENAI_API_KEY",
 }
 """What people call the service instead of the variable."""
 NOT_KEYS = (HOME_VARIABLE, FAMILIAR_VARIABLE)

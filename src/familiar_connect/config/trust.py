@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from familiar_connect.config.command import command_name
 from familiar_connect.config.folders import HomeFolder
@@ -16,7 +17,7 @@ from familiar_connect.config.llm import (
     KEY_VARIABLE_NAME,
     OPENROUTER_BASE_URL,
     OPENROUTER_KEY_VARIABLE,
-    LLMSlotConfig,
+    SLOT_TEMPERATURES,
     is_platform_token,
 )
 from familiar_connect.config.toml import format_rows, format_value, read_rows, write_text
@@ -30,6 +31,16 @@ _HEADER = (
     "# Written by `familiar connect` and `familiar trust`; a key goes to its own origin and nowhere else."
 )
 OPENROUTER_ORIGIN = origin_of(OPENROUTER_BASE_URL)
+
+
+class EndpointSettings(Protocol):
+    """Settings that name an address, and the variable of the key that goes there."""
+
+    @property
+    def address(self) -> str | None: ...
+
+    @property
+    def key_variable(self) -> str | None: ...
 
 
 @dataclass(frozen=True)
@@ -48,6 +59,7 @@ class EndpointRequest:
     origin: str
     key: str | None
     slots: tuple[str, ...] = field(default=(), compare=False)
+    """The slots of models, or the sections, that ask for it."""
 
     @property
     def command(self) -> str:
@@ -106,7 +118,7 @@ class TrustedOrigins:
         self._write(kept)
         return True
 
-    def missing(self, slots: Mapping[str, LLMSlotConfig], *, file: Path | None = None) -> list[EndpointRequest]:
+    def missing(self, slots: Mapping[str, EndpointSettings], *, file: Path | None = None) -> list[EndpointRequest]:
         """What the settings *slots* ask for that the owner has not allowed yet.
 
         What may never be allowed is a `ConfigError`; *file* is the settings file it names.
@@ -117,15 +129,15 @@ class TrustedOrigins:
             if address is None:
                 continue
             if key is not None:
-                self._check_key(f"{file}: [llm.{slot}]" if file else f"[llm.{slot}]", key, address)
+                self._check_key(_where(slot, file), key, address)
             if not self.is_trusted(address) or (key is not None and not self.may_send(key, address)):
                 wanted.setdefault(EndpointRequest(_readable_origin(address), key), []).append(slot)
         return [EndpointRequest(each.origin, each.key, tuple(names)) for each, names in wanted.items()]
 
-    def check(self, slots: Mapping[str, LLMSlotConfig], *, file: Path | None = None) -> None:
+    def check(self, slots: Mapping[str, EndpointSettings], *, file: Path | None = None) -> None:
         """A sentence for the first thing the settings *slots* ask for that the owner has not allowed."""
         for each in self.missing(slots, file=file):
-            where = f"{file}: [llm.{each.slots[0]}]" if file else f"[llm.{each.slots[0]}]"
+            where = _where(each.slots[0], file)
             wants = f"wants the key {each.key} sent" if each.key else "wants what this familiar sees sent"
             raise ConfigError(
                 f"{where} {wants} to {each.origin}, which you have not allowed: if that is meant, run `{each.command}`"
@@ -169,6 +181,12 @@ class TrustedOrigins:
     def _write(self, kept: Mapping[str, tuple[str, ...]]) -> None:
         rows = [{"origin": origin, "keys": list(keys) or None} for origin, keys in sorted(kept.items())]
         write_text(self._file, format_rows(_HEADER, _TABLE, rows), mode=_OWNER_ONLY)
+
+
+def _where(slot: str, file: Path | None) -> str:
+    """The section that *slot* is, and the file it stands in; what is no slot of a model is a section of its own."""
+    section = f"[llm.{slot}]" if slot in SLOT_TEMPERATURES else f"[{slot}]"
+    return f"{file}: {section}" if file else section
 
 
 def _readable_origin(url: str) -> str:

@@ -1,22 +1,44 @@
-"""[tts]: which voice speaks."""
+"""[tts] and [stt]: which voice speaks, and who makes words of what is heard."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from familiar_connect.config.llm import API_KEY_ENV, BASE_URL
 from familiar_connect.config.rules import FILLED_TEXT, TEXT_OR_NONE, TEXTS, choice_rule
 from familiar_connect.config.settings import KeyPath, setting
 
 DEFAULT_AZURE_TTS_VOICE = "en-US-AmberNeural"
 DEFAULT_GEMINI_TTS_VOICE = "Kore"
 DEFAULT_GEMINI_TTS_MODEL = "gemini-3.1-flash-tts-preview"
+LOCAL_PROVIDER = "local"
+"""Speech on this machine, with what the voice extra brings."""
+OPENAI_ADDRESS = "https://api.openai.com/v1"
+
+SERVICE_ADDRESSES = {
+    "openai": OPENAI_ADDRESS,
+}
+"""Where each service is, unless `base_url` names another place."""
+SERVICE_KEYS = {
+    "openai": "OPENAI_API_KEY",
+}
+"""The variable that holds the key of each service; it goes to that service alone."""
+_BASE_URL_MEANING = "Address of the service, where it is not its own: any OpenAI-compatible server, for example."
+_API_KEY_MEANING = (
+    "Name of the variable that holds the key, never the key. None: the service's own variable at its own address, no "
+    "key elsewhere."
+)
 
 
 @dataclass(frozen=True)
 class TTSConfig:
     """Which voice speaks."""
 
-    provider: str = setting("azure", choice_rule("azure", "cartesia", "gemini"), "Who turns text into speech.")
+    provider: str = setting(
+        LOCAL_PROVIDER,
+        choice_rule(LOCAL_PROVIDER, "azure", "cartesia", "gemini", "openai"),
+        "Who turns text into speech: `local` is the voice on this machine, `openai` any OpenAI-compatible server.",
+    )
     cartesia_voice_id: str | None = setting(
         None, TEXT_OR_NONE, "Cartesia voice.", example='"a0e99841-438c-4a64-b679-ae501e7d6091"'
     )
@@ -37,6 +59,57 @@ class TTSConfig:
     gemini_pace: str | None = setting(None, TEXT_OR_NONE, "Gemini: how fast.", example='"unhurried"')
     gemini_accent: str | None = setting(None, TEXT_OR_NONE, "Gemini: accent.", example='"soft Scottish"')
     greetings: list[str] = setting([], TEXTS, "Said on joining a voice channel, one of them at random.")
+    openai_voice: str = setting("alloy", FILLED_TEXT, "Voice at an OpenAI-compatible server.")
+    openai_model: str = setting("tts-1", FILLED_TEXT, "Speech model at an OpenAI-compatible server.")
+    base_url: str | None = setting(None, BASE_URL, _BASE_URL_MEANING, example='"http://localhost:8880/v1"')
+    api_key_env: str | None = setting(None, API_KEY_ENV, _API_KEY_MEANING, example='"MY_SPEECH_KEY"')
+
+    @property
+    def address(self) -> str | None:
+        """Where what is to be spoken is sent; None: nowhere, or where a service's region is."""
+        return None if self.provider == LOCAL_PROVIDER else self.base_url or SERVICE_ADDRESSES.get(self.provider)
+
+    @property
+    def key_variable(self) -> str | None:
+        """Name of the variable that holds the key, None when no key is sent."""
+        return _key_variable(self.provider, self.base_url, self.api_key_env)
+
+
+@dataclass(frozen=True, kw_only=True)
+class STTConfig:
+    """Who makes words of what is heard."""
+
+    provider: str = setting(
+        LOCAL_PROVIDER,
+        choice_rule(LOCAL_PROVIDER, "openai"),
+        "Who turns speech into text: `local` is the recogniser on this machine, `openai` any OpenAI-compatible server.",
+    )
+    language: str | None = setting(
+        None,
+        TEXT_OR_NONE,
+        "Language that is spoken, as a code; the recogniser on this machine knows English only. None: the service "
+        "finds out.",
+        example='"de"',
+    )
+    openai_model: str = setting("whisper-1", FILLED_TEXT, "Recogniser at an OpenAI-compatible server.")
+    base_url: str | None = setting(None, BASE_URL, _BASE_URL_MEANING, example='"http://localhost:8000/v1"')
+    api_key_env: str | None = setting(None, API_KEY_ENV, _API_KEY_MEANING, example='"MY_SPEECH_KEY"')
+
+    @property
+    def address(self) -> str | None:
+        """Where what is heard is sent; None: nowhere."""
+        return None if self.provider == LOCAL_PROVIDER else self.base_url or SERVICE_ADDRESSES.get(self.provider)
+
+    @property
+    def key_variable(self) -> str | None:
+        """Name of the variable that holds the key, None when no key is sent."""
+        return _key_variable(self.provider, self.base_url, self.api_key_env)
+
+
+def _key_variable(provider: str, base_url: str | None, api_key_env: str | None) -> str | None:
+    if provider == LOCAL_PROVIDER:
+        return None
+    return api_key_env or (SERVICE_KEYS.get(provider) if base_url is None else None)
 
 
 OLDER_TTS_SPELLINGS: dict[KeyPath, str] = {

