@@ -221,3 +221,18 @@ def test_a_voice_channel_is_shown_as_it_is_spoken_in(run: Run) -> None:
 def test_of_who_is_not_to_be_heard_nothing_is_shown_though_they_alone_speak(run: Run) -> None:
     """E4, G33."""
     assert "PLANTED" not in run("--model", "claude", messages=LOUNGE["messages"][:1])
+
+
+def test_on_voice_the_model_is_told_that_it_is_heard(run: Run, root: Path) -> None:
+    """In words, whatever the channel's mode; a note of the owner's for `imitate_voice` stands in its place."""
+    spoken: dict[str, Any] = {"channel": {"name": "lounge", "id": 70, "kind": "voice"}}
+    assert "people who write to each other" in run("--model", "claude-sonnet")
+    told = run("--model", "claude-sonnet", **spoken)
+    assert "Everything Ember writes here is heard, not read." in told
+    assert "people who write to each other" not in told
+    (root / "modes").mkdir(exist_ok=True)
+    (root / "modes" / "text_conversation_rp.md").write_text("Text a lot.", encoding="utf-8")
+    assert "Text a lot." in run("--model", "claude-sonnet", **spoken)
+    (root / "modes" / "imitate_voice.md").write_text("Whisper.", encoding="utf-8")
+    assert "Whisper." in run("--model", "claude-sonnet", **spoken)
+    assert "Text a lot." in run("--model", "claude-sonnet")

@@ -10,6 +10,7 @@ from familiar_connect.chat.types import Turn
 from familiar_connect.config import ChannelConfig
 from familiar_connect.context.generate import capabilities_of
 from familiar_connect.context.pipeline import ContextPipeline, PipelineReply
+from familiar_connect.context.processors.spoken_text import SpokenTextPostProcessor
 from familiar_connect.context.protocols import PostProcessor
 from familiar_connect.context.types import ContextRequest
 from familiar_connect.conversation.owner import OwnerContact
@@ -25,7 +26,7 @@ from familiar_connect.reply.failures import full_reason, short_reason
 from familiar_connect.reply.outbox import OutgoingReply, ReplyOutbox
 from familiar_connect.reply.outgoing_text import AddressedReply, OutgoingText, target_of
 from familiar_connect.reply.own_turn import alter_facts
-from familiar_connect.reply.protocols import ChecksWritable, Delivery, Place, PostsAnswers, PostsOnce, SpeaksAs
+from familiar_connect.reply.protocols import ChecksWritable, Delivery, Place, PostsAnswers, PostsOnce, Speaks, SpeaksAs
 from familiar_connect.reply.record import TurnArchive
 from familiar_connect.reply.turn_builder import TurnBuilder
 from familiar_connect.reply.turn_recorder import OpenTurn, TurnRecorder
@@ -143,7 +144,7 @@ class ReplyRunner:
         pipeline = await off_loop(self._pipeline_for, channel, request, place)
         free = request.turn is not None and request.turn.flags.may_stay_silent
         thinking = nullcontext if free else place.thinking  # who may say nothing is not seen typing
-        rewrites = any(may_rewrite(processor) for processor in pipeline.post_processors)
+        rewrites = any(may_hold_back(processor, place) for processor in pipeline.post_processors)
         if self._deliveries.takes_pieces(place) and not rewrites:
             async with thinking():
                 live = await pipeline.start(request, trace=seen.trace)
@@ -261,6 +262,15 @@ def _refuse_empty(reply: PipelineReply, *, may_be_silent: bool) -> None:
     raise EmptyReplyError(
         f"{done.model!r} answered with nothing: ask again, or choose another model with `familiar connect`."
     )
+
+
+def may_hold_back(processor: PostProcessor, place: Place) -> bool:
+    """Whether a reply goes out at *place* only when it is whole, for *processor* may change it.
+
+    Where replies are spoken, each sentence is made speakable by itself.
+    """
+    is_done_there = processor.id == SpokenTextPostProcessor.id and isinstance(place, Speaks)
+    return may_rewrite(processor) and not is_done_there
 
 
 def may_rewrite(processor: PostProcessor) -> bool:

@@ -1,110 +1,240 @@
-"""A reply made speakable: a stream of text becomes sentences, without markup, links, emoji names and code."""
+"""A reply cut into sentences as it is written, each as soon as nothing that follows can change it.
+
+Where a text is cut depends on the text alone, never on the pieces it came in.
+"""
 
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import AsyncIterable, AsyncIterator
+from collections.abc import AsyncIterable, AsyncIterator, Iterator
+from dataclasses import dataclass
+
+from familiar_connect.voice.speakable import CODE_WORDS, make_speakable
 
 MAX_SENTENCE_CHARS = 300
 """A sentence without an end is spoken in pieces of this length."""
-CODE_WORDS = "Some code."
 
-_FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
-_INLINE_CODE = re.compile(r"`([^`\n]+)`")
-_LINK = re.compile(r"!?\[([^\]\n]*)\]\((?:[^()\s]|\([^()\s]*\))*\)")
-_ADDRESS = re.compile(r"<?\b(?:https?://|www\.)\S+>?")
-_CUSTOM_EMOJI = re.compile(r"<a?:(\w+):\d+>|(?<!\w):[a-z][a-z0-9_+-]*:(?!\w)", re.IGNORECASE)
-_MENTION = re.compile(r"<[@#][!&]?\d+>")
-_TAG = re.compile(r"</?[A-Za-z][^<>\n]{0,200}>")
-_LINE_HEAD = re.compile(r"^[ \t]*(?:#{1,6}[ \t]+|>[ \t]?|[-*+][ \t]+|\d+[.)][ \t]+|(?:[-*_][ \t]*){3,}$)", re.MULTILINE)
-_EMPHASIS = re.compile(r"(\*{1,3}|_{1,3}|~~|\|\|)(?=\S)(.+?)(?<=\S)\1", re.DOTALL)
-_STRAY = re.compile(r"[*~|`#]+|(?<!\w)_+|_+(?!\w)")
-_SPACES = re.compile(r"\s+")
-_END = re.compile(r"[.!?…。！？]+[\"'”’»)\]*_]*(?=\s)|[。！？]+[」』”]*|\n+")
-_ABBREVIATION = re.compile(
-    r"(?:mrs?|ms|dr|prof|st|[sj]r|vs|etc|e\.g|i\.e|z\.b|bzw|ca|approx|fig|no|vol|inc|ltd|co|mt|ft|lt|col|gen|rev)"
+_FENCE = re.compile(r"`{3,}|\A~{3,}")
+_STOPS = re.compile(r"[.!?…؟।]+[\"'”’»)\]*_]*")
+_CJK_STOPS = re.compile(r"[。！？｡]+[」』”）]*")
+_MARKS = re.compile(r"[`!\[<*:|.?…؟।。！？｡,;、，；：\n]|\b[hHwW]")
+_MARKS_AND_BLANKS = re.compile(rf"{_MARKS.pattern}|\s")
+_PAUSE = re.compile(r"[,;:、，；：]|\s[–—-](?=\s)")
+_NO_END = re.compile(
+    r"(?:mrs?|ms|dr|prof|st|[sj]r|vs|e\.g|i\.e|z\.b|bzw|ca|approx|fig|mt|ft|lt|col|gen|rev|capt|sgt|\d{1,2}|[^\W\di])"
 )
-_PAUSES = (",", ";", ":", " – ", " - ", " ")
+"""Words, in small letters, whose full stop ends no sentence: titles, initials, the numbers of a list."""
+_SOFT_END = re.compile(r"(?:etc|no|vol|inc|ltd|co|dept|est|min|max|\d+|(?:[^\W\d]\.)+[^\W\d])")
+"""Words whose full stop ends a sentence only where the next word begins like one."""
 
 
-def make_speakable(text: str) -> str:
-    """*text* as somebody would say it; empty where there is nothing to say."""
-    text = _FENCE.sub(f" {CODE_WORDS} ", text)
-    text = _LINK.sub(r"\1", text)
-    text = _ADDRESS.sub("", text)
-    text = _CUSTOM_EMOJI.sub("", text)
-    text = _MENTION.sub("", text)
-    text = _INLINE_CODE.sub(r"\1", text)
-    text = _TAG.sub("", text)
-    text = _LINE_HEAD.sub("", text)
-    for _ in range(3):
-        text = _EMPHASIS.sub(r"\2", text)
-    text = _STRAY.sub(" ", text)
-    text = "".join(char for char in text if not _is_silent(char))
-    spoken = _SPACES.sub(" ", text).strip()
-    return spoken if any(char.isalnum() for char in spoken) else ""
+@dataclass(frozen=True)
+class _Span:
+    """A stretch in which no sentence ends: a link, code, something between asterisks."""
+
+    opening: str
+    whole: re.Pattern[str]
+    may_grow: re.Pattern[str]
+    """What it looks like while its end has not come."""
 
 
-def _is_silent(char: str) -> bool:
-    """Pictures and invisible characters; currency and mathematics are spoken."""
-    return unicodedata.category(char) in ("So", "Sk", "Cf", "Cs", "Co", "Cn") or (
-        unicodedata.category(char) == "Cc" and not char.isspace()
-    )
+_ADDRESS_CHAR = r"[^\s。！？、「」]"
+_SPANS = (
+    _Span("`", re.compile(r"`[^`\n]{1,200}`"), re.compile(r"`{1,2}\Z|`[^`\n]{0,200}\Z")),
+    _Span(
+        "!",
+        re.compile(r"!\[[^\[\]\n]{0,300}\]\([^()\s]{0,2000}\)"),
+        re.compile(r"!\Z|!\[[^\[\]\n]{0,300}(?:\Z|\]\Z|\]\([^()\s]{0,2000}\Z)"),
+    ),
+    _Span(
+        "[",
+        re.compile(r"\[[^\[\]\n]{0,300}\]\((?:[^()\s]|\([^()\s]{0,200}\)){0,2000}\)"),
+        re.compile(r"\[[^\[\]\n]{0,300}(?:\Z|\]\Z|\]\((?:[^()\s]|\([^()\s]{0,200}\)){0,2000}(?:\([^()\s]{0,200})?\Z)"),
+    ),
+    _Span("<", re.compile(r"<[A-Za-z/@#:!][^<>\n]{0,200}>"), re.compile(r"<(?:[A-Za-z/@#:!][^<>\n]{0,200})?\Z")),
+    _Span(
+        "*",
+        re.compile(r"\*(?=[^\s*])[^*\n]{0,300}(?<!\s)\*(?!\*)"),
+        re.compile(r"\*(?:(?=[^\s*])[^*\n]{0,300}\*?)?\Z"),
+    ),
+    _Span(":", re.compile(r":[A-Za-z+-][\w+-]{0,40}:"), re.compile(r":(?:[A-Za-z+-][\w+-]{0,40})?\Z")),
+    _Span(
+        "hHwW",
+        re.compile(
+            rf"(?:https?://|www\.){_ADDRESS_CHAR}{{0,2000}}?(?=[.,!?;:)\]\"'”*_]*(?:\s|[。！？、「」]))", re.IGNORECASE
+        ),
+        re.compile(rf"(?:ht?t?p?s?:?/?|w{{1,3}})\Z|(?:https?://|www\.){_ADDRESS_CHAR}{{0,2000}}\Z", re.IGNORECASE),
+    ),
+    _Span("|", re.compile(r"\|[^\n]{0,500}(?=\n)"), re.compile(r"\|[^\n]{0,500}\Z")),
+)
 
 
 class SentenceCutter:
-    """Cuts sentences off a text that grows. A code block is passed on whole."""
+    """Cuts sentences off a text that grows. A block of code is named once and passed over.
+
+    Of a text that is nothing but an action the words are spoken, so that a reply is never silent for that alone.
+    """
 
     def __init__(self) -> None:
         self._waiting = ""
+        self._is_line_start = True
+        self._fence = ""
+        """The fence that the code which is being written will end with."""
+        self._silent = ""
+        """What was passed over while nothing has been spoken yet."""
+        self._has_spoken = False
 
     def feed(self, piece: str) -> list[str]:
         """The sentences that *piece* completes, speakable."""
         self._waiting += piece
-        done = []
-        while (cut := self._cut_at()) is not None:
-            sentence, self._waiting = make_speakable(self._waiting[:cut]), self._waiting[cut:]
-            if sentence:
-                done.append(sentence)
-        return done
+        return list(self._take(is_final=False))
 
     def finish(self) -> list[str]:
         """What is left when the text has ended."""
-        left, self._waiting = make_speakable(self._waiting), ""
-        return [left] if left else []
+        left = [*self._take(is_final=True)]
+        if self._fence:
+            self._waiting = ""
+        left += self._speak(len(self._waiting))
+        if not self._has_spoken and (words := make_speakable(self._silent.replace("*", ""))):
+            left.append(words)
+        return left
 
-    def _cut_at(self) -> int | None:
-        text = self._waiting
-        fence = text.find("```")
-        if fence == 0 or (fence > 0 and not text[:fence].strip()):
-            closed = text.find("```", fence + 3)
-            return closed + 3 if closed >= 0 else None
-        limit = fence if fence > 0 else len(text)
-        for found in _END.finditer(text, 0, limit):
-            if "\n" in found[0] or not _is_abbreviation(text[: found.start()]):
-                return found.end()
-        if fence > 0:
-            return fence
-        return _pause_before(text, MAX_SENTENCE_CHARS) if len(text) > MAX_SENTENCE_CHARS else None
+    def _take(self, *, is_final: bool) -> Iterator[str]:
+        while True:
+            if self._fence and not self._skip_code():
+                return
+            cut, fence = _Scan(self._waiting, is_final=is_final, is_line_start=self._is_line_start).run()
+            if cut is None:
+                return
+            yield from self._speak(cut)
+            if fence:
+                self._waiting, self._fence = self._waiting[len(fence) :], fence
+                self._is_line_start, self._has_spoken = False, True
+                yield CODE_WORDS
+
+    def _speak(self, cut: int) -> Iterator[str]:
+        raw, self._waiting = self._waiting[:cut], self._waiting[cut:]
+        sentence = make_speakable(raw, is_line_start=self._is_line_start)
+        if raw:
+            self._is_line_start = raw.endswith("\n")
+        if sentence:
+            self._has_spoken = True
+            yield sentence
+        elif not self._has_spoken:
+            self._silent = (self._silent + raw)[:MAX_SENTENCE_CHARS]
+
+    def _skip_code(self) -> bool:
+        """Pass over code; whether it has ended."""
+        end = self._waiting.find(self._fence)
+        if end < 0:
+            kept = len(self._fence) - 1
+            self._waiting = self._waiting[-kept:] if kept else ""
+            return False
+        self._waiting, self._fence = self._waiting[end + len(self._fence) :], ""
+        return True
 
 
-def _is_abbreviation(before: str) -> bool:
-    """Whether the full stop after *before* ends no sentence: an abbreviation, an initial, a number in a list."""
-    word = re.split(r"\s", before)[-1].lstrip("(\"'“‘*_").lower()
-    return (
-        _ABBREVIATION.fullmatch(word) is not None
-        or (len(word) == 1 and word.isalpha() and word != "i")
-        or word.isdigit()
-    )
+class _Scan:
+    """Looks for the first place where a text may be cut, whatever follows it."""
 
+    def __init__(self, text: str, *, is_final: bool, is_line_start: bool) -> None:
+        self._text = text
+        self._is_final = is_final
+        self._is_line_start = is_line_start
+        self._pause = 0
+        self._has_pause = False
 
-def _pause_before(text: str, limit: int) -> int:
-    for pause in _PAUSES:
-        at = text.rfind(pause, limit // 2, limit)
-        if at >= 0:
-            return at + len(pause)
-    return limit
+    def run(self) -> tuple[int | None, str]:
+        """Where to cut, None where that is not known yet; and the fence that stands there."""
+        at = 0
+        while at < len(self._text):
+            if (fence := _FENCE.match(self._text, at)) and (fence[0][0] == "`" or self._is_line_start):
+                if fence.end() == len(self._text) and not self._is_final:
+                    return None, ""
+                return at, fence[0]
+            after = self._after_span(at)
+            if after is None:
+                return None, ""
+            if after > MAX_SENTENCE_CHARS and at:
+                return self._pause or at, ""
+            if after == at and (end := self._end(at)) is not None:
+                return (None if end < 0 else end), ""
+            if after == at:
+                self._note_pause(at)
+                after = at + 1
+            at = self._next(after)
+        return None, ""
+
+    def _next(self, at: int) -> int:
+        """The next place worth a look."""
+        found = (_MARKS if at < MAX_SENTENCE_CHARS // 2 else _MARKS_AND_BLANKS).search(self._text, at)
+        ahead = found.start() if found else len(self._text)
+        return min(ahead, max(at, MAX_SENTENCE_CHARS // 2 if at < MAX_SENTENCE_CHARS // 2 else MAX_SENTENCE_CHARS + 1))
+
+    def _after_span(self, at: int) -> int | None:
+        """The end of the span that begins *at*; *at* itself where none does, None where it is not known yet."""
+        text = self._text
+        for span in _SPANS:
+            if text[at] not in span.opening or not self._may_open(at):
+                continue
+            whole = span.whole.match(text, at)
+            if whole and (self._is_final or whole.end() < len(text)):
+                return whole.end()
+            if not self._is_final and (whole or span.may_grow.match(text, at)):
+                return None
+        return at
+
+    def _may_open(self, at: int) -> bool:
+        before = self._text[at - 1] if at else " "
+        match self._text[at]:
+            case "|":
+                return self._begins_line(at)
+            case "*":
+                return not (before.isalnum() or before == "*")
+            case ":":
+                return not before.isalnum()
+            case char:
+                return not (char.isalpha() and before.isalnum())
+
+    def _begins_line(self, at: int) -> bool:
+        before = self._text[:at].rpartition("\n")
+        return not before[2].strip() and (bool(before[1]) or self._is_line_start)
+
+    def _end(self, at: int) -> int | None:
+        """Where the sentence ends that has its full stop *at*; None where it has none, -1 where that is not known."""
+        text = self._text
+        if text[at] == "\n":
+            return at + 1
+        if stops := _CJK_STOPS.match(text, at):
+            return stops.end() if stops.end() < len(text) or self._is_final else -1
+        if not (stops := _STOPS.match(text, at)):
+            return None
+        if stops.end() == len(text):
+            return stops.end() if self._is_final else -1
+        if not text[stops.end()].isspace():
+            return None
+        return stops.end() if stops[0] != "." else self._end_after_word(at, stops.end())
+
+    def _end_after_word(self, at: int, end: int) -> int | None:
+        word = re.split(r"[\s(\"'“‘*_]", self._text[:at])[-1].lower()
+        if _NO_END.fullmatch(word):
+            return None
+        if not _SOFT_END.fullmatch(word):
+            return end
+        following = self._text[end:].lstrip(" \t")
+        if not following and not self._is_final:
+            return -1
+        return None if following[:1].islower() or following[:1].isdigit() else end
+
+    def _note_pause(self, at: int) -> None:
+        """Remember where a sentence that is too long may be cut: after a pause, or else between words."""
+        if at < MAX_SENTENCE_CHARS // 2:
+            return
+        pause = _PAUSE.match(self._text, at)
+        is_pause = pause is not None and (pause[0] not in ",;:" or self._text[at + 1 : at + 2].isspace())
+        if is_pause or (self._text[at].isspace() and not self._has_pause):
+            self._pause = at + 1
+            self._has_pause = is_pause or self._has_pause
 
 
 async def cut_sentences(pieces: AsyncIterable[str]) -> AsyncIterator[str]:

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.context.providers.scene.text import is_for_small_model
-from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
+from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Modality, Priority
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.no_follow import load_bytes
 from familiar_connect.support.tokens import estimate_tokens
@@ -43,7 +43,11 @@ SHIPPED_NOTES: Mapping[ChannelMode, str] = MappingProxyType(
 
 
 class ModeInstructionProvider:
-    """At most one contribution; files are read on each call, so an edit shows at once."""
+    """At most one contribution; files are read on each call, so an edit shows at once.
+
+    What is spoken follows the note of `imitate_voice`, whatever the channel's mode; where its owner wrote none of that
+    name but one for the mode, that one.
+    """
 
     id = "mode_instructions"
     deadline_s = MODE_INSTRUCTION_DEADLINE_S
@@ -67,9 +71,10 @@ class ModeInstructionProvider:
         self._defaults_modes_root = defaults_modes_root
 
     async def contribute(self, request: ContextRequest) -> list[Contribution]:
-        found = await off_loop(self._find)
-        if found is None and self._mode in self._shipped and _takes_shipped(request):
-            found = self._shipped[self._mode], "mode_instructions_shipped"
+        mode = ChannelMode.imitate_voice if request.modality is Modality.voice else self._mode
+        found = await off_loop(self._find, mode)
+        if found is None and mode in self._shipped and _takes_shipped(request):
+            found = self._shipped[mode], f"mode_instructions_shipped:{mode.value}"
         if found is None:
             return []
         text, source = found
@@ -79,19 +84,20 @@ class ModeInstructionProvider:
                 MODE_INSTRUCTION_PRIORITY,
                 text,
                 estimate_tokens(text),
-                f"{source}:{self._mode.value}",
+                source,
                 tag=ItemTag.AUTHOR_NOTE,
                 authored=True,
             )
         ]
 
-    def _find(self) -> tuple[str, str] | None:
+    def _find(self, spoken_or_own: ChannelMode) -> tuple[str, str] | None:
         if self._backdrop and self._backdrop.strip():
-            return self._backdrop.strip(), "channel_backdrop"
-        if text := _note(self._modes_root, self._mode):
-            return text, "mode_instructions"
-        if text := _note(self._defaults_modes_root, self._mode):
-            return text, "mode_instructions_default"
+            return self._backdrop.strip(), f"channel_backdrop:{self._mode.value}"
+        for mode in dict.fromkeys((spoken_or_own, self._mode)):
+            if text := _note(self._modes_root, mode):
+                return text, f"mode_instructions:{mode.value}"
+            if text := _note(self._defaults_modes_root, mode):
+                return text, f"mode_instructions_default:{mode.value}"
         return None
 
 
