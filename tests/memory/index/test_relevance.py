@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import Author
 from familiar_connect.memory.index.minilm import MiniLMModel, why_unavailable
-from familiar_connect.memory.index.protocols import RetrievedChunk
+from familiar_connect.memory.index.protocols import ExplainedScore, Recollection, RetrievedChunk
 from familiar_connect.memory.index.ranking import SignalWeights
-from familiar_connect.memory.index.relevance import MEANING_WEIGHT, only_relevant, without_known
+from familiar_connect.memory.index.relevance import MEANING_WEIGHT, only_relevant, without_known, without_others_selves
 from familiar_connect.memory.index.retriever import MemoryRetriever
 from familiar_connect.memory.index.turns import TurnIndex
 
@@ -99,3 +99,39 @@ def test_each_piece_stands_once_and_nothing_known_again(texts: list[str], known:
 
     assert len({text.lower() for text in kept}) == len(kept)
     assert not set(kept) & set(known)
+
+
+def said_by(speaker: str, text: str) -> Recollection:
+    return Recollection(source="turn", key=text, text=text, explained=ExplainedScore(1.0, {}), speaker=speaker)
+
+
+BOAT, TRIP = said_by("Ada", "I'm saving up for a canal boat."), said_by("Bo", "I'm saving for a trip to Japan.")
+
+
+def test_who_asks_about_themselves_is_not_told_what_others_are() -> None:
+    """A small model takes the nearest answer, whoever it belongs to."""
+    assert without_others_selves("what am I saving up for?", [TRIP, BOAT], asker=frozenset({"ada"})) == [BOAT]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["I gave Ada my old van.", "I owe you forty euros.", "We save for the house.", "The van is red."],
+)
+def test_what_others_said_of_the_asker_or_of_both_stays(text: str) -> None:
+    """It may be the answer."""
+    other = said_by("Bo", text)
+
+    assert without_others_selves("what is my van like?", [other, BOAT], asker=frozenset({"ada"})) == [other, BOAT]
+
+
+@pytest.mark.parametrize(
+    "question", ["what is Bo saving for?", "what are we saving for?", "and I, like Bo?", "saving?"]
+)
+def test_a_question_about_others_is_told_all(question: str) -> None:
+    """Whoever is named, or meant together with the asker."""
+    assert without_others_selves(question, [TRIP, BOAT], asker=frozenset({"ada"})) == [TRIP, BOAT]
+
+
+def test_where_the_asker_said_nothing_all_stays() -> None:
+    """Better somebody else's than none."""
+    assert without_others_selves("what am I saving up for?", [TRIP], asker=frozenset({"ada"})) == [TRIP]

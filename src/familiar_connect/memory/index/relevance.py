@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from familiar_connect.memory.index.protocols import Recollection, RetrievedChunk
-from familiar_connect.memory.index.query import content_words, plain_words
+from familiar_connect.memory.index.query import concerns_speaker, content_words, every_word, plain_words
 
 CLEAR_COSINE = 0.3
 """So near in meaning, a hit belongs to the message though they share no word."""
@@ -39,6 +39,14 @@ tonight got get go going come feel feels feeling love much lot bit again talk jo
 SMALL_TALK = frozenset(_SMALL_TALK.split())
 """Words that fill a conversation and say nothing to search for."""
 
+_ADDRESSING = frozenset(
+    ("you", "your", "yours", "you're", "you've", "du", "dein", "deine", "dir", "dich", "tu", "ton", "ta")
+)
+"""Words that speak to somebody."""
+_TOGETHER = frozenset(
+    ("we", "our", "ours", "us", "we're", "we've", "wir", "uns", "unser", "unsere", "nous", "notre", "nos")
+)
+"""Words of somebody who speaks for several."""
 SESSIONS_FOLDER = "sessions/"
 SESSION_LISTS = ("> Context", "> Who was there")
 """Headings in session files under which nothing stands that was said."""
@@ -113,6 +121,37 @@ def without_padding(hits: Iterable[Hit], *, own_name: str) -> list[Hit]:
         elif hit.speaker != own_name or _is_asked_for_itself(hit):
             found.append(_without_own_remarks(hit, own_name))
     return found
+
+
+def without_others_selves(utterance: str, hits: Sequence[Hit], *, asker: frozenset[str]) -> list[Hit]:
+    """*hits* for somebody who asks about themselves: without what others said of themselves.
+
+    "I'm saving for a trip" of one person is the wrong answer to "what am I saving for?" of another, and a small model
+    takes it. What names the asker, speaks to them or was said by somebody whom the message names stays, and so does
+    all of it where the asker never said anything that was found. *asker*: their names, in lower case.
+    """
+    if not _is_of_one_self(utterance) or not any(_speaker_of(hit) in asker for hit in hits):
+        return list(hits)
+    named = set(every_word(utterance))
+    return [hit for hit in hits if not _is_of_another_self(hit, asker, named)]
+
+
+def _is_of_another_self(hit: Hit, asker: frozenset[str], named: set[str]) -> bool:
+    speaker = _speaker_of(hit)
+    if not speaker or speaker in asker or named & set(every_word(speaker)) or not _is_of_one_self(hit.text):
+        return False
+    words = set(every_word(hit.text))
+    return not words & _ADDRESSING and not any(words & set(every_word(name)) for name in asker)
+
+
+def _is_of_one_self(text: str) -> bool:
+    """Whether *text* speaks of whoever says it, and not of them together with others."""
+    return concerns_speaker(text) and not _TOGETHER & set(every_word(text))
+
+
+def _speaker_of(hit: Hit) -> str:
+    """Who said *hit*, in lower case; empty where it was written."""
+    return (hit.speaker or "").lower() if isinstance(hit, Recollection) and hit.source == "turn" else ""
 
 
 def without_neighbours(hit: Hit) -> Hit:

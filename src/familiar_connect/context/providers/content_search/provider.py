@@ -51,6 +51,7 @@ from familiar_connect.memory.index.relevance import (
     only_relevant,
     without_known,
     without_neighbours,
+    without_others_selves,
     without_padding,
 )
 from familiar_connect.memory.part_audiences import PartAudiences
@@ -413,6 +414,7 @@ def _worth_telling(request: ContextRequest, hits: list[Hit]) -> list[Hit]:
     own = persona_of(request)
     about = re.sub(rf"\b{re.escape(own)}\b", " ", request.utterance, flags=re.IGNORECASE)
     found = only_relevant(about, without_padding(hits, own_name=own))
+    found = without_others_selves(about, found, asker=_names_of(request.author))
     told = without_known(found, [turn.text for turn in request.turns_to_answer])[:MAX_TOLD]
     near, others = told[:MOST_WITH_NEIGHBOURS], told[MOST_WITH_NEIGHBOURS:]
     return [_in_zone(hit, request) for hit in (*near, *map(without_neighbours, others))]
