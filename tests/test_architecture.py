@@ -19,6 +19,7 @@ LARGE: dict[str, str] = {
     "familiar_connect/config": "one file for each group of settings, and groups are added",
     "familiar_connect/platforms/web": "one file for each family of pages, and pages are added",
     "familiar_connect/support": "one file for each small tool that any room may use",
+    "familiar_connect/voice": "one file for each part of hearing, of taking turns and of speaking",
 }
 MAX_ANY = 5.7
 """`Any` for a thousand lines, where it stands; most of it is at the doors of outside libraries."""

@@ -18,7 +18,7 @@ from familiar_connect.context.types import Modality
 from familiar_connect.conversation.intake import Intake
 from familiar_connect.conversation.monitor import ConversationMonitor
 from familiar_connect.errors import FamiliarError
-from familiar_connect.llm.protocols import ChatModel
+from familiar_connect.llm.protocols import ChatModel, SideModel
 from familiar_connect.memory.maintenance.forget_person import finish_erasure
 from familiar_connect.observe.last_context import LastContextCache
 from familiar_connect.observe.ledger import MetricsCollector
@@ -101,6 +101,10 @@ class Familiar(FamiliarParts):
     def name(self) -> str:
         """What the familiar is called."""
         return persona_name(self.memory_store, self.id)
+
+    def side_model(self, slot: str) -> SideModel:
+        """The model of *slot*, whichever client has it when it is asked."""
+        return self.pipelines.models.model(slot)
 
     @property
     def intake(self) -> Intake:

@@ -294,3 +294,40 @@ async def test_joining_in_that_was_cut_is_let_go() -> None:
     await queue.wait_until_channel_idle(7)
 
     assert len(seen) == 1
+
+
+async def test_what_is_withdrawn_is_answered_later_together_with_what_follows() -> None:
+    """Nothing begins by itself; the next reply is told of the interruption, and only that one."""
+    answer = Answerer()
+    queue = ReplyQueue("wren", answer)
+    assert await queue.withdraw(7) is False
+    put(queue, "one")
+    await answer.began.acquire()
+    assert await queue.withdraw(7) is True
+    await queue.wait_until_channel_idle(7)
+    queue.note_interruption(7, "You were interrupted.")
+    put(queue, "two")
+    answer.go_on.release()
+    await queue.wait_until_channel_idle(7)
+    put(queue, "three")
+    answer.go_on.release()
+    await queue.wait_until_channel_idle(7)
+
+    assert answer.texts() == [["one"], ["one", "two"], ["three"]]
+    notes = [exchange.interruption_context for exchange in answer.exchanges]
+    assert notes == [None, "You were interrupted.", None]
+
+
+async def test_what_is_withdrawn_can_be_answered_alone() -> None:
+    """Where nothing follows."""
+    answer = Answerer()
+    queue = ReplyQueue("wren", answer)
+    put(queue, "one")
+    await answer.began.acquire()
+    await queue.withdraw(7)
+    queue.answer_waiting(7)
+    queue.answer_waiting(7)
+    answer.go_on.release()
+    await queue.wait_until_channel_idle(7)
+
+    assert answer.texts() == [["one"], ["one"]]

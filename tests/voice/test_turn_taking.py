@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from familiar_connect.voice.turn_taking import MAX_FINALS, VoiceLullMonitor
+from familiar_connect.voice.turn_taking import MAX_FINALS, VoiceLullMonitor, is_back_channel
 from familiar_connect.voice.types import TranscriptionResult, VoiceActivityEvent
 from tests.voice.fake_timers import FakeTimers
 
@@ -106,3 +108,25 @@ def test_a_transcript_is_a_message_with_its_speaker() -> None:
     assert final("Hi").to_message().content == "[Voice] Hi"
     assert final("Hi").to_message().name == "Ada"
     assert TranscriptionResult("Hi", True, 0, 1).to_message().name == "Voice"
+
+
+@pytest.mark.parametrize(
+    "text", ["Mhm.", "mm-hmm", "Uh-huh", "Yeah, yeah.", "Oh, wow!", "I see. Right.", "Okay…", "haha"]
+)
+def test_a_back_channel_only_shows_that_somebody_listens(text: str) -> None:
+    """In any writing."""
+    assert is_back_channel(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "  ", "no", "Stop.", "Yeah, but what about soup?", "right now", "I see you", "?!"]
+)
+def test_whatever_has_content_is_none(text: str) -> None:
+    """Nor is silence."""
+    assert not is_back_channel(text)
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_judged(text: str) -> None:
+    """And soon."""
+    assert is_back_channel(text) in (True, False)

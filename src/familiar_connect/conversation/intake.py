@@ -26,6 +26,7 @@ from familiar_connect.conversation.channels import ChannelLabels
 from familiar_connect.conversation.monitor import ConversationMonitor
 from familiar_connect.conversation.place_readers import PlaceReaders, note_audience_change
 from familiar_connect.conversation.queue import ReplyQueue
+from familiar_connect.conversation.types import ReplyDue
 from familiar_connect.errors import ConfigError, HistoryError
 from familiar_connect.history.message_edits import DELETED
 from familiar_connect.history.message_metadata import encode_metadata
@@ -58,7 +59,7 @@ class IntakeResult(Enum):
     """Stored; the monitor decides whether and when it is answered."""
     seen_before = "seen_before"
     heard_before = "heard_before"
-    """Stored; said before the familiar listened here, and no occasion for anything."""
+    """Stored, and no occasion for anything: said before the familiar listened here, or in passing."""
     not_subscribed = "not_subscribed"
     not_a_person = "not_a_person"
     private = "private"
@@ -104,20 +105,26 @@ class Intake:
         """Rows of a channel are numbered in the order its messages came in."""
 
     async def receive(
-        self, message: InboundMessage, place: Place, *, is_old_news: bool = False, mark: TurnMark | None = None
+        self,
+        message: InboundMessage,
+        place: Place,
+        *,
+        is_old_news: bool = False,
+        mark: TurnMark | None = None,
+        due: ReplyDue = ReplyDue.now,
     ) -> IntakeResult:
         """Take in one message. Returns once it is stored; the reply is made in the background.
 
         *is_old_news*: it was said while we were away. Who spoke to us is answered all the same. *mark* is stored
-        with it.
+        with it. *due* says when it is answered, where it is at all.
         """
         if self._admission.is_refused_bot(message):
             return IntakeResult.not_a_person
         with self._hearing.busy():
-            return await self._receive(message, place, is_old_news=is_old_news, mark=mark)
+            return await self._receive(message, place, is_old_news=is_old_news, mark=mark, due=due)
 
     async def _receive(
-        self, message: InboundMessage, place: Place, *, is_old_news: bool, mark: TurnMark | None
+        self, message: InboundMessage, place: Place, *, is_old_news: bool, mark: TurnMark | None, due: ReplyDue
     ) -> IntakeResult:
         if self._privacy.is_full(message.author):
             logger.info("message skipped", extra={"reason": "privacy", "channel_id": message.channel_id})
@@ -152,14 +159,14 @@ class Intake:
         self._label(message, scene)
         if self._notify_turn is not None:
             await self._notify_turn()
-        if message.is_past:
+        if message.is_past or due is ReplyDue.never:
             return IntakeResult.heard_before
         if await self._is_refused(message, turn, place):
             return IntakeResult.not_answered
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(INTERRUPT_WITHIN_S):
                 await self._interrupt(message)
-        return await self._hand_on(message, turn, place, is_old_news=is_old_news)
+        return await self._hand_on(message, turn, place, is_old_news=is_old_news, due=due)
 
     async def _is_refused(self, message: InboundMessage, turn: HistoryTurn, place: Place) -> bool:
         """Whether nothing more is done about a message that is stored: no reply, no look at it, nobody interrupted."""
@@ -252,7 +259,13 @@ class Intake:
         return is_recent and may_be_heard and message.text != DELETED
 
     async def _hand_on(
-        self, message: InboundMessage, turn: HistoryTurn, place: Place, *, is_old_news: bool = False
+        self,
+        message: InboundMessage,
+        turn: HistoryTurn,
+        place: Place,
+        *,
+        is_old_news: bool = False,
+        due: ReplyDue = ReplyDue.now,
     ) -> IntakeResult:
         """Between two, and where it is wanted, there is an answer; else the monitor looks, and nobody waits for it."""
         self.queue.set_place(message.channel_id, place, guild_id=message.guild_id, is_voice=message.is_voice)
@@ -265,6 +278,7 @@ class Intake:
             is_lull_endpoint=message.is_voice,
             is_private=answered,
             is_old_news=is_old_news,
+            has_more=due is ReplyDue.with_next,
             history_id=turn.id,
             timestamp=message.timestamp,
             message=message,

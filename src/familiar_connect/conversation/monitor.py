@@ -113,6 +113,7 @@ class ConversationMonitor:
         is_lull_endpoint: bool = False,
         is_private: bool = False,
         is_old_news: bool = False,
+        has_more: bool = False,
         history_id: int | None = None,
         timestamp: datetime | None = None,
         message: InboundMessage | None = None,
@@ -120,15 +121,18 @@ class ConversationMonitor:
         """Take in one message and act on it.
 
         *is_private*: it is answered, as in a talk between two. *is_old_news*: it was said while we were away, so
-        it counts but is no occasion to join in.
+        it counts but is no occasion to join in. *has_more*: more of the same talk follows at once, and is looked at
+        together with it.
         """
         channel = self._channels.get(channel_id)
         self._lull_timers.cancel(channel_id)
         said_at = timestamp or self._clock.now()
-        channel.buffer.add(
-            BufferedMessage(author, text, said_at, history_id, message, is_for_us=is_mention or is_private)
-        )
+        is_for_us = is_mention or is_private or (has_more and self.is_addressed(text, is_mention=False))
+        channel.buffer.add(BufferedMessage(author, text, said_at, history_id, message, is_for_us=is_for_us))
         channel.schedule.count_message()
+        if has_more:
+            self._lull_timers.restart(channel_id, self.lull_timeout)  # should nothing follow after all
+            return
         if is_private:
             direct = ResponseTrigger.direct_address
             _log_decision(channel_id, direct, speaks=True, why="in a direct message everything is answered")
@@ -245,7 +249,7 @@ class ConversationMonitor:
     async def _make_decision(
         self, channel_id: int, seen: list[BufferedMessage], trigger: ResponseTrigger
     ) -> SpeakDecision:
-        how = self.decision_mode()
+        how = self.decision_mode(is_voice=_is_voice(seen))
         if trigger is ResponseTrigger.direct_address and self._is_surely_for_us(seen):
             return SpeakDecision(speak=True, reason="they wait for an answer", left_to_reply=how is DecideWith.reply)
         if how is DecideWith.reply or (how is DecideWith.rules and trigger is ResponseTrigger.direct_address):
@@ -269,9 +273,14 @@ class ConversationMonitor:
         names = (self.familiar_name, *self.aliases)
         return any(message.is_for_us or opens_with_any_name(message.text, names) for message in messages)
 
-    def decision_mode(self) -> DecideWith:
-        """The way decisions are made now; a model too small for one way leaves the next."""
+    def decision_mode(self, *, is_voice: bool = False) -> DecideWith:
+        """The way decisions are made now; a model too small for one way leaves the next.
+
+        Where people talk, no side model is waited for.
+        """
         wanted = self.decide_with
+        if is_voice and wanted is not DecideWith.rules:
+            return DecideWith.reply if can_decide(self.reply_model) else DecideWith.rules
         if wanted in (DecideWith.auto, DecideWith.side_model) and can_decide(self.llm_client):
             return DecideWith.side_model
         if wanted in (DecideWith.auto, DecideWith.reply) and can_decide(self.reply_model):
@@ -327,7 +336,8 @@ class ConversationMonitor:
 
     def may_stay_silent(self, messages: Sequence[BufferedMessage]) -> bool:
         """Whether the reply to *messages* may be none: decided as it is written, unless someone surely waits for it."""
-        return self.decision_mode() is DecideWith.reply and not self._is_surely_for_us(messages)
+        how = self.decision_mode(is_voice=_is_voice(messages))
+        return how is DecideWith.reply and not self._is_surely_for_us(messages)
 
     async def on_reply_done(
         self, channel_id: int, messages: Sequence[BufferedMessage], trigger: ResponseTrigger, *, spoke: bool
@@ -386,6 +396,11 @@ def _without_buffered(turns: Sequence[HistoryTurn], seen: Sequence[BufferedMessa
         if newest.role == "user" and newest.content == message.text:
             kept.pop()
     return kept
+
+
+def _is_voice(messages: Sequence[BufferedMessage]) -> bool:
+    """Whether any of *messages* was spoken."""
+    return any(each.message is not None and each.message.is_voice for each in messages)
 
 
 async def _let_pass(channel_id: int, messages: list[BufferedMessage], trigger: ResponseTrigger) -> None:

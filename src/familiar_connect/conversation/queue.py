@@ -44,6 +44,8 @@ class _Channel:
     may_stay_silent: bool = True
     """Of all that waits, nothing surely asks for an answer."""
     answering: tuple[BufferedMessage, ...] = ()
+    interruption_context: str | None = None
+    """What the next reply is told of being talked over."""
     task: asyncio.Task[None] | None = None
 
     @property
@@ -134,8 +136,9 @@ class ReplyQueue:
                 asked=messages[-1].asked,
                 may_stay_silent=channel.may_stay_silent,
                 was_cut=was_cut,
+                interruption_context=channel.interruption_context,
             )
-            was_cut = False
+            was_cut, channel.interruption_context = False, None
             try:
                 was_cut = await self._respond_or_give_up(exchange, channel) is False
             except Exception as error:  # isolation: what waits is answered all the same
@@ -193,6 +196,29 @@ class ReplyQueue:
     async def wait_until_idle(self) -> None:
         """Wait until nothing is being answered anywhere."""
         await self._background.wait_until_idle()
+
+    def note_interruption(self, channel_id: int, note: str) -> None:
+        """Tell the next reply in the channel how the familiar was talked over."""
+        channel = self._channels.get(channel_id)
+        if channel is not None:
+            channel.interruption_context = note
+
+    async def withdraw(self, channel_id: int) -> bool:
+        """Cancel the reply under way; what it answered waits again, until `answer` or `answer_waiting` is called."""
+        channel = self._channels.get(channel_id)
+        if channel is None or channel.task is None or channel.task.done():
+            return False
+        channel.waiting[:0] = channel.answering
+        sort_by_history(channel.waiting)
+        await cancel_and_wait(channel.task)
+        channel.answering = ()
+        return True
+
+    def answer_waiting(self, channel_id: int) -> None:
+        """Answer what was withdrawn, unless somebody is at it or nothing waits."""
+        channel = self._channels.get(channel_id)
+        if channel is not None:
+            self._start_if_idle(channel_id, channel)
 
     async def stop(self, channel_id: int) -> bool:
         """Cancel the reply under way and forget what waited for it; says whether there was one."""

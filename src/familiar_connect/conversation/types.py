@@ -10,6 +10,16 @@ from familiar_connect.chat.types import InboundMessage, TurnOptions
 from familiar_connect.identity import Author
 
 
+class ReplyDue(Enum):
+    """When something that is heard is answered, if at all."""
+
+    now = "now"
+    with_next = "with_next"
+    """Together with what follows at once."""
+    never = "never"
+    """It is stored, and that is all."""
+
+
 class ResponseTrigger(Enum):
     direct_address = "direct_address"
     interjection = "interjection"
@@ -57,6 +67,8 @@ class Exchange:
     """The model that replies may decline to."""
     was_cut: bool = False
     """The reply before this one was ended by a newer message before its first word."""
+    interruption_context: str | None = None
+    """What the model is told of being talked over before this reply."""
 
     @property
     def is_awaited(self) -> bool:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from familiar_connect.chat.message_parts import MessagePiece
 from familiar_connect.chat.scene import Surroundings
 from familiar_connect.chat.types import ListedUser
+from familiar_connect.conversation.types import Exchange
 from familiar_connect.presets.story.types import Story
 
 
@@ -44,6 +45,14 @@ class Speaks(Protocol):
 
     async def speak(self, pieces: AsyncIterable[str], on_heard: Callable[[str], None]) -> None:
         """Speak a reply while it is written, and tell its words as they are heard. Cancelled, it is silent."""
+
+
+@runtime_checkable
+class FollowsReplies(Protocol):
+    """A place that wants to know when a reply is being made."""
+
+    def follow_reply(self, exchange: Exchange) -> AbstractContextManager[None]:
+        """Open from before the prompt is put together until the reply is out and recorded."""
 
 
 @runtime_checkable

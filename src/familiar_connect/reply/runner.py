@@ -26,7 +26,16 @@ from familiar_connect.reply.failures import full_reason, short_reason
 from familiar_connect.reply.outbox import OutgoingReply, ReplyOutbox
 from familiar_connect.reply.outgoing_text import AddressedReply, OutgoingText, target_of
 from familiar_connect.reply.own_turn import alter_facts
-from familiar_connect.reply.protocols import ChecksWritable, Delivery, Place, PostsAnswers, PostsOnce, Speaks, SpeaksAs
+from familiar_connect.reply.protocols import (
+    ChecksWritable,
+    Delivery,
+    FollowsReplies,
+    Place,
+    PostsAnswers,
+    PostsOnce,
+    Speaks,
+    SpeaksAs,
+)
 from familiar_connect.reply.record import TurnArchive
 from familiar_connect.reply.turn_builder import TurnBuilder
 from familiar_connect.reply.turn_recorder import OpenTurn, TurnRecorder
@@ -71,6 +80,10 @@ class ReplyRunner:
 
     async def respond(self, exchange: Exchange, place: Place) -> ReplyOutcome | None:
         """Answer one exchange. What stands in the way is told to the place; nothing is recorded as said then."""
+        with place.follow_reply(exchange) if isinstance(place, FollowsReplies) else nullcontext():
+            return await self._respond(exchange, place)
+
+    async def _respond(self, exchange: Exchange, place: Place) -> ReplyOutcome | None:
         if exchange.asked.alter is not None and isinstance(place, SpeaksAs):
             place = place.speak_as(exchange.asked.alter)
         try:

@@ -128,7 +128,8 @@ class TurnBuilder:
             setup = replace(setup, inputs=replace(setup.inputs, story=place.tell_story(setup.inputs.story)))
         seen = scene_for_turn(turn, scene, self._readers.privacy)
         here = await off_loop(self._readers_now, exchange, scene)
-        return turn, self._request(turn, setup, here, scene=seen, seed=seed)
+        request = self._request(turn, setup, here, scene=seen, seed=seed)
+        return turn, replace(request, interruption_context=exchange.interruption_context)
 
     def _readers_now(self, exchange: Exchange, scene: Scene | None) -> Readers:
         """Who can read the place now; channels that were hidden meanwhile take their old turns along first."""

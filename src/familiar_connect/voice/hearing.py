@@ -106,7 +106,7 @@ class _Listener:
         try:
             async with asyncio.timeout(RECOGNITION_TIMEOUT_S):
                 return await self._recognizer.recognize(segment.pcm)
-        except (RuntimeError, ValueError, TimeoutError, OSError) as error:
+        except Exception as error:  # whatever a recogniser dies of, the next stretch is recognised
             logger.warning("speech could not be recognised", extra={"error": str(error) or type(error).__name__})
             self._callbacks.on_trouble(
                 f"{self._speaker or 'Somebody'} said something that could not be made out "

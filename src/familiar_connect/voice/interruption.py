@@ -95,6 +95,10 @@ class InterruptionLimits:
     min_interruption_s: float
     short_long_boundary_s: float
     lull_timeout_s: float
+    silence_s: float = 0.0
+    """How long after somebody stopped the detector is told so."""
+    most_s: float | None = None
+    """Who never stops is dealt with after this long; None: once they do."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,6 +180,12 @@ class InterruptionDetector:
         self._burst: _OpenBurst | None = None
         self._crossing = RestartableTimer(self._cross, later)
         self._lull = RestartableTimer(self._finish, later)
+        self._longest = RestartableTimer(self._cut_short, later)
+
+    @property
+    def has_open_burst(self) -> bool:
+        """Whether somebody talks over the familiar, or has just done so."""
+        return self._burst is not None
 
     def on_speech_start(self, uid: int) -> None:
         """Somebody other than the familiar begins to speak."""
@@ -192,7 +202,7 @@ class InterruptionDetector:
         self._speakers.discard(uid)
         if self._burst is None or uid not in self._burst.speakers:
             return
-        self._burst.end = self._clock.monotonic()
+        self._burst.end = max(self._burst.end, self._clock.monotonic() - self._limits.silence_s)
         if not self._speakers:
             self._crossing.cancel()
             self._lull.restart(self._limits.lull_timeout_s)
@@ -219,6 +229,7 @@ class InterruptionDetector:
         self._burst = None
         self._crossing.cancel()
         self._lull.cancel()
+        self._longest.cancel()
 
     def clear(self) -> None:
         self.clear_burst()
@@ -227,6 +238,8 @@ class InterruptionDetector:
     def _begin(self) -> None:
         now = self._clock.monotonic()
         self._burst = _OpenBurst(start=now, end=now, state=self._tracker.state, speakers=set(self._speakers))
+        if self._limits.most_s is not None:
+            self._longest.restart(self._limits.most_s)
 
     def _watch_crossing(self) -> None:
         """Decide whether to yield once the burst is long enough; now, where it is already."""
@@ -248,9 +261,14 @@ class InterruptionDetector:
         if burst.has_yielded:
             self._on_yield()
 
+    def _cut_short(self) -> None:
+        if self._burst is not None and self._speakers:
+            self._burst.end = self._clock.monotonic()
+            self._finish()
+
     def _finish(self) -> None:
-        burst, self._burst = self._burst, None
-        self._crossing.cancel()
+        burst = self._burst
+        self.clear_burst()
         if burst is not None:
             self._on_burst(
                 Burst(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 
 from familiar_connect.chat.scene import Scene
 from familiar_connect.chat.types import InboundMessage
+from familiar_connect.conversation.types import Exchange
 from familiar_connect.history.stored_messages import StoredMessages
 from familiar_connect.voice.protocols import AudioOut, SpeechSynthesizer
 from familiar_connect.voice.speech import SpokenReply
@@ -29,17 +31,44 @@ class VoicePlace:
         show: Callable[[str], None],
         scene: Callable[[], Awaitable[Scene]],
         on_first_audio: Callable[[], None] | None = None,
+        follow: Callable[[Exchange], AbstractContextManager[None]] | None = None,
     ) -> None:
-        """*show* is given what can only be read: notices, and sentences that could not be spoken."""
+        """*show* is given what can only be read: notices, and sentences that could not be spoken. *follow* is open
+        while a reply is made and spoken.
+        """
         self._synthesizer = synthesizer
         self._out = out
         self._recent = recent
         self._scene = scene
         self._show = show
         self._on_first_audio = on_first_audio
+        self._follow = follow
         self._heard: list[str] = []
-        self.speech: SpokenReply | None = None
+        self._speech: SpokenReply | None = None
         """The reply that is being spoken."""
+        self._speaking: asyncio.Task[object] | None = None
+
+    def follow_reply(self, exchange: Exchange) -> AbstractContextManager[None]:
+        return self._follow(exchange) if self._follow is not None else nullcontext()
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a reply under way waits for words or for their sound."""
+        return self._speech is not None and self._speech.is_waiting
+
+    def pause(self) -> None:
+        """Be silent at once; `resume` goes on with what was not heard."""
+        if self._speech is not None:
+            self._speech.pause()
+
+    def resume(self) -> None:
+        if self._speech is not None:
+            self._speech.resume()
+
+    def cut(self) -> None:
+        """End what is being spoken; what was heard of it is what was said."""
+        if self._speaking is not None:
+            self._speaking.cancel()
 
     def take_heard(self) -> str:
         """What was heard of the familiar since this was asked last."""
@@ -56,17 +85,18 @@ class VoicePlace:
             self._heard.append(words)
             on_heard(words)
 
-        self.speech = SpokenReply(
+        self._speech = SpokenReply(
             self._synthesizer,
             self._out,
             on_heard=note,
             on_unspoken=self._show_unspoken,
             on_first_audio=self._on_first_audio,
         )
+        self._speaking = asyncio.current_task()
         try:
-            await self.speech.speak(pieces)
+            await self._speech.speak(pieces)
         finally:
-            self.speech = None
+            self._speech = self._speaking = None
 
     async def send(self, text: str) -> None:
         """Something that is said in one go."""

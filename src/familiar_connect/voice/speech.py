@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterable, Callable
+from collections.abc import AsyncIterable, AsyncIterator, Callable
 from dataclasses import dataclass, replace
 
 from familiar_connect.support.aio import cancel_and_wait
@@ -67,6 +67,14 @@ class SpokenReply:
         self._may_play = asyncio.Event()
         self._may_play.set()
         self._playing: asyncio.Task[None] | None = None
+        self._waits = 0
+        self._has_begun = False
+        """Whether the clip that is to be played has reached the output; before, its position is the last clip's."""
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the model's next words, or the sound of some, are waited for."""
+        return self._waits > 0
 
     def pause(self) -> None:
         """Be silent now."""
@@ -91,20 +99,36 @@ class SpokenReply:
 
     async def _synthesize_all(self, pieces: AsyncIterable[str], ready: asyncio.Queue[Clip | None]) -> None:
         try:
-            async for sentence in cut_sentences(pieces):
+            async for sentence in cut_sentences(self._wait_for_words(pieces)):
                 await ready.put(await self._synthesize(sentence))
         except Exception:
             await ready.put(None)
             raise
         await ready.put(None)
 
+    async def _wait_for_words(self, pieces: AsyncIterable[str]) -> AsyncIterator[str]:
+        """*pieces*, with a note of when they are waited for."""
+        self._waits += 1
+        try:
+            async for piece in pieces:
+                self._waits -= 1
+                try:
+                    yield piece
+                finally:
+                    self._waits += 1
+        finally:
+            self._waits -= 1
+
     async def _synthesize(self, text: str) -> Clip:
+        self._waits += 1
         try:
             async with asyncio.timeout(SYNTHESIS_TIMEOUT_S):
                 made = await self._synthesizer.synthesize(text)
         except (RuntimeError, TimeoutError, OSError) as error:
             logger.warning("a sentence could not be spoken", extra={"error": str(error) or type(error).__name__})
             return Clip(text=text, pcm=b"", words=())
+        finally:
+            self._waits -= 1
         length_ms = duration_s(made.audio, self._synthesizer.sample_rate) * 1000
         return Clip(text=text, pcm=made.audio, words=tuple(made.timestamps) or estimate_timestamps(text, length_ms))
 
@@ -120,11 +144,12 @@ class SpokenReply:
 
     async def _play_once(self, clip: Clip) -> Clip | None:
         if self._on_first_audio is not None:
-            self._on_first_audio()
-            self._on_first_audio = None
-        self._playing = asyncio.get_running_loop().create_task(
-            self._out.play(clip.pcm, self._synthesizer.sample_rate), name="voice:playback"
-        )
+            on_first_audio, self._on_first_audio = self._on_first_audio, None
+            on_first_audio()
+            if not self._may_play.is_set():  # whoever was told has paused it
+                return clip
+        self._has_begun = False
+        self._playing = asyncio.get_running_loop().create_task(self._put_out(clip), name="voice:playback")
         try:
             await asyncio.wait({self._playing})
         except asyncio.CancelledError:
@@ -139,9 +164,14 @@ class SpokenReply:
         left = self._tell_heard(clip)
         return replace(await self._synthesize(left), text=left) if left else None
 
+    async def _put_out(self, clip: Clip) -> None:
+        self._has_begun = True
+        await self._out.play(clip.pcm, self._synthesizer.sample_rate)
+
     def _tell_heard(self, clip: Clip) -> str:
         """Tell what was heard of *clip*; what was not."""
-        heard, left = split_at_elapsed(clip.words, self._out.position_ms())
+        elapsed_ms = self._out.position_ms() if self._has_begun else 0.0
+        heard, left = split_at_elapsed(clip.words, elapsed_ms)
         if heard:
             self._on_heard(heard + " ")
         return left

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+import re
 from collections.abc import Awaitable, Callable
 from typing import ParamSpec
 
@@ -13,6 +14,15 @@ from familiar_connect.voice.types import TranscriptionResult, VoiceActivityEvent
 
 MAX_FINALS = 1_000
 """Finals waiting for a lull. A room that is never quiet is answered here all the same."""
+
+MAX_BACK_CHANNEL_CHARS = 40
+_WORDS = re.compile(r"[^\w']+")
+_SIGNAL = (
+    "m+h+m+|m+|h+m+|u+h* hu+h+|m+ h+m+|a+h+|o+h+|wow|yeah|yea|yep|yup|yes|okay|ok|right|sure|exactly|true|indeed|cool"
+    "|nice|great|really|totally|absolutely|i see|got it|of course|go on|i know|i get it|that's right|all right|alright"
+    "|(?:ha)+h?|(?:he)+h?"
+)
+_BACK_CHANNEL = re.compile(rf"(?:{_SIGNAL})(?: (?:{_SIGNAL}))*")
 
 P = ParamSpec("P")
 
@@ -103,6 +113,12 @@ class VoiceLullMonitor:
             return
         if inspect.iscoroutine(pending):
             self._background.start(pending, name=self._channel_name)
+
+
+def is_back_channel(text: str) -> bool:
+    """Whether *text* only shows that somebody listens: "mhm", "yeah, right", "oh wow"."""
+    words = _WORDS.sub(" ", text.casefold().replace("’", "'")).strip()
+    return 0 < len(words) <= MAX_BACK_CHANNEL_CHARS and _BACK_CHANNEL.fullmatch(words) is not None
 
 
 def merge_finals(finals: list[TranscriptionResult]) -> TranscriptionResult:

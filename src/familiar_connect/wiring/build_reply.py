@@ -279,7 +279,12 @@ def build_readers(inputs: ReplyPathInputs) -> PlaceReaders:
 
 
 async def interrupt_delivery(deliveries: TextDeliveryRegistry, message: InboundMessage) -> None:
-    """End what is still arriving in the channel of *message*, unless it answers somebody else."""
+    """End what is still arriving in the channel of *message*, unless it answers somebody else.
+
+    Who talks over a spoken reply is for the voice session to judge.
+    """
+    if message.is_voice:
+        return
     tracker = deliveries.get(message.channel_id)
     if tracker.may_be_cut_by(message.author.canonical_key):
         await tracker.cancel_and_wait()
