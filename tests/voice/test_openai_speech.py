@@ -208,3 +208,6 @@ def test_an_address_in_the_settings_needs_the_owners_word(tmp_path: Path) -> Non
     TrustedOrigins(tmp_path).add("https://mine.example", "OPENAI_API_KEY")
     with pytest.raises(ConfigError, match=r"given for https://mine\.example"):
         create_tts_client(TTSConfig(provider="openai"), access=access)
+    access.secrets.put("AZURE_SPEECH_REGION", "westeurope")
+    with pytest.raises(ConfigError, match=r"given for https://mine\.example"):
+        create_tts_client(TTSConfig(provider="azure", api_key_env="OPENAI_API_KEY"), access=access)

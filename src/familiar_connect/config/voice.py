@@ -16,10 +16,17 @@ LOCAL_PROVIDER = "local"
 OPENAI_ADDRESS = "https://api.openai.com/v1"
 
 SERVICE_ADDRESSES = {
+    "cartesia": "https://api.cartesia.ai",
+    "deepgram": "https://api.deepgram.com/v1",
+    "gemini": "https://generativelanguage.googleapis.com/v1beta",
     "openai": OPENAI_ADDRESS,
 }
-"""Where each service is, unless `base_url` names another place."""
+"""Where each service is, unless `base_url` names another place; Azure is where its region is."""
 SERVICE_KEYS = {
+    "azure": "AZURE_SPEECH_KEY",
+    "cartesia": "CARTESIA_API_KEY",
+    "deepgram": "DEEPGRAM_API_KEY",
+    "gemini": "GOOGLE_API_KEY",
     "openai": "OPENAI_API_KEY",
 }
 """The variable that holds the key of each service; it goes to that service alone."""

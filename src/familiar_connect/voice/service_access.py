@@ -13,8 +13,21 @@ from familiar_connect.support.web_origin import origin_of
 from familiar_connect.voice.speech_service import SpeechService
 
 SERVICE_NAMES = {
+    "azure": "Azure's speech",
+    "cartesia": "Cartesia",
+    "deepgram": "Deepgram",
+    "gemini": "Gemini's speech",
     "openai": "OpenAI's speech",
 }
+STAND_INS = {"GOOGLE_API_KEY": "GEMINI_API_KEY"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class _NamedEndpoint:
+    """An address, and the key that is to go there."""
+
+    address: str
+    key_variable: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,8 +62,8 @@ class ServiceAccess:
         return SpeechService(name=name, base_url=base_url, api_key=key, key_name=variable)
 
     def get(self, variable: str) -> str | None:
-        """The value of *variable*."""
-        return self.secrets.get(variable)
+        """The value of *variable*, or of the one that stands in for it."""
+        return self.secrets.get(variable) or self.secrets.get(STAND_INS.get(variable, variable))
 
     def describe(self, config: TTSConfig | STTConfig) -> str:
         """The setting that asks for a service, for a sentence."""
@@ -64,7 +77,8 @@ class ServiceAccess:
             bound = self.trust.origin_for(own)
             if bound is None or bound == origin_of(base_url):
                 return
-        self.trust.check({section_of(config): config}, file=self.file)
+        wanted = _NamedEndpoint(address=base_url, key_variable=config.key_variable)
+        self.trust.check({section_of(config): wanted}, file=self.file)
 
 
 def section_of(config: TTSConfig | STTConfig) -> str:

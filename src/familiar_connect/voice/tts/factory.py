@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from familiar_connect.config.command import command_name
 from familiar_connect.config.voice import LOCAL_PROVIDER, TTSConfig
 from familiar_connect.voice.protocols import SpeechSynthesizer
 from familiar_connect.voice.service_access import ServiceAccess
@@ -22,9 +23,49 @@ def create_tts_client(
 
         return LocalSynthesizer()
     access = access or ServiceAccess.of_home(home)
-    if config.provider not in _OPENERS:
-        raise ValueError(f"{access.describe(config)} is not there yet; choose local or openai")
     return _OPENERS[config.provider](config, access)
+
+
+def _open_azure(config: TTSConfig, access: ServiceAccess) -> SpeechSynthesizer:
+    from familiar_connect.voice.tts.azure import AzureTTSClient, azure_address
+
+    address = None
+    if config.base_url is None:
+        region = access.get("AZURE_SPEECH_REGION")
+        if region is None:
+            raise ValueError(
+                f"{access.describe(config)} needs a region: `{command_name()} keys set AZURE_SPEECH_REGION` keeps it"
+            )
+        address = azure_address(region)
+    return AzureTTSClient(ServiceCalls(access.find_service(config, address=address)), voice=config.azure_voice)
+
+
+def _open_gemini(config: TTSConfig, access: ServiceAccess) -> SpeechSynthesizer:
+    from familiar_connect.voice.tts.gemini import GeminiTTSClient, VoiceDirections
+
+    directions = VoiceDirections(
+        scene=config.gemini_scene,
+        context=config.gemini_context,
+        audio_profile=config.gemini_audio_profile,
+        style=config.gemini_style,
+        pace=config.gemini_pace,
+        accent=config.gemini_accent,
+    )
+    calls = ServiceCalls(access.find_service(config))
+    return GeminiTTSClient(calls, model=config.gemini_model, voice=config.gemini_voice, directions=directions)
+
+
+def _open_cartesia(config: TTSConfig, access: ServiceAccess) -> SpeechSynthesizer:
+    from familiar_connect.voice.tts.cartesia import CartesiaTTSClient
+
+    for name, value in (("cartesia_voice_id", config.cartesia_voice_id), ("cartesia_model", config.cartesia_model)):
+        if value is None:
+            raise ValueError(f"{access.describe(config)} needs `{name}`: set it beside the provider")
+    assert config.cartesia_voice_id is not None
+    assert config.cartesia_model is not None
+    return CartesiaTTSClient(
+        access.find_service(config), voice_id=config.cartesia_voice_id, model=config.cartesia_model
+    )
 
 
 def _open_openai(config: TTSConfig, access: ServiceAccess) -> SpeechSynthesizer:
@@ -35,5 +76,8 @@ def _open_openai(config: TTSConfig, access: ServiceAccess) -> SpeechSynthesizer:
 
 
 _OPENERS = {
+    "azure": _open_azure,
+    "cartesia": _open_cartesia,
+    "gemini": _open_gemini,
     "openai": _open_openai,
 }
