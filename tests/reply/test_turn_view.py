@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from familiar_connect.audience import EVERYONE, OWNER, between, hidden_channel, whole_server
+from familiar_connect.context.types import ContextItem, DroppedNote, Layer
 from familiar_connect.observe.trace import StageSpan
 from familiar_connect.reply.inspection.turn_view import describe_audience, view_turn
 from tests.fakes.traces import a_record, a_trace
@@ -93,3 +94,54 @@ def test_audiences_are_told_in_words() -> None:
     assert describe_audience([hidden_channel("discord", 1), between(["discord:7"])]) == (
         "the people of a direct message, those of a hidden channel"
     )
+
+
+def test_what_was_cut_is_told_in_words() -> None:
+    """Of a shortened block what followed, of a dialogue what stood before; nothing of one that is kept."""
+    blocks = [
+        {"source": "people", "tag": "PEOPLE", "layer": "content", "message": 0, "tokens": 9},
+        {"source": "history:recent", "tag": "DIALOGUE", "layer": "recent_history", "message": 1, "tokens": 5},
+    ]
+    notes = (
+        DroppedNote(Layer.content, "people", "truncated", 6, "layer", "and later."),
+        DroppedNote(Layer.content, "people", "truncated", 3, "total", "and then"),
+        DroppedNote(Layer.recent_history, "history:recent", "truncated", 8, "layer", "an old line"),
+        DroppedNote(Layer.content, "search", "dropped", 20, "layer", "a whole note"),
+    )
+    dropped = [
+        {
+            "layer": each.layer.value,
+            "source": each.source,
+            "reason": each.reason,
+            "full": each.full,
+            "tokens_dropped": 5,
+        }
+        for each in notes
+    ]
+    trace = a_trace(stages=(StageSpan("model", 0.0, 1.0, {"tokens_by_block": blocks, "dropped": dropped}),))
+    view = view_turn(trace, a_record(dropped=notes))
+
+    assert [(block.cut_text, block.is_cut_before) for block in view.blocks_sent] == [
+        ("and then\nand later.", False),
+        ("an old line", True),
+    ]
+    assert [block.cut_text for block in view.blocks_cut if block.source == "search"] == ["a whole note"]
+
+
+def test_the_block_that_broke_the_shared_prefix_is_marked() -> None:
+    """By the place in the message where it began to differ; without that, every block of the message."""
+    blocks = [
+        {"source": name, "tag": "", "layer": "core", "message": 0, "tokens": 2} for name in ("one", "two", "three")
+    ]
+    items = [
+        ContextItem.of("system", text, source=name) for name, text in zip(("one", "two", "three"), "abc", strict=True)
+    ]
+
+    def marked(**facts: int) -> list[str]:
+        stages = (StageSpan("model", 0.0, 1.0, {"tokens_by_block": blocks}), StageSpan("observe", 1.0, 0.0, facts))
+        view = view_turn(a_trace(stages=stages), items=items)
+        return [block.name for block in view.blocks if block.breaks_prefix]
+
+    assert marked(prefix_ended_by=0, prefix_ended_at=4) == ["two"]
+    assert marked(prefix_ended_by=0) == ["one", "two", "three"]
+    assert marked(prefix_ended_by=3, prefix_ended_at=0) == []

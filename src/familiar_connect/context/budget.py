@@ -123,10 +123,11 @@ def shorten_contribution(
     if not text.strip():
         return None, _note(contribution, "dropped", size, full)
     left = estimate_tokens(text, model)
+    lost = contribution.text[len(text) :].strip()
     kept = replace(contribution, text=text, estimated_tokens=left)
     if text.split() == contribution.text.split():
         return kept, None  # only blanks went: nothing was lost
-    return kept, _note(contribution, "truncated", max(1, size - left), full)
+    return kept, _note(contribution, "truncated", max(1, size - left), full, lost)
 
 
 def _shorten_items(
@@ -148,7 +149,8 @@ def _shorten_items(
     shortened = replace(contribution, items=kept, text=text, estimated_tokens=left)
     if text.split() == "\n".join(item.text for item in contribution.items).split():
         return shortened, None
-    return shortened, _note(contribution, "truncated", max(1, size - left), full)
+    lost = "\n".join(item.text for i, item in enumerate(items) if i < start and i not in stays)
+    return shortened, _note(contribution, "truncated", max(1, size - left), full, lost)
 
 
 def _never_cut(contribution: Contribution, *, newest_too: bool) -> set[int]:
@@ -291,9 +293,15 @@ def cost(contribution: Contribution, model: str | None = None) -> int:
 
 
 def _note(
-    contribution: Contribution, reason: Literal["dropped", "truncated"], tokens: int, full: str = "layer"
+    contribution: Contribution,
+    reason: Literal["dropped", "truncated"],
+    tokens: int,
+    full: str = "layer",
+    lost: str | None = None,
 ) -> DroppedNote:
-    return DroppedNote(contribution.layer, contribution.source, reason, tokens, full)
+    """The note of a cut; *lost* is what was left out, None: all of it."""
+    text = contribution.text if lost is None else lost
+    return DroppedNote(contribution.layer, contribution.source, reason, tokens, full, text)
 
 
 def log_cut(note: DroppedNote) -> None:

@@ -110,6 +110,14 @@ class PipelineReply:
     used_tools: bool = False
 
 
+PromptWatcher = Callable[[PipelineOutput, Generation], None]
+"""Is told of a prompt that is about to be sent."""
+
+
+def _look_away(output: PipelineOutput, generation: Generation) -> None:
+    """Nobody watches."""
+
+
 class LiveReply:
     """A reply still being written: iterate the pieces; afterwards `reply` holds all that is known."""
 
@@ -247,11 +255,17 @@ class ContextPipeline:
 
     # The whole path
 
-    async def run(self, request: ContextRequest, *, trace: TraceBuilder | None = None) -> PipelineReply:
-        """From request to finished text, within the deadline and the model's own time."""
+    async def run(
+        self, request: ContextRequest, *, trace: TraceBuilder | None = None, watch: PromptWatcher = _look_away
+    ) -> PipelineReply:
+        """From request to finished text, within the deadline and the model's own time.
+
+        *watch* is told of the prompt before a model is asked.
+        """
         started = _loop_time()
         trace = trace or _trace_of(request)
         output, generation = await self._prepare(request, trace)
+        watch(output, generation)
         asked = _loop_time()
         async with trace.span("model") as told:
             try:
@@ -267,11 +281,14 @@ class ContextPipeline:
                 text = await self.run_post_processors(text, request, time_left_s=left)
         return _reply_of(generation, text, output)
 
-    async def start(self, request: ContextRequest, *, trace: TraceBuilder | None = None) -> LiveReply:
+    async def start(
+        self, request: ContextRequest, *, trace: TraceBuilder | None = None, watch: PromptWatcher = _look_away
+    ) -> LiveReply:
         """As `run`, but the pieces are handed on as they come; the deadline bounds the time to the first."""
         started = _loop_time()
         trace = trace or _trace_of(request)
         output, generation = await self._prepare(request, trace)
+        watch(output, generation)
         return LiveReply(output, generation, self._model_limit(request, started), trace)
 
     async def preview(self, request: ContextRequest) -> tuple[PipelineReply, list[dict[str, Any]]]:

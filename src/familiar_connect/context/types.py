@@ -228,6 +228,8 @@ class DroppedNote:
     tokens_dropped: int
     full: str = "layer"
     """What had no room: `layer`, `total`, `window`, or the `message` itself, too long to be shown whole."""
+    text: str = ""
+    """What was cut, where that is known; kept with the turn, never in its trace."""
 
     def __post_init__(self) -> None:
         if self.reason not in ("dropped", "truncated"):

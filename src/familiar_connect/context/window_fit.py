@@ -71,9 +71,7 @@ def fit_to_model(
     notes: list[DroppedNote] = []
     while math.ceil(sum(sizes)) > budget and (oldest := _oldest_exchange(items)):
         gone = [items[index] for index in sorted(oldest)]
-        notes.append(
-            DroppedNote(Layer.recent_history, gone[0].source or "history:recent", "dropped", _size(gone), "window")
-        )
+        notes.append(_note_gone(gone))
         left = [index for index in range(len(items)) if index not in oldest]
         items, sizes = [items[index] for index in left], [sizes[index] for index in left]
     excess = math.ceil(sum(sizes)) - budget
@@ -96,13 +94,17 @@ def drop_oldest(prompt: Prompt, exchanges: int) -> Prompt:
         if not oldest:
             break
         gone = [items[index] for index in sorted(oldest)]
-        notes.append(
-            DroppedNote(Layer.recent_history, gone[0].source or "history:recent", "dropped", _size(gone), "window")
-        )
+        notes.append(_note_gone(gone))
         items = [item for index, item in enumerate(items) if index not in oldest]
     for note in notes:
         log_cut(note)
     return replace(prompt, items=tuple(items), dropped=prompt.dropped + tuple(notes)) if notes else prompt
+
+
+def _note_gone(gone: Sequence[ContextItem]) -> DroppedNote:
+    text = "\n".join(item.text for item in gone)
+    source = gone[0].source or "history:recent"
+    return DroppedNote(Layer.recent_history, source, "dropped", _size(gone), "window", text)
 
 
 def _size(items: Sequence[ContextItem]) -> int:

@@ -35,7 +35,7 @@ MODEL_FACTS = (
     "attempts",
     "cost",
 )
-PREFIX_FACTS = ("prefix_ratio", "prefix_shared_tokens", "prefix_total_tokens", "prefix_ended_by")
+PREFIX_FACTS = ("prefix_ratio", "prefix_shared_tokens", "prefix_total_tokens", "prefix_ended_by", "prefix_ended_at")
 
 
 @dataclass(frozen=True)

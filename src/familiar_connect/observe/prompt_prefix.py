@@ -28,6 +28,8 @@ class PrefixShare:
     """Index of the message where the sharing ends; None when the whole prompt is shared."""
     compared: bool = True
     """Whether there was a prompt to compare with: nothing is known of those of an earlier run."""
+    ended_at: int | None = None
+    """Characters of that message's words that are shared; None where nothing tells."""
 
     def facts(self) -> dict[str, object]:
         """The share as a trace keeps it."""
@@ -38,6 +40,7 @@ class PrefixShare:
             "prefix_shared_tokens": self.shared_tokens,
             "prefix_total_tokens": self.total_tokens,
             "prefix_ended_by": self.ended_by,
+            **({} if self.ended_at is None else {"prefix_ended_at": self.ended_at}),
         }
 
 
@@ -47,16 +50,19 @@ def measure_prefix(previous: Sequence[Message] | None, current: Sequence[Message
     total = sum(estimate_tokens(_as_read(message)) for message in current)
     shared = 0
     ended_by: int | None = None
+    ended_at: int | None = None
     for index, message in enumerate(current):
         if index < len(before) and message == before[index]:
             shared += estimate_tokens(_as_read(message))
             continue
         if index < len(before) and message.media == before[index].media:
             text = _as_read(message)
-            shared += estimate_tokens(text[: common_length(text, _as_read(before[index]))])
+            common = common_length(text, _as_read(before[index]))
+            shared += estimate_tokens(text[:common])
+            ended_at = max(0, common - (len(text) - len(message.content)))
         ended_by = index
         break
-    return PrefixShare(shared / total if total else 0.0, shared, total, ended_by, previous is not None)
+    return PrefixShare(shared / total if total else 0.0, shared, total, ended_by, previous is not None, ended_at)
 
 
 class PrefixMeter:

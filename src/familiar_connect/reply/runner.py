@@ -160,7 +160,7 @@ class ReplyRunner:
         rewrites = any(may_hold_back(processor, place) for processor in pipeline.post_processors)
         if self._deliveries.takes_pieces(place) and not rewrites:
             async with thinking():
-                live = await pipeline.start(request, trace=seen.trace)
+                live = await pipeline.start(request, trace=seen.trace, watch=seen.prepare)
                 text.prepare(live.reply.prompt)
                 try:
                     await self._deliver(text.encode_stream(live), reach, channel, tracker, seen.trace)
@@ -170,7 +170,7 @@ class ReplyRunner:
             await self._keep_state(request, live.reply)
             return None
         async with thinking():
-            reply = await pipeline.run(request, trace=seen.trace)
+            reply = await pipeline.run(request, trace=seen.trace, watch=seen.prepare)
         seen.keep(reply)
         _refuse_empty(reply, may_be_silent=free)
         shown = await off_loop(show_reply, reply.text, request) if request.story.regex else reply.text

@@ -6,19 +6,22 @@ Observers work in the background, after the reply is out; none of them can fail 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from familiar_connect.config import ChannelConfig
+from familiar_connect.context.generate import Generation
 from familiar_connect.context.pipeline import PipelineReply
+from familiar_connect.context.prompt_facts import blocks_of
 from familiar_connect.context.render import RenderOptions
-from familiar_connect.context.types import ContextRequest
+from familiar_connect.context.types import ContextItem, ContextRequest, DroppedNote, PipelineOutput
+from familiar_connect.llm.types import Message
 from familiar_connect.observe.inspector import turn_facts
 from familiar_connect.observe.last_context import NOTES, LastContextCache
 from familiar_connect.observe.ledger import MetricsCollector
 from familiar_connect.observe.prompt_prefix import PrefixMeter
 from familiar_connect.observe.replay_store import ReplayRecord, ReplayStore, hash_messages
-from familiar_connect.observe.trace import TraceBuilder, TurnTrace
+from familiar_connect.observe.trace import StageSpan, TraceBuilder, TurnTrace
 from familiar_connect.reply.prompt_replay import full_prompt, infer_fitting
 from familiar_connect.support.aio import BackgroundTasks, off_loop
 from familiar_connect.support.clock import Clock
@@ -29,6 +32,9 @@ logger = logging.getLogger(__name__)
 
 MAX_OPEN = 256
 """Channels whose turn under way can be looked at."""
+MAX_CUT_CHARS = 16_000
+"""Of what a turn's prompt had no room for so much is kept with the turn."""
+MAX_CHARS_PER_CUT = 6_000
 
 
 @dataclass
@@ -41,9 +47,26 @@ class OpenTurn:
     seed: int
     reply: PipelineReply | None = None
     is_closed: bool = False
+    prepared: tuple[PipelineOutput, Generation] | None = None
+    """What is about to be sent, while the turn runs."""
+
+    def prepare(self, output: PipelineOutput, generation: Generation) -> None:
+        self.prepared = (output, generation)
 
     def keep(self, reply: PipelineReply) -> None:
         self.reply = reply
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunningTurn:
+    """A turn that is not over: what is known of it so far."""
+
+    trace: TurnTrace
+    record: ReplayRecord | None = None
+    """What its prompt is made of; None before there is one. It cannot be replayed."""
+    items: tuple[ContextItem, ...] = ()
+    messages: tuple[Message, ...] = ()
+    """What was sent; empty before it is."""
 
 
 class TurnRecorder:
@@ -82,14 +105,35 @@ class TurnRecorder:
         self._open.put(request.channel_id, seen)
         return seen
 
-    def find_open(self, channel_id: int) -> TurnTrace | None:
+    def find_open(self, channel_id: int) -> RunningTurn | None:
         """The turn under way in a channel, as far as it has come; None where none is."""
         seen = self._open.get(channel_id)
-        return seen.trace.finalize() if seen is not None and not seen.is_closed else None
+        if seen is None or seen.is_closed:
+            return None
+        trace, prepared = seen.trace.finalize(), seen.prepared
+        if prepared is None:
+            return RunningTurn(trace=trace)
+        output, generation = prepared
+        prompt = generation.prompt
+        blocks = {"tokens_by_block": blocks_of(generation, output)}
+        return RunningTurn(
+            trace=replace(trace, stages=(*trace.stages, StageSpan("observe", trace.total_duration_s, 0.0, blocks))),
+            record=ReplayRecord(
+                trace_id=trace.trace_id,
+                request=output.request,
+                clock_iso=seen.clock_iso,
+                seed=seen.seed,
+                kept=tuple(output.budget.kept),
+                dropped=tuple(prompt.dropped),
+            ),
+            items=prompt.items,
+            messages=tuple(generation.messages),
+        )
 
     def close(self, seen: OpenTurn, channel: ChannelConfig) -> TurnTrace:
         """Finish the trace, write the turn's one line, and let the observers work."""
         seen.is_closed = True
+        seen.prepared = None
         reply = seen.reply
         if reply is not None and reply.messages:
             share = self._prefixes.measure(seen.request.channel_id, reply.messages)
@@ -136,7 +180,7 @@ class TurnRecorder:
             seed=seen.seed,
             settings=settings,
             kept=tuple(reply.output.budget.kept),
-            dropped=tuple(reply.prompt.dropped),
+            dropped=tuple(_with_short_texts(reply.prompt.dropped)),
             directives=reply.output.directives,
             messages_hash=hash_messages(reply.messages),
         )
@@ -149,6 +193,15 @@ class TurnRecorder:
         """Let what is under way finish, then close the ledger."""
         await self.wait_until_idle()
         await off_loop(self.collector.close)
+
+
+def _with_short_texts(notes: Sequence[DroppedNote]) -> Iterator[DroppedNote]:
+    """*notes* with as much of what was cut as is worth its room on disk."""
+    left = MAX_CUT_CHARS
+    for note in notes:
+        text = note.text[: min(left, MAX_CHARS_PER_CUT)]
+        left -= len(text)
+        yield note if text == note.text else replace(note, text=text)
 
 
 def cuts_and_timings(trace: TurnTrace) -> str:

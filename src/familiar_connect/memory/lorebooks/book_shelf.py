@@ -11,7 +11,7 @@ import json
 import logging
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from familiar_connect.errors import FamiliarError, MemoryStoreError
 from familiar_connect.memory.card_fields import CARD_FILE
@@ -37,6 +37,8 @@ class Shelf:
 
     books: tuple[WorldBook, ...] = ()
     problems: tuple[str, ...] = ()
+    paths: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """The file of each entry, by its book's name and its own."""
 
 
 class BookShelf:
@@ -72,6 +74,10 @@ class BookShelf:
                 self._shown[id_] = tuple(kept)
             return self._shown[id_]
 
+    def entry_paths(self) -> dict[tuple[str, str], str]:
+        """The file of each entry, by its book's name and its own."""
+        return dict(self.read().paths)
+
     def _stamps(self) -> Stamps:
         paths = [*self._store.list_files(LORE), *self._records(LORE), CARD_FILE]
         return tuple((path, self._store.stamp(path)) for path in sorted(set(paths)))
@@ -93,6 +99,7 @@ class BookShelf:
         own, linked = self._card_books()
         books: list[WorldBook] = []
         claimed: set[str] = set()
+        files: dict[tuple[str, str], str] = {}
         for path in paths:
             if not _is_record(path.rpartition("/")[2]):
                 continue
@@ -105,11 +112,12 @@ class BookShelf:
                 folder = path.rpartition("/")[0]
                 claimed |= {f"{folder}/{kept.file}" for kept in record.entries if kept.file}
                 is_own = record.name == own or (bool(record.name) and record.name == linked)
-                books.append(_book(record, folder, texts, BookKind.character if is_own else BookKind.everyone))
+                kind = BookKind.character if is_own else BookKind.everyone
+                books.append(_book(record, folder, texts, kind, files))
         loose = [(path, text) for path, text in texts.items() if path not in claimed]
         named = own is not None and not any(book.kind is BookKind.character for book in books)
-        books += _loose_book(loose, BookKind.character if named else BookKind.everyone)
-        return Shelf(tuple(books), tuple(problems))
+        books += _loose_book(loose, BookKind.character if named else BookKind.everyone, files)
+        return Shelf(tuple(books), tuple(problems), files)
 
     def _text(self, path: str) -> str | None:
         try:
@@ -143,8 +151,13 @@ def _as_kind(book: WorldBook, chat: str | None, persona: str) -> WorldBook:
     return replace(book, kind=BookKind.persona) if persona and book.name == persona else book
 
 
-def _book(record: ImportRecord, folder: str, texts: Mapping[str, str], kind: BookKind) -> WorldBook:
-    """The book of *record*, its entries in SillyTavern's order: those with a number for a key first."""
+def _book(
+    record: ImportRecord, folder: str, texts: Mapping[str, str], kind: BookKind, files: dict[tuple[str, str], str]
+) -> WorldBook:
+    """The book of *record*, its entries in SillyTavern's order: those with a number for a key first.
+
+    The file of each goes into *files*.
+    """
     kept = [each for each in record.entries if each.file is None or f"{folder}/{each.file}" in texts]
     numbered = sorted(enumerate(kept), key=lambda each: _place(each[1].key, each[0]))
     entries = [
@@ -152,11 +165,15 @@ def _book(record: ImportRecord, folder: str, texts: Mapping[str, str], kind: Boo
         for _, each in numbered
     ]
     name = record.name or OWN_BOOK
-    return WorldBook(
+    book = WorldBook(
         name=name,
         kind=kind,
         entries=tuple(read_entry(with_entry_defaults(entry), book=name) for entry in entries),
     )
+    for (_, each), made in zip(numbered, book.entries, strict=True):
+        if each.file is not None:
+            files.setdefault((name, made.name), f"{folder}/{each.file}")
+    return book
 
 
 def _place(key: str, index: int) -> tuple[int, int]:
@@ -164,12 +181,13 @@ def _place(key: str, index: int) -> tuple[int, int]:
     return (0, int(key)) if is_number else (1, index)
 
 
-def _loose_book(files: Sequence[tuple[str, str]], kind: BookKind) -> list[WorldBook]:
+def _loose_book(loose: Sequence[tuple[str, str]], kind: BookKind, files: dict[tuple[str, str], str]) -> list[WorldBook]:
     """Files with a list of keywords, or pinned, as a book of their own."""
     entries: list[WorldEntry] = []
-    for path, text in files:
+    for path, text in loose:
         parts = parse_entry(text)
         if parts.keys is not None or parts.is_pinned:
             stem = path.rpartition("/")[2].removesuffix(".md")
             entries.append(read_entry(entry_from_markdown(text, stem=stem, uid=len(entries)), book=OWN_BOOK))
+            files.setdefault((OWN_BOOK, entries[-1].name), path)
     return [WorldBook(name=OWN_BOOK, kind=kind, entries=tuple(entries))] if entries else []

@@ -1,12 +1,13 @@
-"""Where a block of a prompt came from, as links: the file of a person or of the character, notes it names, lines."""
+"""Where a block of a prompt came from, as links: a person's or the character's file, entries of lore, notes, lines."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from urllib.parse import quote
 
+from familiar_connect.reply.inspection.lore_calls import LoreCall
 from familiar_connect.reply.inspection.turn_view import ViewedBlock
 
 MOST_LINKS = 12
@@ -32,6 +33,12 @@ def link_sources(block: ViewedBlock, files: Collection[str], chat_id: int | None
     return found[:MOST_LINKS]
 
 
+def link_entry(call: LoreCall, files: Mapping[tuple[str, str], str]) -> str | None:
+    """The address of an entry's file, which *files* tells by book and entry; None where it has none."""
+    path = files.get((call.book, call.entry))
+    return f"/memory/file?path={quote(path, safe='')}" if path is not None else None
+
+
 def _paths(block: ViewedBlock) -> Iterator[str]:
     seen: set[str] = set()
     for path in _candidates(block):
@@ -44,6 +51,7 @@ def _candidates(block: ViewedBlock) -> Iterator[str]:
     for source in block.source.split(", "):
         if source.startswith(CHARACTER):
             yield f"self/{source.removeprefix(CHARACTER)}.md"
+    yield from _PATH.findall(block.source[:1_000])
     for key in block.keys:
         yield f"people/{key}.md"
     yield from _PATH.findall((block.text or "")[:200_000])

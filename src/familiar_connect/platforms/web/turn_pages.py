@@ -9,13 +9,15 @@ from zoneinfo import ZoneInfo
 
 from familiar_connect.errors import HomeError
 from familiar_connect.familiar import Familiar
+from familiar_connect.memory.lorebooks.book_shelf import BookShelf
 from familiar_connect.memory.maintenance.links import markdown_files
 from familiar_connect.observe.inspector import cuts, model_facts, turn_as_json
+from familiar_connect.observe.last_context import page_of
 from familiar_connect.observe.report import seconds
 from familiar_connect.observe.trace import TurnTrace
 from familiar_connect.observe.trace_values import count_or_zero, finite_number
 from familiar_connect.platforms.terminal.place import CHANNEL_ID
-from familiar_connect.platforms.web.block_links import link_sources
+from familiar_connect.platforms.web.block_links import link_entry, link_sources
 from familiar_connect.platforms.web.render import PageRenderer, answer_json, with_problems
 from familiar_connect.reply.inspection.turn_view import TimedSpan, TurnView, diff_turns, name_block, view_turn
 from familiar_connect.reply.prompt_replay import prompt_page
@@ -94,6 +96,7 @@ class TurnPages:
         self._familiar = familiar
         self._renderer = renderer
         self._zone = ZoneInfo(familiar.config.display_tz)
+        self._shelf = BookShelf(familiar.memory_store)
 
     def routes(self) -> list[BaseRoute]:
         from starlette.routing import Route
@@ -154,13 +157,16 @@ class TurnPages:
 
     async def show_running(self, request: Request) -> Response:
         """The turn under way in a chat, as far as it has come."""
-        trace = self._familiar.reply_path.recorder.find_open(request.path_params["id"])
-        if trace is None:
-            raise HomeError("no reply is being made there now")
-        return await off_loop(self._show_running, trace)
+        return await off_loop(self._show_running, request.path_params["id"])
 
-    def _show_running(self, trace: TurnTrace) -> Response:
-        return self._renderer.page("turn_panel.html", title="Turn", is_running=True, **self._drawn(view_turn(trace)))
+    def _show_running(self, channel_id: int) -> Response:
+        running = self._familiar.reply_path.recorder.find_open(channel_id)
+        if running is None:
+            raise HomeError("no reply is being made there now")
+        header = f"# {len(running.messages)} messages turn={running.trace.trace_id}"
+        page = page_of(running.messages, header=header) if running.messages else None
+        view = view_turn(running.trace, running.record, page, running.items)
+        return self._renderer.page("turn_panel.html", title="Turn", is_running=True, **self._drawn(view))
 
     async def compare(self, request: Request) -> Response:
         """Two turns side by side; without `with` the one before in the same place."""
@@ -227,10 +233,12 @@ class TurnPages:
         """What a template needs to draw *view*."""
         is_chat = any(chat.channel_id == view.channel_id for chat in self._familiar.stores.chats.all(CHANNEL_ID))
         files = frozenset(markdown_files(self._familiar.memory_store))
+        entries = self._shelf.entry_paths() if view.world_info else {}
         return {
             "turn": view,
             "is_chat": is_chat,
             "links_of": lambda block: link_sources(block, files, view.channel_id if is_chat else None),
+            "entry_link": lambda call: link_entry(call, entries),
             "time": self.time_of(view.timestamp),
             "took": seconds(view.total_s),
             "first_token": None if view.first_token_s is None else seconds(view.first_token_s),

@@ -78,7 +78,14 @@ def _pool(books: tuple[WorldBook, ...], order: BookOrder) -> tuple[WorldEntry, .
 def lore_without_room(world: WorldInfo) -> list[DroppedNote]:
     """A note for each entry that was found and had no room in the budget of World Info."""
     return [
-        DroppedNote(Layer.content, f"world_info:{each.name}", "dropped", estimate_entry_tokens(len(each.content)))
+        DroppedNote(
+            Layer.content,
+            f"world_info:{each.name}",
+            "dropped",
+            estimate_entry_tokens(len(each.content)),
+            "the budget of World Info",
+            each.content,
+        )
         for each in world.dropped
     ]
 

@@ -75,7 +75,8 @@ class ChatFitter:
         for number, block in enumerate(blocks):
             if not slots.has_room_for([opener, *block]):
                 lost = sum(slots.total([opener, *left]) for left in blocks[number:])
-                self.dropped.append(DroppedNote(Layer.examples, EXAMPLES_SOURCE, "dropped", lost, "window"))
+                text = "\n".join(piece.text for left in blocks[number:] for piece in left)
+                self.dropped.append(DroppedNote(Layer.examples, EXAMPLES_SOURCE, "dropped", lost, "window", text))
                 return
             for piece in (opener, *block):
                 slots.insert(EXAMPLES, piece)
@@ -121,9 +122,10 @@ class ChatFitter:
         said = [piece for piece in lost if not piece.injected]
         if said:
             tokens = self._slots.total(said)
-            self.dropped.append(DroppedNote(Layer.recent_history, "chat", "dropped", tokens, "window"))
+            text = "\n".join(piece.text for piece in said)
+            self.dropped.append(DroppedNote(Layer.recent_history, "chat", "dropped", tokens, "window", text))
         self.dropped.extend(
-            DroppedNote(piece.layer, piece.source, "dropped", self._slots.tokens(piece), "window")
+            DroppedNote(piece.layer, piece.source, "dropped", self._slots.tokens(piece), "window", piece.text)
             for piece in lost
             if piece.injected
         )

@@ -8,27 +8,28 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from familiar_connect.audience import Audience, AudienceKind, parse_audience
 from familiar_connect.context.layers import ItemTag
-from familiar_connect.context.types import ContextItem, Contribution
+from familiar_connect.context.types import ContextItem, Contribution, DroppedNote
 from familiar_connect.errors import FamiliarError
 from familiar_connect.observe.inspector import (
     BlockLine,
     block_lines,
+    cut_reason,
     model_facts,
     model_facts_line,
     prefix_line,
     prompt_size_line,
-    world_info_lines,
 )
 from familiar_connect.observe.last_context import NOTES, SEPARATOR
 from familiar_connect.observe.prompt_diff import BlockChange, PromptBlock, diff_blocks
 from familiar_connect.observe.replay_store import ReplayRecord
 from familiar_connect.observe.trace import TurnTrace
 from familiar_connect.observe.trace_values import finite_number, only_mappings, provider_outcomes
+from familiar_connect.reply.inspection.lore_calls import LoreCall, calls_in_block, lore_calls
 from familiar_connect.reply.prompt_replay import prompt_page, replay_items
 
 NAMES = {
@@ -61,8 +62,26 @@ NAMES = {
     ItemTag.PREFILL: "first words of the reply",
 }
 """Blocks in plain words; others go by their own name."""
+SOURCE_NAMES = {
+    "world_info:before": "World Info before the card",
+    "world_info:after": "World Info after the card",
+    "world_info:depth": "World Info inside the chat",
+    "card:description": "character",
+    "card:personality": "character's traits",
+    "card:scenario": "scenario",
+    "card:system_prompt": "the card's own prompt",
+    "card:post_history_instructions": "the card's last instructions",
+    "author_note": "author's note",
+    "persona": "who you are",
+    "pending": "what is answered",
+}
+"""The same for what has no tag."""
 ALIKE = frozenset({ItemTag.SAMPLE.value, ItemTag.DIALOGUE.value})
 """Blocks of which a prompt holds many: neighbours of one kind are one."""
+SAID_HERE = frozenset({ItemTag.DIALOGUE.value, ItemTag.SUMMARY.value, ItemTag.PARTICIPANTS.value, "pending", "chat"})
+"""Tags and sources of what was said, or can be seen, in the place itself."""
+JOINT = "\n\n"
+"""What stands between two blocks of one message."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +106,14 @@ class ViewedBlock:
     """Whose it is: slugs of people."""
     lines: tuple[int, ...] = ()
     """The lines of the history it is made of."""
+    cut_text: str = ""
+    """What was left out of it, as much of that as is kept."""
+    is_cut_before: bool = False
+    """Whether what was left out stood before the rest: of a dialogue the oldest lines go."""
+    lore: tuple[LoreCall, ...] = ()
+    """Entries of World Info that stand in it."""
+    breaks_prefix: bool = False
+    """Whether it is the first that is not as in the prompt before."""
 
     @property
     def is_cut(self) -> bool:
@@ -144,7 +171,7 @@ class TurnView:
     prefix_ended_by: str
     """The blocks in which it begins to differ; empty where it does not, or that is not known."""
     first_token_s: float | None
-    world_info: tuple[tuple[str, str], ...]
+    world_info: tuple[LoreCall, ...]
     prompt: str | None
     utterance: str
     """What was answered; empty where it is not kept."""
@@ -158,12 +185,21 @@ class TurnView:
         return [block for block in self.blocks if block.is_cut]
 
 
-def view_turn(trace: TurnTrace, record: ReplayRecord | None = None, page: bytes | None = None) -> TurnView:
-    """The turn of *trace*; *page* is the last prompt of its channel, whichever turn's that is."""
+def view_turn(
+    trace: TurnTrace,
+    record: ReplayRecord | None = None,
+    page: bytes | None = None,
+    items: Sequence[ContextItem] | None = None,
+) -> TurnView:
+    """The turn of *trace*; *page* is the last prompt of its channel, whichever turn's that is.
+
+    *items* are those of a prompt that is not kept yet; without them they come from *record*.
+    """
     lines = block_lines(trace, record)
-    items = _items_by_source(record)
-    audiences = _audiences_by_source(record)
-    blocks = _gather([_viewed(line, items, audiences) for line in lines], lines)
+    calls = lore_calls(trace, record)
+    seen = _Viewer(record, _by_source(_items_of(record) if items is None else items), calls)
+    each = _with_first_that_differs(trace, lines, [seen.view(line) for line in lines])
+    blocks = _gather(each, lines)
     kept = [block for block in blocks if not block.is_cut]
     total = sum(block.tokens for block in kept)
     prompt = prompt_page(trace.trace_id, page, record)
@@ -182,9 +218,9 @@ def view_turn(trace: TurnTrace, record: ReplayRecord | None = None, page: bytes 
         model_line=model_facts_line(trace),
         prefix_line=prefix_line(trace),
         prefix_share=finite_number(trace.fact("prefix_ratio")),
-        prefix_ended_by=_first_that_differs(trace, lines),
+        prefix_ended_by=", ".join(dict.fromkeys(block.name for block in each if block.breaks_prefix)),
         first_token_s=finite_number(model_facts(trace).get("first_token_s")),
-        world_info=tuple((str(each.get("entry", "")), str(each.get("reason", ""))) for each in world_info_lines(trace)),
+        world_info=calls,
         prompt=_without_notes(prompt.decode("utf-8", "replace")) if prompt is not None else None,
         utterance=record.request.utterance if record is not None else "",
     )
@@ -207,31 +243,75 @@ def describe_audience(audiences: Iterable[Audience]) -> str:
     return ", ".join(sorted({kinds[audience.kind] for audience in audiences}))
 
 
-def _viewed(
-    line: BlockLine, items: Mapping[str, deque[ContextItem]], audiences: Mapping[str, frozenset[Audience] | None]
-) -> ViewedBlock:
-    waiting = items.get(line.source)
-    item = waiting.popleft() if waiting and line.place is not None else None
-    heard_by = audiences.get(line.source)
-    return ViewedBlock(
-        name=_plain_name(line.tag, line.source),
-        source=line.source,
-        layer=line.layer,
-        tokens=line.tokens,
-        fate=line.fate,
-        heard_by=describe_audience(heard_by) if heard_by is not None else "",
-        text=item.text if item is not None else None,
-        message=line.message,
-        keys=(item.key,) if item is not None and item.key else (),
-        lines=(item.history_id,) if item is not None and item.history_id is not None else (),
-    )
+class _Viewer:
+    """Looks at one block after the other: each takes its piece of the prompt."""
+
+    def __init__(
+        self, record: ReplayRecord | None, items: Mapping[str, deque[ContextItem]], calls: Sequence[LoreCall]
+    ) -> None:
+        self._items = items
+        self._calls = calls
+        self._audiences = {piece.source: _heard_by(piece) for piece in record.kept} if record is not None else {}
+        self._notes = record.dropped if record is not None else ()
+
+    def view(self, line: BlockLine) -> ViewedBlock:
+        waiting = self._items.get(line.source)
+        item = waiting.popleft() if waiting and line.place is not None else None
+        text = item.text if item is not None else None
+        return ViewedBlock(
+            name=_plain_name(line.tag, line.source),
+            source=line.source,
+            layer=line.layer,
+            tokens=line.tokens,
+            fate=line.fate,
+            heard_by=self._hearers(line),
+            text=text,
+            message=line.message,
+            keys=(item.key,) if item is not None and item.key else (),
+            lines=(item.history_id,) if item is not None and item.history_id is not None else (),
+            cut_text=_cut_text(line, self._notes),
+            is_cut_before=line.tag in ALIKE,
+            lore=calls_in_block(self._calls, line.source, text),
+        )
+
+    def _hearers(self, line: BlockLine) -> str:
+        """Who may hear a block: what its sources say, else who wrote it for the familiar or said it here."""
+        heard_by = self._audiences.get(line.source)
+        if heard_by is not None:
+            return describe_audience(heard_by)
+        if not self._audiences or line.place is None:
+            return ""
+        return "those who read this place" if line.tag in SAID_HERE or line.source in SAID_HERE else "everyone"
+
+
+def _cut_text(line: BlockLine, notes: Iterable[DroppedNote]) -> str:
+    """What was left out of a block; where it was cut twice, in the order of the text."""
+    same = [note for note in notes if (note.source, note.layer.value) == (line.source, line.layer) and note.text]
+    if line.place is None:
+        same = [note for note in same if line.fate == f"cut: {cut_reason(_facts_of(note))}"]
+    else:
+        same = [note for note in same if note.reason == "truncated" and line.fate.startswith("shortened")]
+    return "\n".join(note.text for note in (same if line.tag in ALIKE else reversed(same)))
+
+
+def _facts_of(note: DroppedNote) -> dict[str, object]:
+    return {"layer": note.layer.value, "full": note.full}
 
 
 def _plain_name(tag: str, source: str) -> str:
     try:
         return NAMES[ItemTag(tag)]
     except (KeyError, ValueError):
-        return tag.lower().replace("_", " ") or source
+        return tag.lower().replace("_", " ") or ", ".join(map(_source_name, source.split(", ")))
+
+
+def _source_name(source: str) -> str:
+    kind, _, rest = source.partition(":")
+    if kind == "preset":
+        return rest.partition(":")[2].replace("_", " ") or rest
+    if kind == "world_info":
+        return SOURCE_NAMES.get(source, f"World Info: {rest}")
+    return SOURCE_NAMES.get(source, source)
 
 
 def _gather(blocks: Sequence[ViewedBlock], lines: Sequence[BlockLine]) -> list[ViewedBlock]:
@@ -262,26 +342,31 @@ def _gather(blocks: Sequence[ViewedBlock], lines: Sequence[BlockLine]) -> list[V
                 message=first.message,
                 keys=tuple(dict.fromkeys(key for block in alike for key in block.keys)),
                 lines=tuple(line for block in alike for line in block.lines),
+                cut_text=first.cut_text,
+                is_cut_before=first.is_cut_before,
+                lore=first.lore,
+                breaks_prefix=any(block.breaks_prefix for block in alike),
             )
         )
     return found
 
 
-def _items_by_source(record: ReplayRecord | None) -> dict[str, deque[ContextItem]]:
-    """Each source's pieces, in their order; nothing where the turn is not kept or cannot be replayed."""
-    found: dict[str, deque[ContextItem]] = defaultdict(deque)
+def _items_of(record: ReplayRecord | None) -> Sequence[ContextItem]:
+    """The pieces of a turn's prompt; nothing where the turn is not kept or cannot be replayed."""
     if record is None:
-        return found
+        return ()
     try:
-        for item in replay_items(record):
-            found[item.source].append(item)
+        return replay_items(record)
     except FamiliarError:
-        return {}
+        return ()
+
+
+def _by_source(items: Iterable[ContextItem]) -> dict[str, deque[ContextItem]]:
+    """Each source's pieces, in their order."""
+    found: dict[str, deque[ContextItem]] = defaultdict(deque)
+    for item in items:
+        found[item.source].append(item)
     return found
-
-
-def _audiences_by_source(record: ReplayRecord | None) -> dict[str, frozenset[Audience] | None]:
-    return {piece.source: _heard_by(piece) for piece in record.kept} if record is not None else {}
 
 
 def _heard_by(piece: Contribution) -> frozenset[Audience]:
@@ -325,13 +410,27 @@ def _spans(trace: TurnTrace) -> Iterable[TimedSpan]:
                 )
 
 
-def _first_that_differs(trace: TurnTrace, lines: Sequence[BlockLine]) -> str:
-    """The blocks of the first message that is not as it was in the prompt before."""
-    ended_by = trace.fact("prefix_ended_by")
+def _with_first_that_differs(
+    trace: TurnTrace, lines: Sequence[BlockLine], blocks: Sequence[ViewedBlock]
+) -> list[ViewedBlock]:
+    """*blocks*, marked where the prompt begins to differ from the one before."""
+    ended_by, ended_at = trace.fact("prefix_ended_by"), finite_number(trace.fact("prefix_ended_at"))
     if ended_by is None:
-        return ""
-    found = [_plain_name(line.tag, line.source) for line in lines if line.message == ended_by]
-    return ", ".join(dict.fromkeys(found))
+        return list(blocks)
+    inside = [at for at, line in enumerate(lines) if line.message == ended_by and line.place is not None]
+    if len(inside) > 1 and ended_at is not None and all(blocks[at].text is not None for at in inside):
+        inside = [_block_at([blocks[at].text or "" for at in inside], inside, ended_at)]
+    return [replace(block, breaks_prefix=at in inside) for at, block in enumerate(blocks)]
+
+
+def _block_at(texts: Sequence[str], places: Sequence[int], characters: float) -> int:
+    """The one of *places* whose text stands so many characters into the message they make."""
+    end = 0
+    for text, place in zip(texts, places, strict=True):
+        end += len(text.strip("\n")) + len(JOINT)
+        if characters < end:
+            return place
+    return places[-1]
 
 
 def diff_turns(before: ReplayRecord, after: ReplayRecord) -> list[BlockChange]:

@@ -1,5 +1,6 @@
 // The glass box beside a chat: follows the message in hand, can be pinned, widened, closed and walked with [ and ].
 const WIDE = "(min-width: 1101px)";
+const LOOK_AGAIN_MS = 800;
 
 export function startGlass(chat, glass) {
   const body = glass.querySelector(".glass-body");
@@ -74,16 +75,26 @@ export function startGlass(chat, glass) {
     if (event.detail.isOver && !isPinned()) show(turns().at(-1)?.dataset.turn);
     else markChosen();
   });
-  // While a reply is made the box shows how far it has come: once when it begins, and again with its first words.
+  // While a reply is made the box shows how far it has come: its blocks as soon as they are put together, then the time.
+  let looking = 0;
   async function showRunning() {
+    clearTimeout(looking);
     if (!isOpen() || isPinned() || !chat.dataset.chat) return;
     title.textContent = "Reply under way…";
     const answer = await fetch(`/running/${chat.dataset.chat}`).catch(() => null);
-    if (!answer?.ok || !chat.classList.contains("busy")) return;
-    const html = await answer.text();
+    const html = answer?.ok ? await answer.text() : null;
     if (!chat.classList.contains("busy")) return;
+    if (html !== null) showSoFar(html);
+    clearTimeout(looking);
+    looking = setTimeout(showRunning, LOOK_AGAIN_MS);
+  }
+  function showSoFar(html) {
+    const fresh = document.createRange().createContextualFragment(html);
+    const turn = fresh.querySelector(".panel").dataset.turn;
+    const hasBlocks = body.querySelector(`.panel[data-turn="${CSS.escape(turn)}"] .block`);
+    if (shown === null && hasBlocks) body.querySelector(".time")?.replaceWith(fresh.querySelector(".time"));
+    else body.replaceChildren(fresh);
     shown = null;
-    body.innerHTML = html;
   }
   chat.addEventListener("thinking", showRunning);
   chat.addEventListener("first-words", showRunning);
