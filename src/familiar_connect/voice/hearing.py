@@ -37,12 +37,6 @@ class Hearing:
         """Sound of one person, mono at `HEARING_RATE`."""
         self._listener(uid, speaker).feed(pcm)
 
-    async def feed_when_ready(self, uid: int, pcm: bytes, *, speaker: str | None = None) -> None:
-        """As `feed`, for sound that can wait: nothing is given up while the recogniser is busy."""
-        listener = self._listener(uid, speaker)
-        await listener.wait_until_ready()
-        listener.feed(pcm)
-
     async def finish(self) -> None:
         """All streams have ended: wait until what was said is recognised."""
         for listener in self._listeners.values():
@@ -79,12 +73,6 @@ class _Listener:
         self._callbacks = callbacks
         self._segmenter = SpeechSegmenter(probability, on_activity=self._tell_activity)
         self._segments: asyncio.Queue[SpeechSegment | None] = asyncio.Queue()
-        self._is_ready = asyncio.Event()
-        self._is_ready.set()
-
-    async def wait_until_ready(self) -> None:
-        """Wait until fewer stretches wait than may."""
-        await self._is_ready.wait()
 
     def feed(self, pcm: bytes) -> None:
         for segment in self._segmenter.feed(pcm):
@@ -97,7 +85,6 @@ class _Listener:
 
     async def run(self) -> None:
         while (segment := await self._segments.get()) is not None:
-            self._is_ready.set()
             text = await self._recognize(segment)
             result = TranscriptionResult(text, True, segment.start, segment.end, speaker=self._speaker)
             self._callbacks.on_transcript(self._uid, result)
@@ -119,8 +106,6 @@ class _Listener:
             self._segments.get_nowait()
             self._callbacks.on_trouble("More is being said than can be made out; the oldest of it is lost.")
         self._segments.put_nowait(segment)
-        if self._segments.qsize() >= MAX_WAITING:
-            self._is_ready.clear()
 
     def _tell_activity(self, event: VoiceActivityEvent, _at: float) -> None:
         self._callbacks.on_activity(self._uid, event)
