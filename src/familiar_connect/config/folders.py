@@ -117,6 +117,11 @@ class FamiliarFolder:
         return self.root / "imports"
 
     @property
+    def attachments(self) -> Path:
+        """Pictures that were attached to messages on the page, each under its hash."""
+        return self.root / "attachments"
+
+    @property
     def modes(self) -> Path:
         return self.root / "modes"
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from familiar_connect.chat.types import PLAIN_LINE, InboundMessage, LineFacts
 from familiar_connect.support.serialize import PlainDataError, canonical_json, from_plain, to_plain
+from familiar_connect.support.sqlite import Database
 
 logger = logging.getLogger(__name__)
 
@@ -66,6 +67,12 @@ def with_metadata(message: InboundMessage, facts: str | None) -> InboundMessage:
         logger.warning("what came with a message cannot be read", extra={"error": type(error).__name__})
         return message
     return replace(message, **{name: getattr(told, name) for name in _KEPT})
+
+
+def find_metadata(database: Database, words: str, *, familiar_id: str) -> list[str]:
+    """What came with turns, as it is stored, where *words* stand in it; reads every turn."""
+    rows = database.read("SELECT facts FROM turns WHERE familiar_id = ? AND instr(facts, ?) > 0", [familiar_id, words])
+    return [str(row[0]) for row in rows]
 
 
 def encode_file_line(line: LineFacts, foreign: Mapping[str, Any]) -> tuple[str | None, int]:

@@ -35,6 +35,7 @@ from familiar_connect.reply.protocols import Place
 from familiar_connect.subscriptions import SubscriptionRegistry
 from familiar_connect.support.aio import IdleGate
 from familiar_connect.support.clock import Clock
+from familiar_connect.support.fetch.attachments import AttachmentStore, FetchWithAttachments
 from familiar_connect.support.fetch.client import GuardedFetch
 from familiar_connect.support.fetch.own_origins import OwnOrigins
 from familiar_connect.support.fetch.protocols import Fetch
@@ -120,7 +121,8 @@ def build_familiar(bundle: type[Bundle], root: Path, config: CharacterConfig, in
     toolbox = build_toolbox(stores, config, index)
     replies = IdleGate()
     own_origins = OwnOrigins()
-    fetch = GuardedFetch(own=own_origins)
+    attachments = AttachmentStore(FamiliarFolder(root).attachments)
+    fetch = FetchWithAttachments(GuardedFetch(own=own_origins), attachments)
     pipelines = PipelineFactory(
         providers=build_providers(stores, config, models, clock, index=index, toolbox=toolbox, replies=replies),
         pre_processors=build_pre_processors(stores, models),

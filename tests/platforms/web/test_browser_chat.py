@@ -347,30 +347,3 @@ def serious_faults(page: Page) -> list[str]:
         for fault in found["violations"]
         if fault["impact"] in ("serious", "critical")
     ]
-
-
-def test_a_text_file_is_attached_and_a_dropped_card_makes_a_familiar(
-    visit: Visit, model: ModelServer, tmp_path: Path
-) -> None:
-    """The text is said with the message; the card is brought in, with its report."""
-    answer_with(model, stream_answer("I read it."))
-    page = visit.page
-    notes = tmp_path / "notes.txt"
-    notes.write_text("The lamp burns ```blue```.", encoding="utf-8")
-    page.locator("[data-attached]").set_input_files(notes)
-    page.locator("#words").press("Enter")
-    wait_for_reply(page, "I read it.")
-    assert "The lamp burns ```blue```." in str(model.requests[-1].payload)
-
-    card = '{"spec": "chara_card_v2", "spec_version": "2.0", "data": {"name": "Mira", "description": "A cat."}}'
-    page.evaluate(
-        """(text) => {
-            const data = new DataTransfer();
-            data.items.add(new File([text], "Mira.json", { type: "application/json" }));
-            document.dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
-        }""",
-        card,
-    )
-    page.get_by_role("heading", name="Card: Mira.json").wait_for()
-
-    assert "mira" in page.locator("[role=status] pre").inner_text().lower()

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from familiar_connect.audience import Audience, AudienceKind
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import Author
-from familiar_connect.platforms.web.import_pages import guess_kind, parse_multipart, safe_name
+from familiar_connect.platforms.web.import_pages import guess_kind, safe_name
+from familiar_connect.platforms.web.multipart import parse_multipart
 from tests.fakes.model_server import ModelServer, stream_answer
 from tests.fakes.page import Answered, PageProcess, needs_page
 from tests.fakes.program import make_home, model_endpoint

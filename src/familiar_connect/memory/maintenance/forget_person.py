@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from familiar_connect.config.folders import FamiliarFolder
+from familiar_connect.history.message_metadata import find_metadata
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.memory.maintenance.links import markdown_files
 from familiar_connect.memory.maintenance.mentions import Mention, mentions_of, without_parts
@@ -29,6 +30,7 @@ from familiar_connect.memory.writing.journal import PENDING, RunLog, writer_lock
 from familiar_connect.observe.person_match import mentions_person
 from familiar_connect.observe.replay_store import ReplayStore
 from familiar_connect.observe.spending import SpendingStore
+from familiar_connect.support.fetch.attachments import SCHEME, AttachmentStore, find_attachment_names
 from familiar_connect.support.files import atomic_write, sync_folder
 from familiar_connect.support.no_follow import load_bytes, remove_file
 from familiar_connect.support.serialize import from_plain, to_plain
@@ -169,6 +171,7 @@ class PersonEraser:
             SpendingStore(FamiliarFolder(self._root).metrics_db, self._familiar_id).erase(person.author.canonical_key)
             self._progress("turns")
             gone = self._history.erase_author(familiar_id=self._familiar_id, author=person.author)
+            self._forget_pictures()
             self._progress("free pages")
             complete = self._compact()
             if complete:
@@ -229,6 +232,12 @@ class PersonEraser:
         others = [speaker.author for speaker in self._history.speakers(familiar_id=self._familiar_id)]
         rebuild_aliases(self._store, [other for other in others if other.slug != person.slug], source=SOURCE)
         return removed
+
+    def _forget_pictures(self) -> None:
+        """Pictures that came with messages, where no message is left that they came with."""
+        left = find_metadata(self._history.database, SCHEME, familiar_id=self._familiar_id)
+        names = {name for facts in left for name in find_attachment_names(facts)}
+        AttachmentStore(FamiliarFolder(self._root).attachments).remove_all_but(names)
 
     def _compact(self) -> bool:
         kept = self._store.audit.objects.compact() if self._store.audit is not None else True

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from familiar_connect.familiar import Familiar
 from familiar_connect.platforms.web.access import SESSION_S, Doorkeeper, PageAddress, RequestRate
+from familiar_connect.platforms.web.attached_files import AttachmentPages
 from familiar_connect.platforms.web.chat_pages import ChatPages
 from familiar_connect.platforms.web.chats import WebChats
 from familiar_connect.platforms.web.guard import AsgiApp, Guard, client_of
@@ -73,6 +74,7 @@ def create_app(parts: WebParts) -> AsgiApp:
         *_entry_routes(parts, renderer),
         *chat_pages.routes(),
         *VerbPages(parts.chats, ChatVerbs(parts.familiar, parts.chats), chat_pages, renderer).routes(),
+        *AttachmentPages(parts.chats.attached_files, renderer).routes(),
         *PlacePages(places, parts.chats, renderer).routes(),
         *ImportPages(parts.familiar.id, parts.program, renderer).routes(),
         *TurnPages(parts.familiar, renderer).routes(),

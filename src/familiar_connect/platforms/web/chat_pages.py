@@ -8,6 +8,7 @@ from familiar_connect.errors import HomeError
 from familiar_connect.history.chats import Chat
 from familiar_connect.platforms.web.chats import PAGE_SIZE, WebChats
 from familiar_connect.platforms.web.live import format_event
+from familiar_connect.platforms.web.multipart import FormPart, is_multipart, read_parts
 from familiar_connect.platforms.web.render import (
     PageRenderer,
     answer_json,
@@ -18,6 +19,7 @@ from familiar_connect.platforms.web.render import (
 )
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.markdown_html import markdown_to_html
+from familiar_connect.support.text import without_surrogates
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -91,16 +93,18 @@ class ChatPages:
         return await off_loop(self._renderer.page, "messages.html", here=chat, messages=found)
 
     async def say(self, request: Request) -> Response:
+        """Hear what was written, with the files that came along."""
         chat = await self.chat_of(request)
-        text = (await read_form(request)).get("text", "")
-        if not text.strip():
-            raise HomeError("nothing was written: type something first")
+        text, parts = await _read_message(request)
         if len(text) > MAX_MESSAGE_CHARS:
             raise HomeError(f"that is more than {MAX_MESSAGE_CHARS:,} characters; send less at once")
+        files = await off_loop(self._chats.attached_files.keep, parts)
+        if not text.strip() and not files:
+            raise HomeError("nothing was written: type something first")
         if is_script(request):
-            self._chats.say(chat.channel_id, text)
+            self._chats.say(chat.channel_id, text, files)
             return answer_json({"heard": True}, status=202)
-        await self._chats.answer(chat.channel_id, text)
+        await self._chats.answer(chat.channel_id, text, files)
         return redirect(f"/chats/{chat.channel_id}#end")
 
     async def stop(self, request: Request) -> Response:
@@ -131,6 +135,17 @@ class ChatPages:
     async def chat_of(self, request: Request) -> Chat:
         """The chat that an address names."""
         return await off_loop(self._chats.require, request.path_params["id"])
+
+
+async def _read_message(request: Request) -> tuple[str, list[FormPart]]:
+    """What was written, and the files of the form."""
+    content_type = request.headers.get("content-type", "")
+    if not is_multipart(content_type):
+        return (await read_form(request)).get("text", ""), []
+    parts = await off_loop(read_parts, content_type, await request.body())
+    written = next((part.content for part in parts if part.field == "text"), b"")
+    text = without_surrogates(written.decode("utf-8", "replace")).replace("\r\n", "\n")
+    return text, [part for part in parts if part.field == "file"]
 
 
 def read_number(request: Request, name: str) -> int | None:

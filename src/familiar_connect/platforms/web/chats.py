@@ -29,6 +29,12 @@ from familiar_connect.platforms.terminal.own_name import OwnName
 from familiar_connect.platforms.terminal.person import PLATFORM, person_at_terminal
 from familiar_connect.platforms.terminal.place import CHANNEL_ID
 from familiar_connect.platforms.terminal.welcome import record_greeting
+from familiar_connect.platforms.web.attached_files import (
+    AttachedFiles,
+    SentFiles,
+    ShownAttachment,
+    list_attachments,
+)
 from familiar_connect.platforms.web.live import ChatEvents
 from familiar_connect.platforms.web.place import CHANNEL_NAME, WebPlace
 from familiar_connect.slash.command import SlashContext
@@ -42,6 +48,7 @@ PAGE_SIZE = 40
 """Messages shown at once; earlier ones are fetched when they are wanted."""
 PRIVATE = "Your privacy level is FULL, so that was not heard. `privacy.toml` says so."
 MAX_NAME_CHARS, MAX_PERSONA_CHARS = 80, 1_500
+NO_FILES = SentFiles()
 LONGEST_TURN = timedelta(hours=1)
 
 
@@ -64,6 +71,7 @@ class ShownMessage:
     versions: int = 1
     is_hidden: bool = False
     """In no prompt."""
+    attached: Sequence[ShownAttachment] = ()
 
 
 class WebChats:
@@ -72,6 +80,7 @@ class WebChats:
     def __init__(self, familiar: Familiar, events: ChatEvents) -> None:
         self._familiar = familiar
         self.events = events
+        self.attached_files = AttachedFiles(familiar)
         self._background = BackgroundTasks("web-chats")
         self._locks = KeyedLocks()
         self._zone = ZoneInfo(familiar.config.display_tz)
@@ -176,6 +185,7 @@ class WebChats:
                 version=versions[turn.id].chosen + 1 if turn.id in versions else 1,
                 versions=len(versions[turn.id].texts) if turn.id in versions else 1,
                 is_hidden=turn.mark is TurnMark.hidden,
+                attached=list_attachments(turn),
             )
             for turn in turns
         ]
@@ -217,15 +227,15 @@ class WebChats:
         """Do something in the background; closing waits for it."""
         self._background.start(doing, name=name)
 
-    def say(self, channel_id: int, text: str) -> None:
+    def say(self, channel_id: int, text: str, files: SentFiles = NO_FILES) -> None:
         """Hear *text*, from the person at the page; what comes of it is told to every page of the chat."""
-        self.start_task(self.answer(channel_id, text), name=f"say-{channel_id}")
+        self.start_task(self.answer(channel_id, text, files), name=f"say-{channel_id}")
 
-    async def answer(self, channel_id: int, text: str) -> None:
-        """Hear *text* and wait for what comes of it."""
+    async def answer(self, channel_id: int, text: str, files: SentFiles = NO_FILES) -> None:
+        """Hear *text* with *files* and wait for what comes of it."""
         person = await off_loop(self.person)
         place = self.place(channel_id, person)
-        if text.startswith("/"):
+        if text.startswith("/") and not files:
             await self._run_slash(channel_id, person, place, text[1:].strip())
             return
         familiar = self._familiar
@@ -233,7 +243,8 @@ class WebChats:
             platform=PLATFORM,
             channel_id=channel_id,
             author=person,
-            text=text,
+            text="\n\n".join(filter(None, (text, files.text))),
+            attachments=files.pictures,
             timestamp=familiar.clock.now(),
             is_dm=True,
             is_mention=True,

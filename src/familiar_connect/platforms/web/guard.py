@@ -7,6 +7,7 @@ out of frames and let it load nothing but its own files.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, MutableMapping
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
@@ -25,8 +26,11 @@ OPEN_FILES = ("/static/",)
 """What the way in itself needs: our own style and scripts, which hold nothing of anybody's."""
 MAX_BODY_BYTES = 2_000_000
 MAX_FILE_BYTES = 50_000_000
+MAX_ATTACHED_BYTES = 25_000_000
 FILE_PATHS = frozenset({"/import"})
 """Where a file may come, which is larger than words are."""
+MESSAGES_PATH = re.compile(r"/chats/\d{1,19}/messages")
+"""Where words may come with pictures."""
 POLICY = "; ".join(
     (
         "default-src 'none'",
@@ -124,7 +128,9 @@ def with_headers(send: Send) -> Send:
 
 def body_limit(path: str) -> int:
     """How much may be sent to *path*."""
-    return MAX_FILE_BYTES if path in FILE_PATHS else MAX_BODY_BYTES
+    if path in FILE_PATHS:
+        return MAX_FILE_BYTES
+    return MAX_ATTACHED_BYTES if MESSAGES_PATH.fullmatch(path) else MAX_BODY_BYTES
 
 
 def limit_body(receive: Receive, most: int) -> Receive:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from familiar_connect.errors import HomeError
+from familiar_connect.platforms.web.multipart import parse_multipart
 from familiar_connect.platforms.web.own_program import OwnProgram
 from familiar_connect.platforms.web.render import PageRenderer, with_problems
 from familiar_connect.support.aio import off_loop
@@ -105,19 +106,3 @@ def safe_name(name: str) -> str:
     """The last part of a file's name, of letters and numbers alone, so that it names a file in any folder."""
     last = _UNSAFE.sub("_", name.replace("\\", "/").rpartition("/")[2]).strip(" .")
     return last[-MAX_NAME_CHARS:].strip(" .") or "file"
-
-
-def parse_multipart(content_type: str, body: bytes) -> dict[str, tuple[str, bytes]]:
-    """The fields of a form with files: field → name of the file, or an empty one, and content."""
-    found = re.search(r'multipart/form-data;.*boundary="?([^";]{1,200})"?', content_type)
-    if found is None:
-        return {}
-    fields: dict[str, tuple[str, bytes]] = {}
-    for part in body.split(b"--" + found[1].encode("latin-1", "replace"))[1:-1]:
-        head, _, content = part.removeprefix(b"\r\n").partition(b"\r\n\r\n")
-        said = head.decode("utf-8", "replace")
-        field = re.search(r'[; ]name="([^"\r\n]{1,100})"', said)
-        file = re.search(r'filename="([^"\r\n]{1,500})"', said)
-        if field is not None:
-            fields[field[1]] = (file[1] if file is not None else "", content.removesuffix(b"\r\n"))
-    return fields

@@ -1,7 +1,6 @@
 // One chat: sends what is written, carries out its buttons and keys, shows what happens in it to every tab alike, and
 // comes back after a lost connection. Without it the same buttons are forms.
 const NEAR_THE_END = 80;
-const MOST_ATTACHED = 100_000;
 const KEYS = { r: "regenerate", c: "continue", u: "undo", e: "edit", b: "branch", h: "hide", ArrowLeft: "back", ArrowRight: "next" };
 
 export async function start(root) {
@@ -16,6 +15,7 @@ export async function start(root) {
   let live = null;
   let fetching = Promise.resolve();
   let source = null;
+  let attachments = null;
 
   const messages = () => [...list.querySelectorAll("[data-id]")];
   const lastId = () => Number(messages().at(-1)?.dataset.id ?? 0);
@@ -157,6 +157,12 @@ export async function start(root) {
     headers: { "content-type": "application/json", accept: "application/json" },
     body: JSON.stringify(fields ?? {}),
   }).catch(() => null);
+  const sendForm = (text, files) => {
+    const fields = new FormData();
+    fields.append("text", text);
+    for (const file of files) fields.append("file", file, file.name);
+    return fetch(form.action, { method: "POST", headers: { accept: "application/json" }, body: fields }).catch(() => null);
+  };
   const LOST = "The program cannot be reached. Is it still running? Nothing was changed.";
   async function told(answer) {
     const facts = answer ? await answer.json().catch(() => ({})) : { problem: LOST };
@@ -166,10 +172,13 @@ export async function start(root) {
 
   async function say() {
     const text = words.value;
-    if (!text.trim()) return;
+    const files = attachments?.take() ?? [];
+    if (!text.trim() && !files.length) return;
     words.value = "";
     toEnd();
-    if (!await told(await ask(form.action, { text }))) words.value = words.value || text;
+    if (await told(await (files.length ? sendForm(text, files) : ask(form.action, { text })))) return;
+    words.value = words.value || text;
+    attachments?.putBack(files);
   }
 
   function setDraft(text) { words.value = text; words.focus(); words.dispatchEvent(new Event("input")); }
@@ -265,27 +274,12 @@ export async function start(root) {
     else link.href = `/chats/${id}/messages?before=${found[0].dataset.id}`;
   });
 
-  // A text file becomes a part of what is written, in a fence that nothing in it can close.
-  const attached = form.querySelector("[data-attached]");
-  const attach = form.querySelector(".attach");
-  attach.hidden = false;
-  attach.addEventListener("click", () => attached.click());
-  attached.addEventListener("change", async () => {
-    const file = attached.files[0];
-    attached.value = "";
-    if (!file) return;
-    if (file.size > MOST_ATTACHED) { note(`${file.name} is too long to be said: drop it on the page to bring it in as a document.`); return; }
-    const text = await file.text();
-    if (text.includes("\u0000")) { note(`${file.name} is no text.`); return; }
-    const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map((run) => run[0].length));
-    const fence = "`".repeat(longest + 1);
-    setDraft(`${words.value ? `${words.value}\n\n` : ""}${file.name}:\n${fence}\n${text.trimEnd()}\n${fence}\n`);
-  });
-
   // A browser has six connections to a host: a tab nobody looks at holds none, and catches up when it is shown.
   document.addEventListener("visibilitychange", () => { if (document.hidden) source.close(); else listen(); });
   listen();
   toEnd();
+  form.noValidate = true; // a picture needs no words
+  attachments = (await import(form.dataset.attach)).startAttachments(form, note);
   (await import(root.dataset.glass)).startGlass(root, document.getElementById("glass"));
   root.dataset.ready = "1";
   if (!window.matchMedia("(hover: none)").matches) words.focus();
