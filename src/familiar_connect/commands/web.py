@@ -129,6 +129,7 @@ def _build_page(
     from familiar_connect.platforms.web.live import ChatEvents
     from familiar_connect.platforms.web.own_program import OwnProgram
     from familiar_connect.platforms.web.rehearsal_runs import RehearsalRuns
+    from familiar_connect.platforms.web.settings_pages import read_settings
 
     program = OwnProgram((sys.executable, "-m", "familiar_connect", "--home", str(home)))
     port = int(listening.getsockname()[1])
@@ -142,6 +143,7 @@ def _build_page(
         door=Doorkeeper(key=key, port=port, clock=familiar.clock, password=password),
         program=program,
         rehearsals=RehearsalRuns(program, HomeFolder(home).rehearsals),
+        settings_at_start=read_settings(familiar.root),
     )
 
 

@@ -122,8 +122,10 @@ def test_a_setting_is_found_and_changed(visit: Visit, running: PageProcess, home
     page.keyboard.press("Enter")
     page.get_by_role("link", name="review", exact=True).click()
     page.get_by_label("New value").select_option("true")
+    assert page.get_by_text("Counts from the next start of the program.").is_visible()
     page.get_by_role("button", name="Save").click()
     page.get_by_text("It counts from the next start").wait_for()
+    page.locator(".setting .mark", has_text="until then false").wait_for()
 
     assert "review = true" in (home / "familiars" / "ember" / "character.toml").read_text()
 

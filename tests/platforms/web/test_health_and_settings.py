@@ -117,6 +117,36 @@ def test_a_setting_is_changed_with_its_comments_kept(page: PageProcess, home: Pa
     assert "review" not in tomllib.loads(file.read_text()).get("memory_writer", {})
 
 
+def test_what_waits_for_the_next_start_is_told_beside_the_setting(page: PageProcess) -> None:
+    """With what counts until then; taken back, nothing waits."""
+    fresh = page.ask("GET", "/settings").body
+    send_form(page, "/settings/edit", key="memory_writer.review", value="true", action="save")
+    listed = page.ask("GET", "/settings").body
+    form = page.ask("GET", "/settings/edit?key=memory_writer.review").body
+    send_form(page, "/settings/edit", key="memory_writer.review", action="reset")
+    again = page.ask("GET", "/settings").body
+
+    assert "for the next start of the program" not in fresh + again
+    assert "1 setting waits for the next start of the program" in listed
+    assert 'from the next start; until then <code dir="auto">false</code>' in listed
+    assert '<dt>in force</dt><dd><code dir="auto">false</code> until the next start' in form
+    assert "Counts from the next start of the program." in form
+
+
+def test_who_one_is_counts_at_once_in_the_settings_too(page: PageProcess) -> None:
+    """As on the page of that name; nothing waits."""
+    form = page.ask("GET", "/settings/edit?key=user_persona").body
+    saved = send_form(page, "/settings/edit", key="user_persona", value="A lamp keeper", action="save")
+    shown = page.ask("GET", saved.headers["location"]).body
+    you = page.ask("GET", "/you").body
+    send_form(page, "/settings/edit", key="user_persona", action="reset")
+
+    assert "Counts from the next reply on." in form
+    assert "It counts from now on." in shown
+    assert "A lamp keeper" in you
+    assert "A lamp keeper" not in page.ask("GET", "/you").body
+
+
 @pytest.mark.parametrize(
     ("name", "words", "says"),
     [

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from familiar_connect.familiar import Familiar
@@ -52,6 +53,8 @@ class WebParts:
     program: OwnProgram
     """Runs verbs of the command line on this home."""
     rehearsals: RehearsalRuns
+    settings_at_start: Mapping[str, str] = field(default_factory=dict)
+    """What counts until the program is started again, by the name of each setting."""
 
 
 def create_app(parts: WebParts) -> AsgiApp:
@@ -83,7 +86,7 @@ def create_app(parts: WebParts) -> AsgiApp:
         *PeoplePages(parts.familiar, renderer).routes(),
         *review.routes(),
         *HealthPages(parts.familiar, renderer, parts.program).routes(),
-        *SettingsPages(parts.familiar, renderer, parts.program).routes(),
+        *SettingsPages(parts.familiar, renderer, parts.program, parts.chats, parts.settings_at_start).routes(),
         *RehearsalPages(parts.rehearsals, renderer).routes(),
     ]
     links = list_links({route.path for route in routes if isinstance(route, Route)})

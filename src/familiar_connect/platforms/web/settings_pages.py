@@ -6,6 +6,7 @@ And the model: servers on this computer, found and chosen in a form, as `familia
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from familiar_connect.config.settings import Key
 from familiar_connect.config.toml import toml_literal
 from familiar_connect.errors import ConfigError, FamiliarError
 from familiar_connect.familiar import Familiar
+from familiar_connect.platforms.web.chats import WebChats
 from familiar_connect.platforms.web.own_program import OwnProgram
 from familiar_connect.platforms.web.render import PageRenderer, make_routes, read_form, redirect
 from familiar_connect.support.aio import off_loop
@@ -32,6 +34,8 @@ CONNECT_TIMEOUT_S = 360.0
 """A server on this computer may load its model first."""
 ORIGINS = {"default": "the default", "familiar": "this familiar's file", "profile": "the file for all familiars"}
 TOP = "At the top of the file"
+LIVE = frozenset({"user_name", "user_persona"})
+"""Settings that are read anew for each reply."""
 _KEY_NAME = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")
 _MAIN_MODEL = "llm.main_prose.model"
 
@@ -55,15 +59,29 @@ class ShownSetting:
     is_own: bool
     """Whether it stands in the familiar's own file."""
     is_changed: bool
+    in_force: str | None
+    """What counts until the next start, as TOML writes it, where the file says otherwise by now."""
+    is_live: bool
+    """Whether a change counts at once."""
 
 
 class SettingsPages:
     """The routes under `/settings` and `/connect`."""
 
-    def __init__(self, familiar: Familiar, renderer: PageRenderer, program: OwnProgram) -> None:
+    def __init__(
+        self,
+        familiar: Familiar,
+        renderer: PageRenderer,
+        program: OwnProgram,
+        chats: WebChats,
+        at_start: Mapping[str, str],
+    ) -> None:
+        """*at_start* is what counts until the program is started again, as `read_settings` reads it."""
         self._familiar = familiar
         self._renderer = renderer
         self._program = program
+        self._chats = chats
+        self._at_start = at_start
         self._file = FamiliarFolder(familiar.root).settings_file
 
     def routes(self) -> list[BaseRoute]:
@@ -107,13 +125,14 @@ class SettingsPages:
             is_narrow=bool(wanted or only_changed),
             done=done if done in known else "",
             file=self._file,
+            waiting=[each.name for each in self._shown() if each.in_force is not None],
             model=next((each.value for each in self._shown() if each.name == _MAIN_MODEL), ""),
         )
 
     def _shown(self) -> list[ShownSetting]:
         usual = {each.key: each.value for each in default_settings()}
         found = explain_character_config(self._file, defaults_path=self._profile)
-        return [_shown(each, find_setting(each.key), usual.get(each.key)) for each in found]
+        return [_shown(each, find_setting(each.key), usual.get(each.key), self._at_start) for each in found]
 
     async def edit(self, request: Request) -> Response:
         """One setting, to change."""
@@ -144,10 +163,18 @@ class SettingsPages:
         try:
             value = None if words is None or not words.strip() else parse_setting(key, words, self._file)
             write_setting(self._file, key, value, defaults_path=self._profile)
+            self._apply(name, value)
         except ConfigError as error:
             shown = words if key.rule.may_show else ""  # somebody may have pasted a key
             return self._edit(name, shown, str(error))
         return redirect(f"/settings?done={name}&q={name}")
+
+    def _apply(self, name: str, value: object) -> None:
+        """Let a setting that counts at once do so."""
+        if name == "user_persona":
+            self._chats.change_person(self._chats.own_name(), str(value or ""))
+        elif name == "user_name" and value:
+            self._chats.change_person(str(value), self._chats.persona())
 
     async def show_connect(self, request: Request) -> Response:
         """The model that answers, and a form for another; with *look*, what there is on this computer."""
@@ -204,13 +231,25 @@ class SettingsPages:
         return said or "(nothing, but it works)"
 
 
-def _shown(each: EffectiveSetting, key: Key, usual: object) -> ShownSetting:
+def read_settings(root: Path) -> dict[str, str]:
+    """Every setting of the familiar in *root* as its files say it now, as TOML writes it."""
+    folder = FamiliarFolder(root)
+    profile = folder.profile.settings_file
+    found = explain_character_config(folder.settings_file, defaults_path=profile if profile.exists() else None)
+    return {each.key: toml_literal(each.value) for each in found}
+
+
+def _shown(each: EffectiveSetting, key: Key, usual: object, at_start: Mapping[str, str]) -> ShownSetting:
     section = ".".join(key.path[:-1])
+    value, is_live = toml_literal(each.value), each.key in LIVE
+    counts = value if is_live else at_start.get(each.key, value)
     return ShownSetting(
         name=each.key,
         section=section or TOP,
         label=key.path[-1],
-        value=toml_literal(each.value),
+        value=value,
+        in_force=counts if counts != value else None,
+        is_live=is_live,
         origin=_origin(each.source),
         meaning=key.meaning,
         must_be=key.rule.says,
