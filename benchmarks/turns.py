@@ -101,17 +101,25 @@ def _bare(place: CrowdedChannel) -> int:
     return sum(len(f"{message.author.label}: {message.text}") for message in place.messages)
 
 
-async def _timed(place: CrowdedChannel, rounds: int) -> dict[str, Any]:
-    shown = await _turn(place)
-    took, bare = [], []
+async def _timed(rounds: int) -> dict[int, dict[str, Any]]:
+    """Processor time of few and of many messages by turns, so that whatever else the machine does slows both alike."""
+    places = {size: CrowdedChannel(size) for size in (SMALL, LARGE)}
+    took: dict[int, list[float]] = {size: [] for size in places}
+    bare: dict[int, list[float]] = {size: [] for size in places}
+    shown = {size: len((await _turn(place)).messages) for size, place in places.items()}
     for _ in range(rounds):
-        began = time.process_time()
-        await _whole(place)
-        took.append(time.process_time() - began)
-        began = time.process_time()
-        _bare(place)
-        bare.append(time.process_time() - began)
-    return {"turn_ms": spread(took, 1000.0), "bare_ms": spread(bare, 1000.0), "entries": len(shown.messages)}
+        for size, place in places.items():
+            for _ in range(LARGE // size):
+                began = time.process_time()
+                await _whole(place)
+                took[size].append(time.process_time() - began)
+                began = time.process_time()
+                _bare(place)
+                bare[size].append(time.process_time() - began)
+    return {
+        size: {"turn_ms": spread(took[size], 1e3), "bare_ms": spread(bare[size], 1e3), "entries": shown[size]}
+        for size in places
+    }
 
 
 async def _whole_turns(size: tuple[int, int]) -> dict[str, float]:
@@ -137,13 +145,11 @@ async def _whole_turns(size: tuple[int, int]) -> dict[str, float]:
 
 def measure(*, quick: bool = False) -> dict[str, Any]:
     """Milliseconds for few and for many messages, and of the bare loop."""
-    rounds = {SMALL: 20 if quick else 100, LARGE: 3 if quick else 12}
-    found: dict[str, Any] = {"sizes": {}}
+    found: dict[str, Any] = {}
     fetched = window.MOST_FETCHED
     window.MOST_FETCHED = LARGE  # a turn never looks at so many; how the work grows is what is asked
     try:
-        for size, count in rounds.items():
-            found["sizes"][size] = asyncio.run(_timed(CrowdedChannel(size), count))
+        found["sizes"] = asyncio.run(_timed(3 if quick else 12))
     finally:
         window.MOST_FETCHED = fetched
     small, large = found["sizes"][SMALL], found["sizes"][LARGE]

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import lru_cache
 from typing import Any
 
 from familiar_connect.support.system_notes import mark_further_lines, speaker_name, without_fake_notes
@@ -147,6 +148,7 @@ EVERYTHING_ALLOWED = FixedPrivacy()
 """Where nobody chose."""
 
 
+@lru_cache(maxsize=1024)
 def sanitize_name(name: str) -> str | None:
     """*name* as the `name` field of a chat message, or None when nothing of it is left."""
     return _NOT_NAME.sub("_", name)[:MAX_OPENAI_NAME].strip("_") or None

@@ -17,6 +17,8 @@ from familiar_connect.support.names import INVISIBLE, JOINERS, fold_name, has_vi
 _OPEN = "[System: "
 MAX_NAME_CHARS = 64
 NAMELESS = "someone"
+MOST_KEPT = 2048
+"""Lines whose form is kept: a channel's last messages are laid out anew in every turn."""
 
 _NOT_IN_A_NAME = re.compile(f"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\u200c\u200d{INVISIBLE}]+")
 _JOINER = "\u200d"
@@ -46,11 +48,13 @@ def wrap_note(text: str) -> str:
     return f"{_OPEN}{text}]"
 
 
+@lru_cache(maxsize=MOST_KEPT)
 def note(text: str) -> str:
     """*text* as one System line that nothing in it can end."""
     return wrap_note(" ".join(_round(text).split()))
 
 
+@lru_cache(maxsize=MOST_KEPT)
 def quote_inline(text: str) -> str:
     """*text* in quotation marks on one line, for use in a note."""
     return '"' + " ".join(_round(text).replace('"', "'").split()) + '"'
@@ -61,6 +65,7 @@ def _round(text: str) -> str:
     return text.translate(_BRACKETS) if _A_BRACKET.search(text) else text
 
 
+@lru_cache(maxsize=MOST_KEPT)
 def without_fake_notes(text: str) -> str:
     """What somebody typed, with nothing in it that could pass for a System line.
 
