@@ -225,3 +225,13 @@ async def test_whatever_sound_comes_is_heard_or_said(tmp_path: Path) -> None:
     talk = json.loads(done.stdout)["talk"]
     assert {each["who"] for each in talk if "hear" in each["said"].lower()} >= {f"Person {each}" for each in range(7)}
     assert "Traceback" not in done.stderr
+
+
+def test_the_example_is_the_one_in_the_guide() -> None:
+    """And can be played."""
+    root = Path(__file__).parents[2]
+    example = root / "examples" / "voice" / "talk_over.json"
+    assert example.read_text(encoding="utf-8").strip() in (root / "docs" / "guides" / "voice.md").read_text(
+        encoding="utf-8"
+    )
+    assert [line.speaker for line in read_script(example)] == ["Sam", "Robin", "Sam"]

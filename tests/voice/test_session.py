@@ -10,9 +10,14 @@ from familiar_connect.identity import Author
 from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.llm.types import Capabilities
 from familiar_connect.testing.voice_doubles import MS_PER_LETTER
+from familiar_connect.voice.audio_feed import BROKEN, MAX_WAITING, PIECE_BYTES
+from familiar_connect.voice.hearing import Hearing
 from familiar_connect.voice.interruption import ResponseState
 from familiar_connect.voice.session import VoiceChannel
+from familiar_connect.voice.types import TTSResult
+from familiar_connect.voice.vad import EnergyProbability
 from tests.fakes.voice_room import ANA, BEN, CERTAIN, LULL_S, NEVER, SlowModel, VoiceRoom, in_voice_room
+from tests.voice.test_vad import silence, tone
 
 LONG_REPLY = "One two three four five six seven eight nine ten. Eleven twelve thirteen fourteen fifteen sixteen."
 
@@ -333,3 +338,85 @@ def test_a_weak_side_model_is_not_asked_how_the_room_feels(tmp_path: Path) -> No
         assert side.calls == []
 
     in_voice_room(talk, tmp_path, "Hi.", side_model=side)
+
+
+class BreakingEars:
+    """Fails with the first sound of each second pair; else it hears nothing."""
+
+    def __init__(self, made: list[BreakingEars]) -> None:
+        self.pieces = 0
+        self._breaks = not made
+        made.append(self)
+
+    def feed(self, uid: int, pcm: bytes, *, speaker: str | None = None) -> None:
+        self.pieces += 1
+        if self._breaks:
+            raise ConnectionError("gone")
+
+    async def finish(self) -> None: ...
+    async def aclose(self) -> None: ...
+
+
+def test_ears_that_break_are_made_anew_and_it_is_said(tmp_path: Path) -> None:
+    """Not more than once a second; sound that comes in great pieces is looked at bit by bit."""
+    made: list[BreakingEars] = []
+
+    async def talk(room: VoiceRoom) -> None:
+        await asyncio.sleep(2.0)
+        for _ in range(5):
+            room.session.feed(ANA, bytes(320))
+        assert len(made) == 2
+        assert room.shown == [BROKEN]
+        room.session.feed(ANA, bytes(PIECE_BYTES * 50))
+        assert made[-1].pieces == 4
+        await room.session.wait_until_idle()
+        assert made[-1].pieces == 54
+        room.session.feed(ANA, bytes(PIECE_BYTES * (MAX_WAITING + 10)))
+        assert "the oldest of it is lost" in room.shown[-1]
+
+    in_voice_room(talk, tmp_path, ears=lambda _: BreakingEars(made))
+
+
+def test_a_voice_that_says_nothing_loses_no_text(tmp_path: Path) -> None:
+    """What cannot be spoken is shown, and kept; the talk goes on."""
+
+    class Mute:
+        sample_rate = 16_000
+
+        async def synthesize(self, text: str) -> TTSResult:
+            return TTSResult(b"")
+
+    async def talk(room: VoiceRoom) -> None:
+        await room.say("Hello?")
+        await room.rest()
+        await room.say("Still there?")
+        await room.rest()
+        assert [text for _, text in room.turns()] == ["Hello?", "Hello.", "Still there?", "I am."]
+        assert room.shown == ["(could not be spoken) Hello.", "(could not be spoken) I am."]
+
+    in_voice_room(talk, tmp_path, "Hello.", "I am.", voice=Mute())
+
+
+def test_real_ears_hear_several_streams_and_survive_their_recogniser(tmp_path: Path) -> None:
+    """It dies in the middle of a word, once; what others say is answered."""
+
+    class Dying:
+        calls = 0
+
+        async def recognize(self, pcm: bytes) -> str:
+            self.calls += 1
+            if self.calls == 1:
+                raise KeyError("a broken library")
+            return "Can you hear me?"
+
+    async def talk(room: VoiceRoom) -> None:
+        sound = tone(0.6) + silence(1.0)
+        for at in range(0, len(sound), PIECE_BYTES):
+            for person in (ANA, BEN):
+                room.session.feed(person, sound[at : at + PIECE_BYTES])
+            await asyncio.sleep(0.1)
+        await room.rest()
+        assert [text for _, text in room.turns()] == ["Can you hear me?", "Yes."]
+        assert "could not be made out" in room.shown[0]
+
+    in_voice_room(talk, tmp_path, "Yes.", ears=lambda callbacks: Hearing(Dying(), EnergyProbability, callbacks))

@@ -149,3 +149,50 @@ def test_words_share_the_time_by_their_letters() -> None:
     words = estimate_timestamps("a bbb", 600)
     assert [(each.start_ms, each.end_ms) for each in words] == [(0, 200), (200, 600)]
     assert estimate_timestamps("", 600) == ()
+
+
+async def test_ended_early_whoever_writes_ends_too() -> None:
+    """A model's call is not left open behind a reply that nobody hears."""
+    ended = asyncio.Event()
+
+    async def writes() -> AsyncIterator[str]:
+        try:
+            while True:
+                yield "One two three. "
+        finally:
+            ended.set()
+
+    spoken = Spoken()
+    task = asyncio.create_task(spoken.reply.speak(writes()))
+    await spoken.out.playing.wait()
+    for _ in range(20):
+        await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert ended.is_set()
+
+
+async def test_paused_before_its_first_sound_it_stays_silent() -> None:
+    """And counts no word of it as heard, though the last clip was heard to its end."""
+    spoken = Spoken()
+
+    def pause() -> None:
+        spoken.reply.pause()
+
+    spoken.reply = SpokenReply(
+        spoken.voice,
+        spoken.out,
+        on_heard=spoken.heard.append,
+        on_unspoken=spoken.unspoken.append,
+        on_first_audio=pause,
+    )
+    spoken.out.ms = 10_000.0
+    task = asyncio.create_task(spoken.reply.speak(pieces("One two three.")))
+    for _ in range(30):
+        await asyncio.sleep(0)
+    assert (spoken.out.clips, spoken.text) == (0, "")
+    spoken.out.may_end.set()
+    spoken.reply.resume()
+    await task
+    assert spoken.text == "One two three."

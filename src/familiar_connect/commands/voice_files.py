@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, nullcontext
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,7 +48,7 @@ def tell(text: str) -> None:
     say(f"familiar: {text}", err=True)
 
 
-@dataclass
+@dataclass(frozen=True, kw_only=True)
 class Spoken:
     """One thing that was said, what was answered, and how long it took."""
 
@@ -116,17 +116,17 @@ class FileDoor:
         def note_said(_author: Author, text: str) -> None:
             nonlocal began
             began = loop.time()
-            spoken.append(Spoken(text))
+            spoken.append(Spoken(said=text))
             if self.shows_text:
                 say(f"You: {text}")
 
         def note_first_audio() -> None:
             if spoken:
-                spoken[-1].first_audio_s = round(loop.time() - began, 3)
+                spoken[-1] = replace(spoken[-1], first_audio_s=round(loop.time() - began, 3))
 
         def note_reply(text: str) -> None:
             if spoken:
-                spoken[-1].reply, spoken[-1].seconds = text, round(loop.time() - began, 3)
+                spoken[-1] = replace(spoken[-1], reply=text, seconds=round(loop.time() - began, 3))
             if self.shows_text and text:
                 say(f"{name}: {text}")
 

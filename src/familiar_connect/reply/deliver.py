@@ -18,6 +18,7 @@ from familiar_connect.errors import DeliveryError
 from familiar_connect.reply.chunks import pack_reply, split_reply_into_chunks
 from familiar_connect.reply.pacing import compute_typing_delay
 from familiar_connect.reply.protocols import Delivery, Speaks, TakesPlan
+from familiar_connect.support.aio import closing_stream
 
 logger = logging.getLogger(__name__)
 
@@ -140,10 +141,11 @@ async def speak(reply: str | AsyncIterable[str], place: Speaks, tracker: TextDel
 
 async def _send_stream(pieces: AsyncIterable[str], place: Delivery, tracker: TextDeliveryTracker, sleep: Sleep) -> None:
     """Hand each piece on as it comes. Until the first is there, the reply is still being written."""
-    async for piece in pieces:
-        if not tracker.is_active():
-            start_tracking(tracker)
-        await _send(piece, place, tracker, sleep)
+    async with closing_stream(pieces) as stream:
+        async for piece in stream:
+            if not tracker.is_active():
+                start_tracking(tracker)
+            await _send(piece, place, tracker, sleep)
 
 
 async def _type_out(

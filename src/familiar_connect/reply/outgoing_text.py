@@ -27,6 +27,7 @@ from familiar_connect.reply.protocols import (
     TextMarks,
     WritesMarks,
 )
+from familiar_connect.support.aio import closing_stream
 
 _AIM = re.compile(r"\s*(?:\[(ref_\d{1,6})\]|\((ref_\d{1,6})\)|@?(ref_\d{1,6})(?=\s*:))\s*:?\s*")
 _MAY_AIM = re.compile(r"\s*(?:[\[(@]?(?:r|re|ref|ref_\d{0,6})?|[\[(]ref_\d{0,6}[\])]?\s*:?|@?ref_\d{0,6}\s*:?)\s*\Z")
@@ -81,19 +82,19 @@ class OutgoingText:
 
     async def encode_stream(self, pieces: AsyncIterable[str]) -> AsyncIterator[str]:
         """The same for words as they come; what may still become a mark is held back until it is known."""
-        if self._marks is None and self._ids is None:
-            async for piece in pieces:
-                yield piece
-            return
         written, shown = "", ""
-        async for piece in pieces:
-            written += piece
-            if _MAY_AIM.match(written):
-                continue
-            ready = self.encode(_without_unfinished(written))
-            if ready.startswith(shown) and len(ready) > len(shown):
-                yield ready[len(shown) :]
-                shown = ready
+        async with closing_stream(pieces) as stream:
+            async for piece in stream:
+                if self._marks is None and self._ids is None:
+                    yield piece
+                    continue
+                written += piece
+                if _MAY_AIM.match(written):
+                    continue
+                ready = self.encode(_without_unfinished(written))
+                if ready.startswith(shown) and len(ready) > len(shown):
+                    yield ready[len(shown) :]
+                    shown = ready
         rest = self.encode(written)
         if rest.startswith(shown) and len(rest) > len(shown):
             yield rest[len(shown) :]

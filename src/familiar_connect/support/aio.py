@@ -8,7 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Hashable, Iterator
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Hashable,
+    Iterator,
+)
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
@@ -41,6 +50,17 @@ async def cancel_and_wait(task: asyncio.Task[object]) -> None:
     await asyncio.wait({task})
     if not task.cancelled():
         task.exception()  # looked at, so that nobody complains that it was not
+
+
+@asynccontextmanager
+async def closing_stream(pieces: AsyncIterable[T]) -> AsyncIterator[AsyncIterator[T]]:
+    """An iterator over *pieces* that is closed at the end, so that whoever makes them ends at once."""
+    stream = aiter(pieces)
+    try:
+        yield stream
+    finally:
+        if isinstance(stream, AsyncGenerator):
+            await stream.aclose()
 
 
 class LateTasks:

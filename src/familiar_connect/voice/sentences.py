@@ -9,6 +9,7 @@ import re
 from collections.abc import AsyncIterable, AsyncIterator, Iterator
 from dataclasses import dataclass
 
+from familiar_connect.support.aio import closing_stream
 from familiar_connect.voice.speakable import CODE_WORDS, make_speakable
 
 MAX_SENTENCE_CHARS = 300
@@ -240,8 +241,9 @@ class _Scan:
 async def cut_sentences(pieces: AsyncIterable[str]) -> AsyncIterator[str]:
     """Speakable sentences, each as soon as it is complete."""
     cutter = SentenceCutter()
-    async for piece in pieces:
-        for sentence in cutter.feed(piece):
-            yield sentence
+    async with closing_stream(pieces) as stream:
+        async for piece in stream:
+            for sentence in cutter.feed(piece):
+                yield sentence
     for sentence in cutter.finish():
         yield sentence

@@ -7,7 +7,7 @@ import logging
 from collections.abc import AsyncIterable, AsyncIterator, Callable
 from dataclasses import dataclass, replace
 
-from familiar_connect.support.aio import cancel_and_wait
+from familiar_connect.support.aio import cancel_and_wait, closing_stream
 from familiar_connect.voice.audio import duration_s
 from familiar_connect.voice.interruption import split_at_elapsed
 from familiar_connect.voice.protocols import AudioOut, SpeechSynthesizer
@@ -99,8 +99,9 @@ class SpokenReply:
 
     async def _synthesize_all(self, pieces: AsyncIterable[str], ready: asyncio.Queue[Clip | None]) -> None:
         try:
-            async for sentence in cut_sentences(self._wait_for_words(pieces)):
-                await ready.put(await self._synthesize(sentence))
+            async with closing_stream(cut_sentences(self._wait_for_words(pieces))) as sentences:
+                async for sentence in sentences:
+                    await ready.put(await self._synthesize(sentence))
         except Exception:
             await ready.put(None)
             raise
@@ -110,12 +111,13 @@ class SpokenReply:
         """*pieces*, with a note of when they are waited for."""
         self._waits += 1
         try:
-            async for piece in pieces:
-                self._waits -= 1
-                try:
-                    yield piece
-                finally:
-                    self._waits += 1
+            async with closing_stream(pieces) as stream:
+                async for piece in stream:
+                    self._waits -= 1
+                    try:
+                        yield piece
+                    finally:
+                        self._waits += 1
         finally:
             self._waits -= 1
 
