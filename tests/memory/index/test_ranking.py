@@ -127,6 +127,24 @@ def test_what_follows_a_question_of_that_meaning_is_taken_for_its_answer() -> No
     assert found.explain(order.index(B)).signals["an answer"] > 0
 
 
+def test_a_unit_is_as_near_as_its_best_sentence_too() -> None:
+    """Of two that mean as much as a whole, the one that says it in a sentence of its own comes first."""
+    asked, nothing = parse_query("bees", names=[], now=NOW), score_words({}, total=9, stretches=2)
+    cosines = looked_up({A: 0.4, FAR: 0.4})
+
+    found = rank_units(
+        columns({A: plain(), FAR: plain()}),
+        nothing,
+        cosines,
+        asked,
+        now=NOW,
+        sentences=lambda _, __: np.array([0.4, 0.8]),
+    )
+
+    assert found.units.tolist() == [FAR, A]
+    assert found.explain(0).signals["a sentence"] > found.explain(1).signals["a sentence"]
+
+
 def test_a_conversation_that_means_what_is_asked_draws_all_of_it_up() -> None:
     """The rest of a talk about bees comes before the rest of another, and belongs to the answer."""
     asked, nothing = parse_query("bees", names=[], now=NOW), score_words({}, total=9, stretches=2)
@@ -216,7 +234,7 @@ def reckon(
         + weights.meaning_two_before * near[-2]
         + weights.meaning_before * near[-1]
         + weights.answers * near[-1] * answers
-        + weights.meaning * near[0]
+        + (weights.meaning + weights.sentence_meaning) * near[0]
         + weights.meaning_after * near[1]
         + weights.who * fact.concerns
         + weights.when * when

@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from familiar_connect.audience import EVERYONE, between
 from familiar_connect.history.message_edits import MessageEdits
@@ -17,6 +20,7 @@ from familiar_connect.history.versions import TurnVersionStore
 from familiar_connect.identity import Author, FixedPrivacy, PrivacyLevel
 from familiar_connect.memory.index.protocols import ExplainedScore, RecallScope, Recollection
 from familiar_connect.memory.index.storage import DerivedFile
+from familiar_connect.memory.index.turn_rows import embed_units
 from familiar_connect.memory.index.turns import MAX_STRETCH, TurnIndex
 from familiar_connect.support.sqlite import Row
 from tests.fakes.embedding import CountingEmbedder
@@ -129,6 +133,28 @@ def test_old_turns_are_found_by_words_and_the_newest_by_meaning_too(
     assert len(look_for(index, "number0")) == len(look_for(index, "number10")) == 1
     [newest, *_] = index.vectors.nearest(model.embed(["thing number10"])[0], 1)
     assert newest[1] > 0.99
+
+
+def nearness_of_sentences(index: TurnIndex, model: CountingEmbedder, asked: str) -> list[float]:
+    """How near to *asked* the best sentence of each unit is, in the order they were said; 0 for what has one alone."""
+    units = index.vectors.ids()
+    return [float(near) for near in index.best_sentences(model.embed([asked])[0], units, np.zeros(len(units)))]
+
+
+def test_a_turn_that_says_several_things_is_near_each_of_them(
+    tmp_path: Path, history: HistoryStore, model: CountingEmbedder
+) -> None:
+    """A sentence that says nothing has no vector, and neither has one that is the whole turn; also after a restart."""
+    say(history, "Wow! The heron stood in the pond again. I must buy a new kettle tomorrow.")
+    say(history, "I keep bees there.", minutes=1)
+    index = an_index(tmp_path, history)
+    index.sync(model)
+    assert "Wow!" not in model.texts
+
+    for each in (index, an_index(tmp_path, history)):
+        each.sync(None)
+        near = nearness_of_sentences(each, model, "I must buy a new kettle tomorrow.")
+        assert near == [pytest.approx(1.0, abs=0.01), 0.0]
 
 
 def test_deleted_turns_leave_the_index(tmp_path: Path, history: HistoryStore, model: CountingEmbedder) -> None:
@@ -292,6 +318,41 @@ def test_an_edited_turn_is_found_by_its_new_words_alone(
     assert (postings(index, "bees"), postings(index, "ducks")) == ([], units)
     assert model.texts[-1] == "I keep ducks on the roof"
     assert index.counts()[0] == 2
+
+
+def test_sentences_go_with_their_turn(tmp_path: Path, history: HistoryStore, model: CountingEmbedder) -> None:
+    """An edited turn is near what it says now, and one that was taken back leaves nothing behind."""
+    kettle = "I must buy a new kettle tomorrow."
+    a_message(history, f"The heron stood in the pond again. {kettle}", "m1")
+    index = an_index(tmp_path, history)
+    index.sync(model)
+    assert nearness_of_sentences(index, model, kettle)[0] > 0.9
+
+    edits = MessageEdits(history, "wren")
+    edits.record_edit(channel_id=1, message_id="m1", text="The heron stood in the pond again. Nobody saw the fox.")
+    index.sync(model)
+    assert (
+        nearness_of_sentences(index, model, kettle)[0]
+        < 0.9
+        < nearness_of_sentences(index, model, "Nobody saw the fox.")[0]
+    )
+
+    edits.record_deletions(channel_id=1, message_ids=["m1"])
+    index.sync(model)
+    assert index.best_sentences(model.embed([kettle])[0], np.arange(1 << 21, (1 << 21) + 9), np.zeros(9)).max() == 0.0
+
+
+@given(st.lists(st.sampled_from(["Wow.", "We saw two herons there.", "Nobody saw the fox?", "ok", "…"]), max_size=12))
+def test_any_text_has_a_few_sentences_at_most(pieces: list[str]) -> None:
+    """Each says something, and none is the whole text."""
+    text = " ".join(pieces)
+    model = CountingEmbedder()
+    whole, numbers, vectors = embed_units(model, [(7, text)])
+
+    assert len(whole) == 1
+    assert len(numbers) == len(vectors) == len(set(numbers)) <= 8
+    assert all(number >> 3 == 7 for number in numbers)
+    assert all(each in text and each != text for each in model.texts[1:])
 
 
 def test_a_turn_taken_back_is_found_no_more(tmp_path: Path, history: HistoryStore, model: CountingEmbedder) -> None:

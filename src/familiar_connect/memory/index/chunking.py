@@ -105,6 +105,11 @@ def split_long(text: str, limit: int) -> list[str]:
     return [piece for piece in (*pieces, text[first:]) if piece.strip()]
 
 
+def split_sentences(text: str) -> list[str]:
+    """The sentences of *text*, and its lines."""
+    return [piece.strip() for line in text.splitlines() for piece in _SENTENCE_END.split(line) if piece.strip()]
+
+
 def _headings(text: str) -> list[_PlacedHeading]:
     """The headings of *text* and where their lines begin."""
     found = read_headings(text.splitlines())

@@ -26,6 +26,7 @@ from familiar_connect.memory.index.ranking import (
     MAX_PLACE,
     PLACE_BITS,
     Flags,
+    Floats,
     UnitFacts,
     stretch_of,
     unit_number,
@@ -38,6 +39,7 @@ from familiar_connect.memory.index.storage import (
     FactColumns,
     Numbers,
     RowCache,
+    Vector,
     Vectors,
     from_blobs,
     read_ids,
@@ -257,6 +259,10 @@ class Passages:
                 self._totals = int(row[0]), int(row[1])
                 self._counted = self._level
             return self._totals
+
+    def best_sentences(self, vector: Vector, units: Numbers, whole: Floats) -> Floats:
+        """As near as the passages are: they are cut at sentence ends already."""
+        return whole
 
     def postings(self, word: str) -> Numbers:
         """Passages that hold *word*, of the newest files."""

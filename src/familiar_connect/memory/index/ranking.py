@@ -27,6 +27,8 @@ Numbers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 CosineLookup = Callable[[Numbers], Floats]
+SentenceLookup = Callable[[Numbers, Floats], Floats]
+"""Gives, for units in order and their cosines, how near the best sentence of each is."""
 
 PLACE_BITS = 20
 MAX_PLACE = (1 << PLACE_BITS) - 1
@@ -63,7 +65,9 @@ class SignalWeights:
     """The same in the unit and a few neighbours, near ones more: an answer rarely repeats the question."""
     stretch: float = 0.7
     """The same in the whole conversation or file."""
-    meaning: float = 9.5
+    meaning: float = 6.0
+    sentence_meaning: float = 4.0
+    """How near in meaning the best sentence of the unit is: a long one says more than what is asked for."""
     meaning_before: float = 0.9
     meaning_two_before: float = 1.4
     meaning_after: float = 1.4
@@ -232,6 +236,11 @@ def candidates(lexical: LexicalScores, others: Sequence[int] | Numbers, limit: i
     return np.union1d(kept, brought)
 
 
+def no_sentences(units: Numbers, whole: Floats) -> Floats:
+    """For units that have no vectors of their sentences: each is as near as its *whole*."""
+    return whole
+
+
 def rank_units(
     facts: UnitFacts,
     lexical: LexicalScores,
@@ -240,10 +249,11 @@ def rank_units(
     *,
     now: datetime,
     weights: SignalWeights | None = None,
+    sentences: SentenceLookup = no_sentences,
 ) -> RankedUnits:
     """The units in *facts* with their scores, best first; those that have nothing to do with the question come last.
 
-    *cosines* gives, for units in order, how near in meaning each is.
+    *cosines* gives, for units in order, how near in meaning each is, and *sentences* how near the best sentence is.
     """
     weights = weights or SignalWeights()
     units, words, said_at = facts.units, facts.word_count, facts.said_at
@@ -257,6 +267,7 @@ def rank_units(
         "conversation": weights.stretch * stretch,
         "conversation's meaning": weights.stretch_meaning * best,
         "meaning": weights.meaning * meaning,
+        "a sentence": weights.sentence_meaning * sentences(units, meaning),
         "meaning around": weights.meaning_before * before + beside,
         "an answer": weights.answers * before * np.isin(units - 1, units[facts.asks > 0]),
         "who": weights.who * facts.concerns,

@@ -26,7 +26,7 @@ CLEAR_COSINE_NEARBY = 0.2
 """The same where a word is shared next to it, or the message names its speaker or its time."""
 LEAST_SHARE = 0.35
 """Of the best hit's score; what has less is there by chance."""
-MEANING_WEIGHT = 9.5
+MEANING_WEIGHT = 6.0
 """What `ranking.SignalWeights` multiplies a cosine with."""
 
 _SMALL_TALK = """

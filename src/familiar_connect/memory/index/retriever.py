@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -48,6 +48,7 @@ from familiar_connect.memory.index.ranking import (
     candidates,
     cosines_by_words,
     no_cosines,
+    no_sentences,
     rank_units,
     score_words,
 )
@@ -115,6 +116,7 @@ class UnitSource(Protocol):
 
     def counts(self) -> tuple[int, int]: ...
     def postings(self, word: str) -> Numbers: ...
+    def best_sentences(self, vector: Vector, units: Numbers, whole: Floats) -> Floats: ...
     def units_between(self, start: float, end: float, limit: int) -> Numbers: ...
     def facts(
         self, units: Numbers, scope: RecallScope, names: frozenset[str], first_named: frozenset[str]
@@ -299,6 +301,7 @@ class MemoryRetriever:
         )
         near = source.vectors.compare(vector) if vector is not None else None
         cosines = no_cosines if near is None else _cosines_or_words(near, lexical)
+        sentences = no_sentences if vector is None else partial(source.best_sentences, vector)
         found: list[_Candidate] = []
         for wider in WIDER if scope.is_narrowed else WIDER[:1]:
             brought = [near.nearest_ids(NEAR_BY_MEANING * wider)] if near is not None else []
@@ -306,7 +309,7 @@ class MemoryRetriever:
                 brought.append(source.units_between(span.start.timestamp(), span.end.timestamp(), IN_A_SPAN * wider))
             wanted = candidates(lexical, np.concatenate(brought) if brought else (), MAX_CANDIDATES * wider)
             facts = source.facts(wanted, scope, question.names, question.first_named)
-            ranked = rank_units(facts, lexical, cosines, question, now=now, weights=self._weights)
+            ranked = rank_units(facts, lexical, cosines, question, now=now, weights=self._weights, sentences=sentences)
             found = self._tellable(kind, source, ranked, question, scope, limit)
             if len(found) >= limit or len(wanted) >= total:
                 break

@@ -1,23 +1,51 @@
-"""The rows of the turn index: pieces of what was said, numbered so that neighbours in talk are neighbours in number."""
+"""The rows of the turn index: pieces of what was said, numbered so that neighbours in talk are neighbours in number.
+
+Of a piece that says several things, each of its newest has vectors of its sentences too: what is asked for is often one
+of them, and the others draw the vector of the whole away from it.
+"""
 
 from __future__ import annotations
 
 import sqlite3
+import struct
 import threading
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from familiar_connect.history.types import HistoryTurn
-from familiar_connect.memory.index.protocols import RecallScope
+from familiar_connect.memory.index.chunking import split_sentences
+from familiar_connect.memory.index.protocols import EmbeddingModel, RecallScope
 from familiar_connect.memory.index.query import content_words, to_fts_text
-from familiar_connect.memory.index.ranking import MAX_PLACE, UnitFacts, unit_number, weigh_named
-from familiar_connect.memory.index.storage import LOAD_FACTS, Codes, DerivedFile, FactColumns, IndexUnavailable, Numbers
+from familiar_connect.memory.index.ranking import MAX_PLACE, Floats, UnitFacts, unit_number, weigh_named
+from familiar_connect.memory.index.storage import (
+    BLOCK_ROWS,
+    LOAD_FACTS,
+    LOAD_ROWS,
+    MOST_STEPS,
+    Codes,
+    DerivedFile,
+    FactColumns,
+    IndexUnavailable,
+    Numbers,
+    Vector,
+    Vectors,
+    read_ids,
+)
 from familiar_connect.support.sqlite import Row
 
 STRETCH_GAP_S = 3600.0
 """After this long a silence the next thing said in a channel begins another conversation."""
 MAX_STRETCH = 200
+SENTENCE_BITS = 3
+MAX_SENTENCES = 1 << SENTENCE_BITS
+"""Sentences of one unit that have vectors."""
+LEAST_SENTENCE_WORDS = 2
+"""Words that say something; with fewer a sentence ("Sounds great!") is near everything and nothing."""
+SENTENCES_HELD = 100_000
+"""Sentences with vectors (40 MB at 384 numbers each), the newest."""
+SENTENCES_OF = 600
+"""Units, the nearest as a whole, whose sentences are looked at for one question."""
 STATE = "SELECT last_turn_id, turns_seen, units, stretches, (SELECT value FROM meta WHERE key = 'revised') FROM totals"
 """Another row after every change to the units."""
 READ_FACTS = (
@@ -31,6 +59,7 @@ def create_tables(connection: sqlite3.Connection) -> None:
         " said_at REAL, word_count INTEGER, asks INTEGER, text TEXT)",
         "CREATE INDEX units_by_time ON units (said_at)",
         "CREATE TABLE vectors (id INTEGER PRIMARY KEY, vector BLOB)",
+        "CREATE TABLE sentence_vectors (id INTEGER PRIMARY KEY, vector BLOB)",
         "CREATE TABLE speakers (key TEXT PRIMARY KEY, names TEXT)",
         "CREATE TABLE stretches (channel_id INTEGER PRIMARY KEY, stretch INTEGER, next_place INTEGER, last_at REAL)",
         "CREATE TABLE totals (only_row INTEGER PRIMARY KEY CHECK (only_row = 1), last_turn_id INTEGER,"
@@ -131,6 +160,9 @@ def delete_units(connection: sqlite3.Connection, gone: Sequence[tuple[int, str]]
     )
     for table in ("units", "vectors"):
         connection.executemany(f"DELETE FROM {table} WHERE id = ?", [(unit,) for unit, _ in gone])
+    connection.executemany(
+        "DELETE FROM sentence_vectors WHERE id >= ? AND id < ?", [_sentence_range(unit) for unit, _ in gone]
+    )
     connection.execute("UPDATE totals SET units = units - ?", (len(gone),))
 
 
@@ -158,3 +190,99 @@ def read_state(connection: sqlite3.Connection) -> Row:
     if row is None:
         raise IndexUnavailable("the index of turns is damaged: it lost count.")
     return row
+
+
+class SentenceVectors(Vectors):
+    """Vectors of the sentences of units, numbered by unit and place. Safe to use from any thread."""
+
+    def __init__(self, file: DerivedFile, dim: int) -> None:
+        super().__init__(dim)
+        self._file = file
+
+    def load(self) -> None:
+        """Hold what the file holds, and no others."""
+        stored, held = read_ids(self._file, "SELECT id FROM sentence_vectors"), self.ids()
+        self.drop(np.setdiff1d(held, stored, assume_unique=True).tolist())
+        missing = np.setdiff1d(stored, held, assume_unique=True)
+        for start in range(0, len(missing), LOAD_ROWS):
+            first, last = int(missing[start]), int(missing[start : start + LOAD_ROWS][-1])
+            select = "SELECT id, vector FROM sentence_vectors WHERE id BETWEEN ? AND ?"
+            rows = self._file.read(select, (first, last))
+            self.put([row[0] for row in rows], _from_sentence_blobs([row[1] for row in rows], self.dim))
+
+    def drop_units(self, units: Sequence[int]) -> None:
+        """Take away the sentences of *units*."""
+        held = self.ids()
+        self.drop(held[np.isin(held >> SENTENCE_BITS, np.asarray(units, dtype=np.int64))].tolist())
+
+    def trim(self) -> None:
+        """Let go of the oldest where there are too many, here and in the file."""
+        old = self.ids()[:-SENTENCES_HELD]
+        if len(old):
+            with self._file.transaction() as connection:
+                connection.execute("DELETE FROM sentence_vectors WHERE id <= ?", (int(old[-1]),))
+            self.drop(old.tolist())
+
+    def best_of(self, vector: Vector, units: Numbers, whole: Floats) -> Floats:
+        """How near the best sentence of each of *units* is to *vector*: as near as its *whole* where it has but one."""
+        best = whole.copy()
+        nearest = np.argpartition(-whole, SENTENCES_OF)[:SENTENCES_OF] if len(units) > SENTENCES_OF else slice(None)
+        with self._lock:
+            numbers, places = self._in_order()
+            first = np.searchsorted(numbers, units[nearest] << SENTENCE_BITS)
+            counts = np.searchsorted(numbers, (units[nearest] + 1) << SENTENCE_BITS) - first
+            several = counts > 0
+            if not several.any():
+                return best
+            first, counts = first[several], counts[several]
+            starts = np.concatenate(([0], np.cumsum(counts)[:-1]))
+            wanted = np.arange(counts.sum()) + np.repeat(first - starts, counts)
+            cosines = self._cosines_at(places[wanted], vector)
+        at = np.arange(len(units))[nearest][several]
+        best[at] = np.maximum.reduceat(cosines, starts)
+        return best
+
+    def _cosines_at(self, places: Numbers, vector: Vector) -> Vector:
+        opened = np.empty((len(places), self.dim), dtype=np.float32)
+        for number, block in enumerate(self._blocks):
+            here = places // BLOCK_ROWS == number
+            opened[here] = block[places[here] % BLOCK_ROWS]
+        return np.asarray((opened @ vector) * self._steps[places])
+
+
+def embed_units(model: EmbeddingModel, rows: Sequence[Row]) -> tuple[Vector, list[int], Vector]:
+    """Vectors of the texts in *rows*, which are `unit, text`, and the numbers and vectors of their sentences."""
+    numbers: list[int] = []
+    texts: list[str] = []
+    for unit, text in rows:
+        for place, sentence in enumerate(_telling_sentences(text)):
+            numbers.append((unit << SENTENCE_BITS) | place)
+            texts.append(sentence)
+    found = model.embed([text for _, text in rows] + texts)
+    return found[: len(rows)], numbers, found[len(rows) :]
+
+
+def _telling_sentences(text: str) -> list[str]:
+    """The first sentences of *text* that say something; none where it is one sentence."""
+    sentences = split_sentences(text)
+    if len(sentences) < 2:
+        return []
+    telling = (each for each in sentences if sum(1 for _ in content_words(each)) >= LEAST_SENTENCE_WORDS)
+    return list(telling)[:MAX_SENTENCES]
+
+
+def sentence_blob(vector: Vector) -> bytes:
+    """A sentence's vector as it is stored: the step that is counted, then whole numbers of one byte."""
+    step = max(float(np.abs(vector).max(initial=0.0)), 1e-12) / MOST_STEPS
+    counts = np.asarray(np.rint(vector / step), dtype=np.int8)
+    return struct.pack("<f", step) + counts.tobytes()
+
+
+def _from_sentence_blobs(blobs: Sequence[bytes], dim: int) -> Vector:
+    rows = np.frombuffer(b"".join(blobs), dtype=[("step", "<f4"), ("counts", "i1", (dim,))])
+    return np.asarray(rows["counts"] * rows["step"][:, None], dtype=np.float32)
+
+
+def _sentence_range(unit: int) -> tuple[int, int]:
+    """The first number a sentence of *unit* may have, and the first of the next unit."""
+    return unit << SENTENCE_BITS, (unit + 1) << SENTENCE_BITS

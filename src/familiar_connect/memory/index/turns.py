@@ -26,11 +26,12 @@ from familiar_connect.memory.index.chunking import split_long
 from familiar_connect.memory.index.edited_turns import SEARCHED_MARKS, has_words, newest_edit_mark, read_edited_turns
 from familiar_connect.memory.index.protocols import EmbeddingModel, ExplainedScore, Neighbour, RecallScope, Recollection
 from familiar_connect.memory.index.query import STOP_WORDS, to_fts_text
-from familiar_connect.memory.index.ranking import MAX_PLACE, UnitFacts, stretch_of
+from familiar_connect.memory.index.ranking import MAX_PLACE, Floats, UnitFacts, stretch_of
 from familiar_connect.memory.index.storage import (
     DerivedFile,
     Numbers,
     RowCache,
+    Vector,
     Vectors,
     read_ids,
     read_joined_ids,
@@ -39,18 +40,23 @@ from familiar_connect.memory.index.storage import (
 )
 from familiar_connect.memory.index.turn_rows import MAX_STRETCH as MAX_STRETCH
 from familiar_connect.memory.index.turn_rows import (
+    SENTENCE_BITS,
+    SentenceVectors,
     TurnFacts,
     create_tables,
     delete_units,
+    embed_units,
     insert_unit,
     next_unit_number,
     read_state,
+    sentence_blob,
 )
 from familiar_connect.support.sqlite import Row
 from familiar_connect.support.text import without_surrogates
 
 TURNS_FILE = "turns.sqlite"
-VERSION = "1"
+VERSION = "2"
+"""Another one makes the index anew."""
 NEWEST_BY_MEANING = 50_000
 """Units with vectors; at 384 numbers each they take 77 MB of memory."""
 PIECE_CHARS = 1_200
@@ -97,6 +103,7 @@ class TurnIndex:
         identity = {"version": VERSION, "familiar": familiar_id, "model": model_name, "dim": str(dim)}
         self._file = DerivedFile(Path(path), create=create_tables, identity=identity)
         self.vectors = Vectors(dim)
+        self._sentences = SentenceVectors(self._file, dim)
         self._facts = TurnFacts(self._file)
         self._rows = RowCache(self._file, READ_UNITS)
         self._loaded = (0, 0)
@@ -150,6 +157,10 @@ class TurnIndex:
         return {
             name for (names,) in self._file.read("SELECT names FROM speakers") for name in names.split("\n") if name
         }
+
+    def best_sentences(self, vector: Vector, units: Numbers, whole: Floats) -> Floats:
+        """How near to *vector* the best sentence of each of *units* is, which lie as near as *whole* says."""
+        return self._sentences.best_of(vector, units, whole)
 
     def postings(self, word: str) -> Numbers:
         """The newest units that hold *word*."""
@@ -252,6 +263,7 @@ class TurnIndex:
         """Throw the index away: it is made again without whatever was erased from the history meanwhile."""
         self._file.reset("something was erased")
         self.vectors.clear()
+        self._sentences.clear()
 
     def close(self) -> None:
         self._file.close()
@@ -318,13 +330,19 @@ class TurnIndex:
                 "SELECT id, text FROM units WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id DESC",
                 (json.dumps(missing[start : start + EMBED_BATCH]),),
             )
-            vectors = model.embed([text for _, text in rows])
+            vectors, sentences, sentence_vectors = embed_units(model, rows)
             with self._file.transaction() as connection:
                 connection.executemany(
                     "INSERT OR REPLACE INTO vectors VALUES (?, ?)",
                     [(unit, to_blob(vector)) for (unit, _), vector in zip(rows, vectors, strict=True)],
                 )
+                connection.executemany(
+                    "INSERT OR REPLACE INTO sentence_vectors VALUES (?, ?)",
+                    [(number, sentence_blob(row)) for number, row in zip(sentences, sentence_vectors, strict=True)],
+                )
             self.vectors.put([unit for unit, _ in rows], vectors)
+            self._sentences.put(sentences, sentence_vectors)
+            self._sentences.trim()
             if progress is not None:
                 progress(min(start + EMBED_BATCH, len(missing)), len(missing))
 
@@ -334,7 +352,9 @@ class TurnIndex:
         if old:
             with self._file.transaction() as connection:
                 connection.execute("DELETE FROM vectors WHERE id < ?", (oldest,))
+                connection.execute("DELETE FROM sentence_vectors WHERE id < ?", (oldest << SENTENCE_BITS,))
             self.vectors.drop(old)
+            self._sentences.drop_units(old)
 
     def _load(self) -> None:
         """Bring what is in memory level with the file: at first all of it, later what another process changed."""
@@ -344,9 +364,11 @@ class TurnIndex:
             return
         if version[0] != self._loaded[0]:
             self.vectors.clear()
+            self._sentences.clear()
         stored = read_ids(self._file, "SELECT id FROM vectors")
         select = "SELECT id, vector FROM vectors WHERE id IN (SELECT value FROM json_each(?))"
         sync_vectors(self.vectors, self._file, stored, select)
+        self._sentences.load()
         self._loaded = version
 
     def _forget_the_deleted(self) -> None:
@@ -370,6 +392,7 @@ class TurnIndex:
             after = read_state(connection)
         self._facts.follow(before, after, [unit for unit, _ in gone], ())
         self.vectors.drop(unit for unit, _ in gone)
+        self._sentences.drop_units([unit for unit, _ in gone])
         _log.info("turns left the index with the history", extra={"units": len(gone)})
 
     def _follow_the_revised(self) -> None:
@@ -394,6 +417,7 @@ class TurnIndex:
             after = read_state(connection)
         self._facts.follow(before, after, changed, added)
         self.vectors.drop(changed)
+        self._sentences.drop_units(changed)
 
     def _take_anew(
         self, connection: sqlite3.Connection, said: HistoryTurn, held: list[tuple[int, str]], changed: list[int]
