@@ -26,6 +26,7 @@ TAG = "_type"
 T = TypeVar("T")
 
 _SCALARS = (str, int, float, bool, type(None))
+_PLAIN = frozenset(_SCALARS)
 
 
 class PlainDataError(ValueError):
@@ -34,13 +35,21 @@ class PlainDataError(ValueError):
 
 def to_plain(value: object) -> Any:
     """*value* as dicts, lists and scalars."""
+    kind = type(value)
+    if kind in _PLAIN:  # nine values in ten
+        return value
+    if kind is tuple or kind is list:
+        return [to_plain(inner) for inner in cast("Iterable[object]", value)]
     if isinstance(value, Enum):
         return to_plain(value.value)
     if isinstance(value, _SCALARS):
         return value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        kept = {name: to_plain(getattr(value, name)) for name in _shape(type(value))}
-        return {TAG: type(value).__name__, **kept}
+        plain: dict[str, Any] = {TAG: kind.__name__}
+        for name in _shape(type(value)):
+            inner = getattr(value, name)
+            plain[name] = inner if type(inner) in _PLAIN else to_plain(inner)
+        return plain
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, Mapping):
