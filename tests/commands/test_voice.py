@@ -16,7 +16,7 @@ from familiar_connect.voice.audio import loudness, resample
 from familiar_connect.voice.script import read_script
 from familiar_connect.voice.tts.local import LocalSynthesizer
 from familiar_connect.voice.wav import SoundFileError, read_wav, write_wav
-from tests.fakes.model_server import stream_answer
+from tests.fakes.model_server import stream_answer, whole_answer
 from tests.fakes.program import make_home, model_endpoint, run_program
 
 pytest.importorskip("hibari", reason="voice is an extra: `python3 run.py --with voice voice -h` brings it")
@@ -235,3 +235,29 @@ def test_the_example_is_the_one_in_the_guide() -> None:
         encoding="utf-8"
     )
     assert [line.speaker for line in read_script(example)] == ["Sam", "Robin", "Sam"]
+
+
+async def test_no_side_model_stands_before_a_spoken_reply(tmp_path: Path) -> None:
+    """Though each has one that answers: the reply's model is asked first; how the room feels is asked after it."""
+    question = tmp_path / "question.wav"
+    await speak(question, "Ember, what do you remember of the harbour?")
+    answers = [stream_answer("Boats."), *[whole_answer("0.1")] * 8]
+    with model_endpoint(*answers) as server:
+        home = tmp_path / "home"
+        settings = make_home(home, server) / "character.toml"
+        slots = (
+            "interjection_decision",
+            "memory_search",
+            "reasoning_context",
+            "post_process_style",
+            "history_summary",
+            "mood_eval",
+        )
+        sections = (f'\n[llm.{slot}]\nmodel = "side-{slot}"\nbase_url = "{server.base_url}"\n' for slot in slots)
+        settings.write_text(settings.read_text(encoding="utf-8") + "".join(sections), encoding="utf-8")
+        done = run_program(home, "voice", "--wav", str(question), "--json")
+        assert done.returncode == 0, done.stderr
+        asked = [request.payload["model"] for request in server.requests if "messages" in request.payload]
+    assert json.loads(done.stdout)["spoken"][0]["reply"] == "Boats."
+    assert asked[0] == "test-model"
+    assert set(asked[1:]) <= {"side-mood_eval"}
