@@ -13,6 +13,7 @@ from familiar_connect.voice.wav import read_wav, write_wav
 from tests.fakes.model_server import stream_answer
 from tests.fakes.program import make_home, model_endpoint, one_sentence, run_program
 from tests.fakes.speech_server import object_answer, sound_answer, speech_endpoint
+from tests.voice.test_cloud_voices import cartesia_answer, speak_well
 from tests.voice.test_vad import tone
 
 pytest.importorskip("hibari", reason="voice is an extra: `python3 run.py --with voice voice -h` brings it")
@@ -72,6 +73,31 @@ async def test_a_question_goes_to_the_servers_that_the_settings_name(tmp_path: P
     assert "authorization" not in mouth.calls[0].headers
     assert loudness(read_wav(answer)) > 0.01
     assert KEY not in done.stdout + done.stderr
+
+
+async def test_a_question_goes_to_deepgram_and_is_answered_by_cartesia(tmp_path: Path) -> None:
+    """A recording goes there stretch by stretch; the reply comes over a websocket."""
+    question, answer = await record_question(tmp_path / "question.wav"), tmp_path / "answer.wav"
+    words = {"channels": [{"alternatives": [{"transcript": "What is for dinner?"}]}]}
+    with (
+        model_endpoint(stream_answer("Make soup.")) as model,
+        speech_endpoint(object_answer({"results": words})) as ears,
+        speech_endpoint(cartesia_answer(speak_well)) as mouth,
+    ):
+        root = make_home(tmp_path / "home", model)
+        add_settings(
+            root,
+            stt=f'provider = "deepgram"\nbase_url = "{ears.base_url}/v1"\napi_key_env = "DEEPGRAM_API_KEY"',
+            tts=f'provider = "cartesia"\nbase_url = "{mouth.base_url}"\ncartesia_voice_id = "v"\ncartesia_model = "m"',
+        )
+        run_program(tmp_path / "home", "trust", "add", ears.base_url, "--key", "DEEPGRAM_API_KEY")
+        run_program(tmp_path / "home", "keys", "set", "deepgram", said=KEY)
+        done = run_program(tmp_path / "home", "voice", "--wav", str(question), "--out", str(answer), "--json")
+    assert done.returncode == 0, done.stderr
+    [spoken] = json.loads(done.stdout)["spoken"]
+    assert (spoken["said"], spoken["reply"]) == ("What is for dinner?", "Make soup.")
+    assert {call.headers.get("authorization") for call in ears.calls} == {f"Token {KEY}"}
+    assert len(read_wav(answer)) > 0
 
 
 async def test_a_voice_that_fails_costs_sound_and_no_words(tmp_path: Path) -> None:

@@ -88,8 +88,9 @@ class STTConfig:
 
     provider: str = setting(
         LOCAL_PROVIDER,
-        choice_rule(LOCAL_PROVIDER, "openai"),
-        "Who turns speech into text: `local` is the recogniser on this machine, `openai` any OpenAI-compatible server.",
+        choice_rule(LOCAL_PROVIDER, "deepgram", "openai"),
+        "Who turns speech into text: `local` is the recogniser on this machine, `deepgram` listens while people speak, "
+        "`openai` is any OpenAI-compatible server.",
     )
     language: str | None = setting(
         None,

