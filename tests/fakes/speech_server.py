@@ -9,7 +9,7 @@ import asyncio
 import json
 import threading
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -139,9 +139,10 @@ def talk_answer(talk: Talk) -> Answer:
     async def answer(request: web.Request) -> web.StreamResponse:
         socket = web.WebSocketResponse(autoping=True)
         await socket.prepare(request)
-        await talk(socket)
-        if not socket.closed:
-            await socket.close()
+        with suppress(ConnectionError):  # whoever listened may have gone
+            await talk(socket)
+            if not socket.closed:
+                await socket.close()
         return socket
 
     return answer

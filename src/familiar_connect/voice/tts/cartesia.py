@@ -66,11 +66,6 @@ class CartesiaTTSClient:
         self._socket: WebSocket | None = None
         self._alone = asyncio.Lock()
 
-    @property
-    def voice_name(self) -> str:
-        """What its sound depends on, besides the text."""
-        return f"{self._model}/{self._voice_id}"
-
     async def synthesize(self, text: str) -> TTSResult:
         check_speech_length(text, self._service.name)
         self._service.check_key()

@@ -55,11 +55,6 @@ class GeminiTTSClient:
         self._voice = voice
         self._directions = directions or VoiceDirections()
 
-    @property
-    def voice_name(self) -> str:
-        """What its sound depends on, besides the text."""
-        return f"{self._model}/{self._voice}/{self._directions.around('')}"
-
     async def synthesize(self, text: str) -> TTSResult:
         service = self._calls.service
         check_speech_length(text, service.name)

@@ -18,11 +18,6 @@ class OpenAITTSClient:
         self._model = model
         self._voice = voice
 
-    @property
-    def voice_name(self) -> str:
-        """What its sound depends on, besides the text."""
-        return f"{self._model}/{self._voice}"
-
     async def synthesize(self, text: str) -> TTSResult:
         service = self._calls.service
         check_speech_length(text, service.name)
