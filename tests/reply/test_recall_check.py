@@ -18,13 +18,9 @@ from familiar_connect.identity import Author
 from familiar_connect.memory.index.protocols import ExplainedScore, RecallScope, Recollection
 from familiar_connect.memory.part_audiences import PartAudiences
 from familiar_connect.memory.store import MemoryStore
-from familiar_connect.reply.inspection.recall_check import (
-    PastTurn,
-    RecallCheck,
-    RecallExplanation,
-    holds_words,
-    search_words,
-)
+from familiar_connect.reply.inspection.recall_check import PastTurn, RecallCheck
+from familiar_connect.reply.inspection.recall_evidence import holds_words, search_words
+from familiar_connect.reply.inspection.recall_steps import RecallExplanation
 from tests.fakes.traces import a_record, a_trace
 
 BO = Author("discord", "7", "bo", "Bo")
@@ -50,7 +46,7 @@ def a_hit(text: str, *, turn_id: int | None = None, path: str | None = None) -> 
         source="turn" if turn_id is not None else "file",
         key=str(turn_id or path),
         text=text,
-        explained=ExplainedScore(1.0, {"words": 1.0}),
+        explained=ExplainedScore(5.0, {"words": 1.0, "meaning": 4.0}),
         turn_id=turn_id,
         rel_path=path,
     )
@@ -85,7 +81,7 @@ def test_what_nobody_said_was_never_heard(tmp_path: Path) -> None:
         found = check.explain("spare key", PastTurn(trace=a_trace(), record=a_record()))
 
     assert failed_at(found) == "heard"
-    assert "Nobody ever said it" in found.answer.evidence
+    assert found.sentence == "It was never told: nobody ever said “spare key”, and no memory file holds it."
     assert {step.outcome.value for step in found.steps[1:]} == {"skipped"}
 
 
@@ -95,7 +91,7 @@ def test_what_was_told_in_a_direct_message_is_not_allowed_on_a_server(tmp_path: 
     with a_check(tmp_path, again) as check:
         again.hits.append(a_hit(POT, turn_id=tell(check, POT, private=True)))
         record = a_record()
-        record = replace(record, request=replace(record.request, utterance="Where is it?", readers=SERVER))
+        record = replace(record, request=replace(record.request, utterance="Where is the spare key?", readers=SERVER))
         found = check.explain("spare key", PastTurn(trace=a_trace(), record=record))
 
     assert failed_at(found) == "allowed here"
@@ -110,6 +106,7 @@ def test_what_had_no_room_was_cut_by_the_budget(tmp_path: Path) -> None:
     with a_check(tmp_path, again) as check:
         again.hits.append(a_hit(POT, turn_id=tell(check, POT)))
         record = a_record(dropped=(DroppedNote(Layer.content, "content_search", "dropped", 120),))
+        record = replace(record, request=replace(record.request, utterance="Where is the spare key?"))
         found = check.explain("spare key", PastTurn(trace=a_trace(stages=()), record=record))
 
     assert failed_at(found) == "room in the prompt"
@@ -118,15 +115,50 @@ def test_what_had_no_room_was_cut_by_the_budget(tmp_path: Path) -> None:
 
 
 def test_what_a_search_for_the_message_misses_is_not_found(tmp_path: Path) -> None:
-    """Though the index holds it."""
-    again = FoundAgain(misses="hello there")
+    """Though it is written and the index holds it."""
+    again = FoundAgain(a_hit(POT, path="topics/house.md"), misses="hello there")
     with a_check(tmp_path, again) as check:
-        again.hits.append(a_hit(POT, turn_id=tell(check, POT)))
+        check.audiences.store.write_file("topics/house.md", f"# House\n\n{POT}\n", source="test")
         found = check.explain("spare key", PastTurn(trace=a_trace(), record=a_record()))
 
     assert failed_at(found) == "found"
     assert "hello there" in found.answer.evidence
     assert "pin: true" in found.answer.fix
+
+
+def test_what_is_heard_and_not_written_up_is_told_so(tmp_path: Path) -> None:
+    """A search of what was said did not bring it, and no file holds it yet."""
+    again = FoundAgain(misses="hello there")
+    with a_check(tmp_path, again) as check:
+        again.hits.append(a_hit(POT, turn_id=tell(check, POT)))
+        found = check.explain("spare key", PastTurn(trace=a_trace(), record=a_record()))
+
+    assert failed_at(found) == "written"
+    assert "not written into memory yet" in found.sentence
+
+
+def test_what_was_said_only_later_could_not_be_known(tmp_path: Path) -> None:
+    """The turn in question came before."""
+    with a_check(tmp_path) as check:
+        said = tell(check, POT)
+        record = a_record()
+        record = replace(record, request=replace(record.request, before_id=said))
+        found = check.explain("spare key", PastTurn(trace=a_trace(), record=record))
+
+    assert found.sentence == "It was told only after this turn, so it could not know it then."
+
+
+def test_what_is_far_behind_the_best_is_not_told(tmp_path: Path) -> None:
+    """Its place is named."""
+    best = replace(a_hit("A key, a key!", turn_id=99), explained=ExplainedScore(20.0, {"words": 9.0, "meaning": 9.0}))
+    again = FoundAgain(best, a_hit(POT, path="topics/house.md"))
+    with a_check(tmp_path, again) as check:
+        check.audiences.store.write_file("topics/house.md", f"# House\n\n{POT}\n", source="test")
+        record = a_record()
+        record = replace(record, request=replace(record.request, utterance="Which key opens the tower?"))
+        found = check.explain("spare key", PastTurn(trace=a_trace(), record=record))
+
+    assert found.sentence == "It was found only at place 2: too far from “Which key opens the tower?” to be told."
 
 
 def test_a_file_that_nobody_spoke_of_counts_as_known(tmp_path: Path) -> None:

@@ -15,14 +15,15 @@ from familiar_connect.errors import HomeError
 if TYPE_CHECKING:  # a verb loads no more than it needs
     from pathlib import Path
 
-    from familiar_connect.reply.inspection.recall_check import PastTurn, RecallExplanation
+    from familiar_connect.reply.inspection.recall_check import PastTurn
+    from familiar_connect.reply.inspection.recall_steps import RecallExplanation
 
 MARKS = {"yes": "yes", "no": "NO ", "skipped": " – "}
 EPILOG = """\b
 Examples:
   familiar why "the spare key"                   for the last turn
   familiar why "the spare key" --turn 6aecd      for another one: `familiar inspect --list` shows them
-Write a few words that stand in what it should have known. The first NO is the answer.
+Write a few words that stand in what it should have known. The first line is the answer; the first NO shows why.
 Exit codes: 0 it was shown to the model, 1 it was not.
 """
 
@@ -35,18 +36,21 @@ Exit codes: 0 it was shown to the model, 1 it was not.
 @click.pass_context
 def why(ctx: click.Context, words: tuple[str, ...], familiar_id: str | None, turn: str | None, as_json: bool) -> int:
     """Tell why a reply did not know something: never said, not written, not found, not allowed there, or cut."""
-    from familiar_connect.commands.memory.search import open_index, sync_index
+    from familiar_connect.commands.memory.search import config_of, open_index, sync_index
     from familiar_connect.reply.inspection.recall_check import RecallCheck
 
     with open_index(ctx, familiar_id) as index:
         past = _past_turn(index.memory.root, turn)
         sync_index(index, quiet=True)
         index.retriever.warm()
+        config = config_of(index.memory.root)
         check = RecallCheck(
             familiar_id=index.memory.familiar_id,
             history=index.memory.history,
             audiences=index.memory.audiences,
             retriever=index.retriever,
+            searches_files=config.search_files,
+            searches_turns=config.search_turns,
         )
         found = check.explain(" ".join(words), past)
     if as_json:
@@ -75,6 +79,7 @@ def _past_turn(root: Path, word: str | None) -> PastTurn | None:
 
 
 def _show(found: RecallExplanation) -> None:
+    say(f"{found.sentence}\n")
     width = max(len(step.name) for step in found.steps)
     for step in found.steps:
         say(f"{MARKS[step.outcome.value]}  {step.name:<{width}}  {step.evidence}")
@@ -87,6 +92,7 @@ def _facts(found: RecallExplanation, past: PastTurn | None) -> dict[str, object]
         "wanted": found.wanted,
         "turn": past.trace.trace_id if past is not None else None,
         "answer": found.answer.name,
+        "sentence": found.sentence,
         "steps": [
             {"name": step.name, "outcome": step.outcome.value, "evidence": step.evidence, "fix": step.fix or None}
             for step in found.steps

@@ -216,11 +216,12 @@ def _owners_scope(index: OpenIndex, channel: int | None, only: Literal["files", 
     """Everything the owner may hear, who asks here."""
     from familiar_connect.memory.visible_memory import owner_scope
 
-    policy = _config_of(index.memory.root).telling_policy
+    policy = config_of(index.memory.root).telling_policy
     return owner_scope(index.memory.audiences, policy, channel_id=channel, only=only)
 
 
-def _config_of(root: Path) -> CharacterConfig:
+def config_of(root: Path) -> CharacterConfig:
+    """The settings of the familiar in *root*."""
     from familiar_connect.config import load_character_config
 
     folder = FamiliarFolder(root)
@@ -236,7 +237,7 @@ def _embedder(root: Path, *, anew: bool = False, is_for_few: bool = False) -> Em
     from familiar_connect.memory.index.embeddings import INDEX_FILE
     from familiar_connect.memory.index.indexing_store import choose_embedder
 
-    model, said = choose_embedder(_config_of(root).embedder, is_for_few=is_for_few)
+    model, said = choose_embedder(config_of(root).embedder, is_for_few=is_for_few)
     made_with = None if anew else _model_of_index(FamiliarFolder(root).index / INDEX_FILE)
     if made_with in (None, (_name_of(model), model.dim)):
         return model
@@ -270,7 +271,7 @@ def _fetch_weights(root: Path, *, quiet: bool) -> None:
     """Get the weights of the embedder that the settings name, with a sign of life; what stands in the way is said."""
     from familiar_connect.memory.index import fastembed, minilm
 
-    wanted = _config_of(root).embedder
+    wanted = config_of(root).embedder
     if wanted in ("auto", "hashing", minilm.MINILM_NAME):
         say(f"familiar: {wanted} needs no weights from elsewhere: nothing to fetch.", err=True)
         return
@@ -291,7 +292,7 @@ def _offer_weights(root: Path) -> bool:
     """Ask once, at a terminal, whether weights that are missing may be fetched."""
     from familiar_connect.memory.index import fastembed, minilm
 
-    wanted = _config_of(root).embedder
+    wanted = config_of(root).embedder
     if wanted in ("auto", "hashing", minilm.MINILM_NAME) or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     if fastembed.why_unavailable(wanted, may_fetch=True) is not None or fastembed.weights_are_cached(wanted):

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from familiar_connect.errors import FamiliarError, MemoryStoreError
 from familiar_connect.familiar import Familiar
 from familiar_connect.memory.file_audience import without_front_matter
 from familiar_connect.memory.index.protocols import SIGNALS, Recollection
 from familiar_connect.memory.maintenance.links import markdown_files
+from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.visible_memory import owner_scope
 from familiar_connect.observe.trace import TurnTrace
-from familiar_connect.platforms.web.memory_links import FileLink, file_address, file_link, links_from, links_to
+from familiar_connect.platforms.web.memory_links import file_address, file_link, links_from, links_to
 from familiar_connect.platforms.web.render import PageRenderer, with_problems
 from familiar_connect.reply.inspection.recall_check import PastTurn, RecallCheck
 from familiar_connect.reply.inspection.turn_view import describe_audience
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.markdown import document_title
 from familiar_connect.support.markdown_html import markdown_to_html
+from familiar_connect.support.text import truncate_chars
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -28,6 +32,10 @@ if TYPE_CHECKING:
 MAX_QUESTION_CHARS = 1_000
 MAX_PATH_CHARS = 1_000
 HITS = 20
+READ_IN_LIST = 300
+"""Files of the list that are shown with their title and how they begin; the others by name."""
+BEGINNING_CHARS = 140
+INDEX_WAIT_S = 20.0
 LATEST_TURNS = 20
 """Turns that may be chosen by hand; any other is chosen from its own page."""
 
@@ -36,6 +44,16 @@ DONE = {
     "merged": "Saved. The file had changed meanwhile: both changes stand in it.",
     "unchanged": "Nothing was changed.",
 }
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListedFile:
+    """A memory file in the list: its title and how it begins, where it was read."""
+
+    href: str
+    name: str
+    title: str
+    beginning: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,9 +101,10 @@ class MemoryPages:
 
     def _browse(self, question: str) -> Response:
         store = self._familiar.memory_store
-        folders: dict[str, list[FileLink]] = {}
-        for path in markdown_files(store):
-            folders.setdefault(path.rpartition("/")[0], []).append(file_link(path))
+        folders: dict[str, list[ListedFile]] = {}
+        for number, path in enumerate(markdown_files(store)):
+            listed = _list_file(store, path, reads=number < READ_IN_LIST)
+            folders.setdefault(path.rpartition("/")[0], []).append(listed)
         retriever = self._familiar.index.retriever
         is_ready = retriever is not None and retriever.is_warm
         hits: list[Recollection] = []
@@ -127,7 +146,17 @@ class MemoryPages:
         """Why something was not remembered."""
         wanted = request.query_params.get("q", "")[:MAX_QUESTION_CHARS].strip()
         trace_id = request.query_params.get("turn", "")[:MAX_PATH_CHARS]
+        if wanted:
+            await self._wait_for_index()
         return await off_loop(self._explain, wanted, trace_id)
+
+    async def _wait_for_index(self) -> None:
+        """Just after a start the index is being loaded: who asks then waits for it."""
+        loading = asyncio.ensure_future(self._familiar.index.wait_until_loaded())
+        await asyncio.wait({loading}, timeout=INDEX_WAIT_S)
+        retriever = self._familiar.index.retriever
+        if retriever is not None and not retriever.is_warm:
+            await off_loop(retriever.warm)
 
     def _explain(self, wanted: str, trace_id: str) -> Response:
         path = self._familiar.reply_path
@@ -141,6 +170,7 @@ class MemoryPages:
             title="Why not?",
             wanted=wanted,
             found=found,
+            mend=_mend(found.answer.leads_to) if found is not None else None,
             chosen=chosen.trace_id if chosen is not None else None,
             turns=[(each.trace_id, self._label(each)) for each in traces],
         )
@@ -152,6 +182,8 @@ class MemoryPages:
             history=familiar.history_store,
             audiences=familiar.stores.audiences,
             retriever=familiar.index.retriever,
+            searches_files=familiar.config.search_files,
+            searches_turns=familiar.config.search_turns,
         )
 
     def _past(self, trace: TurnTrace | None) -> PastTurn | None:
@@ -167,6 +199,36 @@ class MemoryPages:
             record = None
         asked = f" · {record.request.utterance[:60]}" if record is not None else ""
         return f"{trace.timestamp[:16].replace('T', ' ')}{asked}"
+
+
+def _list_file(store: MemoryStore, path: str, *, reads: bool) -> ListedFile:
+    name = path.rpartition("/")[2]
+    title, beginning = name.removesuffix(".md").replace("_", " "), ""
+    if reads:
+        try:
+            text = without_front_matter(store.read_file(path))
+        except MemoryStoreError:  # it may go while it is listed
+            text = ""
+        title = document_title(text) or title
+        beginning = next((words for line in _below_title(text).splitlines() if (words := line.strip("#>*- \t"))), "")
+    return ListedFile(
+        href=file_address(path),
+        name=name,
+        title=truncate_chars(title, BEGINNING_CHARS),
+        beginning=truncate_chars(beginning, BEGINNING_CHARS),
+    )
+
+
+def _mend(leads_to: str) -> tuple[str, str] | None:
+    """The button that leads to where something is mended: its address and its words."""
+    kind, _, name = leads_to.partition(":")
+    if kind == "review":
+        return f"/review/{quote(name, safe='')}", "Look at it in Review"
+    if kind == "file":
+        return f"/memory/edit?path={quote(name, safe='')}", f"Edit {name}"
+    if kind == "setting":
+        return f"/settings/edit?key={quote(name, safe='')}", f"Change {name}"
+    return None
 
 
 def _below_title(text: str) -> str:

@@ -1,24 +1,27 @@
 """Why was this not remembered? One thing followed on its way from being said to being shown to the model.
 
 Said, written, indexed, found for the message, allowed in the place, room in the prompt, shown: each step with its
-evidence. The first step that fails is the answer, with what mends it. Nothing is changed, and no model is asked.
+evidence. The first step that fails is the answer: one sentence, and what mends it. What was said counts as known even
+before it is written up, for it is searched too; it is missed as unwritten only where that search did not bring it.
+Nothing is changed, and no model is asked.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from enum import Enum
-from typing import Protocol
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 
 from familiar_connect.audience import Audience
+from familiar_connect.context.layers import ItemTag, Layer
+from familiar_connect.context.providers.content_search.provider import pick_worth_telling
+from familiar_connect.context.providers.content_search.unfiltered import TOKENS_PER_LINE, direct_budget, layer_budget
+from familiar_connect.context.providers.scene.text import persona_of
 from familiar_connect.context.types import ContextItem, ContextRequest
-from familiar_connect.errors import FamiliarError, MemoryStoreError
+from familiar_connect.errors import FamiliarError
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.memory.index.protocols import RecallScope, Recollection
-from familiar_connect.memory.index.query import content_words
+from familiar_connect.memory.maintenance.review import PendingItem
 from familiar_connect.memory.part_audiences import PartAudiences
 from familiar_connect.memory.types import GrepHit
 from familiar_connect.memory.visibility import audience_of_turn
@@ -26,64 +29,34 @@ from familiar_connect.memory.visible_memory import VisibleMemory
 from familiar_connect.observe.inspector import cut_reason, cuts
 from familiar_connect.observe.replay_store import ReplayRecord
 from familiar_connect.observe.trace import TurnTrace
+from familiar_connect.observe.trace_values import provider_outcomes
+from familiar_connect.reply.inspection.recall_evidence import (
+    BRIEF_CHARS,
+    MAX_EVIDENCE,
+    RecallSearch,
+    Searchable,
+    find_lines,
+    find_waiting,
+    holds_words,
+    line_about,
+    only_asks,
+    quote,
+    quote_turn,
+    search_words,
+)
+from familiar_connect.reply.inspection.recall_steps import RecallExplanation, RecallStep, StepOutcome
 from familiar_connect.reply.inspection.turn_view import describe_audience
 from familiar_connect.reply.prompt_replay import replay_items
-from familiar_connect.support.text import one_line, truncate_chars
+from familiar_connect.support.tokens import estimate_tokens
 
-MAX_WORDS = 12
-MAX_EVIDENCE = 5
-"""Turns and files that are followed."""
 TURNS_AT_ONCE = 2_000
 MAX_TURNS = 200_000
 SEARCHED = 200
 """Places of the ranking that are looked at."""
-QUOTED_CHARS = 160
+CONTENT_SETTING, WHOLE_SETTING = "budget.content", "budget_tokens"
+"""Settings that give memory more room: that of its layer, and that of the whole prompt."""
 MEMORY_LAYERS = ("content", "pinned")
 """Layers that pay for what is remembered."""
-
-
-class StepOutcome(Enum):
-    """What became of one step."""
-
-    yes = "yes"
-    no = "no"
-    skipped = "skipped"
-    """It makes no difference here, or an earlier step failed."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class RecallStep:
-    """One step, with what shows it."""
-
-    name: str
-    outcome: StepOutcome
-    evidence: str
-    fix: str = ""
-    """What to do about it, where it failed."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class RecallExplanation:
-    """Every step in order."""
-
-    wanted: str
-    steps: tuple[RecallStep, ...]
-
-    @property
-    def answer(self) -> RecallStep:
-        """The first step that failed, else the last one."""
-        return next((step for step in self.steps if step.outcome is StepOutcome.no), self.steps[-1])
-
-
-class Searchable(Protocol):
-    """What finds memory again."""
-
-    @property
-    def is_warm(self) -> bool: ...
-
-    def recall_now(
-        self, utterance: str, *, limit: int = ..., scope: RecallScope | None = None
-    ) -> list[Recollection]: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +76,9 @@ class RecallCheck:
     history: HistoryStore
     audiences: PartAudiences
     retriever: Searchable | None
+    searches_files: bool = True
+    """As the settings have it."""
+    searches_turns: bool = True
 
     def explain(self, wanted: str, turn: PastTurn | None = None) -> RecallExplanation:
         """Why *wanted* was not remembered in *turn*; without one, whether it would be found at all."""
@@ -110,17 +86,6 @@ class RecallCheck:
         if not words:
             raise FamiliarError("that names nothing to look for: write a few words of what it should have known")
         return _Walk(self, wanted, words, turn).explain()
-
-
-def search_words(wanted: str) -> tuple[str, ...]:
-    """The words of *wanted* that something must hold to be meant; all of them where none says much."""
-    return tuple(dict.fromkeys(content_words(wanted)))[:MAX_WORDS] or tuple(wanted.casefold().split())[:MAX_WORDS]
-
-
-def holds_words(text: str, words: Sequence[str]) -> bool:
-    """Whether each of *words* begins a word of *text*."""
-    folded = text.casefold().replace("’", "'")
-    return all(re.search(rf"(?<!\w){re.escape(word)}", folded) for word in words)
 
 
 @dataclass
@@ -133,15 +98,23 @@ class _Walk:
     turn: PastTurn | None
     turns: list[HistoryTurn] = field(default_factory=list)
     lines: list[GrepHit] = field(default_factory=list)
-    hit: Recollection | None = None
+    later: HistoryTurn | None = None
+    """One that was said only after the turn in question."""
+    waiting: PendingItem | None = None
+    """A proposal that holds it, or a batch it was in that the writer gave up on."""
+    is_indexed: bool = False
+    search: RecallSearch = field(default_factory=lambda: RecallSearch("", (), None, None))
     shown: ContextItem | None = None
     """The block of the prompt that held it."""
     steps: list[RecallStep] = field(default_factory=list)
 
     def explain(self) -> RecallExplanation:
         self.turns = list(self._find_turns())
-        self.lines = self._find_lines()
+        self.lines = find_lines(self.parts.audiences.store, self.words)
         self.shown = self._find_shown()
+        self.waiting = find_waiting(self.parts.audiences.store, self.words, self.turns) if not self.lines else None
+        self.is_indexed = self._look_into_index()
+        self.search = self._search()
         self._add_heard()
         self._add_written()
         self._add_indexed()
@@ -160,12 +133,16 @@ class _Walk:
         """The latest turns that hold the words, those of the missed exchange left out."""
         request, history = self._request, self.parts.history
         asked = request.utterance if request is not None else None
+        ends = request.before_id if request is not None else None
         before = (history.latest_id(familiar_id=self.parts.familiar_id) or 0) + 1
         looked_at = found = 0
         while looked_at < MAX_TURNS:
             turns = history.older_than(familiar_id=self.parts.familiar_id, max_id=before - 1, limit=TURNS_AT_ONCE)
             for turn in reversed(turns):
-                if turn.content != asked and holds_words(turn.content, self.words) and not _asks(turn.content):
+                if turn.content != asked and holds_words(turn.content, self.words) and not only_asks(turn.content):
+                    if ends is not None and turn.id >= ends:
+                        self.later = turn
+                        continue
                     yield turn
                     found += 1
                     if found == MAX_EVIDENCE:
@@ -173,21 +150,6 @@ class _Walk:
             if len(turns) < TURNS_AT_ONCE:
                 return
             before, looked_at = turns[0].id, looked_at + len(turns)
-
-    def _find_lines(self) -> list[GrepHit]:
-        """A line of each memory file that holds all the words: the one that holds most of them."""
-        pattern = "|".join(re.escape(word) for word in self.words)
-        store = self.parts.audiences.store
-        try:
-            by_path: dict[str, list[GrepHit]] = {}
-            for hit in store.grep(pattern):
-                by_path.setdefault(hit.rel_path, []).append(hit)
-        except MemoryStoreError:
-            return []
-        whole = [hits for hits in by_path.values() if holds_words("\n".join(hit.line_text for hit in hits), self.words)]
-        return [max(hits, key=lambda hit: sum(holds_words(hit.line_text, [w]) for w in self.words)) for hits in whole][
-            :MAX_EVIDENCE
-        ]
 
     def _find_shown(self) -> ContextItem | None:
         """The block of the turn's prompt that holds the words; the message itself does not count."""
@@ -199,53 +161,160 @@ class _Walk:
             return None
         return next((item for item in items if not item.fresh and holds_words(item.text, self.words)), None)
 
-    def _add(self, name: str, outcome: StepOutcome | bool, evidence: str, fix: str = "") -> None:
+    def _search(self) -> RecallSearch:
+        """The search that the turn made, made again: where it stands, and whether that was near enough to be told."""
+        retriever, request = self.parts.retriever, self._request
+        question = request.utterance if request is not None and request.utterance.strip() else self.wanted
+        if retriever is None:
+            return RecallSearch(question, (), None, None)
+        author = request.author if request is not None else None
+        scope = replace(
+            self._scope,
+            channel_id=request.channel_id if request is not None else None,
+            before_turn_id=request.before_id if request is not None else None,
+            asker=frozenset({author.label.lower()}) if author is not None else frozenset(),
+            answerer=frozenset({persona_of(request).lower()}) if request is not None else frozenset(),
+        )
+        hits = retriever.recall_now(question, limit=SEARCHED, scope=scope)
+        at = next((place for place, hit in enumerate(hits, 1) if self._is_meant(hit)), None)
+        if request is None or at is None:
+            return RecallSearch(question, tuple(hits), at, None)
+        told = pick_worth_telling(request, list(hits))
+        near = any(isinstance(hit, Recollection) and self._is_meant(hit) for hit in told)
+        return RecallSearch(question, tuple(hits), at, near)
+
+    @property
+    def _scope(self) -> RecallScope:
+        return RecallScope(files=self.parts.searches_files, turns=self.parts.searches_turns)
+
+    def _add(self, name: str, outcome: StepOutcome | bool, evidence: str, fix: str = "", **told: str) -> None:
+        """One step; *told* are its sentence and where it is mended."""
         if isinstance(outcome, bool):
             outcome = StepOutcome.yes if outcome else StepOutcome.no
         if self.shown is not None and outcome is StepOutcome.no:  # whatever a search says today, it was there
-            outcome, evidence, fix = StepOutcome.skipped, f"{evidence} It was shown all the same.", ""
+            outcome, evidence, fix, told = StepOutcome.skipped, f"{evidence} It was shown all the same.", "", {}
         elif any(step.outcome is StepOutcome.no for step in self.steps):
-            outcome, evidence, fix = StepOutcome.skipped, "It did not come so far.", ""
-        self.steps.append(RecallStep(name=name, outcome=outcome, evidence=evidence, fix=fix))
+            outcome, evidence, fix, told = StepOutcome.skipped, "It did not come so far.", "", {}
+        self.steps.append(RecallStep(name=name, outcome=outcome, evidence=evidence, fix=fix, **told))
 
     def _add_heard(self) -> None:
         if self.turns:
-            self._add("heard", True, "; ".join(_quote_turn(turn) for turn in self.turns[:2]))
-        elif self.lines:
-            self._add(
-                "heard", StepOutcome.skipped, "Nobody said it in these words; a memory file holds it all the same."
-            )
-        else:
+            self._add("heard", True, "; ".join(quote_turn(turn) for turn in self.turns[:2]))
+        elif self.lines or (self.waiting is not None and self.waiting.plan is not None):
+            where = "a memory file" if self.lines else "a proposal"
+            self._add("heard", StepOutcome.skipped, f"Nobody said it in these words; {where} holds it all the same.")
+        elif self.later is not None:
             self._add(
                 "heard",
                 False,
-                f"Nobody ever said it, and no memory file holds it: no turn has all of {', '.join(self.words)}.",
+                f"It came after this turn: {quote_turn(self.later)}.",
+                "Ask again: now it can know.",
+                sentence="It was told only after this turn, so it could not know it then.",
+            )
+        else:
+            wanted = quote(self.wanted, BRIEF_CHARS)
+            self._add(
+                "heard",
+                False,
+                f"No turn has all of these words: {', '.join(self.words)}; nor has a memory file.",
                 "Tell it in a chat, or write it into a memory file; try other words if you know it was said.",
+                sentence=f"It was never told: nobody ever said {wanted}, and no memory file holds it.",
             )
 
     def _add_written(self) -> None:
         if self.lines:
             places = "; ".join(
-                f"{hit.rel_path} line {hit.line_number}: {_quote(hit.line_text)}" for hit in self.lines[:2]
+                f"{hit.rel_path} line {hit.line_number}: {quote(hit.line_text)}" for hit in self.lines[:2]
             )
             self._add("written", True, places)
             return
-        mark = self.parts.history.get_writer_watermark(familiar_id=self.parts.familiar_id)
-        done = mark.last_written_id if mark is not None else 0
-        late = bool(self.turns) and self.turns[0].id > done
-        why = "it is not written up yet (`familiar memory write-now` does it)" if late else "the writer left it out"
-        self._add("written", StepOutcome.skipped, f"No memory file holds it: {why}. What was said is searched too.")
+        cause = self._why_unwritten()
+        is_found = self.search.is_near or (self.search.is_near is None and self.search.at is not None)
+        if is_found or not self.is_indexed:
+            evidence = f"No memory file holds it: {cause.evidence}. What was said is searched too."
+            self._add("written", StepOutcome.skipped, evidence)
+            return
+        evidence = f"No memory file holds it: {cause.evidence}; and a search of what was said did not bring it."
+        self._add("written", False, evidence, cause.fix, sentence=cause.sentence, leads_to=cause.leads_to)
 
-    def _add_indexed(self) -> None:
+    def _why_unwritten(self) -> RecallStep:
+        waiting = self.waiting
+        if waiting is not None and waiting.kind == "quarantine":
+            why = (
+                "the memory writer gave up on the batch it was in",
+                "Look at it under Review, or have it written again: `familiar memory write-now`.",
+                "It was heard, but the memory writer gave up on that part of the talk, so it is in no memory file.",
+            )
+        elif waiting is not None:
+            why = (
+                f"it is proposed for {' and '.join(waiting.files)} and waits for your word",
+                "Approve it under Review.",
+                "It was heard, but it waits for your word: the memory writer proposed it and nobody has approved it.",
+            )
+        elif self._is_late():
+            why = (
+                "it is not written up yet",
+                "Wait for the memory writer, or `familiar memory write-now`.",
+                "It was heard, but it is not written into memory yet: the memory writer has not come to it.",
+            )
+        else:
+            why = (
+                "the memory writer left it out",
+                "Write it into a memory file yourself.",
+                "It was heard, but the memory writer left it out, so it is in no memory file.",
+            )
+        evidence, fix, sentence = why
+        leads_to = f"review:{waiting.id}" if waiting is not None else ""
+        return RecallStep(
+            name="", outcome=StepOutcome.no, evidence=evidence, fix=fix, sentence=sentence, leads_to=leads_to
+        )
+
+    def _is_late(self) -> bool:
+        """Whether the writer has not come to it."""
+        mark = self.parts.history.get_writer_watermark(familiar_id=self.parts.familiar_id)
+        return bool(self.turns) and self.turns[0].id > (mark.last_written_id if mark is not None else 0)
+
+    def _look_into_index(self) -> bool:
+        """Whether a search for its own words brings it."""
         retriever = self.parts.retriever
         if retriever is None or not retriever.is_warm:
-            self._add("indexed", False, "The index is not there yet.", "Wait a moment, or `familiar memory reindex`.")
+            return False
+        texts = (*(turn.content for turn in self.turns), *(hit.line_text for hit in self.lines))
+        return any(
+            any(map(self._is_meant, retriever.recall_now(text, limit=SEARCHED, scope=self._scope))) for text in texts
+        )
+
+    def _add_indexed(self) -> None:
+        retriever, file = self.parts.retriever, self.lines[0].rel_path if self.lines else ""
+        if retriever is None or not retriever.is_warm:
+            self._add(
+                "indexed",
+                False,
+                "The index is not there yet.",
+                "Wait a moment, or `familiar memory reindex`.",
+                sentence="It is known, but it cannot be searched for: the index of memory is not ready.",
+            )
             return
-        for text in (*(turn.content for turn in self.turns), *(hit.line_text for hit in self.lines)):
-            if any(map(self._is_meant, retriever.recall_now(text, limit=SEARCHED))):
-                self._add("indexed", True, "The index holds it.")
-                return
-        self._add("indexed", False, "The index does not hold it.", "Bring it level: `familiar memory reindex`.")
+        if self.is_indexed:
+            self._add("indexed", True, "The index holds it.")
+            return
+        if file and not self.parts.searches_files:
+            self._add(
+                "indexed",
+                False,
+                "Memory files are not searched: `files = false` stands under [providers.content_search].",
+                "Take that setting out of character.toml, and start again.",
+                sentence=f"It stands in {file}, but it is not indexed: the settings say not to search memory files.",
+                leads_to="setting:providers.content_search.files",
+            )
+            return
+        self._add(
+            "indexed",
+            False,
+            "The index does not hold it.",
+            "Bring it level: `familiar memory reindex`.",
+            sentence=f"It {f'stands in {file}' if file else 'was heard'}, but the index does not hold it yet.",
+        )
 
     def _is_meant(self, hit: Recollection) -> bool:
         if hit.source == "turn":
@@ -254,29 +323,42 @@ class _Walk:
         return hit.rel_path in {line.rel_path for line in self.lines} and holds_words(around, self.words)
 
     def _add_found(self) -> None:
-        retriever, request = self.parts.retriever, self._request
-        question = request.utterance if request is not None and request.utterance.strip() else self.wanted
-        if retriever is None:
-            self._add("found", False, "Nothing is searched without an index.")
-            return
-        scope = RecallScope(channel_id=request.channel_id if request is not None else None)
-        hits = retriever.recall_now(question, limit=SEARCHED, scope=scope)
-        at = next((place for place, hit in enumerate(hits, 1) if self._is_meant(hit)), None)
-        if at is None:
+        search = self.search
+        question, hit = quote(search.question), search.hit
+        brief = quote(search.question, BRIEF_CHARS)
+        if hit is None:
             self._add(
                 "found",
                 False,
-                f"Searching for {_quote(question)} does not bring it up among the first {SEARCHED}.",
+                f"Searching for {question} does not bring it up among the first {SEARCHED}.",
                 "Pin the file (`pin: true` in its first lines), or ask with words that stand in it.",
+                sentence=f"It is known, but nothing in {brief} led to it: the search did not bring it up.",
+                leads_to=self._file,
             )
             return
-        self.hit = hits[at - 1]
-        best = sorted(self.hit.explained.signals.items(), key=lambda part: -abs(part[1]))[:3]
+        best = sorted(hit.explained.signals.items(), key=lambda part: -abs(part[1]))[:3]
         signals = ", ".join(f"{name} {value:+.2f}" for name, value in best)
-        self._add("found", True, f"Place {at} of {len(hits)} for {_quote(question)} ({signals}).")
+        place = f"Place {search.at} of {len(search.hits)} for {question} ({signals})"
+        if search.is_near is False:
+            top = max(each.score for each in search.hits)
+            self._add(
+                "found",
+                False,
+                f"{place}: {hit.score:.2f}, where the best had {top:.2f}. What is clearly behind the best, or bears on "
+                "nothing in the message, is not told.",
+                "Ask with words that stand in it, or pin the file (`pin: true` in its first lines).",
+                sentence=f"It was found only at place {search.at}: too far from {brief} to be told.",
+                leads_to=self._file,
+            )
+            return
+        self._add("found", True, f"{place}.")
+
+    @property
+    def _file(self) -> str:
+        return f"file:{self.lines[0].rel_path}" if self.lines else ""
 
     def _add_allowed(self) -> None:
-        request, hit = self._request, self.hit
+        request, hit = self._request, self.search.hit
         if request is None or hit is None:
             self._add("allowed here", StepOutcome.skipped, "No turn was named, so there is no place to ask about.")
             return
@@ -290,6 +372,8 @@ class _Walk:
             f"It was said to {said_to}, and others can read the place of this turn.",
             "That is a confidence kept. To share it, move the line into the open file of the person or topic, "
             "or name the place in `shares_with`.",
+            sentence=f"It knows, but may not tell it here: it was said to {said_to}, and others read this place.",
+            leads_to=self._file,
         )
 
     def _said_to(self, request: ContextRequest, hit: Recollection) -> str | None:
@@ -310,48 +394,80 @@ class _Walk:
             why = "No turn was named." if self.turn is None else "What that turn was made of is not kept any more."
             self._add("room in the prompt", StepOutcome.skipped, why)
             return
-        lost = [note for note in cuts(self.turn.trace, self.turn.record) if note["layer"] in MEMORY_LAYERS]
         if self.shown is not None:
             self._add("room in the prompt", True, "It fit.")
-        elif lost:
-            told = "; ".join(
-                f"{note['source']} lost {note['tokens_dropped']} tokens, {cut_reason(note)}" for note in lost
-            )
+            return
+        if (late := self._search_trouble(self.turn.trace)) is not None:
             self._add(
                 "room in the prompt",
                 False,
-                f"It was cut: {told}.",
-                "Give memory more room: `content` under [budget] in character.toml, or `budget_tokens` for all of it.",
+                f"The search of memory did not end in time in that turn: {late}.",
+                "Ask again. If it happens often, Health shows how long the search takes.",
+                sentence="It is known, but the search of memory was too late for this reply.",
             )
-        else:
+            return
+        full, setting = self._what_was_full(self.turn.record)
+        if full:
+            more = "`content` under [budget]" if setting == CONTENT_SETTING else f"`{setting}`"
             self._add(
                 "room in the prompt",
                 False,
-                "Nothing of memory was cut for want of room: other pieces came first, or the index was not ready then.",
-                "Pin the file (`pin: true` in its first lines) to have it in every prompt.",
+                f"It was cut by the budget: {full}.",
+                f"Raise {more} in character.toml, or pin the file (`pin: true` in its first lines).",
+                sentence="It was found, but cut by the budget: there was no room left for it in the prompt.",
+                leads_to=f"setting:{setting}",
             )
+            return
+        self._add(
+            "room in the prompt",
+            False,
+            "Nothing of memory was cut for want of room: other pieces came first, or the index was not ready then.",
+            "Pin the file (`pin: true` in its first lines) to have it in every prompt.",
+            sentence="It can be found now, but in that turn other memories came first.",
+            leads_to=self._file,
+        )
+
+    @staticmethod
+    def _search_trouble(trace: TurnTrace) -> str | None:
+        outcomes = (each for each in provider_outcomes(trace) if each.get("id") == "content_search")
+        return next((str(each["status"]) for each in outcomes if each.get("status", "ok") != "ok"), None)
+
+    def _what_was_full(self, record: ReplayRecord) -> tuple[str, str]:
+        """What had no room for it, a layer that lost something or what is recalled; and the setting that gives more."""
+        assert self.turn is not None
+        lost = [note for note in cuts(self.turn.trace, record) if note["layer"] in MEMORY_LAYERS]
+        if lost:
+            each = (f"{note['source']} lost {note['tokens_dropped']} tokens, {cut_reason(note)}" for note in lost)
+            of_layer = any(note["full"] == "layer" for note in lost)
+            return "; ".join(each), CONTENT_SETTING if of_layer else WHOLE_SETTING
+        recalled = sum(piece.estimated_tokens for piece in record.kept if piece.tag is ItemTag.FOUND)
+        others = sum(
+            piece.estimated_tokens
+            for piece in record.kept
+            if piece.layer is Layer.content and piece.tag is not ItemTag.FOUND
+        )
+        direct, layer = direct_budget(record.request), layer_budget(record.request, Layer.content) - others
+        room = min(direct, layer)
+        hit = self.search.hit
+        needed = estimate_tokens(hit.text) + TOKENS_PER_LINE if hit is not None else 0
+        if recalled + needed <= room:
+            return "", ""
+        told = f"{recalled} of the {max(0, room)} tokens for what is recalled were taken by what ranked before it"
+        return told, WHOLE_SETTING if direct <= layer else CONTENT_SETTING
 
     def _add_shown(self) -> None:
         shown = self.shown
         if self.turn is None or self.turn.record is None:
-            self._add("shown to the model", StepOutcome.skipped, "Only a kept turn can tell.")
+            told = "It is known and can be found; only a turn that is kept can tell whether it was shown."
+            self._add("shown to the model", StepOutcome.skipped, "Only a kept turn can tell.", sentence=told)
         elif shown is not None:
-            told = f"It stood in the prompt ({shown.source}): {_quote(shown.text)}. The model did not use it."
-            self._add("shown to the model", True, told, "Ask again, or use a stronger model: `familiar model list`.")
+            line = quote(line_about(shown.text, self.words))
+            self._add(
+                "shown to the model",
+                True,
+                f"It stood in the prompt ({shown.source}): {line}. The model did not use it.",
+                "Ask again, or use a stronger model: `familiar model list`.",
+                sentence="It was told: it stood in the prompt, and the model did not use it.",
+            )
         else:
             self._add("shown to the model", False, "It was not in the prompt.")
-
-
-def _asks(text: str) -> bool:
-    """Whether a turn only asks: a question does not tell what it asks for."""
-    return text.rstrip().endswith("?")
-
-
-def _quote_turn(turn: HistoryTurn) -> str:
-    who = turn.author.label if turn.author is not None else "the familiar"
-    return f"{turn.timestamp:%Y-%m-%d} {who} (turn {turn.id}): {_quote(turn.content)}"
-
-
-def _quote(text: str) -> str:
-    words = one_line(text)
-    return f"“{words if len(words) <= QUOTED_CHARS else truncate_chars(words, QUOTED_CHARS) + '…'}”"

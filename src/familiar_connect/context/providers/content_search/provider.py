@@ -250,7 +250,7 @@ class ContentSearchProvider:
         hits = await self._in_time(searching, seconds, "retrieval") or []
         elsewhere = (CHARACTER_FOLDER, *self._not_searched())
         hits = [with_lore_macros(hit, request) for hit in hits if not (hit.rel_path or "").startswith(elsewhere)]
-        return await off_loop(_worth_telling, request, hits)
+        return await off_loop(pick_worth_telling, request, hits)
 
     def _not_searched(self) -> tuple[str, ...]:
         """How the paths begin that have blocks of their own, or are about people who want no notes shown."""
@@ -405,7 +405,7 @@ def _names_of(author: Author | None) -> frozenset[str]:
     return frozenset({author.label.lower()}) if author is not None else frozenset()
 
 
-def _worth_telling(request: ContextRequest, hits: list[Hit]) -> list[Hit]:
+def pick_worth_telling(request: ContextRequest, hits: list[Hit]) -> list[Hit]:
     """Those of *hits* that bear on the message, each once, without what the message itself says.
 
     What the notes on people say as well is told again here: a small model that finds only what others said of a thing

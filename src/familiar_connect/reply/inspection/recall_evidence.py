@@ -1,0 +1,112 @@
+"""What shows whether something is known: lines of memory files, what waits for a word, a search made again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from familiar_connect.errors import MemoryStoreError
+from familiar_connect.history.types import HistoryTurn
+from familiar_connect.memory.index.protocols import RecallScope, Recollection
+from familiar_connect.memory.index.query import content_words
+from familiar_connect.memory.maintenance.review import PendingItem, Review
+from familiar_connect.memory.store import MemoryStore
+from familiar_connect.memory.types import GrepHit
+from familiar_connect.support.text import one_line, truncate_chars
+
+MAX_WORDS = 12
+MAX_EVIDENCE = 5
+"""Turns and files that are followed."""
+QUOTED_CHARS = 160
+BRIEF_CHARS = 64
+"""Of what is quoted in the one sentence that is the answer."""
+
+
+class Searchable(Protocol):
+    """What finds memory again."""
+
+    @property
+    def is_warm(self) -> bool: ...
+
+    def recall_now(
+        self, utterance: str, *, limit: int = ..., scope: RecallScope | None = None
+    ) -> list[Recollection]: ...
+
+
+@dataclass(frozen=True)
+class RecallSearch:
+    """A search, and what became of the thing in it."""
+
+    question: str
+    hits: tuple[Recollection, ...]
+    at: int | None
+    """Its place, from 1; None where it was not found."""
+    is_near: bool | None
+    """Whether it bore on the message; None where that cannot be told."""
+
+    @property
+    def hit(self) -> Recollection | None:
+        return self.hits[self.at - 1] if self.at is not None else None
+
+
+def search_words(wanted: str) -> tuple[str, ...]:
+    """The words of *wanted* that something must hold to be meant; all of them where none says much."""
+    return tuple(dict.fromkeys(content_words(wanted)))[:MAX_WORDS] or tuple(wanted.casefold().split())[:MAX_WORDS]
+
+
+def holds_words(text: str, words: Sequence[str]) -> bool:
+    """Whether each of *words* begins a word of *text*."""
+    folded = text.casefold().replace("’", "'")
+    return all(re.search(rf"(?<!\w){re.escape(word)}", folded) for word in words)
+
+
+def find_lines(store: MemoryStore, words: Sequence[str]) -> list[GrepHit]:
+    """A line of each memory file that holds all of *words*: the one that holds most of them."""
+    pattern = "|".join(re.escape(word) for word in words)
+    by_path: dict[str, list[GrepHit]] = {}
+    try:
+        for hit in store.grep(pattern):
+            by_path.setdefault(hit.rel_path, []).append(hit)
+    except MemoryStoreError:
+        return []
+    whole = [hits for hits in by_path.values() if holds_words("\n".join(hit.line_text for hit in hits), words)]
+    found = [max(hits, key=lambda hit: sum(holds_words(hit.line_text, [word]) for word in words)) for hits in whole]
+    return found[:MAX_EVIDENCE]
+
+
+def find_waiting(store: MemoryStore, words: Sequence[str], turns: Sequence[HistoryTurn]) -> PendingItem | None:
+    """What waits for the owner's word: a proposal that holds *words*, or a batch with one of *turns* put aside."""
+    try:
+        waiting = Review(store).list()
+    except MemoryStoreError:
+        return None
+    for each in waiting:
+        first, last = each.turn_range
+        if each.plan is not None and any(holds_words(write.content, words) for write in each.plan.writes):
+            return each
+        if each.kind == "quarantine" and any(first <= turn.id <= last for turn in turns):
+            return each
+    return None
+
+
+def line_about(text: str, words: Sequence[str]) -> str:
+    """The line of *text* that holds most of *words*."""
+    return max(text.splitlines() or [text], key=lambda line: sum(holds_words(line, [word]) for word in words))
+
+
+def only_asks(text: str) -> bool:
+    """Whether a turn only asks: a question does not tell what it asks for."""
+    return text.rstrip().endswith("?")
+
+
+def quote_turn(turn: HistoryTurn) -> str:
+    who = turn.author.label if turn.author is not None else "the familiar"
+    return f"{turn.timestamp:%Y-%m-%d} {who} (turn {turn.id}): {quote(turn.content)}"
+
+
+def quote(text: str, most: int = QUOTED_CHARS) -> str:
+    """*text* on one line, in quotation marks, its beginning where it is long."""
+    words = one_line(text)
+    return f"“{words if len(words) <= most else truncate_chars(words, most) + '…'}”"
