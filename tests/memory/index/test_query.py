@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ from familiar_connect.memory.index.query import (
     to_fts_text,
 )
 from familiar_connect.memory.index.ranking import nearness
-from familiar_connect.memory.index.time_expressions import extract_times, tells_number, tells_time
+from familiar_connect.memory.index.time_expressions import TimeSpan, extract_times, share_in, tells_number, tells_time
 
 NOW = datetime(2026, 11, 18, 15, 30, tzinfo=UTC)  # a Wednesday
 
@@ -238,3 +238,23 @@ def test_no_text_and_no_moment_can_break_it(text: str, now: datetime) -> None:
 def test_a_message_may_speak_of_its_speaker(said: str, is_about_speaker: bool) -> None:
     """By its small words."""
     assert concerns_speaker(said) is is_about_speaker
+
+
+SPANS = st.lists(
+    st.builds(
+        lambda start, days: TimeSpan(NOW + timedelta(days=start), NOW + timedelta(days=start + days)),
+        st.integers(-40, 40),
+        st.integers(1, 30),
+    ),
+    max_size=3,
+)
+
+
+@given(SPANS, SPANS)
+def test_a_time_lies_in_another_wholly_or_in_part(times: list[TimeSpan], spans: list[TimeSpan]) -> None:
+    """All of it where it is one of them, nothing where there is no common day."""
+    share = share_in(times, spans)
+
+    assert 0.0 <= share <= 1.0
+    assert (share == 0.0) == all(a.end <= b.start or b.end <= a.start for a in times for b in spans)
+    assert not times or share_in(times, times) == 1.0

@@ -219,6 +219,23 @@ async def test_the_time_asked_for_decides_between_likes(home: Home) -> None:
     assert (await home.recall("what was for dinner in October"))[0] == "We had stew for dinner"
 
 
+async def test_a_day_is_found_by_what_was_told_of_it_later(home: Home) -> None:
+    """Whoever says "yesterday" tells of the day before, in a talk of another day."""
+    home.say("We had stew for dinner today", days_ago=9)
+    home.say("We had soup for dinner", days_ago=8)
+    home.say("We had pie for dinner yesterday", days_ago=8, who=BO)
+    home.learn()
+
+    hits = await home.retriever.recall("what was for dinner on 9 November 2026?")
+    told = {hit.text: hit.explained.signals.get("tells of then", 0.0) for hit in hits}
+
+    assert told == {
+        "We had stew for dinner today": pytest.approx(2.0),
+        "We had soup for dinner": 0.0,
+        "We had pie for dinner yesterday": pytest.approx(2.0),
+    }
+
+
 async def test_every_hit_says_why(home: Home) -> None:
     """The shares of its signals add up to its score."""
     home.say("I keep bees")

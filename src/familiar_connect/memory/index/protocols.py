@@ -30,6 +30,7 @@ SIGNALS = {
     "an answer": "what stands right before it is a question of that meaning",
     "who": "said by, or about, somebody the question names",
     "when": "from the time the question names",
+    "tells of then": "it tells of the time the question names, whenever it was said",
     "tells a time": "it names a time, and the question asks for one",
     "tells a number": "it names a number, and the question asks for one",
     "substance": "it says more than a word or two",

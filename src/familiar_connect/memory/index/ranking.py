@@ -86,6 +86,8 @@ class SignalWeights:
     tells_when: float = 1.4
     """Names a time, where the question asks for one."""
     tells_number: float = 1.7
+    tells_of_then: float = 2.0
+    """Tells of the time the question names, whenever it was said: "yesterday", the day before."""
     recency: float = 0.15
     same_channel: float = 0.15
 
@@ -159,6 +161,7 @@ class RankedUnits:
     units: Numbers
     scores: Floats
     signals: dict[str, Floats]
+    said_at: Floats
     fitting: int
 
     def explain(self, at: int) -> ExplainedScore:
@@ -282,7 +285,7 @@ def rank_units(
     fitting = near | (signals["conversation"] > 0) | (signals["who"] > 0) | (signals["when"] > 0)
     order = np.lexsort((-units, -total, ~fitting))
     ordered = {name: values[order] for name, values in signals.items()}
-    return RankedUnits(units[order], total[order], ordered, int(np.count_nonzero(fitting)))
+    return RankedUnits(units[order], total[order], ordered, said_at[order], int(np.count_nonzero(fitting)))
 
 
 def _best_in_stretch(units: Numbers, values: Floats) -> Floats:

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import lru_cache, partial
 from typing import NamedTuple, Protocol
 
@@ -54,7 +54,13 @@ from familiar_connect.memory.index.ranking import (
 )
 from familiar_connect.memory.index.snippets import as_chunk, format_snippets, without_repeats
 from familiar_connect.memory.index.storage import IndexClosed, IndexUnavailable, Numbers, Similarities, Vector, Vectors
-from familiar_connect.memory.index.time_expressions import tells_number, tells_time
+from familiar_connect.memory.index.time_expressions import (
+    TimeSpan,
+    extract_times,
+    share_in,
+    tells_number,
+    tells_time,
+)
 from familiar_connect.memory.index.turns import TurnIndex
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.clock import Clock, SystemClock
@@ -331,27 +337,32 @@ class MemoryRetriever:
         the others are asked only once they are chosen.
         """
         found: list[_Candidate] = []
-        asks = question.asks_when or question.asks_number
+        asks = question.asks_when or question.asks_number or bool(question.spans)
         everything = scope.is_narrowed or (kind == "turn" and scope.files)
         count = len(ranked.units) if everything else ranked.fitting
         is_costly, checked, start = kind == "file" and scope.is_narrowed, scope, 0
         while start < count and len(found) < limit:
             end = min(count, start + (FILES_TRIED if is_costly and not start else limit))
             units, scores = ranked.units[start:end].tolist(), ranked.scores[start:end].tolist()
+            moments = ranked.said_at[start:end].tolist()
             texts = source.tellable_texts(units, checked)
-            for at, (unit, score) in enumerate(zip(units, scores, strict=True), start):
+            for at, (unit, score, moment) in enumerate(zip(units, scores, moments, strict=True), start):
                 if unit in texts:
                     key, text = texts[unit]
-                    told = self._told_by(text, question) if asks else _NOTHING
+                    told = self._told_by(text, moment, question) if asks else _NOTHING
                     found.append(_Candidate(kind, key, text, score + sum(told.values()), at, ranked, told))
             start = end
             checked = _EVERYWHERE if is_costly and len(found) == end else scope
         return found[:limit]
 
-    def _told_by(self, text: str, question: SearchQuery) -> dict[str, float]:
-        """What *text* adds because it tells a time or a number where one is asked for."""
+    def _told_by(self, text: str, said_at: float, question: SearchQuery) -> dict[str, float]:
+        """What *text* adds because it tells a time or a number where one is asked for, or tells of the time named."""
         told: dict[str, float] = {}
         time, number = _tells(text)
+        if question.spans and time and said_at >= 0:
+            share = share_in(_times_told(text, said_at), question.spans)
+            if share > 0:
+                told["tells of then"] = self._weights.tells_of_then * share
         if question.asks_when and time:
             told["tells a time"] = self._weights.tells_when
         if question.asks_number and number:
@@ -377,6 +388,12 @@ def _tells(text: str) -> tuple[bool, bool]:
     """Whether *text* tells a time, and a number."""
     words = plain_words(text)
     return tells_time(text, words), tells_number(text, words)
+
+
+@lru_cache(maxsize=MAX_TAKEN_APART)
+def _times_told(text: str, said_at: float) -> tuple[TimeSpan, ...]:
+    """The stretches of time that *text* names, for whoever heard it then."""
+    return extract_times(text, datetime.fromtimestamp(said_at, UTC))[0]
 
 
 def _explain(hits: Sequence[_Candidate]) -> list[tuple[int, ExplainedScore]]:

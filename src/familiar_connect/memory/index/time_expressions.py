@@ -82,6 +82,17 @@ def extract_times(text: str, now: datetime) -> tuple[tuple[TimeSpan, ...], str]:
     return tuple(found), text
 
 
+def share_in(times: Collection[TimeSpan], spans: Collection[TimeSpan]) -> float:
+    """How much of one of *times* lies in one of *spans*, at best: 1 for all of it."""
+    shares = (
+        (min(time.end, span.end) - max(time.start, span.start)) / (time.end - time.start)
+        for time in times
+        for span in spans
+        if time.start < time.end
+    )
+    return max(0.0, *shares, 0.0)
+
+
 def tells_time(text: str, words: Collection[str]) -> bool:
     """Whether *text*, which holds these *words*, says when something was or will be."""
     return not _TIME_WORDS.isdisjoint(words) or _CLOCK.search(text) is not None
