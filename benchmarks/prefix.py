@@ -44,6 +44,7 @@ from familiar_connect.support.tokens import estimate_tokens
 TURNS = 200
 QUICK_TURNS = 80
 LEAST_MEDIAN = 0.90
+INDEX_LIMIT_S = 600.0
 _STAMPED = re.compile(r"\[\d\d:\d\d\] ")
 """How an earlier message of a person begins in a text channel."""
 
@@ -226,7 +227,7 @@ async def _talk(
     familiar = load_familiar(root, clients, clock)
     remembered = ScriptedMemory()
     if setting.searches:
-        assert await familiar.update_memory_index(60.0)
+        assert await familiar.update_memory_index(INDEX_LIMIT_S)
     else:
         familiar.providers[remembered.id] = remembered
     place = QuietPlace()

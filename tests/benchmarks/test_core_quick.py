@@ -50,7 +50,7 @@ def test_the_pipeline_is_measured_and_no_provider_holds_a_turn() -> None:
     assert abs(found["overhead"]["contributed_chars"] - pipeline.CONTRIBUTED_CHARS) < 500
     assert len(found["hanging"]["with"]) == 3
     for told in found["hanging"]["with"].values():
-        assert told["siblings_failed"] <= told["siblings_asked"] // 10
+        assert told["siblings_failed"] <= told["siblings_failed_alone"] + told["siblings_asked"] // 10
         assert told["overshoot_ms"]["p50"] < 10 * pipeline.OVERSHOOT_P99_MS
     assert found["stalls"]["worst_work_of_each_turn_ms"]["p50"] < pipeline.STALL_P99_MS
     assert found["overhead"]["processor_ms"]["p50"] < 3 * pipeline.OVERHEAD_P50_MS

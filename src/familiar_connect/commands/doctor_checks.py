@@ -5,7 +5,6 @@ Each is looked at without waking the familiar, and told in one sentence with wha
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,6 +55,8 @@ def check_platforms(root: Path, home: Path, *, knocks: bool = False) -> Iterator
 
 def _check_discord(root: Path, token: str, secrets: Secrets, *, has_alters: bool) -> Iterator[DoctorFinding]:
     """What Discord itself says of the bot: its token, its intents, and its permissions where it listens."""
+    import asyncio  # heavy: `list` does without it
+
     from familiar_connect.platforms.discord.setup_check import check_setup
     from familiar_connect.platforms.requirements import DISCORD_ADDRESS
     from familiar_connect.subscriptions import SubscriptionKind, SubscriptionRegistry

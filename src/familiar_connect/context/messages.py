@@ -138,9 +138,8 @@ def merge_recall(items: Sequence[ContextItem]) -> tuple[Sequence[ContextItem], l
         hosts.append(len(result))
         if index in into:
             continue
-        recalled = [items[found].text for found, host in into.items() if host == index]
-        before = (TextPart("".join(f"{text}\n\n" for text in recalled)),) if recalled else ()
-        result.append(replace(item, parts=(*before, *item.parts)))
+        recalled = "".join(f"{items[found].text}\n\n" for found, host in into.items() if host == index)
+        result.append(replace(item, parts=(TextPart(recalled), *item.parts)) if recalled else item)
     return result, [hosts[into.get(index, index)] for index in range(len(items))]
 
 

@@ -140,9 +140,7 @@ def chars_within(text: str, max_tokens: int, model: str | None = None) -> int:
     if max_tokens <= 0:
         return 0
     if not (model and vocabulary_of(model)):
-        # A character weighs a quarter of a token at least, so that less than all of a long text has to be looked at.
-        ends = range(min(len(text), 4 * max_tokens) + 1)
-        return bisect.bisect_right(ends, max_tokens, key=lambda end: _weighed_tokens(text[:end])) - 1
+        return (_cut_again if len(text) <= 4 * REMEMBERED_CHARS else _weighed_chars)(text, max_tokens)
     ends = range(len(text) + 1)
     at = bisect.bisect_right(ends, max_tokens, key=lambda end: estimate_tokens(text[:end], model)) - 1
     while at > 0 and estimate_tokens(text[:at], model) > max_tokens:  # an exact count may fall while a text grows
@@ -199,6 +197,16 @@ def _weighed_tokens(text: str) -> int:
 
 _weigh_again = lru_cache(maxsize=1024)(_weighed_tokens)
 """The same turns are weighed again for every prompt that shows them."""
+
+
+def _weighed_chars(text: str, max_tokens: int) -> int:
+    # A character weighs a quarter of a token at least, so that less than all of a long text has to be looked at.
+    ends = range(min(len(text), 4 * max_tokens) + 1)
+    return bisect.bisect_right(ends, max_tokens, key=lambda end: _weighed_tokens(text[:end])) - 1
+
+
+_cut_again = lru_cache(maxsize=256)(_weighed_chars)
+"""What has no room is cut to the same length in prompt after prompt."""
 
 
 def _weigh(text: str) -> int:
