@@ -134,3 +134,27 @@ async def test_a_recogniser_that_fails_is_said_and_no_model_is_asked(tmp_path: P
         assert model.requests == []
     assert done.returncode == 3
     assert "could not be made out" in done.stderr
+
+
+def test_the_doctor_names_what_a_speech_service_lacks(tmp_path: Path) -> None:
+    """One line for hearing and one for speaking, each with the fix; without services nothing is said."""
+    root = make_home(tmp_path / "home")
+    words = ("doctor", "--offline", "--json")
+
+    def findings() -> dict[str, tuple[str, str]]:
+        done = run_program(tmp_path / "home", *words)
+        assert KEY not in done.stdout + done.stderr
+        return {each["area"]: (each["state"], each["says"]) for each in json.loads(done.stdout)}
+
+    assert {"hearing", "speaking"} & findings().keys() == set()
+    add_settings(root, stt='provider = "deepgram"', tts='provider = "cartesia"\ncartesia_voice_id = "v"')
+    found = findings()
+    assert found["hearing"][0] == found["speaking"][0] == "bad"
+    assert "keys set DEEPGRAM_API_KEY" in found["hearing"][1]
+    assert "cartesia_model" in found["speaking"][1]
+    add_settings(root, tts='cartesia_model = "m"')
+    run_program(tmp_path / "home", "keys", "set", "deepgram", said=KEY)
+    run_program(tmp_path / "home", "keys", "set", "cartesia", said=KEY)
+    found = findings()
+    assert found["hearing"] == ("ok", "by voice what people say is sent to Deepgram, with the key DEEPGRAM_API_KEY")
+    assert found["speaking"] == ("ok", "by voice what it says is sent to Cartesia, with the key CARTESIA_API_KEY")

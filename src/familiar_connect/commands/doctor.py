@@ -36,6 +36,7 @@ from familiar_connect.commands.doctor_checks import (
     check_presets,
     check_regex,
 )
+from familiar_connect.commands.doctor_speech import check_speech_services
 from familiar_connect.commands.settings import settings_problems
 from familiar_connect.config.command import command_name
 from familiar_connect.config.folders import FamiliarFolder
@@ -110,6 +111,7 @@ def run_checks(home: Path, familiar_id: str | None, *, ask_models: bool = False)
     yield from _run_check("confidence", lambda: _confidence(root))
     yield from _run_check("versions", lambda: _versions(root))
     yield from _run_check("review", lambda: _pending(root))
+    yield from _run_check("speech", lambda: check_speech_services(root, home))
     yield from _run_check("documents", lambda: check_documents(root))
     yield from _run_check("preset", lambda: check_presets(root, home))
     yield from _run_check("regex", lambda: check_regex(root))
