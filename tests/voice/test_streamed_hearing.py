@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
+from familiar_connect.config import CharacterConfig
 from familiar_connect.config.trust import TrustedOrigins
+from familiar_connect.support.skipping_loop import run_skipping, running_skipping_loop
 from familiar_connect.voice.protocols import HearingCallbacks
 from familiar_connect.voice.speech_service import SpeechServiceError
 from familiar_connect.voice.stt.factory import create_ears_factory, create_recognizer
@@ -14,6 +17,8 @@ from familiar_connect.voice.types import TranscriptionResult, VoiceActivityEvent
 from familiar_connect.voice.vad import EnergyProbability
 from tests.fakes.deepgram import DeepgramConnection
 from tests.fakes.speech_server import SpeechServer
+from tests.fakes.voice_room import ANA, short_limits, voice_room
+from tests.fakes.waiting import until
 from tests.voice.fake_timers import FakeTimers
 from tests.voice.test_deepgram import access_to, config_at
 from tests.voice.test_vad import silence, tone
@@ -165,3 +170,30 @@ async def test_two_people_speak_to_deepgram_at_once(tmp_path: Path) -> None:
         (2, "Bob", "good evening"),
     }
     assert told.troubles == []
+
+
+def test_a_talk_is_streamed_and_answered_though_a_connection_breaks(tmp_path: Path) -> None:
+    """In a voice session, in real time: the words become the speaker's turn, and the reply follows."""
+    first, second = DeepgramConnection(drops_after=20_000), DeepgramConnection(says="good evening")
+
+    async def talk() -> None:
+        running_skipping_loop().skip_unless(lambda: True)  # a server takes the time it takes
+        async with SpeechServer([first.answer, second.answer]) as server:
+            TrustedOrigins(tmp_path).add(server.base_url, "EARS_KEY")
+            access, config = access_to(tmp_path), config_at(server)
+            recognizer = create_recognizer(config, access=access)
+            ears = create_ears_factory(config, recognizer, EnergyProbability, access=access)
+            async with voice_room(tmp_path, ["Hello Ana."], ears=ears, settings=impatient) as room:
+                sound = tone(1) + silence(1)
+                for at in range(0, len(sound), 3_200):
+                    room.session.feed(ANA, sound[at : at + 3_200])
+                await until(lambda: len(room.turns()) == 2)
+                assert room.turns() == [("Ana", "good evening"), ("assistant", "Hello Ana.")]
+                assert room.shown == []
+
+    run_skipping(talk())
+    assert bytes(second.heard).startswith(bytes(first.heard))
+
+
+def impatient(config: CharacterConfig) -> CharacterConfig:
+    return replace(short_limits(config), voice_lull_timeout=0.3)
