@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -116,7 +117,10 @@ def create_bot(
     home = home or FamiliarFolder(familiar.root).home.root
     secrets = secrets or Secrets(home)
     bot = Bot(familiar, [], {}, tell)
-    makers = {"discord": _discord, "twitch": _twitch}
+    makers: dict[str, Callable[[Familiar, Secrets, Tell], Platform]] = {
+        "discord": partial(_discord, home=home, is_installed=is_installed),
+        "twitch": _twitch,
+    }
     for name, make in makers.items():
         reason = why_absent(name, familiar.config, familiar.root, home=home, secrets=secrets, is_installed=is_installed)
         if reason is not None:
@@ -126,11 +130,21 @@ def create_bot(
     return bot
 
 
-def _discord(familiar: Familiar, secrets: Secrets, tell: Tell) -> Platform:
+def _discord(
+    familiar: Familiar, secrets: Secrets, tell: Tell, *, home: Path, is_installed: Callable[[str], bool]
+) -> Platform:
     from familiar_connect.platforms.discord.adapter import DiscordPlatform  # a chat in the terminal loads none of it
+    from familiar_connect.platforms.discord.voice.parts import make_voice_parts, why_no_voice
 
     token = secrets.get(discord_token_name(secrets, familiar.id)) or ""
-    return DiscordPlatform(familiar, token=token, api_url=secrets.get(DISCORD_ADDRESS))
+    missing = why_no_voice(familiar.config, is_installed=is_installed)
+    return DiscordPlatform(
+        familiar,
+        token=token,
+        api_url=secrets.get(DISCORD_ADDRESS),
+        make_voice=partial(make_voice_parts, familiar, home) if missing is None else None,
+        why_no_voice=missing,
+    )
 
 
 def _twitch(familiar: Familiar, secrets: Secrets, tell: Tell) -> Platform:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from familiar_connect.platforms.discord.invite import INTENTS, PERMISSIONS, SCOPES, WITH_ALTERS
+from familiar_connect.platforms.discord.invite import INTENTS, PERMISSIONS, SCOPES, WITH_ALTERS, WITH_VOICE
 from tests.fakes.program import make_home, run_program
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "discord.md"
@@ -47,6 +47,15 @@ def test_further_personas_take_webhooks(tmp_path: Path) -> None:
     assert int(found["url"].rpartition("=")[2]) == 274878024704 + (1 << 29)
 
 
+def test_voice_channels_take_two_permissions_more(tmp_path: Path) -> None:
+    """Asked for by who wants them."""
+    done = run_program(tmp_path, "discord", "invite", "--voice", "--json", "--application-id", "123456789012345678")
+
+    found = json.loads(done.stdout)
+    assert found["permissions"][-2:] == ["Connect", "Speak"]
+    assert int(found["url"].rpartition("=")[2]) == 274878024704 + (1 << 20) + (1 << 21)
+
+
 def test_the_invite_link_needs_no_token_and_no_familiar(tmp_path: Path) -> None:
     """Where the application is named."""
     done = run_program(tmp_path, "discord", "invite", "--application-id", "123456789012345678")
@@ -75,7 +84,7 @@ def test_the_guide_lists_every_intent_and_permission_with_its_reason() -> None:
     rows = [line.strip().strip("|").split("|") for line in guide.splitlines() if line.strip().startswith("|")]
     told = {cells[0].strip(): cells[1].strip() for cells in rows if len(cells) == 2}
 
-    every = (*PERMISSIONS, WITH_ALTERS)
+    every = (*PERMISSIONS, *WITH_VOICE, WITH_ALTERS)
     assert {each.title: told.get(each.title) for each in every} == {each.title: each.reason for each in every}
     assert {each.title: told.get(each.title) for each in INTENTS} == {
         each.title: f"needed: {each.reason}" if each.is_needed else each.reason for each in INTENTS

@@ -14,6 +14,7 @@ from familiar_connect.history.types import HistoryTurn
 from familiar_connect.llm.scripted import Answer, ScriptedModel
 from familiar_connect.llm.types import Capabilities, Message
 from familiar_connect.platforms.discord.adapter import DiscordPlatform
+from familiar_connect.platforms.discord.voice.parts import VoiceParts
 from familiar_connect.subscriptions import SubscriptionKind
 from familiar_connect.support.aio import cancel_and_wait
 from familiar_connect.testing.discord_server.server import DiscordServer
@@ -36,6 +37,7 @@ class FamiliarOnDiscord:
     running: asyncio.Task[None] | None = None
     platform: DiscordPlatform | None = None
     others: list[Room] = field(default_factory=list)
+    make_voice: Callable[[], VoiceParts] | None = None
 
     def subscribe(self, room: Room) -> None:
         """Subscribe to a channel in which nobody pretends to type."""
@@ -47,7 +49,11 @@ class FamiliarOnDiscord:
         """Log in, again as the same platform, and wait until events reach us."""
         before = len(self.server.facts_of("gateway:2"))
         self.platform = self.platform or DiscordPlatform(
-            self.familiar, token=self.server.token, api_url=self.server.api_url, guild_ready_timeout_s=0.05
+            self.familiar,
+            token=self.server.token,
+            api_url=self.server.api_url,
+            guild_ready_timeout_s=0.05,
+            make_voice=self.make_voice,
         )
         self.running = asyncio.create_task(self.platform.run(), name="discord")
         waiting = asyncio.create_task(
@@ -99,6 +105,7 @@ async def familiar_on_discord(
     *,
     arrive: bool = True,
     capabilities: Capabilities | None = None,
+    make_voice: Callable[[], VoiceParts] | None = None,
     **more: Any,
 ) -> AsyncIterator[FamiliarOnDiscord]:
     async with (
@@ -108,7 +115,7 @@ async def familiar_on_discord(
         guild = server.world.guild("The Burrow", description="A cosy place")
         ada, ben = server.world.person("ada"), server.world.person("ben")
         room = server.world.room(guild, "general", topic="Anything goes")
-        den = FamiliarOnDiscord(server, house.familiar, house.model, guild, room, ada, ben)
+        den = FamiliarOnDiscord(server, house.familiar, house.model, guild, room, ada, ben, make_voice=make_voice)
         den.subscribe(room)
         try:
             if arrive:

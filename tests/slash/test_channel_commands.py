@@ -164,6 +164,14 @@ async def test_voice_that_cannot_be_had_leaves_nothing_registered(tmp_path: Path
         assert "no voice channel" in (await ask(house, "unsubscribe-voice", place=a_place(voice=None))).text
 
 
+async def test_where_voice_is_not_installed_it_says_how_to_install_it(tmp_path: Path) -> None:
+    """For whoever was shown the command before."""
+    async with scripted_familiar(tmp_path) as house:
+        reply = await ask(house, "subscribe-my-voice", place=a_place(voice=None, why_no_voice="Install it."))
+
+        assert reply.text == "Install it."
+
+
 async def test_a_backdrop_can_be_typed_where_there_are_no_forms(tmp_path: Path) -> None:
     """Without words it shows the present one, `clear` clears it."""
     async with scripted_familiar(tmp_path) as house:

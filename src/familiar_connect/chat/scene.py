@@ -117,6 +117,8 @@ class Scene:
     """In a direct message: servers that all of its people are on now."""
     platform: str | None = None
     """The platform, where people write otherwise than elsewhere and the familiar is told so."""
+    listeners: tuple[Author, ...] = ()
+    """In a voice channel: who is in it now, whether they speak or not."""
 
 
 @runtime_checkable

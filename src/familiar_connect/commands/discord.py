@@ -33,6 +33,7 @@ from familiar_connect.platforms.discord.invite import (
 EPILOG = """\b
 Examples:
   familiar discord invite                              from the token in secrets.env
+  familiar discord invite --voice                      for voice channels, too
   familiar discord invite --application-id 1234567890  before there is a token
 """
 
@@ -45,9 +46,12 @@ def discord() -> None:
 @discord.command(epilog=EPILOG)
 @familiar_option
 @click.option("--application-id", help="The number on the application's page, where no token says it.")
+@click.option("--voice", "has_voice", is_flag=True, help="Ask for what voice channels take, too.")
 @json_option
 @click.pass_context
-def invite(ctx: click.Context, familiar_id: str | None, application_id: str | None, as_json: bool) -> None:
+def invite(
+    ctx: click.Context, familiar_id: str | None, application_id: str | None, has_voice: bool, as_json: bool
+) -> None:
     """Print the link that lets the bot onto a server, with exactly the permissions it uses.
 
     Nothing is sent anywhere: the application is read from the first part of the bot's token.
@@ -61,7 +65,7 @@ def invite(ctx: click.Context, familiar_id: str | None, application_id: str | No
         raise ConfigError(
             f"--application-id {application_id!r} is no application id: it is the number under General Information"
         )
-    permissions = list_permissions(has_alters=_has_alters(home, whose))
+    permissions = list_permissions(has_alters=_has_alters(home, whose), has_voice=has_voice)
     link = invite_url(application_id, permissions)
     if as_json:
         rights = [each.title for each in permissions]

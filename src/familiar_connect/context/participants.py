@@ -112,11 +112,11 @@ class _Known:
         self._bridged = {author.canonical_key: author for author in authors}
 
     def speakers(self) -> list[Author]:
-        """Those being answered, and, where nothing else is known of the company, those the scene shows."""
+        """Those being answered, those who listen, and, where nothing else is known of the company, all of the scene."""
         turn = self._request.turn
         said = [each.author for each in self._request.turns_to_answer if each.author is not None]
         alone = turn is None or not turn.messages
-        return [*said, *(self._scene.participants if alone else ())]
+        return [*said, *self._scene.listeners, *(self._scene.participants if alone else ())]
 
     def writer(self, message: SimplifiedMessage) -> Participant | None:
         kind, id_ = message.author_key

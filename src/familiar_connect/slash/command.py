@@ -53,6 +53,8 @@ class SlashPlace:
     """Becomes a member of a thread; None: nothing to join."""
     voice: VoiceControl | None = None
     """None: this platform has no voice for us."""
+    why_no_voice: str | None = None
+    """What is to be done about that, in a sentence."""
     scene: Scene | None = None
     """The channel as its platform shows it now; None: it does not."""
     read_past: Callable[[int], None] | None = None

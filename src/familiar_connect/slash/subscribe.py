@@ -9,6 +9,7 @@ import logging
 
 from familiar_connect.chat.scene import ChannelKind
 from familiar_connect.conversation.channels import channel_label
+from familiar_connect.errors import FamiliarError
 from familiar_connect.familiar import Familiar
 from familiar_connect.slash.command import SlashCommand, SlashContext, SlashHandler, SlashPlace, SlashReply
 from familiar_connect.subscriptions import SubscriptionKind
@@ -121,7 +122,7 @@ async def _flush_memory(familiar: Familiar) -> str:
 async def subscribe_voice(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     door = ctx.place.voice if ctx.place is not None else None
     if ctx.place is None or door is None:
-        return SlashReply(text=NO_VOICE)
+        return SlashReply(text=(ctx.place.why_no_voice if ctx.place is not None else None) or NO_VOICE)
     if door.caller_channel is None or door.caller_channel_id is None:
         return SlashReply(text="Join a voice channel first, then I come along.")
     if door.connected_channel_id is not None:
@@ -132,6 +133,8 @@ async def subscribe_voice(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     await ctx.acknowledge("I am on my way.")
     try:
         await door.connect()
+    except FamiliarError as error:
+        return SlashReply(text=f"I could not join the voice channel: {error}.")
     except Exception as error:  # whatever a voice library raises
         logger.warning("voice could not be joined", extra={"error": type(error).__name__})
         return SlashReply(text=f"I could not join the voice channel ({type(error).__name__}).")

@@ -13,6 +13,7 @@ from familiar_connect.errors import SetupError
 from familiar_connect.platforms.discord.invite import (
     PERMISSIONS,
     WITH_ALTERS,
+    WITH_VOICE,
     application_id_of,
     invite_url,
     is_application_id,
@@ -127,11 +128,11 @@ async def test_a_discord_that_says_nothing_ends_in_a_sentence() -> None:
 
 def test_the_link_asks_for_what_the_library_calls_by_the_same_names() -> None:
     """Each bit is the library's own, so that what is asked for is what is checked."""
-    every = list_permissions(has_alters=True)
+    every = list_permissions(has_alters=True, has_voice=True)
     rights = discord.Permissions(permission_number(every))
 
     assert {name for name, is_given in rights if is_given} == {each.attribute for each in every}
-    assert every == (*PERMISSIONS, WITH_ALTERS)
+    assert every == (*PERMISSIONS, *WITH_VOICE, WITH_ALTERS)
     rights = discord.Permissions(permission_number(PERMISSIONS))
     assert invite_url("42") == (
         f"https://discord.com/oauth2/authorize?client_id=42&scope=bot+applications.commands&permissions={rights.value}"

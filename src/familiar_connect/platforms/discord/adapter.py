@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -32,6 +32,7 @@ from familiar_connect.platforms.discord.client import (
     fetch_application,
     guard_events,
     guard_requests,
+    guard_voice,
     make_client,
     use_api_url,
 )
@@ -41,6 +42,8 @@ from familiar_connect.platforms.discord.past_reader import PastReader
 from familiar_connect.platforms.discord.place import DiscordPlace
 from familiar_connect.platforms.discord.scene import SceneCache, is_channel_hidden
 from familiar_connect.platforms.discord.slash import Interactions, register_commands
+from familiar_connect.platforms.discord.voice.parts import VoiceParts
+from familiar_connect.platforms.discord.voice.sessions import VoiceSessions
 from familiar_connect.platforms.discord.webhooks import PersonaWebhooks
 from familiar_connect.subscriptions import SubscriptionKind
 from familiar_connect.support.aio import BackgroundTasks, off_loop
@@ -91,11 +94,17 @@ class DiscordPlatform:
         token: str,
         api_url: str | None = None,
         guild_ready_timeout_s: float = GUILD_READY_TIMEOUT_S,
+        make_voice: Callable[[], VoiceParts] | None = None,
+        why_no_voice: str | None = None,
     ) -> None:
+        """*make_voice* makes what hears and speaks in voice channels; None: there is no voice, *why_no_voice*."""
         self._familiar = familiar
         self._token = token
         self._api_url = api_url
         self._guild_ready_timeout_s = guild_ready_timeout_s
+        self._make_voice = make_voice
+        self._why_no_voice = why_no_voice
+        self._voice: VoiceSessions | None = None
         self._scenes = SceneCache(familiar.clock)
         self._revisions = MessageEdits(familiar.history_store, familiar.id, clock=familiar.clock)
         self._outbox_rows = familiar.history_store.outbox
@@ -122,12 +131,19 @@ class DiscordPlatform:
     async def _on_duty(self, application: Application) -> AsyncIterator[Any]:
         """A client that tells us everything; at the end all is put back and nothing is left running."""
         client = self._client = make_client(application, guild_ready_timeout_s=self._guild_ready_timeout_s)
+        guard_voice(client, self._api_url)
+        if self._make_voice is not None:
+            self._voice = VoiceSessions(
+                self._familiar, self._make_voice, channel_at=client.get_channel, place_at=self._place
+            )
         self._interactions = Interactions(
             self._familiar,
             application.owners,
             scene_at=self._scene_at,
             read_past=self._past.read_soon if self._past.reads_past else None,
             place_at=self._known_place,
+            voice=self._voice,
+            why_no_voice=self._why_no_voice,
         )
         self._listen(client)
 
@@ -149,6 +165,8 @@ class DiscordPlatform:
                         async with asyncio.timeout(TAKE_IN_S):
                             await self._lanes.wait_until_idle()
         finally:
+            if self._voice is not None:
+                await self._voice.aclose()
             await client.close()
             await self._background.aclose()
             await self._lanes.aclose()
@@ -162,6 +180,7 @@ class DiscordPlatform:
             "on_raw_bulk_message_delete": self._on_bulk_delete,
             "on_interaction": self._on_interaction,
             "on_guild_remove": self._on_guild_remove,
+            "on_voice_state_update": self._on_voice_state,
             "on_error": self._on_error,
         }
         for name, handler in heard.items():
@@ -178,9 +197,19 @@ class DiscordPlatform:
 
     async def _hear(self, message: Any, *, is_old_news: bool = False) -> None:
         inbound = self._inbound(message)
-        if inbound is not None and not inbound.is_self:
+        if inbound is not None and not inbound.is_self and not self._is_for_call(inbound):
             place = self._place(message.channel)
             await self._familiar.intake.receive(inbound, place, is_old_news=is_old_news)
+
+    def _is_for_call(self, inbound: InboundMessage) -> bool:
+        """Whether it was written to those who talk in a voice channel that we are in: then it is told there."""
+        if self._voice is None or inbound.is_bot or inbound.kind != "default" or not inbound.text.strip():
+            return False
+        return self._voice.type_text(inbound.channel_id, inbound.author, inbound.text)
+
+    async def _on_voice_state(self, member: Any, before: Any, after: Any) -> None:
+        if self._voice is not None:
+            self._voice.on_voice_state(member, before, after)
 
     def _inbound(self, message: Any) -> InboundMessage | None:
         client = self._client
@@ -259,7 +288,11 @@ class DiscordPlatform:
 
     async def _make_commands_known(self) -> None:
         try:
-            changed = await register_commands(self._client, controls=self._familiar.config.discord.controls)
+            changed = await register_commands(
+                self._client,
+                controls=self._familiar.config.discord.controls,
+                has_voice=self._voice is not None,
+            )
         except Exception as error:  # isolation: without commands people can still be talked with
             self._commands_known = False
             logger.error("slash commands could not be made known", extra={"reason": str(delivery_error(error))})
@@ -270,6 +303,8 @@ class DiscordPlatform:
         """A server is there, at the start or again: what was missed comes before anything newer."""
         guild_id = int(data["id"])
         self._scenes.invalidate(guild_id)
+        if self._voice is not None:
+            self._voice.settle_soon(guild_id)
         here = {int(each["id"]) for kind in ("channels", "threads") for each in data.get(kind) or []}
         subscribed = {
             each.channel_id for each in self._familiar.subscriptions.all() if each.kind is SubscriptionKind.text

@@ -138,6 +138,22 @@ def guard_requests(client: Any) -> None:
     http.request = request
 
 
+def guard_voice(client: Any, api_url: str | None) -> None:
+    """Let the library speak to voice servers without encryption where it speaks so to Discord itself: on this machine.
+
+    It always puts `wss://` before the address that it is told.
+    """
+    if api_url is None or not api_url.startswith("http://"):
+        return
+    http = client.http
+    connect = http.ws_connect
+
+    async def connect_plainly(url: str, **more: Any) -> Any:
+        return await connect(url.replace("wss://", "ws://", 1), **more)
+
+    http.ws_connect = connect_plainly
+
+
 def guard_events(client: Any, after: dict[str, Callable[[dict[str, Any]], None]]) -> None:
     """Let an event that cannot be read cost itself only, instead of the connection.
 

@@ -50,6 +50,10 @@ PERMISSIONS = (
 WITH_ALTERS = BotPermission(
     "Manage Webhooks", 29, "manage_webhooks", "with further personas only: to post under the name and picture of each"
 )
+WITH_VOICE = (
+    BotPermission("Connect", 20, "connect", "with voice channels only: to come to the one you are in"),
+    BotPermission("Speak", 21, "speak", "with voice channels only: to answer aloud"),
+)
 INTENTS = (
     BotIntent("Message Content Intent", "without it the bot is told that somebody spoke, and not what", is_needed=True),
     BotIntent("Server Members Intent", "nicknames and roles, and who of a direct message is on which server"),
@@ -57,9 +61,9 @@ INTENTS = (
 )
 
 
-def list_permissions(*, has_alters: bool) -> tuple[BotPermission, ...]:
-    """What the bot of a familiar needs, with further personas or without."""
-    return (*PERMISSIONS, WITH_ALTERS) if has_alters else PERMISSIONS
+def list_permissions(*, has_alters: bool, has_voice: bool = False) -> tuple[BotPermission, ...]:
+    """What the bot of a familiar needs, with further personas and voice channels or without."""
+    return (*PERMISSIONS, *(WITH_VOICE if has_voice else ()), *((WITH_ALTERS,) if has_alters else ()))
 
 
 def permission_number(permissions: Iterable[BotPermission]) -> int:

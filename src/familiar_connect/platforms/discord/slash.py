@@ -14,6 +14,8 @@ from familiar_connect.config.platforms import DiscordConfig
 from familiar_connect.familiar import Familiar
 from familiar_connect.platforms.discord.people import author_of
 from familiar_connect.platforms.discord.scene import channel_context
+from familiar_connect.platforms.discord.voice.control import voice_control
+from familiar_connect.platforms.discord.voice.sessions import VoiceSessions
 from familiar_connect.reply.protocols import Place
 from familiar_connect.slash.command import SlashCommand, SlashContext, SlashFile, SlashPlace, SlashReply
 from familiar_connect.slash.registry import COMMANDS, find_command, refusal, run_command
@@ -76,10 +78,10 @@ def _payload(wanted: SlashCommand, controls: str) -> dict[str, Any]:
     }
 
 
-async def register_commands(client: Any, *, controls: str = CONTROLS_UNLESS_SET) -> bool:
+async def register_commands(client: Any, *, controls: str = CONTROLS_UNLESS_SET, has_voice: bool = False) -> bool:
     """Bring the commands Discord shows level with ours; whether anything had to change."""
     app_id = client.application_id
-    wanted = command_payloads(controls=controls)
+    wanted = command_payloads(controls=controls, has_voice=has_voice)
     present = await client.http.get_global_commands(app_id)
     if _comparable(present) == _comparable(wanted):
         return False
@@ -120,8 +122,15 @@ class Interactions:
         scene_at: Callable[[Any], Awaitable[Scene | None]],
         read_past: Callable[[int], None] | None = None,
         place_at: Callable[[Any], Place | None] = lambda _channel: None,
+        voice: VoiceSessions | None = None,
+        why_no_voice: str | None = None,
     ) -> None:
-        """*read_past* begins to read what was said in a channel, by its id, before; None: nobody wants that."""
+        """*read_past* begins to read what was said in a channel, by its id, before; None: nobody wants that.
+
+        *why_no_voice* is said where there is no *voice*.
+        """
+        self._voice = voice
+        self._why_no_voice = why_no_voice
         self._read_past = read_past
         self._familiar = familiar
         self._owners = owners
@@ -192,6 +201,8 @@ class Interactions:
                 _place(interaction),
                 scene=scene,
                 read_past=self._read_past,
+                voice=voice_control(self._voice, interaction) if self._voice is not None else None,
+                why_no_voice=self._why_no_voice,
             ),
             answers_at=self._place_at(interaction.channel),
             may_control=interaction.guild_id is None or self._familiar.config.discord.controls == "everyone",

@@ -249,6 +249,14 @@ class DiscordServer:
         await self.gateway.dispatch("INTERACTION_CREATE", event)
         return token
 
+    async def move_voice(self, guild: Guild, person: FakePerson, room: Room | None) -> None:
+        """*person* comes to a voice channel, or with None leaves the one they are in."""
+        if room is None:
+            guild.in_voice.pop(person.id, None)
+        else:
+            guild.in_voice[person.id] = room.id
+        await self.gateway.dispatch("VOICE_STATE_UPDATE", guild.voice_state(person))
+
     async def remove_guild(self, guild: Guild) -> None:
         """The familiar is thrown out of *guild*."""
         self.world.guilds.pop(guild.id, None)

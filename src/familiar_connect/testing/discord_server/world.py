@@ -10,12 +10,13 @@ from typing import Any
 Payload = dict[str, Any]
 
 DISCORD_EPOCH_MS = 1_420_070_400_000
-TEXT, DM, FORUM, PUBLIC_THREAD, PRIVATE_THREAD = 0, 1, 15, 11, 12
+TEXT, DM, VOICE, STAGE, FORUM, PUBLIC_THREAD, PRIVATE_THREAD = 0, 1, 2, 13, 15, 11, 12
 DEFAULT, MEMBER_JOIN, REPLY = 0, 7, 19
 EVERYTHING = (1 << 53) - 1
 MANAGE_CHANNELS, VIEW_CHANNEL, SEND_MESSAGES, SEND_IN_THREADS = 1 << 4, 1 << 10, 1 << 11, 1 << 38
-EMBED_LINKS, ATTACH_FILES = 1 << 14, 1 << 15
+EMBED_LINKS, ATTACH_FILES, CONNECT, SPEAK = 1 << 14, 1 << 15, 1 << 20, 1 << 21
 ORDINARY = VIEW_CHANNEL | SEND_MESSAGES | SEND_IN_THREADS | EMBED_LINKS | ATTACH_FILES | (1 << 6) | (1 << 16)
+ORDINARY |= CONNECT | SPEAK
 VOICE_MESSAGE_FLAG = 1 << 13
 MAX_KEPT = 10_000
 """Messages kept per channel; a demonstration forgets the oldest."""
@@ -100,6 +101,8 @@ class Room:
         rules = [{"id": str(self.guild_id), "type": 0, "allow": "0", "deny": str(denied)}] if denied else []
         view = str(VIEW_CHANNEL)
         rules += [{"id": str(each), "type": 1, "allow": view, "deny": "0"} for each in sorted(self.readers or ())]
+        if self.kind in (VOICE, STAGE):
+            about |= {"bitrate": 64_000, "user_limit": 0, "rtc_region": None}
         return about | {
             "position": 0,
             "topic": self.topic,
@@ -127,6 +130,19 @@ class Guild:
     roles: dict[int, str] = field(default_factory=dict)
     emojis: dict[int, str] = field(default_factory=dict)
     stickers: dict[int, str] = field(default_factory=dict)
+    in_voice: dict[int, int] = field(default_factory=dict)
+    """Who is in which voice channel, by their ids."""
+
+    def voice_state(self, person: FakePerson) -> Payload:
+        """Where *person* is heard, as the gateway tells of it."""
+        room_id = self.in_voice.get(person.id)
+        return _VOICE_STATE | {
+            "guild_id": str(self.id),
+            "channel_id": None if room_id is None else str(room_id),
+            "user_id": str(person.id),
+            "member": person.member(),
+            "session_id": f"voice-{person.id}",
+        }
 
     def payload(self) -> Payload:
         rooms = list(self.rooms.values())
@@ -161,6 +177,7 @@ class Guild:
             ],
             "channels": [room.payload() for room in rooms if not room.is_thread],
             "threads": [room.payload() for room in rooms if room.is_thread],
+            "voice_states": [self.voice_state(self.people[key]) for key in self.in_voice],
         }
 
 
@@ -274,6 +291,16 @@ def _role(role_id: int, name: str, position: int) -> Payload:
     }
 
 
+_VOICE_STATE: Payload = {
+    "deaf": False,
+    "mute": False,
+    "self_deaf": False,
+    "self_mute": False,
+    "self_video": False,
+    "suppress": False,
+    "request_to_speak_timestamp": None,
+}
+
 _GUILD: Payload = {
     "icon": None,
     "splash": None,
@@ -298,7 +325,6 @@ _GUILD: Payload = {
     "premium_progress_bar_enabled": False,
     "joined_at": "2025-01-01T00:00:00+00:00",
     "large": False,
-    "voice_states": [],
     "stage_instances": [],
     "guild_scheduled_events": [],
     "soundboard_sounds": [],

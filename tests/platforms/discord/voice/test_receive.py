@@ -14,7 +14,13 @@ from familiar_connect.platforms.discord.voice.end_to_end import open_frame
 from familiar_connect.platforms.discord.voice.jitter import DEPTH, MAX_GAP, JitterBuffer
 from familiar_connect.platforms.discord.voice.opus import OpusHearing, OpusSpeech
 from familiar_connect.platforms.discord.voice.packets import SILENCE, TransportCipher
-from familiar_connect.platforms.discord.voice.receive import MAX_UNKNOWN, TRAILING_S, VoiceKeys, VoiceReceiver
+from familiar_connect.platforms.discord.voice.receive import (
+    MAX_IN_VAIN,
+    MAX_UNKNOWN,
+    TRAILING_S,
+    VoiceKeys,
+    VoiceReceiver,
+)
 from familiar_connect.voice.audio import loudness
 from tests.fakes.dave_group import DaveGroup
 from tests.fakes.voice_wire import make_tone, seal
@@ -301,6 +307,17 @@ def test_what_cannot_be_opened_is_silence(tones: list[bytes], call: tuple[DaveGr
 
     assert line.receiver.counts.unopened == 3
     assert b"".join(pcm for _, pcm in line.heard).strip(b"\0") == b""
+
+
+def test_a_call_in_which_nothing_can_be_opened_is_said_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    """Once, with the reason."""
+    line = Line()
+
+    for at in range(2 * MAX_IN_VAIN):
+        line.receiver.receive(seal(bytes(32), b"sound", sequence=at))
+
+    assert [each.getMessage() for each in caplog.records] == ["nothing is heard in a voice channel"]
+    assert vars(caplog.records[0])["reason"] == "the voice server's key does not open packets"
 
 
 def test_before_the_keys_are_agreed_on_only_what_is_in_the_clear_is_heard(

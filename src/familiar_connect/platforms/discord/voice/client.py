@@ -21,7 +21,7 @@ from discord.voice.state import VoiceConnectionState
 
 from familiar_connect.platforms.discord.voice.end_to_end import open_frame
 from familiar_connect.platforms.discord.voice.packets import SoundPacket, TransportCipher
-from familiar_connect.platforms.discord.voice.receive import OnSound, VoiceKeys, VoiceReceiver
+from familiar_connect.platforms.discord.voice.receive import OnSound, ReceiveCounts, VoiceKeys, VoiceReceiver
 
 TICK_S = 0.02
 PAUSE_S = 0.05
@@ -115,8 +115,12 @@ class ListeningVoiceClient(VoiceClient):
         super().__init__(client, channel)
         self._cipher: tuple[bytes, TransportCipher] | None = None
         self._receiver: VoiceReceiver | None = None
+        self.counts = ReceiveCounts()
+        """What came of the packets, as far as anybody listened."""
         self.was_sent_away = False
         """Somebody disconnected us from the channel."""
+        self.closed = asyncio.Event()
+        """The library has given this connection up."""
 
     def create_connection_state(self) -> VoiceConnectionState:
         return _ConnectionState(self, hook=self._recv_hook)
@@ -129,8 +133,18 @@ class ListeningVoiceClient(VoiceClient):
             if on_sound is not None and not loop.is_closed():
                 loop.call_soon_threadsafe(on_sound, user_id, pcm)
 
-        self._receiver = VoiceReceiver(self._keys(), tell) if on_sound is not None else None
+        if on_sound is not None:
+            self._receiver = VoiceReceiver(self._keys(), tell)
+            self.counts = self._receiver.counts
+        else:
+            self._receiver = None
         self._connection._socket_reader.hear(self._receiver)  # type: ignore[attr-defined]
+
+    def is_ready(self) -> bool:
+        """Whether what is sent now can be heard: in a call with keys, nobody listens to what has none."""
+        state = self._connection
+        session = state.dave_session if state.dave_protocol_version > 0 else None
+        return self.is_connected() and (session is None or session.ready)
 
     async def announce_speech(self) -> None:
         await self.ws.speak(SpeakingState.voice)
@@ -138,9 +152,15 @@ class ListeningVoiceClient(VoiceClient):
     def send_frame(self, packet: bytes) -> None:
         self.send_audio_packet(packet, encode=False)
 
+    def cleanup(self) -> None:
+        super().cleanup()
+        self.closed.set()
+
     async def on_voice_state_update(self, data: Any) -> None:
         state = self._connection
-        if data.channel_id is None and state.is_connected() and not state._expecting_disconnect:
+        if data.channel_id is None and not state._expecting_disconnect:
+            if not state.is_connected():
+                return  # tells of the connection before this one
             self.was_sent_away = True
         await super().on_voice_state_update(data)
 

@@ -18,14 +18,15 @@ SILENT_FRAMES = 5
 MAX_BEHIND_S = 0.2
 """Further behind than this, frames that should be out are not sent all at once."""
 RECONNECT_S = 20.0
-"""How long a sentence waits for a connection that was lost."""
+"""How long a sentence waits for a connection that was lost, or for the keys of the call."""
 LOOK_AGAIN_S = 0.1
 
 
 class SpeechConnection(Protocol):
     """A voice channel that can be spoken into."""
 
-    def is_connected(self) -> bool: ...
+    def is_ready(self) -> bool:
+        """Whether what is sent now can be heard."""
 
     async def announce_speech(self) -> None:
         """Tell the server that sound is coming."""
@@ -81,8 +82,8 @@ class DiscordAudioOut:
         connection: SpeechConnection | None = None
         due = self._clock()
         for frame in frames:
-            if connection is None or not connection.is_connected():
-                connection = await self._wait_connected()
+            if connection is None or not connection.is_ready():
+                connection = await self._wait_until_ready()
                 await connection.announce_speech()
                 due = self._clock()
             connection.send_frame(self._codec.encode(frame))
@@ -90,18 +91,20 @@ class DiscordAudioOut:
             due = max(due + FRAME_S, self._clock() - MAX_BEHIND_S)
             await self._sleep(max(0.0, due - self._clock()))
 
-    async def _wait_connected(self) -> SpeechConnection:
+    async def _wait_until_ready(self) -> SpeechConnection:
         give_up = self._clock() + RECONNECT_S
-        while (found := self._connection()) is None or not found.is_connected():
+        while (found := self._connection()) is None or not found.is_ready():
             if self._clock() >= give_up:
-                raise DeliveryError("the connection to the voice channel is lost")
+                raise DeliveryError(
+                    "the voice channel cannot be spoken into: its connection is lost, or its keys did not come"
+                )
             await self._sleep(LOOK_AGAIN_S)
         return found
 
     async def _fall_silent(self) -> None:
         for _ in range(SILENT_FRAMES):
             connection = self._connection()
-            if connection is None or not connection.is_connected():
+            if connection is None or not connection.is_ready():
                 return
             connection.send_frame(SILENCE)
             await self._sleep(FRAME_S)

@@ -6,11 +6,12 @@ Nothing a packet holds can raise; what cannot be opened or decoded is counted an
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from familiar_connect.platforms.discord.voice.jitter import JitterBuffer
 from familiar_connect.platforms.discord.voice.opus import HEARING_FRAME_BYTES, OpusHearing
@@ -26,7 +27,12 @@ QUIET_AFTER_S = 0.1
 TRAILING_S = 2.0
 """Silence that is filled in after somebody stopped: a pause can only be heard where there is sound of it."""
 
+MAX_IN_VAIN = 250
+"""Packets that nothing could be made of, one after another, before that is said: five seconds of one person."""
+
 OnSound = Callable[[int, bytes], None]
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +83,7 @@ class VoiceReceiver:
         self._streams: LruCache[int, _Stream] = LruCache(MAX_STREAMS)
         self._lock = threading.Lock()
         self.counts = ReceiveCounts()
+        self._in_vain = 0
 
     def receive(self, datagram: bytes) -> None:
         """A packet has come."""
@@ -84,6 +91,7 @@ class VoiceReceiver:
         packet = self._keys.open_packet(datagram)
         if packet is None:
             self.counts.refused += 1
+            self._note_in_vain("the voice server's key does not open packets")
             return
         now = self._clock()
         with self._lock:
@@ -128,11 +136,19 @@ class VoiceReceiver:
         opened = self._keys.open_frame(user_id, frame) if frame is not None else None
         if frame is not None and opened is None:
             self.counts.unopened += 1
+            self._note_in_vain("the keys of the call do not open what people say")
+        elif opened is not None:
+            self._in_vain = 0
         failures = stream.codec.failures
         sound = stream.codec.decode(opened)
         self.counts.undecoded += stream.codec.failures - failures
         if sound:
             self._on_sound(user_id, sound)
+
+    def _note_in_vain(self, why: str) -> None:
+        self._in_vain += 1
+        if self._in_vain == MAX_IN_VAIN:
+            logger.warning("nothing is heard in a voice channel", extra={"reason": why, **asdict(self.counts)})
 
     def _fill_in(self, stream: _Stream, now: float) -> None:
         """Silence since somebody stopped, as much as time has passed."""
