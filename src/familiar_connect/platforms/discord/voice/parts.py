@@ -12,8 +12,7 @@ from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.familiar import Familiar
 from familiar_connect.platforms.requirements import how_to_install
 from familiar_connect.voice.backends import VoiceBackends, libraries_for
-from familiar_connect.voice.hearing import Hearing
-from familiar_connect.voice.protocols import Ears, EarsFactory, HearingCallbacks, SpeechSynthesizer
+from familiar_connect.voice.protocols import EarsFactory, SpeechSynthesizer
 from familiar_connect.voice.service_access import ServiceAccess
 
 CODEC_LIBRARY = "av"
@@ -50,8 +49,4 @@ def make_voice_parts(familiar: Familiar, home: Path) -> VoiceParts:
     """Hearing and speaking as the settings say; what they lack is a `SetupError`."""
     file = FamiliarFolder(familiar.root).settings_file
     backends = VoiceBackends(familiar.config, ServiceAccess.of_home(home, file=file))
-
-    def make_ears(callbacks: HearingCallbacks) -> Ears:
-        return Hearing(backends.recognizer, backends.make_probability, callbacks)
-
-    return VoiceParts(ears=make_ears, synthesizer=backends.synthesizer, aclose=backends.aclose)
+    return VoiceParts(ears=backends.make_ears, synthesizer=backends.synthesizer, aclose=backends.aclose)
