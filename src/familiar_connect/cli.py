@@ -20,7 +20,7 @@ VERBS: CommandTable = {
     "run": ("run:run", "Answer on every platform that is set up: Discord, Twitch."),
     "discord": ("discord:discord", "Make the link that lets a bot of yours onto a Discord server."),
     "web": ("web:web", "Talk in your browser, and see there what the model saw and why."),
-    "voice": ("voice:voice", "Talk by voice: a recording in, the spoken reply out."),
+    "voice": ("voice:voice", "Talk by voice: microphone and speakers, or recordings."),
     "init": ("familiars:init", "Make a new familiar, of its own or from a character card."),
     "adopt": ("share:adopt", "Bring in somebody else's familiar from a folder or ZIP; shows it first."),
     "pack": ("share:pack", "Write a familiar into one archive for somebody else."),

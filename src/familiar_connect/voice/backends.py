@@ -26,6 +26,11 @@ class _Closable(Protocol):
     async def aclose(self) -> None: ...
 
 
+@runtime_checkable
+class _Loadable(Protocol):
+    async def load(self) -> None: ...
+
+
 class VoiceBackends:
     """Ears and a voice. What the settings lack is a `SetupError`, one sentence.
 
@@ -42,6 +47,12 @@ class VoiceBackends:
             )
         except ValueError as error:
             raise SetupError(str(error)) from error
+
+    async def load(self) -> None:
+        """Load what runs on this computer now, so that the first words do not wait for it."""
+        for each in (self.recognizer, self.synthesizer):
+            if isinstance(each, _Loadable):
+                await each.load()
 
     async def aclose(self) -> None:
         for each in (self.recognizer, self.synthesizer):

@@ -160,7 +160,10 @@ class SpokenReply:
             raise
         played, self._playing = self._playing, None
         if not played.cancelled():
-            played.result()
+            if isinstance(played.exception(), OSError):  # nothing plays it any more
+                self._on_unspoken(clip.text)
+            else:
+                played.result()
             self._on_heard(clip.text + " ")
             return None
         left = self._tell_heard(clip)

@@ -1,0 +1,1 @@
+"""The microphone and the speakers of this computer."""
