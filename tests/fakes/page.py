@@ -43,12 +43,20 @@ class Answered:
 class PageProcess:
     """`familiar web` on loopback. `cookie` lets its client in; None: it is a stranger."""
 
-    def __init__(self, home: Path, *words: str, env: Mapping[str, str] | None = None, port: int = 0) -> None:
+    def __init__(
+        self,
+        home: Path,
+        *words: str,
+        env: Mapping[str, str] | None = None,
+        port: int = 0,
+        verb: tuple[str, ...] = ("web", "--no-open", "--port"),
+    ) -> None:
+        """*verb* serves the page; the port comes behind it."""
         self._output = ""
         reads, writes = os.pipe()
         nothing = os.open(os.devnull, os.O_RDONLY)
         try:
-            words = ("web", "--no-open", "--port", str(port), *words)
+            words = (*verb, str(port), *words)
             self.process = start_program(list(words), (nothing, writes, writes), environment(home, env))
         finally:
             os.close(writes)

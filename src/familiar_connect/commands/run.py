@@ -7,8 +7,8 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -17,6 +17,15 @@ from typing import TYPE_CHECKING
 import click
 
 from familiar_connect.commands.common import familiar_option, home_of, open_or_make_root, open_root, profile_of, say
+from familiar_connect.commands.page_server import (
+    LOCAL_HOST,
+    PAGE_PORT,
+    WebOptions,
+    build_page,
+    open_socket,
+    page_password,
+    require_web_packages,
+)
 from familiar_connect.commands.trust import ask_about_endpoints
 from familiar_connect.config.command import command_name
 from familiar_connect.config.folders import HomeFolder
@@ -44,6 +53,7 @@ EPILOG = """\b
 Examples:
   familiar run                            Discord with DISCORD_BOT, Twitch with [twitch] channel
   familiar run --familiar mira
+  familiar run --page                     the page of `familiar web` as well: watch its channels, and take part in them
   familiar run --demo-discord             a Discord of its own on this computer; no token needed
   familiar run --demo-discord --tour      the same, with people who speak by themselves
 Exit codes: 0 stopped by Ctrl-C or SIGTERM, 1 something is set up wrong. A second Ctrl-C leaves at once.
@@ -54,10 +64,22 @@ Exit codes: 0 stopped by Ctrl-C or SIGTERM, 1 something is set up wrong. A secon
 @familiar_option
 @click.option("--demo-discord", is_flag=True, help="Talk with it on a small Discord of ours; no token, no network.")
 @click.option("--tour", is_flag=True, help="With --demo-discord: people speak by themselves, across a restart.")
+@click.option("--page", "page_wanted", is_flag=True, help="Serve the page of `familiar web` as well.")
+@click.option(
+    "--page-port",
+    default=PAGE_PORT,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    help="With --page. 0: a free one.",
+)
 @click.pass_context
-def run(ctx: click.Context, familiar_id: str | None, demo_discord: bool, tour: bool) -> int:
+def run(
+    ctx: click.Context, familiar_id: str | None, demo_discord: bool, tour: bool, page_wanted: bool, page_port: int
+) -> int:
     """Answer on every platform that is set up, until Ctrl-C."""
     home = home_of(ctx)
+    if page_wanted and tour:
+        raise click.UsageError("--page does not go with --tour, which ends by itself", ctx=ctx)
     if tour and not demo_discord:
         raise click.UsageError("--tour is of the demonstration: familiar run --demo-discord --tour", ctx=ctx)
     root = open_or_make_root(home, familiar_id) if demo_discord else open_root(home, familiar_id)
@@ -66,7 +88,10 @@ def run(ctx: click.Context, familiar_id: str | None, demo_discord: bool, tour: b
         _log_apart(home)
     if tour:
         return asyncio.run(_tour(root, home))
-    return asyncio.run(_run(root, home, _demo if demo_discord else partial(_bot, home=home)))
+    make_bot: Callable[[Familiar], Bot] = _demo if demo_discord else partial(_bot, home=home)
+    if page_wanted and not demo_discord:
+        make_bot = partial(_bot, home=home, has_page=True)
+    return asyncio.run(_run(root, home, make_bot, page_port=page_port if page_wanted else None))
 
 
 def _log_apart(home: Path) -> None:
@@ -95,7 +120,7 @@ async def _tour(root: Path, home: Path) -> int:
     return 0
 
 
-async def _run(root: Path, home: Path, make_bot: Callable[[Familiar], Bot]) -> int:
+async def _run(root: Path, home: Path, make_bot: Callable[[Familiar], Bot], *, page_port: int | None = None) -> int:
     from familiar_connect.bot import check_keys, load_familiar
 
     familiar, embedded = load_familiar(root, home=home, defaults_path=profile_of(home), wake=False)
@@ -105,18 +130,33 @@ async def _run(root: Path, home: Path, make_bot: Callable[[Familiar], Bot]) -> i
             bot = make_bot(familiar)
             if embedded is not None:
                 embedded.start_in_background()
-            _announce(bot)
-            await familiar.start()
-            return await run_until(leaving, bot)
+            async with _with_page(bot, home, page_port):
+                _announce(bot)
+                await familiar.start()
+                return await run_until(leaving, bot)
         finally:
             await familiar.aclose()
 
 
-def _bot(familiar: Familiar, home: Path) -> Bot:
+@asynccontextmanager
+async def _with_page(bot: Bot, home: Path, port: int | None) -> AsyncIterator[None]:
+    """*bot* with the page as one more platform, where a port is given for it."""
+    if port is None:
+        yield
+        return
+    require_web_packages()
+    options = WebOptions(host=LOCAL_HOST, port=port, names=(), opens_browser=False)
+    async with open_socket(options) as listening:
+        password = page_password(home, options.host)
+        bot.platforms.append(await build_page(bot.familiar, home, options, listening, password))
+        yield
+
+
+def _bot(familiar: Familiar, home: Path, *, has_page: bool = False) -> Bot:
     from familiar_connect.bot import create_bot
 
     bot = create_bot(familiar, home=home, tell=_tell)
-    if not bot.platforms:
+    if not bot.platforms and not has_page:
         reasons = " ".join(f"{name.title()}: {why}." for name, why in bot.absent.items())
         raise SetupError(f"there is no platform to run on. {reasons} To talk right here: `{command_name()} chat`")
     return bot

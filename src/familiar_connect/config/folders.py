@@ -122,6 +122,11 @@ class FamiliarFolder:
         return self.root / "attachments"
 
     @property
+    def channel_names_file(self) -> Path:
+        """What the channels of servers are called."""
+        return self.root / "channel-names.json"
+
+    @property
     def modes(self) -> Path:
         return self.root / "modes"
 

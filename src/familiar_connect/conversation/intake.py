@@ -157,6 +157,7 @@ class Intake:
                 f"shown its beginning and end, {LONG_MESSAGE_CHARS:,} characters or what fits its window."
             )
         self._label(message, scene)
+        await self._keep_label(message.channel_id, scene)
         if self._notify_turn is not None:
             await self._notify_turn()
         if message.is_past or due is ReplyDue.never:
@@ -336,6 +337,15 @@ class Intake:
             kind=channel.kind,
             parent_name=channel.parent_name,
         )
+
+    async def _keep_label(self, channel_id: int, scene: Scene | None) -> None:
+        """Write down what the channel is called, where that is news; a disk that refuses costs nobody an answer."""
+        server = (scene.server_name if scene is not None else None) or ""
+        if self._labels.is_news(channel_id, server):
+            try:
+                await off_loop(self._labels.keep, channel_id, server)
+            except OSError as error:
+                logger.warning("the name of a channel is not kept", extra={"error": type(error).__name__})
 
     def _mode(self, channel_id: int) -> ChannelMode | None:
         """The channel's mode; a channel whose settings cannot be read is heard all the same."""

@@ -308,6 +308,15 @@ class ChatControls:
             raise HistoryError(place.notices[-1] if place.notices else "The model wrote nothing: try again.")
         return place.text
 
+    async def speak_now(self, door: ControlDoor) -> None:
+        """Have the familiar say something new: an answer to what people said last, or more of its own accord."""
+        await self._queue.wait_until_channel_idle(door.channel_id)
+        asked, replies = _last_exchange(await self._visible(door.channel_id))
+        turns = replies[-1:] or asked
+        if not turns:
+            raise HistoryError(NOTHING_SAID)
+        await self._answer(door, turns, door.place, TurnOptions(manual=bool(replies)))
+
     async def _answer(self, door: ControlDoor, turns: Sequence[HistoryTurn], place: Place, asked: TurnOptions) -> None:
         """Have the queue answer *turns* at *place*, and wait for it."""
         self._queue.set_place(door.channel_id, place, guild_id=door.guild_id)

@@ -22,6 +22,7 @@ from familiar_connect.context.protocols import ContextProvider, PostProcessor, P
 from familiar_connect.context.providers.character import persona_name
 from familiar_connect.context.types import ContextRequest
 from familiar_connect.conversation.channels import ChannelLabels
+from familiar_connect.conversation.live_places import LivePlaces
 from familiar_connect.conversation.owner import OwnerContact
 from familiar_connect.conversation.spending import SpendingMeter, token_prices
 from familiar_connect.history.store import HistoryStore
@@ -85,6 +86,8 @@ class FamiliarParts:
     clock: Clock
     own_origins: OwnOrigins
     """Platforms on this machine whose files may be fetched."""
+    live_places: LivePlaces = field(default_factory=LivePlaces)
+    """Channels of the platforms that are connected."""
     tts_client: object = None
     transcriber: object = None
     """Writes down voice messages, where it is a `chat.protocols.Transcriber`."""
@@ -111,7 +114,8 @@ class AssemblyInputs:
 
 def build_familiar(bundle: type[Bundle], root: Path, config: CharacterConfig, inputs: AssemblyInputs) -> Bundle:
     """The familiar in *root* as a *bundle*; folders and databases that lack are made."""
-    clock, labels, owner = inputs.clock, ChannelLabels(), OwnerContact()
+    clock, owner = inputs.clock, OwnerContact()
+    labels = ChannelLabels(FamiliarFolder(root).channel_names_file)
     spending = build_spending_meter(root, config, clock)
     models = ModelSlots(inputs.llm_clients, spending, tell=owner.tell)
     stores = build_stores(root, config, clock)

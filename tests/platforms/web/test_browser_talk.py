@@ -139,14 +139,51 @@ def test_a_picture_goes_along_without_any_script(
         assert visit.faults == []
 
 
-def test_a_card_dropped_elsewhere_makes_a_familiar(visit: Visit) -> None:
-    """Beside the field a file is brought in, with its report."""
+def test_a_card_dropped_elsewhere_makes_a_familiar_to_talk_with_at_once(visit: Visit, running: PageProcess) -> None:
+    """Beside the field a file is brought in, with its report; a button leads to its first words, the menu back."""
     page = visit.page
-    card = b'{"spec": "chara_card_v2", "spec_version": "2.0", "data": {"name": "Mira", "description": "A cat."}}'
+    card = b'{"spec": "chara_card_v2", "spec_version": "2.0", "data": {"name": "Mira", "first_mes": "Meow."}}'
     hand_over(page, "drop", ".messages", "Mira.json", card, "application/json")
     page.get_by_role("heading", name="Card: Mira.json").wait_for()
-
     assert "mira" in page.locator("[role=status] pre").inner_text().lower()
+    page.get_by_role("link", name="Talk with it").click()
+    page.locator(".message.own .words", has_text="Meow.").wait_for()
+    page.locator("[data-ready]").wait_for()
+    assert "/f/mira/chats/1" in page.url
+    page.locator(".switch > summary").click()
+    page.locator(".switch").get_by_role("link", name="Ember").click()
+    page.get_by_placeholder("Write to Ember as").wait_for()
+
+    assert "/f/" not in page.url
+
+
+def test_a_familiar_is_made_switched_to_and_talked_with(
+    visit: Visit, running: PageProcess, home: Path, model: ModelServer
+) -> None:
+    """By name and description; it streams and its glass box opens under its own address, and axe finds no fault."""
+    profile = home / "familiars" / "_default" / "character.toml"
+    profile.parent.mkdir(exist_ok=True)
+    profile.write_text(f'[llm.main_prose]\nmodel = "test-model"\nbase_url = "{model.base_url}"\n', encoding="utf-8")
+    answer_with(model, stream_answer("Mind the lamp."))
+    page = visit.page
+    page.locator(".switch > summary").click()
+    page.get_by_role("link", name="New familiar").click()
+    page.get_by_label("What it is called").fill("Wren")
+    page.get_by_label("Who it is, in a few sentences").fill("You are Wren, keeper of a lighthouse.")
+    assert serious_faults(page) == []
+    page.get_by_role("button", name="Make it and say hello").click()
+    page.get_by_placeholder("Write to Wren as").wait_for()
+    page.locator("[data-ready]").wait_for()
+    say(page, "Good evening")
+    wait_for_reply(page, "Mind the lamp.")
+    page.locator("#glass .block").first.wait_for()
+    last_reply(page).hover()
+    last_reply(page).get_by_role("button", name="Keep it out of every prompt").click()
+    page.locator(".message.own.out").wait_for()
+
+    assert "/f/wren/" in page.url
+    assert "keeper of a lighthouse" in str(model.requests[-1].payload)
+    assert serious_faults(page) == []
 
 
 def test_a_new_chat_begins_with_the_greeting_that_is_chosen(

@@ -157,6 +157,7 @@ class DiscordPlatform:
             with (
                 self._familiar.owner.connect(is_owner=is_owner, tell=tell_owner),
                 self._familiar.reply_path.reminders.connect(self.id, place_at=self._reminder_place),
+                self._familiar.live_places.connect(self.id, self._place_at),
             ):
                 try:
                     yield client
@@ -240,14 +241,18 @@ class DiscordPlatform:
 
     async def _reminder_place(self, reminder: StoredReminder) -> DiscordPlace | None:
         """Where a reminder is told; None while that channel cannot be reached."""
+        return await self._place_at(reminder.channel_id)
+
+    async def _place_at(self, channel_id: int) -> DiscordPlace | None:
+        """The channel as a place; None while it cannot be reached."""
         client = self._client
         try:
             async with asyncio.timeout(READY_S):
                 await client.wait_until_ready()
-                channel = client.get_channel(reminder.channel_id) or await client.fetch_channel(reminder.channel_id)
+                channel = client.get_channel(channel_id) or await client.fetch_channel(channel_id)
         except Exception as error:  # isolation: it is tried again
             reason = str(delivery_error(error))
-            logger.warning("a reminder's channel cannot be reached", extra={"reason": reason})
+            logger.warning("a channel cannot be reached", extra={"reason": reason})
             return None
         return self._place(channel)
 

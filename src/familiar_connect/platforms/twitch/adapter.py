@@ -85,11 +85,8 @@ class TwitchPlatform:
         wanted = [(speaker, Topic(kind=kind, condition=chat, scope=CHAT_SCOPES[0])) for kind in HEARD_IN_CHAT]
         wanted += [(self._ear(topic, speaker, streamer), topic) for topic in watcher.topics()]
         try:
-            async with asyncio.TaskGroup() as group:
-                for account in {id(one): one for one, _ in wanted}.values():
-                    topics = tuple(topic for one, topic in wanted if one is account)
-                    session = self._session(account, topics, partial(self._heard, room, watcher))
-                    group.create_task(session.run(), name=f"eventsub {account.login}")
+            with self._familiar.live_places.connect(self.id, room.place_at):
+                await self._listen(room, watcher, wanted)
         except BaseExceptionGroup as errors:  # not `except*`: some 3.11 releases wrap what is raised in one again
             told = errors.subgroup(SetupError)
             if told is None:
@@ -97,6 +94,14 @@ class TwitchPlatform:
             raise _first(told.exceptions) from None
         finally:
             await self._background.aclose()
+
+    async def _listen(self, room: _Room, watcher: TwitchWatcher, wanted: list[tuple[TwitchAccount, Topic]]) -> None:
+        """Hear what is wanted, each account in a session of its own."""
+        async with asyncio.TaskGroup() as group:
+            for account in {id(one): one for one, _ in wanted}.values():
+                topics = tuple(topic for one, topic in wanted if one is account)
+                session = self._session(account, topics, partial(self._heard, room, watcher))
+                group.create_task(session.run(), name=f"eventsub {account.login}")
 
     # Setting up
 
@@ -249,6 +254,10 @@ class _Room:
         self._commands = ChatCommands(familiar, speaker.find_user)
         stored = StoredMessages(familiar.history_store, familiar.id, self._channel_id, platform=platform.id)
         self._place = TwitchPlace(channel.login, say=self._say, tell=platform._tell, recent=stored)
+
+    async def place_at(self, channel_id: int) -> TwitchPlace | None:
+        """The channel as a place; there is this one alone."""
+        return self._place if channel_id == self._channel_id else None
 
     async def receive(self, message: InboundMessage) -> None:
         heard = await self._intake.receive(message, self._place)

@@ -11,8 +11,10 @@ from familiar_connect.platforms.web.access import SESSION_S, Doorkeeper, PageAdd
 from familiar_connect.platforms.web.attached_files import AttachmentPages
 from familiar_connect.platforms.web.chat_pages import ChatPages
 from familiar_connect.platforms.web.chats import WebChats
+from familiar_connect.platforms.web.familiar_pages import FamiliarPages
 from familiar_connect.platforms.web.guard import AsgiApp, Guard, client_of
 from familiar_connect.platforms.web.health_pages import HealthPages
+from familiar_connect.platforms.web.home_familiars import FamiliarDispatcher, HomeFamiliars
 from familiar_connect.platforms.web.import_pages import ImportPages
 from familiar_connect.platforms.web.memory_edit_pages import MemoryEditPages
 from familiar_connect.platforms.web.memory_pages import MemoryPages
@@ -20,6 +22,8 @@ from familiar_connect.platforms.web.navigation import list_links
 from familiar_connect.platforms.web.own_program import OwnProgram
 from familiar_connect.platforms.web.people_pages import PeoplePages
 from familiar_connect.platforms.web.place_pages import OtherPlaces, PlacePages
+from familiar_connect.platforms.web.place_talk import PlaceTalk
+from familiar_connect.platforms.web.place_talk_pages import PlaceTalkPages
 from familiar_connect.platforms.web.rehearsal_pages import RehearsalPages
 from familiar_connect.platforms.web.rehearsal_runs import RehearsalRuns
 from familiar_connect.platforms.web.render import PageRenderer, read_form, redirect, with_problems
@@ -55,16 +59,31 @@ class WebParts:
     rehearsals: RehearsalRuns
     settings_at_start: Mapping[str, str] = field(default_factory=dict)
     """What counts until the program is started again, by the name of each setting."""
+    familiars: HomeFamiliars | None = None
+    """All of the home; None: this one alone is shown."""
 
 
 def create_app(parts: WebParts) -> AsgiApp:
-    """The page as an ASGI application."""
+    """The page as an ASGI application: the familiars of the home behind one guard."""
+    clock = parts.familiar.clock
+    rate = RequestRate(REQUESTS_PER_S, REQUESTS_AT_ONCE, clock)
+    app: AsgiApp = make_pages(parts)
+    if parts.familiars is not None:
+        app = FamiliarDispatcher(app, parts.familiars)
+    return Guard(app, address=parts.address, door=parts.door, rate=rate)
+
+
+def make_pages(parts: WebParts) -> AsgiApp:
+    """The pages of one familiar."""
     from starlette.applications import Starlette
     from starlette.routing import Route
 
-    places = OtherPlaces(parts.familiar)
+    places, others = OtherPlaces(parts.familiar), parts.familiars
+    talk = PlaceTalk(parts.familiar, parts.chats)
     renderer = PageRenderer(
+        at="" if others is None else others.path_of(parts.familiar.id).rstrip("/"),
         familiar_name=lambda: parts.familiar.name,
+        familiars=lambda: others.entries(parts.familiar.id) if others is not None else [],
         chats=parts.chats.all,
         person=lambda: parts.chats.person().label,
         links=lambda: links,
@@ -78,8 +97,9 @@ def create_app(parts: WebParts) -> AsgiApp:
         *chat_pages.routes(),
         *VerbPages(parts.chats, ChatVerbs(parts.familiar, parts.chats), chat_pages, renderer).routes(),
         *AttachmentPages(parts.chats.attached_files, renderer).routes(),
-        *PlacePages(places, parts.chats, renderer).routes(),
-        *ImportPages(parts.familiar.id, parts.program, renderer).routes(),
+        *PlacePages(places, parts.chats, renderer, talk.can_reach).routes(),
+        *PlaceTalkPages(places, talk, renderer).routes(),
+        *_home_routes(parts, renderer),
         *TurnPages(parts.familiar, renderer).routes(),
         *MemoryPages(parts.familiar, renderer).routes(),
         *MemoryEditPages(parts.familiar, renderer).routes(),
@@ -90,9 +110,18 @@ def create_app(parts: WebParts) -> AsgiApp:
         *RehearsalPages(parts.rehearsals, renderer).routes(),
     ]
     links = list_links({route.path for route in routes if isinstance(route, Route)})
-    clock = parts.familiar.clock
-    rate = RequestRate(REQUESTS_PER_S, REQUESTS_AT_ONCE, clock)
-    return Guard(Starlette(routes=routes), address=parts.address, door=parts.door, rate=rate)
+    return Starlette(routes=routes)
+
+
+def _home_routes(parts: WebParts, renderer: PageRenderer) -> list[BaseRoute]:
+    """What is brought in, and the familiars of the home."""
+    familiars = parts.familiars
+    if familiars is None:
+        return ImportPages(parts.familiar.id, parts.program, renderer).routes()
+    return [
+        *ImportPages(parts.familiar.id, parts.program, renderer, familiars.ids).routes(),
+        *FamiliarPages(familiars, parts.program, renderer).routes(),
+    ]
 
 
 def _entry_routes(parts: WebParts, renderer: PageRenderer) -> list[BaseRoute]:

@@ -27,10 +27,11 @@ OPEN_FILES = ("/static/",)
 MAX_BODY_BYTES = 2_000_000
 MAX_FILE_BYTES = 50_000_000
 MAX_ATTACHED_BYTES = 25_000_000
-FILE_PATHS = frozenset({"/import"})
+FILE_PATHS = frozenset({"/import", "/familiars"})
 """Where a file may come, which is larger than words are."""
 MESSAGES_PATH = re.compile(r"/chats/\d{1,19}/messages")
 """Where words may come with pictures."""
+_OTHER_FAMILIAR = re.compile(r"^/f/[^/]{1,64}(?=/)")
 POLICY = "; ".join(
     (
         "default-src 'none'",
@@ -128,6 +129,7 @@ def with_headers(send: Send) -> Send:
 
 def body_limit(path: str) -> int:
     """How much may be sent to *path*."""
+    path = _OTHER_FAMILIAR.sub("", path)
     if path in FILE_PATHS:
         return MAX_FILE_BYTES
     return MAX_ATTACHED_BYTES if MESSAGES_PATH.fullmatch(path) else MAX_BODY_BYTES

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,7 +40,15 @@ _UNSAFE = re.compile(r"[^\w .()-]+")
 class ImportPages:
     """The route `/import`."""
 
-    def __init__(self, familiar_id: str, program: OwnProgram, renderer: PageRenderer) -> None:
+    def __init__(
+        self,
+        familiar_id: str,
+        program: OwnProgram,
+        renderer: PageRenderer,
+        list_ids: Callable[[], list[str]] = list,
+    ) -> None:
+        """*list_ids* tells which familiars there are."""
+        self._list_ids = list_ids
         self._familiar_id = familiar_id
         self._program = program
         self._renderer = renderer
@@ -55,9 +64,9 @@ class ImportPages:
     async def show(self, request: Request) -> Response:
         return await off_loop(self._page)
 
-    def _page(self, report: str | None = None, kind: str = "", name: str = "") -> Response:
+    def _page(self, report: str | None = None, kind: str = "", name: str = "", made: str = "") -> Response:
         return self._renderer.page(
-            "import.html", title="Bring in", kinds=list(VERBS), report=report, kind=kind, file_name=name
+            "import.html", title="Bring in", kinds=list(VERBS), report=report, kind=kind, file_name=name, made=made
         )
 
     async def bring_in(self, request: Request) -> Response:
@@ -68,12 +77,25 @@ class ImportPages:
             raise HomeError("no file came along: choose one, or drop it on the page")
         kind = fields.get("kind", ("", b""))[1].decode("utf-8", "replace")
         kind = kind if kind in VERBS else guess_kind(name, content)
-        with tempfile.TemporaryDirectory(prefix="familiar-import-") as folder:
-            path = Path(folder) / safe_name(name)
-            await off_loop(path.write_bytes, content)
-            whose = () if kind == "card" else ("--familiar", self._familiar_id)
-            report = await self._program.read_text(*VERBS[kind], str(path), *whose, timeout_s=LONGEST_S)
-        return await off_loop(self._page, report.replace(f"{folder}/", ""), kind, name)
+        before = set(await off_loop(self._list_ids))
+        whose = () if kind == "card" else ("--familiar", self._familiar_id)
+        report = await import_file(self._program, kind, name, content, *whose)
+        made = next(iter(sorted(set(await off_loop(self._list_ids)) - before)), "")
+        return await off_loop(self._page, report, kind, name, made)
+
+
+async def import_file(program: OwnProgram, kind: str, name: str, content: bytes, *words: str) -> str:
+    """Give a file to the verb of its kind, with *words* behind it; what that says."""
+    with tempfile.TemporaryDirectory(prefix="familiar-import-") as folder:
+        path = Path(folder) / safe_name(name)
+        await off_loop(path.write_bytes, content)
+        report = await program.read_text(*VERBS[kind], str(path), *words, timeout_s=LONGEST_S)
+    return report.replace(f"{folder}/", "")
+
+
+async def make_familiar(program: OwnProgram, familiar_id: str, name: str) -> None:
+    """A new familiar called *name*, as the command line makes one."""
+    await program.read_text("init", familiar_id, "--name", name)
 
 
 def guess_kind(name: str, content: bytes) -> str:

@@ -1,11 +1,13 @@
-"""PlacePages: channels of Discord and Twitch to read, and who the person at the page is."""
+"""PlacePages: channels of Discord and Twitch by their names, and who the person at the page is."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from familiar_connect.audience import AudienceKind
+from familiar_connect.conversation.channels import KeptChannel
 from familiar_connect.errors import HomeError
 from familiar_connect.familiar import Familiar
 from familiar_connect.platforms.terminal.place import CHANNEL_ID
@@ -30,8 +32,16 @@ class OtherPlace:
 
     channel_id: int
     name: str
-    """By its platform and the people in it: the history keeps no names of channels."""
+    """What it is called; where nobody knows that, its platform and the people in it."""
     is_private: bool
+    platform: str
+    """The id of its platform; empty where nobody has spoken there."""
+    where: str
+    """Its platform and server, for people."""
+
+    @property
+    def platform_name(self) -> str:
+        return self.platform.capitalize() or "Elsewhere"
 
 
 class OtherPlaces:
@@ -45,7 +55,9 @@ class OtherPlaces:
         familiar = self._familiar
         ours = {chat.channel_id for chat in familiar.stores.chats.all(CHANNEL_ID)}
         found = familiar.history_store.distinct_other_channels(familiar_id=familiar.id, exclude_channel_id=CHANNEL_ID)
-        return [self._named(each.channel_id) for each in found if each.channel_id not in ours][:MOST_PLACES]
+        names = familiar.labels.read_channels()
+        others = [each.channel_id for each in found if each.channel_id not in ours][:MOST_PLACES]
+        return [self._named(channel_id, names.get(channel_id)) for channel_id in others]
 
     def require(self, channel_id: int) -> OtherPlace:
         found = next((place for place in self.all() if place.channel_id == channel_id), None)
@@ -53,20 +65,32 @@ class OtherPlaces:
             raise HomeError("there is no such place, or others were talked in since; choose one on the left")
         return found
 
-    def _named(self, channel_id: int) -> OtherPlace:
+    def _named(self, channel_id: int, kept: KeptChannel | None) -> OtherPlace:
         history, of = self._familiar.history_store, self._familiar.id
         people = history.recent_distinct_authors(familiar_id=of, channel_id=channel_id, limit=PEOPLE_NAMED)
         audience = history.channel_audience(familiar_id=of, channel_id=channel_id)
-        platform = people[0].platform.capitalize() if people else "Elsewhere"
+        platform = people[0].platform if people else ""
+        shown = platform.capitalize() or "Elsewhere"
         names = ", ".join(person.label for person in people)
         is_private = audience is not None and audience.kind in (AudienceKind.PEOPLE, AudienceKind.OWNER)
-        return OtherPlace(channel_id, f"{platform} · {names}" if names else platform, is_private)
+        if kept is not None:
+            where = f"{shown} · {kept.server}" if kept.server else shown
+            return OtherPlace(channel_id, kept.label, is_private, platform, where)
+        return OtherPlace(channel_id, f"{shown} · {names}" if names else shown, is_private, platform, shown)
 
 
 class PlacePages:
     """The routes under `/places`, and `/you`."""
 
-    def __init__(self, places: OtherPlaces, chats: WebChats, renderer: PageRenderer) -> None:
+    def __init__(
+        self,
+        places: OtherPlaces,
+        chats: WebChats,
+        renderer: PageRenderer,
+        can_reach: Callable[[OtherPlace], bool],
+    ) -> None:
+        """*can_reach* says whether one can take part in a channel from here."""
+        self._can_reach = can_reach
         self._places = places
         self._chats = chats
         self._renderer = renderer
@@ -81,20 +105,26 @@ class PlacePages:
         return make_routes(handlers, self._renderer)
 
     async def show(self, request: Request) -> Response:
-        """What was said there, to read."""
+        """What was said there, and what can be said there from here."""
         return await off_loop(self._show, request.path_params["id"])
 
     def _show(self, channel_id: int) -> Response:
         place = self._places.require(channel_id)
         messages = self._chats.messages(channel_id)
         return self._renderer.page(
-            "place.html", title=place.name, here=place, messages=messages, may_be_more=len(messages) == PAGE_SIZE
+            "place.html",
+            title=place.name,
+            here=place,
+            messages=messages,
+            may_be_more=len(messages) == PAGE_SIZE,
+            is_live=self._can_reach(place),
         )
 
     async def list_messages(self, request: Request) -> Response:
-        """Earlier messages, as a piece of the page."""
+        """Earlier or later messages, as a piece of the page."""
         place = await off_loop(self._places.require, request.path_params["id"])
-        found = await off_loop(self._chats.messages, place.channel_id, before=read_number(request, "before"))
+        before, after = (read_number(request, name) for name in ("before", "after"))
+        found = await off_loop(self._chats.messages, place.channel_id, before=before, after=after)
         return await off_loop(self._renderer.page, "messages.html", here=place, messages=found, is_read_only=True)
 
     async def show_person(self, request: Request) -> Response:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 MAX_FIELDS = 50
 KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+_OWN_ADDRESS = re.compile(r'(\s(?:href|action|formaction|src)=")/(?!f/|static/|/)')
+"""An address of the pages in a tag; words of people never hold one, because their quotes are escaped."""
 Handler = Callable[["Request"], Awaitable["Response"]]
 
 
@@ -38,8 +41,9 @@ class OwnFile:
 class PageRenderer:
     """Templates of ours, with every value escaped; files of ours by name, so that no path is ever looked up."""
 
-    def __init__(self, **shared: Callable[[], Any]) -> None:
-        """*shared* is asked for each page and given to its template."""
+    def __init__(self, at: str = "", **shared: Callable[[], Any]) -> None:
+        """*shared* is asked for each page and given to its template; *at* is where the pages begin."""
+        self._at = at
         self._shared = shared
 
     @cached_property
@@ -75,7 +79,8 @@ class PageRenderer:
     def text(self, template: str, **values: Any) -> str:
         """A template with *values* in it; touches the disk, so it is called in a thread."""
         shared = {name: look() for name, look in self._shared.items()}
-        return self._templates.get_template(template).render(**shared, **values)
+        made = self._templates.get_template(template).render(at=self._at, **shared, **values)
+        return _OWN_ADDRESS.sub(rf"\g<1>{self._at}/", made) if self._at else made
 
     def page(self, template: str, *, status: int = 200, **values: Any) -> Response:
         from starlette.responses import HTMLResponse

@@ -48,6 +48,8 @@ class WebPlatform:
             with self._parts.chats.connect_reminders():
                 await Server(config).serve(sockets=[self._listening])
         finally:
+            if self._parts.familiars is not None:
+                await self._parts.familiars.aclose()
             await self._parts.rehearsals.aclose()
             await self._parts.chats.aclose()
 

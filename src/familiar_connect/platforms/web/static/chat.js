@@ -3,6 +3,8 @@
 const NEAR_THE_END = 80;
 const KEYS = { r: "regenerate", c: "continue", u: "undo", e: "edit", b: "branch", h: "hide", ArrowLeft: "back", ArrowRight: "next" };
 
+const BASE = document.documentElement.dataset.at ?? ""; // where the pages of this familiar begin
+
 export async function start(root) {
   const id = root.dataset.chat;
   const log = root.querySelector(".log");
@@ -74,7 +76,7 @@ export async function start(root) {
   // One request after another, so that none is shown twice.
   const queue = (doing) => { fetching = fetching.then(doing).catch(() => {}); return fetching; };
   const fetchList = async (path) => {
-    const answer = await fetch(`/chats/${id}/messages${path}`);
+    const answer = await fetch(`${BASE}/chats/${id}/messages${path}`);
     if (!answer.ok) throw new Error(answer.statusText);
     return parse(await answer.text());
   };
@@ -125,7 +127,7 @@ export async function start(root) {
   const on = (kind, handle) => source.addEventListener(kind, (event) => handle(event.data ? JSON.parse(event.data) : {}));
   function listen() {
     source?.close();
-    source = new EventSource(`/chats/${id}/events`);
+    source = new EventSource(`${BASE}/chats/${id}/events`);
     on("state", (state) => {
       if (state.latest > lastId() || !state.busy) fetchNew(!state.busy);
       if (state.busy) { showLive(state.revises, Boolean(state.html)); if (state.html) showPiece(state.html); }
@@ -142,7 +144,7 @@ export async function start(root) {
     on("notice", (facts) => note(facts.text));
     on("changed", (facts) => fetchChanged(facts.ids));
     on("draft", (facts) => setDraft(facts.text));
-    on("go", (facts) => location.assign(`/chats/${Number(facts.chat)}`));
+    on("go", (facts) => location.assign(`${BASE}/chats/${Number(facts.chat)}`));
     on("done", (facts) => {
       setBusy(false);
       if (facts.changed?.length) queue(async () => endLive()).then(() => fetchChanged(facts.changed));
@@ -182,10 +184,10 @@ export async function start(root) {
   }
 
   function setDraft(text) { words.value = text; words.focus(); words.dispatchEvent(new Event("input")); }
-  const stopReply = () => ask(`/chats/${id}/stop`);
+  const stopReply = () => ask(`${BASE}/chats/${id}/stop`);
 
   async function edit(message) {
-    const answer = await fetch(`/chats/${id}/messages/${message.dataset.id}/edit`, { headers: { accept: "application/json" } }).catch(() => null);
+    const answer = await fetch(`${BASE}/chats/${id}/messages/${message.dataset.id}/edit`, { headers: { accept: "application/json" } }).catch(() => null);
     const facts = await told(answer);
     if (!facts) return;
     const body = message.querySelector(".words");
@@ -200,7 +202,7 @@ export async function start(root) {
     tools.innerHTML = '<button type="button">Save</button><button type="button" class="quiet">Cancel</button><span class="soft"><kbd>Ctrl</kbd> <kbd>Enter</kbd> saves</span>';
     const [save, cancel] = tools.querySelectorAll("button");
     const leave = () => { body.replaceChildren(...before); message.focus(); };
-    const keep = async () => { if (await told(await ask(`/chats/${id}/messages/${message.dataset.id}/edit`, { text: field.value })) && before.length) message.classList.remove("editing"); };
+    const keep = async () => { if (await told(await ask(`${BASE}/chats/${id}/messages/${message.dataset.id}/edit`, { text: field.value })) && before.length) message.classList.remove("editing"); };
     save.addEventListener("click", keep);
     cancel.addEventListener("click", leave);
     field.addEventListener("keydown", (event) => {
@@ -213,23 +215,23 @@ export async function start(root) {
   }
 
   async function carryOut(verb, message) {
-    const line = message ? `/chats/${id}/messages/${message.dataset.id}` : null;
+    const line = message ? `${BASE}/chats/${id}/messages/${message.dataset.id}` : null;
     if (verb === "edit") return edit(message);
     if (verb === "hide") return told(await ask(`${line}/hide`));
     if (verb === "branch") {
       const facts = await told(await ask(`${line}/branch`));
-      if (facts) location.assign(`/chats/${Number(facts.chat)}`);
+      if (facts) location.assign(`${BASE}/chats/${Number(facts.chat)}`);
       return null;
     }
     if (verb === "impersonate") {
       status.textContent = "writing a line for you…";
-      const facts = await told(await ask(`/chats/${id}/impersonate`));
+      const facts = await told(await ask(`${BASE}/chats/${id}/impersonate`));
       status.textContent = "";
       if (facts) setDraft(facts.draft);
       return null;
     }
     const path = { back: "swipe/back", next: "swipe/next" }[verb] ?? verb;
-    return told(await ask(`/chats/${id}/${path}`));
+    return told(await ask(`${BASE}/chats/${id}/${path}`));
   }
 
   root.addEventListener("click", (event) => {
@@ -271,7 +273,7 @@ export async function start(root) {
     list.prepend(...found);
     log.scrollTop += log.scrollHeight - height;
     if (!found.length) link.parentElement.remove();
-    else link.href = `/chats/${id}/messages?before=${found[0].dataset.id}`;
+    else link.href = `${BASE}/chats/${id}/messages?before=${found[0].dataset.id}`;
   });
 
   // A browser has six connections to a host: a tab nobody looks at holds none, and catches up when it is shown.

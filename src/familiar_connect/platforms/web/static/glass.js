@@ -2,6 +2,8 @@
 const WIDE = "(min-width: 1101px)";
 const LOOK_AGAIN_MS = 800;
 
+const BASE = document.documentElement.dataset.at ?? ""; // where the pages of this familiar begin
+
 export function startGlass(chat, glass) {
   const body = glass.querySelector(".glass-body");
   const title = glass.querySelector(".glass-title");
@@ -29,7 +31,7 @@ export function startGlass(chat, glass) {
     if (!isOpen() || (id === shown && !again)) { markChosen(); return; }
     shown = id;
     markChosen();
-    const answer = await fetch(`/turns/${encodeURIComponent(id)}/panel`).catch(() => null);
+    const answer = await fetch(`${BASE}/turns/${encodeURIComponent(id)}/panel`).catch(() => null);
     if (shown !== id) return;
     const html = answer && answer.ok ? await answer.text() : "<p class='empty'>This turn is not kept any more.</p>";
     if (shown !== id) return;
@@ -81,7 +83,7 @@ export function startGlass(chat, glass) {
     clearTimeout(looking);
     if (!isOpen() || isPinned() || !chat.dataset.chat) return;
     title.textContent = "Reply under way…";
-    const answer = await fetch(`/running/${chat.dataset.chat}`).catch(() => null);
+    const answer = await fetch(`${BASE}/running/${chat.dataset.chat}`).catch(() => null);
     const html = answer?.ok ? await answer.text() : null;
     if (!chat.classList.contains("busy")) return;
     if (html !== null) showSoFar(html);

@@ -1,20 +1,75 @@
-// A place to read: earlier messages on demand, and the glass box beside them.
+// A channel elsewhere: earlier messages on demand, new ones as they come, words of the familiar's where it is connected, and
+// the glass box beside them. Without it the same buttons are forms.
+const NEAR_THE_END = 80;
+const LOOK_EVERY_MS = 2500;
+const BASE = document.documentElement.dataset.at ?? ""; // where the pages of this familiar begin
+
 export async function start(root) {
   const log = root.querySelector(".log");
   const list = root.querySelector(".messages");
+  const status = root.querySelector(".status");
+  const form = root.querySelector(".composer");
+  const path = `${BASE}/places/${root.dataset.place}`;
+  const lastId = () => Number([...list.querySelectorAll("[data-id]")].at(-1)?.dataset.id ?? 0);
+  const fetchList = async (query) => {
+    const answer = await fetch(`${path}/messages${query}`);
+    if (!answer.ok) throw new Error(answer.statusText);
+    const piece = document.createElement("template");
+    piece.innerHTML = await answer.text();
+    return [...piece.content.querySelectorAll("[data-id]")];
+  };
+
+  let looking = false;
+  async function lookAgain() {
+    if (looking || document.hidden) return;
+    looking = true;
+    try {
+      const found = (await fetchList(`?after=${lastId()}`)).filter((each) => Number(each.dataset.id) > lastId());
+      const follow = log.scrollHeight - log.scrollTop - log.clientHeight < NEAR_THE_END;
+      list.append(...found);
+      if (found.length && follow) log.scrollTop = log.scrollHeight;
+      if (found.length) { status.textContent = ""; root.dispatchEvent(new CustomEvent("messages", { detail: { isOver: true } })); }
+    } catch { /* the program is away: it is looked for again */ } finally { looking = false; }
+  }
+
   root.addEventListener("click", async (event) => {
     const link = event.target.closest("[data-earlier]");
     if (!link) return;
     event.preventDefault();
-    const piece = document.createElement("template");
-    piece.innerHTML = await (await fetch(link.href)).text();
-    const found = [...piece.content.querySelectorAll("[data-id]")];
+    const found = await fetchList(new URL(link.href).search);
     const height = log.scrollHeight;
     list.prepend(...found);
     log.scrollTop += log.scrollHeight - height;
     if (!found.length) link.parentElement.remove();
     else link.href = link.href.replace(/before=\d+/, `before=${found[0].dataset.id}`);
   });
+
+  if (form) {
+    const words = form.querySelector("textarea");
+    form.addEventListener("submit", async (event) => {
+      event.preventDefault();
+      const speaks = event.submitter?.classList.contains("speak");
+      const text = words.value;
+      if (!speaks && !text.trim()) return;
+      if (!speaks) words.value = "";
+      status.textContent = speaks ? "asked to speak…" : "posting…";
+      const answer = await fetch(`${path}/${speaks ? "speak" : "say"}`, {
+        method: "POST",
+        headers: { "content-type": "application/json", accept: "application/json" },
+        body: JSON.stringify(speaks ? {} : { text }),
+      }).catch(() => null);
+      const facts = answer ? await answer.json().catch(() => ({})) : { problem: "The program cannot be reached." };
+      if (answer?.ok) { if (!speaks) status.textContent = ""; lookAgain(); return; }
+      status.textContent = facts.problem ?? "That was not taken. Try again.";
+      if (!speaks) words.value = words.value || text;
+    });
+    words.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && !event.shiftKey && !event.isComposing) { event.preventDefault(); form.requestSubmit(form.querySelector(".send")); }
+    });
+  }
+
+  setInterval(lookAgain, LOOK_EVERY_MS);
+  document.addEventListener("visibilitychange", lookAgain);
   log.scrollTop = log.scrollHeight;
   (await import(root.dataset.glass)).startGlass(root, document.getElementById("glass"));
   root.dataset.ready = "1";

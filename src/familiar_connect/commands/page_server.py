@@ -1,0 +1,167 @@
+"""The page as a platform: where it listens, who may come in, and the familiars it shows."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from familiar_connect.commands.common import open_root, profile_of, say
+from familiar_connect.config.folders import HomeFolder
+from familiar_connect.config.secrets import Secrets
+from familiar_connect.errors import SetupError
+from familiar_connect.support.clock import machine_zone
+
+if TYPE_CHECKING:  # a verb loads no more than it needs
+    import socket
+
+    from familiar_connect.familiar import Familiar
+    from familiar_connect.platforms.web.app import WebParts
+    from familiar_connect.platforms.web.home_familiars import OpenedPages
+    from familiar_connect.platforms.web.server import WebPlatform
+
+PAGE_PORT = 8017
+LOCAL_HOST = "127.0.0.1"
+PASSWORD = "WEB_PASSWORD"
+LEAST_PASSWORD_CHARS = 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class WebOptions:
+    """Where the page listens."""
+
+    host: str
+    port: int
+    names: tuple[str, ...]
+    opens_browser: bool
+
+
+def require_web_packages() -> None:
+    """A sentence where the packages of the page are not installed."""
+    from familiar_connect.platforms.requirements import how_to_install
+
+    if any(find_spec(name) is None for name in ("starlette", "uvicorn", "jinja2")):
+        raise SetupError(f"the page: {how_to_install('web')}")
+
+
+def page_password(home: Path, host: str) -> str | None:
+    """The password of the page; None where only this computer can reach it and none is set."""
+    from familiar_connect.platforms.web.access import is_loopback
+
+    password = Secrets(home).get(PASSWORD)
+    if is_loopback(host):
+        return password
+    file = HomeFolder(home).secrets_file
+    if password is None:
+        raise SetupError(
+            f"--host {host} lets other computers in, which needs a password: `familiar keys set {PASSWORD}` keeps one "
+            f"in {file}"
+        )
+    if len(password) < LEAST_PASSWORD_CHARS:
+        raise SetupError(f"{PASSWORD} in {file} is too short for --host: use {LEAST_PASSWORD_CHARS} characters or more")
+    return password
+
+
+@asynccontextmanager
+async def open_socket(options: WebOptions) -> AsyncIterator[socket.socket]:
+    """A socket that listens where *options* say, as long as this is open."""
+    from familiar_connect.platforms.web.server import listen_on
+    from familiar_connect.support.aio import off_loop
+
+    listening = await off_loop(listen_on, options.host, options.port)
+    try:
+        yield listening
+    finally:
+        listening.close()
+
+
+async def build_page(
+    familiar: Familiar, home: Path, options: WebOptions, listening: socket.socket, password: str | None
+) -> WebPlatform:
+    """The page of *familiar* and of the others of the home, announced."""
+    from familiar_connect.platforms.web.home_familiars import HomeFamiliars
+    from familiar_connect.platforms.web.server import WebPlatform
+    from familiar_connect.support.aio import off_loop
+
+    parts = await off_loop(_build_parts, familiar, home, options, listening, password)
+    familiars = HomeFamiliars(home, familiar.id, lambda other: _open_other(other, home, parts))
+    parts = replace(parts, familiars=familiars)
+    _announce(parts, options)
+    return WebPlatform(parts, listening)
+
+
+@asynccontextmanager
+async def _open_other(familiar_id: str, home: Path, first: WebParts) -> AsyncIterator[OpenedPages]:
+    """Another familiar of the home behind the same door, as long as this is open."""
+    from familiar_connect.bot import check_keys, load_familiar
+    from familiar_connect.platforms.web.app import make_pages
+    from familiar_connect.platforms.web.chats import WebChats
+    from familiar_connect.platforms.web.home_familiars import OpenedPages
+    from familiar_connect.platforms.web.live import ChatEvents
+    from familiar_connect.platforms.web.settings_pages import read_settings
+    from familiar_connect.support.aio import off_loop
+
+    root = await off_loop(open_root, home, familiar_id)
+    familiar, _ = await off_loop(
+        partial(load_familiar, root, home=home, defaults_path=profile_of(home), zone=machine_zone(), wake=False)
+    )
+    try:
+        await off_loop(check_keys, familiar, home)
+        await familiar.start()
+        chats = WebChats(familiar, ChatEvents(familiar.clock))
+        at_start = await off_loop(read_settings, root)
+        try:
+            with chats.connect_reminders():
+                parts = replace(first, familiar=familiar, chats=chats, settings_at_start=at_start)
+                yield OpenedPages(familiar, make_pages(parts))
+        finally:
+            await chats.aclose()
+    finally:
+        await familiar.aclose()
+
+
+def _build_parts(
+    familiar: Familiar, home: Path, options: WebOptions, listening: socket.socket, password: str | None
+) -> WebParts:
+    from familiar_connect.platforms.web.access import Doorkeeper, PageAddress, load_signing_key
+    from familiar_connect.platforms.web.app import WebParts
+    from familiar_connect.platforms.web.chats import WebChats
+    from familiar_connect.platforms.web.live import ChatEvents
+    from familiar_connect.platforms.web.own_program import OwnProgram
+    from familiar_connect.platforms.web.rehearsal_runs import RehearsalRuns
+    from familiar_connect.platforms.web.settings_pages import read_settings
+
+    program = OwnProgram((sys.executable, "-m", "familiar_connect", "--home", str(home)))
+    port = int(listening.getsockname()[1])
+    key = load_signing_key(HomeFolder(home).page_key_file)
+    return WebParts(
+        familiar=familiar,
+        chats=WebChats(familiar, ChatEvents(familiar.clock)),
+        address=PageAddress(
+            host=options.host, port=port, names=frozenset(name.lower().rstrip(".") for name in options.names)
+        ),
+        door=Doorkeeper(key=key, port=port, clock=familiar.clock, password=password),
+        program=program,
+        rehearsals=RehearsalRuns(program, HomeFolder(home).rehearsals),
+        settings_at_start=read_settings(familiar.root),
+    )
+
+
+def _announce(parts: WebParts, options: WebOptions) -> None:
+    """Where the page is; in a browser too, where somebody watches."""
+    address = f"{parts.address.url}/open?token={parts.door.token}"
+    say(f"{parts.familiar.name} is at {address}")
+    if not parts.address.is_local:
+        say("Other computers log in with the password. What they send can be read on the way: put HTTPS before it.")
+    say("Ctrl-C stops.")
+    sys.stdout.flush()
+    if options.opens_browser:
+        import threading
+        import webbrowser
+
+        threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()

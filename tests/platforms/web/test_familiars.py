@@ -1,0 +1,182 @@
+"""Several familiars of one home on the page, over real HTTP against the real program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from familiar_connect.bootstrap.starter import make_starter
+from familiar_connect.config.home import is_valid_familiar_id
+from familiar_connect.platforms.web.familiar_pages import choose_id
+from familiar_connect.platforms.web.home_familiars import split_address
+from tests.fakes.model_server import ModelServer, stream_answer
+from tests.fakes.page import Answered, PageProcess, needs_page
+from tests.fakes.program import make_home, model_endpoint
+
+pytestmark = needs_page
+
+CARD = b'{"spec": "chara_card_v2", "spec_version": "2.0", "data": {"name": "Mira", "first_mes": "Meow, {{user}}."}}'
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[ModelServer]:
+    with model_endpoint(stream_answer("Aye.")) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory, model: ModelServer) -> Path:
+    """Ember and Wren; every familiar of it is answered for by the same model."""
+    made = tmp_path_factory.mktemp("familiars")
+    make_home(made, model)
+    make_starter(made, "wren", name="Wren <b>", user_name="Sam")
+    profile = made / "familiars" / "_default" / "character.toml"
+    profile.parent.mkdir()
+    profile.write_text(f'[llm.main_prose]\nmodel = "test-model"\nbase_url = "{model.base_url}"\n', encoding="utf-8")
+    return made
+
+
+@pytest.fixture(scope="module")
+def page(home: Path) -> Iterator[PageProcess]:
+    with PageProcess(home, "--familiar", "ember") as running:
+        running.enter()
+        yield running
+
+
+def follow(page: PageProcess, answer: Answered) -> str:
+    """The page that redirects lead to."""
+    for _ in range(4):
+        if answer.status != 303:
+            return answer.body
+        answer = page.ask("GET", answer.headers["location"])
+    raise AssertionError("it leads on and on")
+
+
+def make(page: PageProcess, **fields: str) -> Answered:
+    return page.ask(
+        "POST", "/familiars", urlencode(fields), origin=page.origin, content_type="application/x-www-form-urlencoded"
+    )
+
+
+def test_the_menu_lists_every_familiar_and_each_has_its_own_chats(page: PageProcess, model: ModelServer) -> None:
+    """Under an address of its own; what is said to one is not heard by the other."""
+    first = page.ask("GET", "/chats/1").body
+    other = follow(page, page.ask("GET", "/f/wren/"))
+    said = page.post("/f/wren/chats/1/messages", text="Only for Wren")
+    form = page.ask(
+        "POST",
+        "/f/wren/chats/1/messages",
+        "text=And+this",
+        origin=page.origin,
+        content_type="application/x-www-form-urlencoded",
+    )
+    prompt = str(model.requests[-1].payload["messages"])
+    here, there = page.ask("GET", "/chats/1").body, page.ask("GET", "/f/wren/chats/1").body
+
+    assert 'href="/f/wren/"' in first
+    assert "Wren &lt;b&gt;" in first
+    assert 'data-at="/f/wren"' in other
+    assert 'action="/f/wren/chats/1/messages"' in other
+    assert 'href="/f/wren/settings"' in other
+    assert 'href="/f/ember/"' in other
+    assert (said.status, form.status) == (202, 303)
+    assert form.headers["location"].startswith("/f/wren/chats/1")
+    assert "You are Wren" in prompt
+    assert "Only for Wren" in there
+    assert "Only for Wren" not in here
+
+
+def test_the_first_familiar_is_at_its_short_address_too(page: PageProcess) -> None:
+    """So that the menu has one form of link for all."""
+    answer = page.ask("GET", "/f/ember/memory?q=tea")
+
+    assert (answer.status, answer.headers["location"]) == (303, "/memory?q=tea")
+
+
+def test_a_familiar_that_is_none_is_a_sentence(page: PageProcess) -> None:
+    """And nothing outside the home is ever looked up."""
+    answers = [page.ask("GET", f"/f/{name}/") for name in ("nobody", "_default", "..%2f..", "a" * 70)]
+
+    assert [answer.status for answer in answers] == [400, 404, 404, 404]
+    assert "there is no such familiar" in answers[0].body
+
+
+def test_a_familiar_is_made_from_words_and_talked_with_at_once(page: PageProcess, model: ModelServer) -> None:
+    """Its description is in the first prompt; the same name once more makes another."""
+    made = make(page, name="Old Tom", description="You are Old Tom, a sea captain with a glass eye.")
+    shown = follow(page, made)
+    page.ask(
+        "POST",
+        "/f/old-tom/chats/1/messages",
+        "text=Ahoy",
+        origin=page.origin,
+        content_type="application/x-www-form-urlencoded",
+    )
+    prompt = str(model.requests[-1].payload["messages"])
+    again = make(page, name="Old Tom")
+
+    assert made.headers["location"] == "/f/old-tom/"
+    assert "Write to Old Tom" in shown
+    assert "a sea captain with a glass eye" in prompt
+    assert again.headers["location"] == "/f/old-tom-2/"
+
+
+def test_a_familiar_is_made_from_a_card_and_greets(page: PageProcess) -> None:
+    """The card's own first words stand there."""
+    body = b'--xx\r\nContent-Disposition: form-data; name="card"; filename="m.json"\r\n\r\n' + CARD + b"\r\n--xx--\r\n"
+    made = page.ask("POST", "/familiars", body, origin=page.origin, content_type="multipart/form-data; boundary=xx")
+
+    assert made.headers["location"] == "/f/mira/"
+    assert "Meow, " in follow(page, made)
+
+
+@pytest.mark.parametrize("fields", [{}, {"name": "  "}, {"name": "--home=/tmp"}, {"name": "x" * 61}])
+def test_a_name_that_is_none_is_a_sentence(page: PageProcess, home: Path, fields: dict[str, str]) -> None:
+    """Nothing is made, and no name becomes an option of the program."""
+    before = sorted((home / "familiars").iterdir())
+    answer = make(page, **fields)
+
+    assert answer.status == 400
+    assert "a familiar needs a name" in answer.body
+    assert sorted((home / "familiars").iterdir()) == before
+
+
+def test_other_familiars_are_behind_the_same_guard(page: PageProcess) -> None:
+    """A stranger and another site get nothing of them."""
+    cookie, page.cookie = page.cookie, None
+    stranger = page.ask("GET", "/f/wren/chats/1")
+    page.cookie = cookie
+    foreign = page.ask("POST", "/familiars", "name=Eve", origin="http://evil.example")
+
+    assert (stranger.status, foreign.status) == (401, 403)
+
+
+def test_more_familiars_than_are_open_at_once_still_answer(page: PageProcess, home: Path) -> None:
+    """The one not looked at for longest is closed, and opened again when somebody does."""
+    for number in range(5):
+        make_starter(home, f"extra{number}")
+    codes = [page.ask("GET", f"/f/extra{number}/chats/1").status for number in (0, 1, 2, 3, 4, 0)]
+
+    assert codes == [200] * 6
+
+
+@given(st.text(max_size=80), st.lists(st.text(max_size=10), max_size=5))
+def test_any_name_gives_an_id_that_is_free(name: str, there: list[str]) -> None:
+    """Of letters and digits, whatever somebody types."""
+    made = choose_id(name, there)
+
+    assert is_valid_familiar_id(made)
+    assert made not in there
+
+
+@given(st.text(max_size=60))
+def test_an_address_is_of_one_familiar_or_of_the_first(path: str) -> None:
+    """What is left of it begins with a slash, so that no route is missed."""
+    familiar_id, rest = split_address(f"/f/{path}")
+
+    assert familiar_id is None or (is_valid_familiar_id(familiar_id) and rest.startswith("/"))
