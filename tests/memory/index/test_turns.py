@@ -21,7 +21,7 @@ from familiar_connect.identity import Author, FixedPrivacy, PrivacyLevel
 from familiar_connect.memory.index.protocols import ExplainedScore, RecallScope, Recollection
 from familiar_connect.memory.index.storage import DerivedFile
 from familiar_connect.memory.index.turn_rows import embed_units
-from familiar_connect.memory.index.turns import MAX_STRETCH, TurnIndex
+from familiar_connect.memory.index.turns import MAX_STRETCH, WITH_NEIGHBOURS, TurnIndex
 from familiar_connect.support.sqlite import Row
 from tests.fakes.embedding import CountingEmbedder
 
@@ -91,6 +91,23 @@ def test_what_was_said_is_found_by_its_words(tmp_path: Path, history: HistorySto
         ("Bo", "What do you keep on the roof?"),
         ("Wren", "How brave."),
     ]
+
+
+def test_the_first_hits_come_with_what_stands_beside_them(
+    tmp_path: Path, history: HistoryStore, model: CountingEmbedder
+) -> None:
+    """All have their text; beside those that come after dozens of others nothing is looked up."""
+    for number in range(WITH_NEIGHBOURS + 10):
+        say(history, f"bees {number}", minutes=number)
+        say(history, f"ducks {number}", BO, minutes=number + 0.5)
+    index = an_index(tmp_path, history)
+    index.sync(None)
+
+    hits = look_for(index, "bees")
+
+    assert len({hit.text for hit in hits}) == WITH_NEIGHBOURS + 10
+    assert [bool(hit.after) for hit in hits[:WITH_NEIGHBOURS]] == [True] * WITH_NEIGHBOURS
+    assert not hits[-1].before
 
 
 def test_only_new_turns_are_read_and_embedded(tmp_path: Path, history: HistoryStore, model: CountingEmbedder) -> None:

@@ -61,6 +61,8 @@ NEWEST_BY_MEANING = 50_000
 """Units with vectors; at 384 numbers each they take 77 MB of memory."""
 PIECE_CHARS = 1_200
 """A longer turn is several units: a page has more than one thing to say."""
+WITH_NEIGHBOURS = 60
+"""Of so many hits, the first, what stands beside them is looked up: what is shown has no room for more."""
 READ_TURNS = 500
 EMBED_BATCH = 32
 READ_UNITS = "SELECT id, turn_id, channel_id, text FROM units WHERE id IN (SELECT value FROM json_each(?))"
@@ -196,8 +198,9 @@ class TurnIndex:
         return {unit: (_key(turn_id, unit), text) for unit, turn_id, _, text in rows if told is None or turn_id in told}
 
     def show(self, hits: Sequence[tuple[int, ExplainedScore]], scope: RecallScope) -> list[Recollection]:
-        """*hits* with their text and neighbours, as the history holds them now."""
-        wanted = {unit + step for unit, _ in hits for step in (-1, 0, 1)}
+        """*hits* with their text, the first of them with their neighbours, as the history holds them now."""
+        wanted = {unit for unit, _ in hits}
+        wanted |= {unit + step for unit, _ in hits[:WITH_NEIGHBOURS] for step in (-1, 1)}
         shown = self._shown(list(self._rows.get(wanted, self._facts.level()).values()), scope)
         together: dict[tuple[int, ...], frozenset[Audience]] = {}
         found: list[Recollection] = []
