@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,26 +21,22 @@ from familiar_connect.platforms.terminal.person import PLATFORM, person_at_termi
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.clock import machine_zone
 from familiar_connect.support.skipping_loop import LoopClock, SkippingEventLoop, run_skipping, running_skipping_loop
-from familiar_connect.voice.audio import SAMPLE_BYTES, resample
-from familiar_connect.voice.backends import VoiceBackends
-from familiar_connect.voice.hearing import Hearing
-from familiar_connect.voice.protocols import HEARING_RATE, Ears, HearingCallbacks, SpeechRecognizer
-from familiar_connect.voice.recording_out import RecordingOut
+from familiar_connect.voice.protocols import HEARING_RATE, EarsFactory, SpeechRecognizer
 from familiar_connect.voice.script import ScriptLine, ScriptStart, read_script
-from familiar_connect.voice.service_access import ServiceAccess
-from familiar_connect.voice.session import SessionWatcher, VoiceChannel, VoiceSession
-from familiar_connect.voice.vad import SILENCE_TIMEOUT_MS
-from familiar_connect.voice.wav import read_wav, write_wav
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # sound is made of numpy, which waits for whoever needs it
     from familiar_connect.familiar import Familiar
+    from familiar_connect.voice.backends import VoiceBackends
+    from familiar_connect.voice.recording_out import RecordingOut
+    from familiar_connect.voice.session import SessionWatcher, VoiceSession
 
 FEED_S = 0.05
+SAMPLE_BYTES = 2
 FEED_BYTES = int(HEARING_RATE * FEED_S) * SAMPLE_BYTES
 WAIT_FOR_SPEECH_S = 120.0
 """A line that counts from the familiar's speech is said after this long all the same."""
-SILENCE = bytes(int(HEARING_RATE * (SILENCE_TIMEOUT_MS / 1000 + 0.5)) * SAMPLE_BYTES)
-"""Who has said their line is heard to be silent."""
+SILENCE_S = 1.2
+"""Who has said their line is silent for so long, which is enough to be heard."""
 
 
 def tell(text: str) -> None:
@@ -84,6 +80,9 @@ class FileDoor:
 
     def answer_recording(self, question: Path, user_name: str | None) -> int:
         """Answer what is said in *question*; the recording waits while the familiar speaks."""
+        from familiar_connect.voice.recording_out import RecordingOut
+        from familiar_connect.voice.wav import read_wav
+
         sound, out = read_wav(question), RecordingOut()
         spoken = run_skipping(self._listen(sound, out, user_name))
         self._write(out)
@@ -95,6 +94,9 @@ class FileDoor:
 
     def play_script(self, script: Path) -> int:
         """Play a talk of several people; nobody waits for anybody."""
+        from familiar_connect.voice.recording_out import RecordingOut
+        from familiar_connect.voice.wav import read_wav
+
         lines, out = read_script(script), RecordingOut(keeps_pauses=True)
         sounds = {line.wav: read_wav(line.wav) for line in lines if line.wav is not None}
         talk = run_skipping(self._play(lines, sounds, out))
@@ -106,10 +108,14 @@ class FileDoor:
         return exit_codes.OK if any(each.first_sound_at is not None for each in talk.events) else exit_codes.NO_REPLY
 
     def _write(self, out: RecordingOut) -> None:
+        from familiar_connect.voice.wav import write_wav
+
         if self.answer is not None and out.pcm:
             write_wav(self.answer, bytes(out.pcm), out.sample_rate)
 
     async def _listen(self, sound: bytes, out: RecordingOut, user_name: str | None) -> list[Spoken]:
+        from familiar_connect.voice.session import SessionWatcher
+
         spoken: list[Spoken] = []
         loop, began = asyncio.get_running_loop(), 0.0
 
@@ -167,21 +173,19 @@ class FileDoor:
         self, out: RecordingOut, watcher: SessionWatcher, *, is_dm: bool
     ) -> AsyncIterator[tuple[Familiar, VoiceBackends, VoiceSession]]:
         from familiar_connect.bot import load_familiar
+        from familiar_connect.voice.backends import VoiceBackends
+        from familiar_connect.voice.service_access import ServiceAccess
+        from familiar_connect.voice.session import VoiceChannel, VoiceSession
 
         loop = running_skipping_loop()
         file = FamiliarFolder(self.root).settings_file
         familiar, _ = load_familiar(self.root, home=self.home, defaults_path=profile_of(self.home), zone=machine_zone())
         backends = VoiceBackends(familiar.config, ServiceAccess.of_home(self.home, file=file))
         is_local = familiar.config.stt.provider == LOCAL_PROVIDER
-        recognizer = _TimedRecognizer(backends.recognizer, loop if is_local else None)
-
-        def make_ears(callbacks: HearingCallbacks) -> Ears:
-            return Hearing(recognizer, backends.make_probability, callbacks)
-
         channel_id = await off_loop(self.find_channel, familiar)
         session = VoiceSession(
             familiar,
-            make_ears,
+            _timeless_ears(backends, loop) if is_local else backends.make_ears,
             backends.synthesizer,
             out,
             VoiceChannel(platform=PLATFORM, channel_id=channel_id, is_dm=is_dm),
@@ -190,7 +194,7 @@ class FileDoor:
             watcher=watcher,
         )
         writer = familiar.memory_writer_scheduler
-        loop.skip_unless(lambda: session.is_computing or recognizer.is_busy or writer.is_writing)
+        loop.skip_unless(lambda: not is_local or session.is_computing or writer.is_writing)
         try:
             await familiar.start()
             await session.start()
@@ -202,25 +206,23 @@ class FileDoor:
             await familiar.aclose()
 
 
-class _TimedRecognizer:
-    """Recognises; on this computer it takes no time of the talk, elsewhere as long as it takes."""
+class _TimelessRecognizer:
+    """Recognises in no time of the talk, however slow this computer is."""
 
-    def __init__(self, recognizer: SpeechRecognizer, loop: SkippingEventLoop | None) -> None:
+    def __init__(self, recognizer: SpeechRecognizer, loop: SkippingEventLoop) -> None:
         self._recognizer = recognizer
         self._loop = loop
-        self._calls = 0
-
-    @property
-    def is_busy(self) -> bool:
-        return self._calls > 0
 
     async def recognize(self, pcm: bytes) -> str:
-        self._calls += 1
-        try:
-            with self._loop.hold() if self._loop is not None else nullcontext():
-                return await self._recognizer.recognize(pcm)
-        finally:
-            self._calls -= 1
+        with self._loop.hold():
+            return await self._recognizer.recognize(pcm)
+
+
+def _timeless_ears(backends: VoiceBackends, loop: SkippingEventLoop) -> EarsFactory:
+    from familiar_connect.voice.hearing import Hearing
+
+    recognizer = _TimelessRecognizer(backends.recognizer, loop)
+    return lambda callbacks: Hearing(recognizer, backends.make_probability, callbacks)
 
 
 @dataclass
@@ -238,6 +240,8 @@ class _Talk:
 
     @property
     def watcher(self) -> SessionWatcher:
+        from familiar_connect.voice.session import SessionWatcher
+
         return SessionWatcher(
             on_said=self._note_said,
             on_first_audio=self._note_first_audio,
@@ -309,7 +313,7 @@ async def _perform(line: ScriptLine, at: float, person: Author, sound: bytes, se
     elif line.leaves:
         session.leave(person)
     else:
-        await _feed(session, person, sound + SILENCE)
+        await _feed(session, person, sound + bytes(int(HEARING_RATE * SILENCE_S) * SAMPLE_BYTES))
 
 
 async def _sound_of(line: ScriptLine, sounds: dict[Path, bytes], backends: VoiceBackends) -> bytes:
@@ -318,6 +322,8 @@ async def _sound_of(line: ScriptLine, sounds: dict[Path, bytes], backends: Voice
         return sounds[line.wav]
     if line.text is None:
         return b""
+    from familiar_connect.voice.audio import resample
+
     made = await backends.synthesizer.synthesize(line.text)
     return await off_loop(resample, made.audio, backends.synthesizer.sample_rate, HEARING_RATE)
 

@@ -7,7 +7,6 @@ import asyncio
 from familiar_connect.support.aio import BackgroundTasks
 from familiar_connect.voice.protocols import HearingCallbacks
 from familiar_connect.voice.types import TranscriptionResult, TTSResult, VoiceActivityEvent
-from familiar_connect.voice.vad import SILENCE_TIMEOUT_MS
 
 MS_PER_LETTER = 60
 
@@ -19,7 +18,7 @@ class ScriptedEars:
         self,
         callbacks: HearingCallbacks,
         *,
-        silence_s: float = SILENCE_TIMEOUT_MS / 1000,
+        silence_s: float = 0.7,
         recognition_s: float = 0.3,
     ) -> None:
         self.callbacks = callbacks
