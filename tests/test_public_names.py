@@ -9,6 +9,10 @@ from dataclasses import fields
 import pytest
 
 NAMES: dict[str, str] = {
+    "voice.stt.deepgram": "DeepgramTranscriber create_transcriber_from_env",
+    "voice.tts.cartesia": "CartesiaTTSClient",
+    "voice.tts.azure": "AzureTTSClient",
+    "voice.tts.gemini": "GeminiTTSClient",
     "familiar_connect": "__version__",
     "cli": "main",
     "identity": "Author format_turn_for_transcript sanitize_name PrivacyLevel",
@@ -63,6 +67,9 @@ NAMES: dict[str, str] = {
 """Module → the names in it."""
 
 SIGNATURES: dict[str, str] = {
+    "voice.stt.deepgram:DeepgramTranscriber": "*api_key *model *language *sample_rate *channels *diarize "
+    "*interim_results *utterance_end_ms *vad_events *endpointing_ms *replay_buffer_s",
+    "voice.tts.factory:create_tts_client": "config",
     "reply.chunks:split_reply_into_chunks": "text *sentence_split_threshold *hard_cap",
     "reply.pacing:compute_typing_delay": "chunk cfg",
     "reply.request:to_request": "turn channel_config",
