@@ -1,0 +1,279 @@
+"""Voice to voice: what this program adds to a spoken turn, and the whole offline chain stage by stage.
+
+Own share, with scripted backends that answer at once, through a voice session and a whole familiar on disk: from the
+end of speech to the model's request (the pause that is waited for on purpose is taken off), and from the model's first
+word to the first sentence that is to be spoken. Run `python -m benchmarks.voice`; `--quick` for a short form, `--json`
+for a script, `--offline` to measure the chain with the recogniser and the voice of the extra, too, and
+`--pipecat PYTHON` to put pipecat through the same turns in the same run: the interpreter of an environment that has
+`pipecat-ai`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from benchmarks.conversation_script import CHARACTER
+from benchmarks.fixtures import load_familiar, without_warnings, write_character
+from benchmarks.table import Row, machine, spread, table
+from familiar_connect.config.llm import SLOT_TEMPERATURES
+from familiar_connect.identity import Author
+from familiar_connect.llm.scripted import ScriptedModel
+from familiar_connect.llm.types import Capabilities, Message
+from familiar_connect.voice.audio import SAMPLE_BYTES, duration_s, resample
+from familiar_connect.voice.hearing import Hearing
+from familiar_connect.voice.protocols import HEARING_RATE
+from familiar_connect.voice.session import SessionWatcher, VoiceChannel, VoiceSession
+from familiar_connect.voice.types import TTSResult
+from familiar_connect.voice.vad import SILENCE_TIMEOUT_MS, SpeechSegmenter
+
+TURNS, QUICK_TURNS = 100, 20
+MOST_MS = 60.0
+LULL_S = 0.05
+QUESTION = "Good evening. What should I cook tonight?"
+WORDS = ["Make", " soup.", " It", " is", " cold", " outside."]
+ADA = Author(platform="terminal", user_id="7", username="ada", display_name="Ada")
+CHUNK = 512
+LOUD = b"\x00\x40" * CHUNK
+QUIET = bytes(CHUNK * SAMPLE_BYTES)
+
+
+class LoudIsSpeech:
+    """Whatever is not silent is speech."""
+
+    chunk_bytes = CHUNK * SAMPLE_BYTES
+
+    def __call__(self, chunk: bytes) -> float:
+        return float(any(chunk[:2]))
+
+
+class KnowsTheWords:
+    """Recognises the same question in everything, at once."""
+
+    async def recognize(self, pcm: bytes) -> str:
+        return QUESTION
+
+
+class OneTone:
+    """Speaks anything in a few samples, and tells when it was asked first."""
+
+    sample_rate = HEARING_RATE
+
+    def __init__(self) -> None:
+        self.first_asked = 0.0
+
+    async def synthesize(self, text: str) -> TTSResult:
+        self.first_asked = self.first_asked or time.perf_counter()
+        return TTSResult(bytes(320))
+
+
+class NoOut:
+    """Plays at once."""
+
+    async def play(self, pcm: bytes, sample_rate: int) -> None:
+        pass
+
+    def position_ms(self) -> float:
+        return 0.0
+
+
+class NotedModel:
+    """Answers with the same words, and tells when it was asked and when it began."""
+
+    def __init__(self) -> None:
+        self.asked = self.first_word = 0.0
+        self.client = ScriptedModel(
+            self._reply, model="scripted-main", capabilities=Capabilities(window=32_768), pieces=self._pieces
+        )
+
+    def _reply(self, _messages: list[Message]) -> str:
+        self.asked = time.perf_counter()
+        return "".join(WORDS)
+
+    def _pieces(self, _text: str) -> Iterable[str]:
+        return self._noted()
+
+    def _noted(self) -> Iterator[str]:
+        self.first_word = time.perf_counter()
+        yield from WORDS
+
+
+def measure(*, quick: bool = False, pipecat: str | None = None, offline: bool = False) -> dict[str, Any]:
+    """Seconds of each turn, of both programs where there are two; and of the offline chain."""
+    turns = QUICK_TURNS if quick else TURNS
+    with without_warnings("familiar_connect"):
+        found: dict[str, Any] = {"ours": asyncio.run(_measure_own(turns))}
+        if pipecat is not None:
+            found["pipecat"] = _measure_pipecat(pipecat, turns)
+        if offline:
+            found["offline"] = asyncio.run(_measure_offline(3 if quick else 10))
+    return found
+
+
+async def _measure_own(turns: int) -> dict[str, list[float]]:
+    with tempfile.TemporaryDirectory(prefix="familiar-voice-") as folder:
+        root = Path(folder) / "wren"
+        write_character(root, CHARACTER, f"voice_lull_timeout = {LULL_S}\n")
+        model = NotedModel()
+        weak = ScriptedModel(model="weak", capabilities=Capabilities(window=32_768, side_tasks=False))
+        clients = {slot: model.client if slot == "main_prose" else weak for slot in SLOT_TEMPERATURES}
+        familiar = load_familiar(root, clients)
+        voice, replied = OneTone(), asyncio.Event()
+        session = VoiceSession(
+            familiar,
+            lambda callbacks: Hearing(KnowsTheWords(), LoudIsSpeech, callbacks),
+            voice,
+            NoOut(),
+            VoiceChannel(platform="terminal", channel_id=7, is_dm=True),
+            show=lambda text: print(text, file=sys.stderr),
+            watcher=SessionWatcher(on_reply=lambda _text: replied.set()),
+        )
+        found: dict[str, list[float]] = {"to_request": [], "to_speech": []}
+        try:
+            await familiar.start()
+            await session.start()
+            for _ in range(turns + 1):
+                replied.clear()
+                voice.first_asked = 0.0
+                ended = _say_question(session)
+                await asyncio.wait_for(replied.wait(), 60)
+                found["to_request"].append(model.asked - ended - LULL_S)
+                found["to_speech"].append(voice.first_asked - model.first_word)
+                await session.wait_until_idle()
+        finally:
+            await session.stop()
+            await familiar.aclose()
+    return {name: each[1:] for name, each in found.items()}  # the first loads what all others have
+
+
+def _say_question(session: VoiceSession) -> float:
+    """Half a second of speech and the silence that ends it; when its last sound came in."""
+    quiet = -(-SILENCE_TIMEOUT_MS * HEARING_RATE // 1000 // CHUNK)
+    for chunk in [LOUD] * 16 + [QUIET] * (quiet - 1):
+        session.feed(ADA, chunk)
+    ended = time.perf_counter()
+    session.feed(ADA, QUIET)
+    session.feed(ADA, QUIET)
+    return ended
+
+
+def _measure_pipecat(python: str, turns: int) -> dict[str, list[float]]:
+    given = json.dumps({"turns": turns + 1, "question": QUESTION, "words": WORDS})
+    script = Path(__file__).with_name("voice_pipecat.py")
+    done = subprocess.run([python, str(script), given], check=True, stdout=subprocess.PIPE, encoding="utf-8")
+    found: dict[str, list[float]] = json.loads(done.stdout.splitlines()[-1])
+    return {name: each[1:] for name, each in found.items()}
+
+
+async def _measure_offline(times: int) -> dict[str, list[float]]:
+    """The real parts one after another, over a question that the voice itself has spoken."""
+    from familiar_connect.voice.silero import SileroProbability
+    from familiar_connect.voice.stt.whisper import WhisperRecognizer
+    from familiar_connect.voice.tts.local import LocalSynthesizer
+
+    voice, recognizer = LocalSynthesizer(), WhisperRecognizer()
+    made = (await voice.synthesize(QUESTION)).audio
+    sound = resample(made, voice.sample_rate, HEARING_RATE) + bytes(HEARING_RATE * SAMPLE_BYTES)
+    await recognizer.load()
+    found: dict[str, list[float]] = {"question_s": [duration_s(made, voice.sample_rate)]}
+    for _ in range(times):
+        began = time.perf_counter()
+        [segment, *_] = SpeechSegmenter(SileroProbability()).feed(sound)
+        heard = time.perf_counter()
+        words = await recognizer.recognize(segment.pcm)
+        understood = time.perf_counter()
+        assert "cook" in words.lower(), words
+        await voice.synthesize("Make soup.")
+        spoken = time.perf_counter()
+        found.setdefault(WHILE_SPOKEN, []).append(heard - began)
+        found.setdefault("recognition", []).append(understood - heard)
+        found.setdefault("first sentence synthesised", []).append(spoken - understood)
+    return found
+
+
+WHILE_SPOKEN = "speech or noise, of the whole question, while it is spoken"
+STAGES = {
+    "to_request": "end of speech → request sent, p95",
+    "to_speech": "first word → first sentence to be spoken, p95",
+}
+
+
+def rows(found: dict[str, Any]) -> list[Row]:
+    ours = {name: spread(found["ours"][name], 1000) for name in STAGES}
+    told = [Row(name=f"{words} (p50)", value=_ms(ours[name])) for name, words in STAGES.items()]
+    both = [sum(pair) for pair in zip(*found["ours"].values(), strict=True)]
+    total = spread(both, 1000)
+    told.append(
+        Row(
+            name=f"own share of voice to voice, p95 (p50), {len(both)} turns",
+            value=_ms(total),
+            bar=f"< {MOST_MS:.0f} ms",
+            ok=total["p95"] < MOST_MS,
+        )
+    )
+    if "pipecat" in found:
+        theirs = {name: spread(found["pipecat"][name], 1000) for name in STAGES}
+        for name, words in STAGES.items():
+            ratio = ours[name]["p50"] / max(theirs[name]["p50"], 1e-6)
+            told.append(
+                Row(name=f"pipecat, {words} (p50)", value=f"{_ms(theirs[name])}; ours is {ratio:.1f} times that")
+            )
+        total_theirs = spread([sum(pair) for pair in zip(*found["pipecat"].values(), strict=True)], 1000)
+        ratio = total["p50"] / max(total_theirs["p50"], 1e-6)
+        told.append(Row(name="pipecat, both (p50)", value=f"{_ms(total_theirs)}; ours is {ratio:.1f} times that"))
+    if "offline" in found:
+        told += _offline_rows(found["offline"], total["p50"])
+    return told
+
+
+def _offline_rows(offline: dict[str, list[float]], own_ms: float) -> list[Row]:
+    stages = {name: each for name, each in offline.items() if name != "question_s"}
+    told = [
+        Row(name=f"offline: {name}, p50 of {len(each)}", value=f"{spread(each, 1000)['p50']:.0f} ms")
+        for name, each in stages.items()
+    ]
+    told.append(Row(name="offline: silence that ends speech", value=f"{SILENCE_TIMEOUT_MS} ms, waited for on purpose"))
+    whole = sum(spread(each, 1000)["p50"] for name, each in stages.items() if name != WHILE_SPOKEN) + own_ms
+    length = offline["question_s"][0]
+    return [
+        *told,
+        Row(
+            name=f"offline: question of {length:.1f} s → first sound, without pauses and the model",
+            value=f"{whole:.0f} ms",
+        ),
+    ]
+
+
+def _ms(found: dict[str, float]) -> str:
+    return f"{found['p95']:.1f} ms ({found['p50']:.1f})"
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="a short form")
+    parser.add_argument("--json", action="store_true", help="for a script")
+    parser.add_argument("--offline", action="store_true", help="measure the recogniser and the voice of the extra, too")
+    parser.add_argument("--pipecat", metavar="PYTHON", help="an interpreter that has pipecat-ai")
+    options = parser.parse_args(arguments)
+    found = measure(quick=options.quick, pipecat=options.pipecat, offline=options.offline)
+    told = rows(found)
+    if options.json:
+        print(json.dumps({"machine": machine(), "rows": [asdict(row) for row in told], "found": found}, indent=2))
+    else:
+        print(", ".join(f"{key} {value}" for key, value in machine().items()))
+        print()
+        print(table({"voice": told}))
+    return 1 if any(row.ok is False for row in told) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
