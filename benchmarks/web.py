@@ -2,13 +2,15 @@
 
 Whole turns through a familiar on disk, one after the other at a place that shows nobody and at the page's; then the
 first load (the chat and every file it asks for), the glass box of a turn of 20,000 tokens, and a list of 10,000 turns,
-page by page. Run `python -m benchmarks.web`; `--quick` for a short form, `--json` for a script.
+page by page; the same in a real Chromium where there is one, with the longest task while the list is scrolled.
+Run `python -m benchmarks.web`; `--quick` for a short form, `--json` for a script.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
+import socket
 import sys
 import tempfile
 import time
@@ -22,6 +24,7 @@ from typing import Any
 from benchmarks.conversation_script import CHARACTER
 from benchmarks.fixtures import load_familiar, scripted_clients, without_warnings, write_character
 from benchmarks.table import Row, run_part, spread
+from benchmarks.web_browser import measure_browser
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.config.folders import HomeFolder
 from familiar_connect.familiar import Familiar
@@ -40,7 +43,6 @@ PAGES = (0, 1, 20)
 TURNS, QUICK_TURNS = 60, 8
 LISTED, QUICK_LISTED = 10_000, 200
 LARGE_TOKENS = 20_000
-PORT = 8017
 REPLY = "*nods* " + "The kettle is on, and somebody left the **door** open. " * 12
 SETTINGS = "budget_tokens = 40000\n[budget]\nrecent_history = 30000\n[limits]\nreplies_per_person_per_minute = 0\n"
 MOST_ADDED_MS, MOST_LOAD_MS, MOST_LOAD_KB, MOST_PANEL_MS, MOST_LIST_MS = 2.0, 1_500.0, 500.0, 300.0, 100.0
@@ -73,7 +75,9 @@ async def _measure(*, quick: bool) -> dict[str, Any]:
             chats = WebChats(familiar, ChatEvents(familiar.clock))
             found = await _measure_turns(familiar, chats, QUICK_TURNS if quick else TURNS)
             client = PageClient(familiar, chats)
-            return {**found, **await _measure_pages(familiar, client, QUICK_LISTED if quick else LISTED)}
+            listed = QUICK_LISTED if quick else LISTED
+            found |= await _measure_pages(familiar, client, listed)
+            return {**found, "browser": await measure_browser(client.parts, client.port, client.cookie, listed)}
         finally:
             await familiar.aclose()
 
@@ -127,19 +131,20 @@ class PageClient:
     """Asks the page itself, as a browser that was let in does, without a network between."""
 
     def __init__(self, familiar: Familiar, chats: WebChats) -> None:
-        door = Doorkeeper(key=b"k" * 32, port=PORT, clock=familiar.clock)
+        self.port = _free_port()
+        door = Doorkeeper(key=b"k" * 32, port=self.port, clock=familiar.clock)
         home = familiar.root.parent.parent
         program = OwnProgram((sys.executable, "-m", "familiar_connect", "--home", str(home)))
-        parts = WebParts(
+        self.parts = WebParts(
             familiar=familiar,
             chats=chats,
-            address=PageAddress(host="127.0.0.1", port=PORT),
+            address=PageAddress(host="127.0.0.1", port=self.port),
             door=door,
             program=program,
             rehearsals=RehearsalRuns(program, HomeFolder(home).rehearsals),
         )
-        self._app: AsgiApp = create_app(parts)
-        self._cookie = f"{door.cookie_name}={door.issue_cookie()}".encode()
+        self._app: AsgiApp = create_app(self.parts)
+        self.cookie = (door.cookie_name, door.issue_cookie())
 
     async def get(self, path: str) -> tuple[bytes, float]:
         """The body, and how long it took."""
@@ -161,9 +166,9 @@ class PageClient:
             "path": name,
             "raw_path": name.encode(),
             "query_string": query.encode(),
-            "headers": [(b"host", f"127.0.0.1:{PORT}".encode()), (b"cookie", self._cookie)],
+            "headers": [(b"host", f"127.0.0.1:{self.port}".encode()), (b"cookie", "=".join(self.cookie).encode())],
             "client": ("127.0.0.1", 1),
-            "server": ("127.0.0.1", PORT),
+            "server": ("127.0.0.1", self.port),
             "scheme": "http",
             "http_version": "1.1",
             "root_path": "",
@@ -172,6 +177,13 @@ class PageClient:
         await self._app(scope, receive, send)
         assert statuses == [200], (path, statuses, bytes(body[:200]))
         return bytes(body), time.perf_counter() - began
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
 
 
 async def _measure_pages(familiar: Familiar, client: PageClient, listed: int) -> dict[str, Any]:
@@ -246,7 +258,33 @@ def rows(found: dict[str, Any]) -> list[Row]:
     told.append(
         Row(name="tokens of the large turn", value=f"{large:,}", bar=f"> {LARGE_TOKENS:,}", ok=large > LARGE_TOKENS)
     )
-    return told
+    return told + _browser_rows(found)
+
+
+def _browser_rows(found: dict[str, Any]) -> list[Row]:
+    seen = found["browser"]
+    if seen is None:
+        return [Row(name="in a browser", value="not measured", bar="a Chromium, and playwright")]
+    limits = (
+        ("in Chromium: first load", seen["load_ms"], "ms", MOST_LOAD_MS),
+        ("in Chromium: first load, bytes on the wire", seen["load_kb"], "KB", MOST_LOAD_KB),
+        (
+            f"in Chromium: glass box of {found['panel_tokens']:,} tokens, key to paint, p50",
+            seen["panel"]["p50"],
+            "ms",
+            MOST_PANEL_MS,
+        ),
+        (
+            f"in Chromium: longest task, {seen['scrolled_rows']:,} turns scrolled",
+            seen["longest_task_ms"],
+            "ms",
+            MOST_LIST_MS,
+        ),
+    )
+    return [
+        Row(name=name, value=f"{value:.0f} {unit}", bar=f"< {most:,.0f} {unit}", ok=value < most)
+        for name, value, unit, most in limits
+    ]
 
 
 def main(arguments: Sequence[str]) -> int:

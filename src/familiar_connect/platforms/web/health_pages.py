@@ -88,7 +88,7 @@ class HealthPages:
             turns=len(traces),
             columns=TIME_COLUMNS,
             summary=summary_rows(traces),
-            stages=stage_rows(traces),
+            stages=[row for row in stage_rows(traces) if row[0] != "observe"],
             provider_columns=PROVIDER_COLUMNS,
             providers=provider_rows(traces),
             errors=list(_errors(traces))[:ERRORS_SHOWN],

@@ -210,7 +210,9 @@ def _list_file(store: MemoryStore, path: str, *, reads: bool) -> ListedFile:
         except MemoryStoreError:  # it may go while it is listed
             text = ""
         title = document_title(text) or title
-        beginning = next((words for line in _below_title(text).splitlines() if (words := line.strip("#>*- \t"))), "")
+        beginning = next(
+            (words for line in _below_title(text).splitlines() if (words := line.lstrip("#>*- \t").rstrip())), ""
+        )
     return ListedFile(
         href=file_address(path),
         name=name,

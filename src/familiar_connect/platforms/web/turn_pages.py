@@ -81,7 +81,7 @@ class TurnRow:
 
     trace_id: str
     time: str
-    channel_id: int
+    where: str
     model: str
     first_token: str
     prompt_tokens: int
@@ -120,17 +120,18 @@ class TurnPages:
         traces = self._familiar.reply_path.collector.recent_traces(
             familiar_id=self._familiar.id, limit=TURNS_A_PAGE, before=before
         )
-        rows = [self._row(trace) for trace in traces]
+        places = {chat.channel_id: chat.name for chat in self._familiar.stores.chats.all(CHANNEL_ID)}
+        rows = [self._row(trace, places.get(trace.channel_id, "elsewhere")) for trace in traces]
         more = rows[-1].trace_id if len(rows) == TURNS_A_PAGE else None
         return self._renderer.page("turns.html", title="Turns", rows=rows, more=more, is_first=before is None)
 
-    def _row(self, trace: TurnTrace) -> TurnRow:
+    def _row(self, trace: TurnTrace, where: str) -> TurnRow:
         facts = model_facts(trace)
         first = finite_number(facts.get("first_token_s"))
         return TurnRow(
             trace_id=trace.trace_id,
             time=self.time_of(trace.timestamp),
-            channel_id=trace.channel_id,
+            where=where,
             model=str(facts.get("model") or "–"),
             first_token="–" if first is None else seconds(first),
             prompt_tokens=count_or_zero(facts.get("prompt_tokens")),
