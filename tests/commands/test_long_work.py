@@ -31,7 +31,7 @@ def test_reindex_shows_how_far_it_is_and_goes_on_after_ctrl_c(tmp_path: Path) ->
         (topics / f"{number:03}.md").write_text(text, encoding="utf-8")
     with TerminalSession(tmp_path, "memory", "reindex") as session:
         session.wait_for_text("memory files")
-        session.wait_for_text("%")
+        session.wait_for_text("%  00:")  # the time that is left
         session.ctrl_c()
         code = session.wait_end()
         shown = session.text

@@ -224,19 +224,18 @@ def score_words(postings: Mapping[str, Sequence[int] | Numbers], *, total: int, 
 
 def _merged(lists: Sequence[Numbers]) -> Numbers:
     """Everything in *lists* in order, each number once."""
-    together = np.sort(np.concatenate(lists), kind="stable")
-    return together[np.concatenate(([True], together[1:] != together[:-1]))]
+    together = np.sort(np.concatenate(lists), kind="stable")  # not np.unique: its first call loads all of numpy.ma
+    return together[np.concatenate(([True], together[1:] != together[:-1]))] if len(together) else together
 
 
 def candidates(lexical: LexicalScores, others: Sequence[int] | Numbers, limit: int = MAX_CANDIDATES) -> Numbers:
     """The units worth a closer look: the best by words, and the *others* that meaning or time brought up."""
-    brought = np.unique(np.asarray(others, dtype=np.int64))
     cheap = lexical.own + 2 * lexical.around + 2 * lexical.stretch
     if len(cheap) > limit:
         kept = lexical.units[np.argpartition(cheap, len(cheap) - limit)[len(cheap) - limit :]]
     else:
         kept = lexical.units
-    return np.union1d(kept, brought)
+    return _merged((kept, np.asarray(others, dtype=np.int64)))
 
 
 def no_sentences(units: Numbers, whole: Floats) -> Floats:

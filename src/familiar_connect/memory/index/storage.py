@@ -354,8 +354,8 @@ class FactColumns:
         with self._lock:
             numbers, rows = self._held
             new = self._in_order(added)
-            gone = np.union1d(np.fromiter(dropped, dtype=np.int64), new[0])
-            kept = rows[~np.isin(numbers, gone)] if len(gone) else rows
+            gone = np.concatenate((np.fromiter(dropped, dtype=np.int64), new[0]))
+            kept = rows[~np.isin(numbers, gone)] if len(gone) and len(numbers) else rows
             together = np.concatenate((kept, new[1]))
             together = together[np.argsort(together["unit"], kind="stable")]
             self._held = np.ascontiguousarray(together["unit"]), together
