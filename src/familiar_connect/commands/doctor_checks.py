@@ -212,12 +212,10 @@ def check_voice(root: Path, home: Path) -> Iterator[DoctorFinding]:
 
     from familiar_connect.config import load_character_config
     from familiar_connect.platforms.requirements import how_to_install
-    from familiar_connect.voice.backends import VoiceBackends, libraries_for
+    from familiar_connect.voice.backends import libraries_for
     from familiar_connect.voice.devices.sound_card import SOUND_LIBRARY, SoundCard
-    from familiar_connect.voice.service_access import ServiceAccess
 
-    file = FamiliarFolder(root).settings_file
-    config = load_character_config(file, defaults_path=profile_of(home))
+    config = load_character_config(FamiliarFolder(root).settings_file, defaults_path=profile_of(home))
     wanted = (*libraries_for(config), SOUND_LIBRARY)
     lacking = [name for name in wanted if find_spec(name) is None]
     if len(lacking) == len(wanted):
@@ -227,11 +225,6 @@ def check_voice(root: Path, home: Path) -> Iterator[DoctorFinding]:
         yield DoctorFinding(
             "voice", "warn", f"not all of it is there ({', '.join(lacking)}): {how_to_install('voice')}"
         )
-        return
-    try:
-        VoiceBackends(config, ServiceAccess.of_home(home, file=file))
-    except FamiliarError as error:
-        yield DoctorFinding("voice", "bad", str(error))
         return
     problems = [*_missing_speech_models(wanted), *SoundCard().list_problems()]
     for problem in problems:

