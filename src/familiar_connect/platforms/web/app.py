@@ -14,6 +14,7 @@ from familiar_connect.platforms.web.chats import WebChats
 from familiar_connect.platforms.web.familiar_pages import FamiliarPages
 from familiar_connect.platforms.web.guard import AsgiApp, Guard, client_of
 from familiar_connect.platforms.web.health_pages import HealthPages
+from familiar_connect.platforms.web.hear_pages import HearPages
 from familiar_connect.platforms.web.home_familiars import FamiliarDispatcher, HomeFamiliars
 from familiar_connect.platforms.web.import_pages import ImportPages
 from familiar_connect.platforms.web.memory_edit_pages import MemoryEditPages
@@ -90,12 +91,14 @@ def make_pages(parts: WebParts) -> AsgiApp:
         places=places.all,
         badges=lambda: {"review": review.count_waiting()},
     )
-    chat_pages = ChatPages(parts.chats, renderer)
+    hear_pages = HearPages(parts.familiar.transcriber, renderer)
+    chat_pages = ChatPages(parts.chats, renderer, may_listen=hear_pages.may_listen)
     review = ReviewPages(parts.familiar, renderer)
     routes = [
         *_entry_routes(parts, renderer),
         *chat_pages.routes(),
         *VerbPages(parts.chats, ChatVerbs(parts.familiar, parts.chats), chat_pages, renderer).routes(),
+        *hear_pages.routes(),
         *AttachmentPages(parts.chats.attached_files, renderer).routes(),
         *PlacePages(places, parts.chats, renderer, talk.can_reach).routes(),
         *PlaceTalkPages(places, talk, renderer).routes(),

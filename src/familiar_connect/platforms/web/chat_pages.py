@@ -32,9 +32,11 @@ MAX_MESSAGE_CHARS = 1_000_000
 class ChatPages:
     """The routes under `/chats`."""
 
-    def __init__(self, chats: WebChats, renderer: PageRenderer) -> None:
+    def __init__(self, chats: WebChats, renderer: PageRenderer, *, may_listen: bool = False) -> None:
+        """*may_listen*: what is spoken can be made out here."""
         self._chats = chats
         self._renderer = renderer
+        self._may_listen = may_listen
 
     def routes(self) -> list[BaseRoute]:
         handlers = (
@@ -76,6 +78,7 @@ class ChatPages:
             may_be_more=len(messages) == PAGE_SIZE,
             is_busy=self._chats.events.reply_in(chat.channel_id).is_busy,
             draft=draft,
+            may_listen=self._may_listen,
             greetings=self._chats.greetings() if len(messages) == 1 and messages[0].is_own else [],
         )
 

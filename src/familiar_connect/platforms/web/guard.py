@@ -51,7 +51,7 @@ HEADERS = (
     ("referrer-policy", "same-origin"),
     ("cross-origin-opener-policy", "same-origin"),
     ("cross-origin-resource-policy", "same-origin"),
-    ("permissions-policy", "camera=(), microphone=(), geolocation=()"),
+    ("permissions-policy", "camera=(), microphone=(self), geolocation=()"),
 )
 NO_STORE = ("cache-control", "no-store")
 

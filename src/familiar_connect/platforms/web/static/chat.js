@@ -282,6 +282,7 @@ export async function start(root) {
   toEnd();
   form.noValidate = true; // a picture needs no words
   attachments = (await import(form.dataset.attach)).startAttachments(form, note);
+  if (form.dataset.talk) (await import(form.dataset.talk)).startTalking(form, note);
   (await import(root.dataset.glass)).startGlass(root, document.getElementById("glass"));
   root.dataset.ready = "1";
   if (!window.matchMedia("(hover: none)").matches) words.focus();
