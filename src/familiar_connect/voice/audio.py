@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from math import gcd
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:  # whoever only asks how long a frame is loads no numpy
+    import numpy as np
+    from numpy.typing import NDArray
 
 DISCORD_FRAME_SIZE = 3840
 """Bytes of 20 ms at 48 kHz in two channels, as Discord sends and takes them."""
@@ -18,6 +19,8 @@ _TAPS_PER_PHASE = 16
 
 def mono_to_stereo(pcm: bytes) -> bytes:
     """The same samples on both channels."""
+    import numpy as np
+
     if len(pcm) % SAMPLE_BYTES:
         raise ValueError(f"PCM of 16-bit samples has an even length, not {len(pcm)}")
     return np.repeat(np.frombuffer(pcm, dtype="<i2"), 2).tobytes()
@@ -25,6 +28,8 @@ def mono_to_stereo(pcm: bytes) -> bytes:
 
 def stereo_to_mono(pcm: bytes) -> bytes:
     """The average of both channels, rounded down."""
+    import numpy as np
+
     if len(pcm) % (2 * SAMPLE_BYTES):
         raise ValueError(f"stereo PCM of 16-bit samples has a length that 4 divides, not {len(pcm)}")
     pairs = np.frombuffer(pcm, dtype="<i2").reshape(-1, 2).astype(np.int32)
@@ -33,6 +38,8 @@ def stereo_to_mono(pcm: bytes) -> bytes:
 
 def mix_to_mono(pcm: bytes, channels: int) -> bytes:
     """Any number of channels as one; what is left over of a last frame is dropped."""
+    import numpy as np
+
     if channels < 1:
         raise ValueError(f"a sound has at least one channel, not {channels}")
     frames = np.frombuffer(pcm[: len(pcm) - len(pcm) % (SAMPLE_BYTES * channels)], dtype="<i2").reshape(-1, channels)
@@ -41,6 +48,8 @@ def mix_to_mono(pcm: bytes, channels: int) -> bytes:
 
 def resample(pcm: bytes, rate: int, to: int) -> bytes:
     """Mono *pcm* of one sample rate at another, with what the lower of the two cannot hold filtered out."""
+    import numpy as np
+
     for each in (rate, to):
         if not MIN_RATE <= each <= MAX_RATE:
             raise ValueError(f"a sample rate lies between {MIN_RATE} and {MAX_RATE} Hz, not {each}")
@@ -57,6 +66,8 @@ def resample(pcm: bytes, rate: int, to: int) -> bytes:
 
 def _low_pass(samples: NDArray[np.float64], up: int, down: int) -> NDArray[np.float64]:
     """*samples* without what lies above half of the new rate; a windowed sinc, as long as the ratio asks."""
+    import numpy as np
+
     if down <= up:
         return samples
     ratio = up / down
@@ -72,6 +83,8 @@ def _pcm(samples: NDArray[Any]) -> bytes:
 
 def loudness(pcm: bytes) -> float:
     """Root mean square of mono *pcm*, 0 to 1."""
+    import numpy as np
+
     samples = np.frombuffer(pcm[: len(pcm) - len(pcm) % SAMPLE_BYTES], dtype="<i2")
     return float(np.sqrt(np.mean(np.square(samples.astype(np.float64)))) / 32768) if len(samples) else 0.0
 
