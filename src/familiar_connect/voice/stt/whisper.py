@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from familiar_connect.support.aio import off_loop
 
 if TYPE_CHECKING:
@@ -37,6 +35,8 @@ class WhisperRecognizer:
             return await off_loop(self._recognize, pcm)
 
     def _recognize(self, pcm: bytes) -> str:
+        import numpy as np
+
         samples = np.frombuffer(pcm, dtype="<i2").astype(np.float32) / 32768
         segments, _ = self._loaded().transcribe(
             samples,

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-import numpy as np
-
 from familiar_connect.support.aio import off_loop
 from familiar_connect.voice.types import TTSResult
 
@@ -32,6 +30,8 @@ class LocalSynthesizer:
             return await off_loop(self._synthesize, text)
 
     def _synthesize(self, text: str) -> TTSResult:
+        import numpy as np
+
         try:
             made = np.asarray(self._loaded()(text), dtype=np.float32).reshape(-1)
         except (ValueError, KeyError, IndexError) as error:
