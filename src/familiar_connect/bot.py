@@ -135,9 +135,10 @@ def _discord(
 ) -> Platform:
     from familiar_connect.platforms.discord.adapter import DiscordPlatform  # a chat in the terminal loads none of it
     from familiar_connect.platforms.discord.voice.parts import make_voice_parts, why_no_voice
+    from familiar_connect.voice.service_access import ServiceAccess
 
     token = secrets.get(discord_token_name(secrets, familiar.id)) or ""
-    missing = why_no_voice(familiar.config, is_installed=is_installed)
+    missing = why_no_voice(familiar.config, ServiceAccess.of_home(home), is_installed=is_installed)
     return DiscordPlatform(
         familiar,
         token=token,

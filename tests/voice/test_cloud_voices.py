@@ -326,6 +326,18 @@ def test_what_is_missing_is_named(config: TTSConfig, names: str, tmp_path: Path)
         create_tts_client(config, home=tmp_path)
 
 
+def test_azure_speaks_from_the_moment_its_key_is_kept(tmp_path: Path) -> None:
+    """Until then, and always where the settings say so, the voice on this computer does."""
+    access, default = ServiceAccess.of_home(tmp_path), TTSConfig()
+
+    assert default.provider == "azure"
+    assert access.choose_voice(default).provider == "local"
+    assert access.choose_voice(TTSConfig(provider="gemini")).provider == "gemini"
+    access.secrets.put("AZURE_SPEECH_KEY", KEY)
+    assert access.choose_voice(default) is default
+    assert access.choose_voice(TTSConfig(provider="local")).provider == "local"
+
+
 def test_with_its_key_each_service_is_ready(tmp_path: Path) -> None:
     """Without being told any address."""
     access = ServiceAccess.of_home(tmp_path)

@@ -214,9 +214,10 @@ def check_voice(root: Path, home: Path) -> Iterator[DoctorFinding]:
     from familiar_connect.platforms.requirements import how_to_install
     from familiar_connect.voice.backends import libraries_for
     from familiar_connect.voice.devices.sound_card import SOUND_LIBRARY, SoundCard
+    from familiar_connect.voice.service_access import ServiceAccess
 
     config = load_character_config(FamiliarFolder(root).settings_file, defaults_path=profile_of(home))
-    wanted = (*libraries_for(config), SOUND_LIBRARY)
+    wanted = (*libraries_for(config, ServiceAccess.of_home(home)), SOUND_LIBRARY)
     lacking = [name for name in wanted if find_spec(name) is None]
     if len(lacking) == len(wanted):
         yield DoctorFinding("voice", "ok", f"off: {how_to_install('voice')}")

@@ -22,15 +22,14 @@ def check_speech_services(root: Path, home: Path) -> Iterator[DoctorFinding]:
 
     file = FamiliarFolder(root).settings_file
     config = load_character_config(file, defaults_path=profile_of(home))
-    if config.stt.provider == config.tts.provider == LOCAL_PROVIDER:
-        return
     from familiar_connect.voice.service_access import ServiceAccess
 
     access = ServiceAccess.of_home(home, file=file)
+    tts = access.choose_voice(config.tts)
     if config.stt.provider != LOCAL_PROVIDER:
         yield _check("hearing", config.stt, lambda: _try_hearing(config.stt, access))
-    if config.tts.provider != LOCAL_PROVIDER:
-        yield _check("speaking", config.tts, lambda: _try_speaking(config.tts, access))
+    if tts.provider != LOCAL_PROVIDER:
+        yield _check("speaking", tts, lambda: _try_speaking(tts, access))
 
 
 def _check(area: str, config: TTSConfig | STTConfig, build: Callable[[], None]) -> DoctorFinding:

@@ -94,9 +94,10 @@ def require_voice_packages(root: Path, home: Path) -> None:
     from familiar_connect.config import load_character_config
     from familiar_connect.platforms.requirements import how_to_install
     from familiar_connect.voice.backends import libraries_for
+    from familiar_connect.voice.service_access import ServiceAccess
 
     config = load_character_config(FamiliarFolder(root).settings_file, defaults_path=profile_of(home))
-    if any(find_spec(name) is None for name in libraries_for(config)):
+    if any(find_spec(name) is None for name in libraries_for(config, ServiceAccess.of_home(home))):
         raise SetupError(f"voice: {how_to_install('voice')}")
 
 

@@ -13,6 +13,8 @@ DEFAULT_GEMINI_TTS_VOICE = "Kore"
 DEFAULT_GEMINI_TTS_MODEL = "gemini-3.1-flash-tts-preview"
 LOCAL_PROVIDER = "local"
 """Speech on this machine, with what the voice extra brings."""
+AZURE_PROVIDER = "azure"
+"""The default, which is used from the moment that its key is kept."""
 OPENAI_ADDRESS = "https://api.openai.com/v1"
 
 SERVICE_ADDRESSES = {
@@ -23,7 +25,7 @@ SERVICE_ADDRESSES = {
 }
 """Where each service is, unless `base_url` names another place; Azure is where its region is."""
 SERVICE_KEYS = {
-    "azure": "AZURE_SPEECH_KEY",
+    AZURE_PROVIDER: "AZURE_SPEECH_KEY",
     "cartesia": "CARTESIA_API_KEY",
     "deepgram": "DEEPGRAM_API_KEY",
     "gemini": "GOOGLE_API_KEY",
@@ -42,9 +44,10 @@ class TTSConfig:
     """Which voice speaks."""
 
     provider: str = setting(
-        LOCAL_PROVIDER,
-        choice_rule(LOCAL_PROVIDER, "azure", "cartesia", "gemini", "openai"),
-        "Who turns text into speech: `local` is the voice on this machine, `openai` any OpenAI-compatible server.",
+        AZURE_PROVIDER,
+        choice_rule(LOCAL_PROVIDER, AZURE_PROVIDER, "cartesia", "gemini", "openai"),
+        "Who turns text into speech: `azure`, once a key of it is kept, and until then the voice on this machine; "
+        "`local` is that voice always, `openai` any OpenAI-compatible server.",
     )
     cartesia_voice_id: str | None = setting(
         None, TEXT_OR_NONE, "Cartesia voice.", example='"a0e99841-438c-4a64-b679-ae501e7d6091"'

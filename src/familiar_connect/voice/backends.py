@@ -41,7 +41,7 @@ class VoiceBackends:
         try:
             self.recognizer = create_recognizer(config.stt, access=access)
             self.make_ears = create_ears_factory(config.stt, self.recognizer, self.make_probability, access=access)
-            self.synthesizer = _create_voice(config.tts, access)
+            self.synthesizer = _create_voice(access.choose_voice(config.tts), access)
         except ValueError as error:
             raise SetupError(str(error)) from error
 
@@ -75,8 +75,8 @@ def choose_activity() -> Callable[[], SpeechProbability]:
     return EnergyProbability
 
 
-def libraries_for(config: CharacterConfig) -> tuple[str, ...]:
+def libraries_for(config: CharacterConfig, access: ServiceAccess) -> tuple[str, ...]:
     """What must be installed for these settings: nothing but the activity model where services do the rest."""
     hearing = HEARING_LIBRARIES if config.stt.provider == LOCAL_PROVIDER else ()
-    speaking = SPEAKING_LIBRARIES if config.tts.provider == LOCAL_PROVIDER else ()
+    speaking = SPEAKING_LIBRARIES if access.choose_voice(config.tts).provider == LOCAL_PROVIDER else ()
     return (*hearing, *speaking)

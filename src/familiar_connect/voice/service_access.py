@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from familiar_connect.config.command import command_name
 from familiar_connect.config.secrets import Secrets, home_from_environment
 from familiar_connect.config.trust import TrustedOrigins
-from familiar_connect.config.voice import SERVICE_KEYS, STTConfig, TTSConfig
+from familiar_connect.config.voice import AZURE_PROVIDER, LOCAL_PROVIDER, SERVICE_KEYS, STTConfig, TTSConfig
 from familiar_connect.support.web_origin import origin_of
 from familiar_connect.voice.speech_service import SpeechService
 
@@ -61,6 +61,13 @@ class ServiceAccess:
             )
         name = SERVICE_NAMES[config.provider] if config.base_url is None else f"The {section_of(config)} server"
         return SpeechService(name=name, base_url=base_url, api_key=key, key_name=variable)
+
+    def choose_voice(self, config: TTSConfig) -> TTSConfig:
+        """*config*, with the voice on this machine where Azure is the provider and no key of it is kept."""
+        if config.provider != AZURE_PROVIDER or config.base_url is not None or config.api_key_env is not None:
+            return config
+        has_key = self.get(SERVICE_KEYS[AZURE_PROVIDER]) is not None
+        return config if has_key else replace(config, provider=LOCAL_PROVIDER)
 
     def get(self, variable: str) -> str | None:
         """The value of *variable*, or of the one that stands in for it."""

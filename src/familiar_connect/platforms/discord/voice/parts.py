@@ -34,11 +34,12 @@ class VoiceParts:
 
 def why_no_voice(
     config: CharacterConfig,
+    access: ServiceAccess,
     *,
     is_installed: Callable[[str], bool] = lambda library: find_spec(library) is not None,
 ) -> str | None:
     """Why voice channels cannot be joined, with what to do about it; None: they can."""
-    if not all(map(is_installed, (*libraries_for(config), CODEC_LIBRARY))):
+    if not all(map(is_installed, (*libraries_for(config, access), CODEC_LIBRARY))):
         return f"I have no voice yet: {how_to_install('voice')}."
     if not all(map(is_installed, ENCRYPTION_LIBRARIES)):
         return f"I cannot come to voice channels yet, which are encrypted: {how_to_install('discord')}."

@@ -1,6 +1,7 @@
 // Speak instead of typing: hold the button, speak, let go. The words are made out on the computer that serves the page
 // and put into the field, where they can be changed before they are sent.
 const LONGEST_MS = 60_000;
+const BASE = document.documentElement.dataset.at ?? ""; // where the pages of this familiar begin
 const KEYS = [" ", "Enter"];
 
 async function record(stream) {
@@ -24,7 +25,7 @@ export function startTalking(form, note) {
 
   async function transcribe(sound) {
     const headers = { accept: "application/json", "content-type": sound.type || "application/octet-stream" };
-    const answer = await fetch("/hear", { method: "POST", body: sound, headers }).catch(() => null);
+    const answer = await fetch(`${BASE}/hear`, { method: "POST", body: sound, headers }).catch(() => null);
     const facts = await answer?.json().catch(() => ({})) ?? {};
     if (!answer?.ok) { note(facts.problem ?? "That was not heard. Try again."); return; }
     words.value = words.value.trim() ? `${words.value.trimEnd()} ${facts.text}` : facts.text;
