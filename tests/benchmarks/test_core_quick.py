@@ -113,9 +113,10 @@ BENCHMARKS = Path(core.__file__).parent
 COMMANDS = sorted(
     ".".join(path.relative_to(BENCHMARKS.parent).with_suffix("").parts)
     for path in BENCHMARKS.rglob("*.py")
-    if '__name__ == "__main__"' in path.read_text(encoding="utf-8") and path.stem not in ("child", "peer")
+    if '__name__ == "__main__"' in path.read_text(encoding="utf-8")
+    and path.stem not in ("child", "peer", "voice_pipecat")
 )
-"""Every module a person may start; those two are started by `reliability` alone."""
+"""Every module a person may start; those three are started by `reliability` and `voice` alone."""
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -185,7 +185,7 @@ class FileDoor:
         channel_id = await off_loop(self.find_channel, familiar)
         session = VoiceSession(
             familiar,
-            _timeless_ears(backends, loop) if is_local else backends.make_ears,
+            _whole_stretches(backends, loop if is_local else None),
             backends.synthesizer,
             out,
             VoiceChannel(platform=PLATFORM, channel_id=channel_id, is_dm=is_dm),
@@ -218,10 +218,12 @@ class _TimelessRecognizer:
             return await self._recognizer.recognize(pcm)
 
 
-def _timeless_ears(backends: VoiceBackends, loop: SkippingEventLoop) -> EarsFactory:
+def _whole_stretches(backends: VoiceBackends, loop: SkippingEventLoop | None) -> EarsFactory:
+    """Ears that have each stretch of speech recognised at once; with *loop* that takes no time of the talk."""
     from familiar_connect.voice.hearing import Hearing
 
-    recognizer = _TimelessRecognizer(backends.recognizer, loop)
+    # A service has time-outs and pauses between tries, so that its time must pass.
+    recognizer = _TimelessRecognizer(backends.recognizer, loop) if loop is not None else backends.recognizer
     return lambda callbacks: Hearing(recognizer, backends.make_probability, callbacks)
 
 
