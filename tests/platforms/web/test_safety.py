@@ -215,10 +215,11 @@ def test_no_secret_is_in_any_answer(page: PageProcess) -> None:
     assert page.token not in shown
 
 
-def test_a_body_without_end_is_cut_off(page: PageProcess) -> None:
-    """More than two million bytes are refused before they are read."""
+@pytest.mark.parametrize(("path", "length"), [("/chats/1/undo", "3000000"), ("/chats/1/messages", "30000000")])
+def test_a_body_without_end_is_cut_off(page: PageProcess, path: str, length: str) -> None:
+    """More than words take, or words with pictures, is refused before it is read."""
     page.enter()
-    answer = page.ask("POST", "/chats/1/messages", origin=page.origin, content_length="3000000")
+    answer = page.ask("POST", path, origin=page.origin, content_length=length)
 
     assert answer.status == 413
 
