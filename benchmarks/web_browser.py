@@ -89,13 +89,14 @@ async def measure_browser(parts: WebParts, port: int, cookie: tuple[str, str], l
 
 @asynccontextmanager
 async def _serve(parts: WebParts, port: int) -> AsyncIterator[None]:
-    serving = asyncio.ensure_future(WebPlatform(parts, listen_on("127.0.0.1", port)).run())
-    try:
-        yield
-    finally:
-        serving.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await serving
+    with listen_on("127.0.0.1", port) as listening:
+        serving = asyncio.ensure_future(WebPlatform(parts, listening).run())
+        try:
+            yield
+        finally:
+            serving.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await serving
 
 
 async def _enter(context: BrowserContext, port: int, cookie: tuple[str, str]) -> BrowserContext:

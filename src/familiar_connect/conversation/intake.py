@@ -157,7 +157,6 @@ class Intake:
                 f"shown its beginning and end, {LONG_MESSAGE_CHARS:,} characters or what fits its window."
             )
         self._label(message, scene)
-        await self._keep_label(message.channel_id, scene)
         if self._notify_turn is not None:
             await self._notify_turn()
         if message.is_past or due is ReplyDue.never:
@@ -167,7 +166,10 @@ class Intake:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(INTERRUPT_WITHIN_S):
                 await self._interrupt(message)
-        return await self._hand_on(message, turn, place, is_old_news=is_old_news, due=due)
+        taken = await self._hand_on(message, turn, place, is_old_news=is_old_news, due=due)
+        # Only now: the first message of a channel must not wait for a disk and be overtaken by the second.
+        await self._keep_label(message.channel_id, scene)
+        return taken
 
     async def _is_refused(self, message: InboundMessage, turn: HistoryTurn, place: Place) -> bool:
         """Whether nothing more is done about a message that is stored: no reply, no look at it, nobody interrupted."""
