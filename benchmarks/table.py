@@ -96,8 +96,12 @@ def run_part(
     """Measure one part by itself and print it; 1 where a bar is missed."""
     options = parse_arguments(arguments, description)
     found = measure(quick=options.quick)
-    told = rows(found)
-    if options.json:
+    return print_part(title, found, rows(found), as_json=options.json)
+
+
+def print_part(title: str, found: dict[str, Any], told: list[Row], *, as_json: bool) -> int:
+    """Print what one part measured; 1 where a bar is missed."""
+    if as_json:
         print(json.dumps({"machine": machine(), "rows": [asdict(row) for row in told], "found": found}, indent=2))
     else:
         print(", ".join(f"{key} {value}" for key, value in machine().items()))

@@ -18,13 +18,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from benchmarks.conversation_script import CHARACTER
 from benchmarks.fixtures import load_familiar, without_warnings, write_character
-from benchmarks.table import Row, machine, spread, table
+from benchmarks.table import Row, print_part, spread
 from familiar_connect.config.llm import SLOT_TEMPERATURES
 from familiar_connect.identity import Author
 from familiar_connect.llm.scripted import ScriptedModel
@@ -265,14 +264,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--pipecat", metavar="PYTHON", help="an interpreter that has pipecat-ai")
     options = parser.parse_args(arguments)
     found = measure(quick=options.quick, pipecat=options.pipecat, offline=options.offline)
-    told = rows(found)
-    if options.json:
-        print(json.dumps({"machine": machine(), "rows": [asdict(row) for row in told], "found": found}, indent=2))
-    else:
-        print(", ".join(f"{key} {value}" for key, value in machine().items()))
-        print()
-        print(table({"voice": told}))
-    return 1 if any(row.ok is False for row in told) else 0
+    return print_part("voice", found, rows(found), as_json=options.json)
 
 
 if __name__ == "__main__":

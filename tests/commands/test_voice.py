@@ -55,10 +55,11 @@ async def test_a_long_pause_ends_what_is_asked(tmp_path: Path) -> None:
     with model_endpoint(stream_answer("Hello Sam."), stream_answer("Sam.")) as server:
         home = tmp_path / "home"
         make_home(home, server)
-        done = run_program(home, "voice", "--wav", str(question))
+        done = run_program(home, "voice", "--wav", str(question), "--as", "Kit")
     assert done.returncode == 0, done.stderr
-    lines = [line.partition(": ")[2] for line in done.stdout.splitlines() if line.strip()]
-    assert lines[1::2] == ["Hello Sam.", "Sam."]
+    lines = [line.partition(": ") for line in done.stdout.splitlines() if line.strip()]
+    assert [said for _, _, said in lines[1::2]] == ["Hello Sam.", "Sam."]
+    assert [who for who, _, _ in lines] == ["Kit", "Ember", "Kit", "Ember"]
 
 
 def test_a_recording_without_speech_is_said(tmp_path: Path) -> None:

@@ -8,8 +8,9 @@ import subprocess
 import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
+from typing import Any, Protocol, TypeVar
 
 from familiar_connect.bootstrap.starter import make_starter
 from tests.fakes.model_server import Answer, ModelServer
@@ -64,12 +65,26 @@ def one_sentence(done: subprocess.CompletedProcess[str]) -> str:
     return lines[-1]
 
 
-@contextmanager
-def model_endpoint(*script: Answer) -> Iterator[ModelServer]:
+def model_endpoint(*script: Answer) -> AbstractContextManager[ModelServer]:
     """A model endpoint on loopback that lives beside blocking test code."""
+    return serve_beside(ModelServer(list(script)))
+
+
+class _Server(Protocol):
+    """A server of an event loop."""
+
+    async def __aenter__(self) -> Any: ...
+    async def __aexit__(self, *_: object) -> None: ...
+
+
+S = TypeVar("S", bound=_Server)
+
+
+@contextmanager
+def serve_beside(server: S) -> Iterator[S]:
+    """Run *server* in a thread with a loop of its own, beside blocking test code."""
     loop = asyncio.new_event_loop()
-    server = ModelServer(list(script))
-    thread = threading.Thread(target=loop.run_forever, name="model-server", daemon=True)
+    thread = threading.Thread(target=loop.run_forever, name=type(server).__name__, daemon=True)
     thread.start()
     asyncio.run_coroutine_threadsafe(server.__aenter__(), loop).result(100)
     try:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from aiohttp import web
+
+from tests.fakes.program import serve_beside
 
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Talk = Callable[[web.WebSocketResponse], Awaitable[None]]
@@ -70,21 +71,9 @@ class SpeechServer:
             self.open_now -= 1
 
 
-@contextmanager
-def speech_endpoint(*script: Answer) -> Iterator[SpeechServer]:
+def speech_endpoint(*script: Answer) -> AbstractContextManager[SpeechServer]:
     """A speech server that lives beside blocking test code, in a thread."""
-    loop = asyncio.new_event_loop()
-    server = SpeechServer(list(script))
-    thread = threading.Thread(target=loop.run_forever, name="speech-server", daemon=True)
-    thread.start()
-    asyncio.run_coroutine_threadsafe(server.__aenter__(), loop).result(100)
-    try:
-        yield server
-    finally:
-        asyncio.run_coroutine_threadsafe(server.__aexit__(), loop).result(100)
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(100)
-        loop.close()
+    return serve_beside(SpeechServer(list(script)))
 
 
 def sound_answer(pcm: bytes, kind: str = "audio/pcm") -> Answer:

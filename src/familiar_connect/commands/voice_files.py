@@ -119,12 +119,12 @@ class FileDoor:
         spoken: list[Spoken] = []
         loop, began = asyncio.get_running_loop(), 0.0
 
-        def note_said(_author: Author, text: str) -> None:
+        def note_said(author: Author, text: str) -> None:
             nonlocal began
             began = loop.time()
             spoken.append(Spoken(said=text))
             if self.shows_text:
-                say(f"You: {text}")
+                say(f"{author.label}: {text}")
 
         def note_first_audio() -> None:
             if spoken:

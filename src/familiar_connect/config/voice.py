@@ -39,8 +39,28 @@ _API_KEY_MEANING = (
 )
 
 
+class _ServiceChoice:
+    """Who hears or speaks, and where they are."""
+
+    provider: str
+    base_url: str | None
+    api_key_env: str | None
+
+    @property
+    def address(self) -> str | None:
+        """Where words or sound are sent; None: nowhere, or where a service's region is."""
+        return None if self.provider == LOCAL_PROVIDER else self.base_url or SERVICE_ADDRESSES.get(self.provider)
+
+    @property
+    def key_variable(self) -> str | None:
+        """Name of the variable that holds the key, None when no key is sent."""
+        if self.provider == LOCAL_PROVIDER:
+            return None
+        return self.api_key_env or (SERVICE_KEYS.get(self.provider) if self.base_url is None else None)
+
+
 @dataclass(frozen=True)
-class TTSConfig:
+class TTSConfig(_ServiceChoice):
     """Which voice speaks."""
 
     provider: str = setting(
@@ -74,19 +94,9 @@ class TTSConfig:
     base_url: str | None = setting(None, BASE_URL, _BASE_URL_MEANING, example='"http://localhost:8880/v1"')
     api_key_env: str | None = setting(None, API_KEY_ENV, _API_KEY_MEANING, example='"MY_SPEECH_KEY"')
 
-    @property
-    def address(self) -> str | None:
-        """Where what is to be spoken is sent; None: nowhere, or where a service's region is."""
-        return None if self.provider == LOCAL_PROVIDER else self.base_url or SERVICE_ADDRESSES.get(self.provider)
-
-    @property
-    def key_variable(self) -> str | None:
-        """Name of the variable that holds the key, None when no key is sent."""
-        return _key_variable(self.provider, self.base_url, self.api_key_env)
-
 
 @dataclass(frozen=True, kw_only=True)
-class STTConfig:
+class STTConfig(_ServiceChoice):
     """Who makes words of what is heard."""
 
     provider: str = setting(
@@ -105,22 +115,6 @@ class STTConfig:
     openai_model: str = setting("whisper-1", FILLED_TEXT, "Recogniser at an OpenAI-compatible server.")
     base_url: str | None = setting(None, BASE_URL, _BASE_URL_MEANING, example='"http://localhost:8000/v1"')
     api_key_env: str | None = setting(None, API_KEY_ENV, _API_KEY_MEANING, example='"MY_SPEECH_KEY"')
-
-    @property
-    def address(self) -> str | None:
-        """Where what is heard is sent; None: nowhere."""
-        return None if self.provider == LOCAL_PROVIDER else self.base_url or SERVICE_ADDRESSES.get(self.provider)
-
-    @property
-    def key_variable(self) -> str | None:
-        """Name of the variable that holds the key, None when no key is sent."""
-        return _key_variable(self.provider, self.base_url, self.api_key_env)
-
-
-def _key_variable(provider: str, base_url: str | None, api_key_env: str | None) -> str | None:
-    if provider == LOCAL_PROVIDER:
-        return None
-    return api_key_env or (SERVICE_KEYS.get(provider) if base_url is None else None)
 
 
 OLDER_TTS_SPELLINGS: dict[KeyPath, str] = {
