@@ -126,8 +126,8 @@ READERS: dict[str, Reader] = {
 }
 
 
-def fuzz(reader: Reader, *, seconds: float, seed: int = 0) -> Findings:
-    """Change valid files for *seconds*, following what reaches new lines."""
+def fuzz(reader: Reader, *, seconds: float, least_runs: int = 0, seed: int = 0) -> Findings:
+    """Change valid files for *seconds*, and *least_runs* times, following what reaches new lines."""
     module, _, name = reader.call.partition(":")
     read: Callable[..., Any] = getattr(import_module(f"familiar_connect.{module}"), name)
     errors = tuple(getattr(import_module("familiar_connect.errors"), each) for each in reader.errors)
@@ -137,7 +137,7 @@ def fuzz(reader: Reader, *, seconds: float, seed: int = 0) -> Findings:
     found = Findings()
     waiting = list(kept)
     until = time.perf_counter() + seconds
-    while waiting or time.perf_counter() < until:
+    while waiting or found.runs < least_runs or time.perf_counter() < until:
         data = waiting.pop() if waiting else mutate(rng, kept)
         lines = _run(lambda given: read(given, *reader.more), errors, data, reader.watched, found)
         if not lines <= reached:

@@ -10,7 +10,7 @@ from benchmarks.fuzz_readers import READERS, Reader, fuzz
 @pytest.mark.parametrize("name", list(READERS))
 def test_readers_bear_a_moment_of_it(name: str) -> None:
     """Some inputs read, some refused, none failing."""
-    found = fuzz(READERS[name], seconds=0.5)
+    found = fuzz(READERS[name], seconds=0.5, least_runs=60)
 
     assert found.failures == []
     assert min(found.read, found.refused, found.lines) > 0

@@ -30,7 +30,8 @@ def make_group_home(home: Path, server: ModelServer) -> None:
 def dialogue(payload: Any) -> list[tuple[str, str]]:
     """Role and words of what was said since the samples, without clocks and notes of ours."""
     said = [(each["role"], str(each["content"])) for each in payload["messages"]]
-    start = next(at for at, (_, text) in enumerate(said) if "A new scene starts here" in text)
+    # Samples that were late on a loaded machine are missing, and so is the line behind them.
+    start = next((at for at, (_, text) in enumerate(said) if "A new scene starts here" in text), 1)
     shown = [(role, text.split("\n")[-1]) for role, text in said[start:]]
     shown = [(role, text[8:] if role == "user" else text) for role, text in shown if "[System:" not in text]
     return [(role, text) for role, text in shown if text]
