@@ -8,7 +8,7 @@ what its name says.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -133,12 +133,8 @@ def _is_text(content: bytes) -> bool:
 def _fence(file: FormPart) -> str:
     """A text under its name, in a fence that nothing in it can close."""
     text = file.content.decode("utf-8").removeprefix("\ufeff").replace("\r\n", "\n").rstrip()
-    fence = "`" * max(3, 1 + max(map(len, _longest(text)), default=0))
+    fence = "`" * max(3, 1 + max(map(len, _BACKTICKS.findall(text)), default=0))
     return f"{_shown_name(file.file_name)}:\n{fence}\n{text}\n{fence}"
-
-
-def _longest(text: str) -> Iterable[str]:
-    return _BACKTICKS.findall(text)
 
 
 def _shown_name(name: str) -> str:
