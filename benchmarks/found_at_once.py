@@ -36,7 +36,7 @@ def measure(*, quick: bool = False) -> dict[str, Any]:
     found: dict[str, Any] = {"sizes": {}}
     with without_warnings("familiar_connect"):
         for files in QUICK_FILES if quick else FILES:
-            found["sizes"][files] = asyncio.run(_measure_home(files, rounds=2 if quick else 5))
+            found["sizes"][files] = asyncio.run(_measure_home(files, rounds=1 if quick else 5))
     return found
 
 

@@ -8,10 +8,12 @@ from collections.abc import Sequence
 
 from tools.environment import EXTRAS, ROOT, SetupProblem, environment_folder, is_ready, python_of, say
 
+WORKERS = str(min(4, (os.cpu_count() or 1) + 1))
+"""Test processes: one more than there are cores, since many tests wait for another process."""
 CHECKS = (
     ("style", ("ruff", "check", ".")),
     ("types", ("mypy",)),
-    ("tests", ("pytest", "-n", "auto", "--maxprocesses", "4", "--dist", "worksteal")),
+    ("tests", ("pytest", "-n", WORKERS, "--dist", "worksteal")),
 )
 EXTRA_OF_VERB = {"voice": "voice", "web": "web"}
 """Verbs that do nothing without an extra bring it themselves."""

@@ -146,7 +146,7 @@ LOADING = error_answer(503, "Loading model")
 
 def test_a_pipe_is_told_beside_the_reply_that_the_model_loads(tmp_path: Path) -> None:
     """The real program: the note goes to standard error, the reply alone to standard output."""
-    with model_endpoint(*[LOADING] * 12, stream_answer("Now I am awake.")) as server:
+    with model_endpoint(*[LOADING] * 5, stream_answer("Now I am awake.")) as server:
         make_home(tmp_path, server)
         done = run_program(tmp_path, "chat", "--plain", said="hello\n")
 
@@ -157,7 +157,7 @@ def test_a_pipe_is_told_beside_the_reply_that_the_model_loads(tmp_path: Path) ->
 
 def test_a_terminal_shows_that_the_model_loads(tmp_path: Path) -> None:
     """A status line while it is waited for, gone when the words come."""
-    with model_endpoint(*[LOADING] * 14, stream_answer("Now I am awake.")) as server:
+    with model_endpoint(*[LOADING] * 4, stream_answer("Now I am awake.")) as server:
         make_home(tmp_path, server)
         with TerminalSession(tmp_path, "chat") as terminal:
             terminal.wait_for_text("Ctrl-D leaves")

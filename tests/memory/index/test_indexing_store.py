@@ -176,7 +176,7 @@ async def test_a_small_edit_is_taken_in_while_a_reply_is_made(store: IndexingMem
     with indexer.pause_while_replying():
         (store.root / "small.md").write_text("Bees dance.", encoding="utf-8")
         await model.seen("Bees dance.")
-        large = "\n\n".join(f"# {number}\n\nGeese number {number}." for number in range(LARGE_FILE_BYTES // 20))
+        large = "\n\n".join(f"# {number}\n\n" + "Geese " * 150 for number in range(LARGE_FILE_BYTES // 900))
         (store.root / "large.md").write_text(large, encoding="utf-8")
         (store.root / "after.md").write_text("Moths sleep.", encoding="utf-8")
         assert not any("Geese" in text for text in model.texts)
