@@ -171,8 +171,9 @@ async def test_a_small_edit_is_taken_in_while_a_reply_is_made(store: IndexingMem
     model = Watched()
     index = an_index(store)
     indexer = Indexer(store=store, model=model, files=index, scan_s=0.01)
+    store.write_file("first.md", "Ants march.")
     indexer.start()
-    await until(lambda: index.counts()["files"] == 0)
+    await model.seen("Ants march.")  # what is there at the start is built, and that waits for replies
     with indexer.pause_while_replying():
         (store.root / "small.md").write_text("Bees dance.", encoding="utf-8")
         await model.seen("Bees dance.")
