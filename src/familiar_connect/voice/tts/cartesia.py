@@ -7,7 +7,7 @@ import base64
 import binascii
 import json
 import uuid
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 from familiar_connect.llm.connection import Connections
@@ -15,6 +15,7 @@ from familiar_connect.voice.audio import SAMPLE_BYTES
 from familiar_connect.voice.speech_service import (
     CALL_TIMEOUT_S,
     MAX_ANSWER_BYTES,
+    PAUSE_S,
     SpeechService,
     SpeechServiceError,
     check_speech_length,
@@ -31,8 +32,11 @@ from familiar_connect.voice.websocket import (
 API_VERSION = "2025-04-16"
 SOCKET_PATH = "tts/websocket"
 MAX_WORDS = 5_000
+GOING_AWAY = 1001
 TRIES = 2
 """A connection may have ended since the sentence before; a fresh one is tried once."""
+STALE_S = 4.0
+"""A connection that was kept open and says nothing for so long is taken for dead, though nobody has closed it."""
 
 
 @dataclass
@@ -56,8 +60,12 @@ class CartesiaTTSClient:
         model: str,
         timeout_s: float = CALL_TIMEOUT_S,
         max_bytes: int = MAX_ANSWER_BYTES,
+        stale_s: float = STALE_S,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._service = service
+        self._stale_s = stale_s
+        self._sleep = sleep
         self._voice_id = voice_id
         self._model = model
         self._timeout_s = timeout_s
@@ -92,13 +100,19 @@ class CartesiaTTSClient:
 
     async def _speak(self, text: str) -> _Sentence:
         for left in reversed(range(TRIES)):
+            is_kept = self._socket is not None and self._socket.is_open
             try:
                 socket = await self._connect()
-                return await self._ask(socket, text)
+                return await self._ask(socket, text, first_within_s=self._stale_s if is_kept and left else None)
             except WebSocketClosedError as error:
                 await self._hang_up()
                 if not left:
                     raise SpeechServiceError(f"{self._service.name} hung up: {error}.") from error
+            except SpeechServiceError as error:
+                await self._hang_up()
+                if error.is_final or not left:
+                    raise
+                await self._sleep(PAUSE_S)
         raise AssertionError("unreachable")
 
     async def _connect(self) -> WebSocket:
@@ -112,12 +126,13 @@ class CartesiaTTSClient:
                 raise self._service.error_of_status(error.status, error.body) from error
         return self._socket
 
-    async def _ask(self, socket: WebSocket, text: str) -> _Sentence:
+    async def _ask(self, socket: WebSocket, text: str, *, first_within_s: float | None) -> _Sentence:
         context = uuid.uuid4().hex
         await socket.send(json.dumps(self._request(text, context)))
         made = _Sentence()
+        within_s = first_within_s
         while True:
-            answer = read_object(await socket.receive())
+            answer, within_s = read_object(await _receive_within(socket, within_s)), None
             if answer.get("context_id", context) != context:
                 continue
             if answer.get("type") == "error" or answer.get("error"):
@@ -159,6 +174,15 @@ class CartesiaTTSClient:
         if self._socket is not None:
             socket, self._socket = self._socket, None
             await socket.close()
+
+
+async def _receive_within(socket: WebSocket, seconds: float | None) -> str | bytes:
+    """The next message; a connection that brings none in time counts as closed."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await socket.receive()
+    except TimeoutError as error:
+        raise WebSocketClosedError(GOING_AWAY, "it said nothing any more") from error
 
 
 def read_object(message: str | bytes) -> dict[str, object]:
