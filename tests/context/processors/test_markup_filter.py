@@ -80,6 +80,9 @@ def test_a_block_is_cut_whole(reply: str, shown: str) -> None:
         "a [link](https://example.org) <@123> <:wave:456> <a:dance:789> <#42> <@&7> <t:1700000000:R> </help:12>",
         "I <3 you, 1 < 2, x <y and z> w, <- there, <> and <https://example.org/a?b=c>, <sam@example.org>",
         "Dear <your name here>,",
+        "Call me <name>, or <nickname>. It is a List<int> or Map<str, List<T>>; git commit -m <message>",
+        "<name> is yours to fill in, <3",
+        "Put it between <verse> and </verse>.",
         'Write `<b>` or ``<i> ` <u>`` and\n```html\n<p class="x">\n\n<br>\n```\nso.',
     ],
 )
@@ -94,7 +97,7 @@ def test_other_text_passes_unchanged(reply: str) -> None:
         ("<rem>Hello there!</rem>", "Hello there!"),
         ("Hello <rem>there</rem>, Sam. <REM/>", "Hello there, Sam. "),
         ("Oh.<rem>Well</rem>then", "Oh. Well then"),
-        ("<message>XML</message> and <memorial> and <b>bo</b>ld", "XML and and bold"),
+        ("<message>XML</message> and <memorial> and <b>bo</b>ld", "XML and <memorial> and bold"),
         ("One.<br>Two.<br/>\nThree.</p>", "One.\nTwo.\nThree."),
         ('<font color="#ff0000" size=2>"Hm,"</font> she says.', '"Hm," she says.'),
         ("Yes.<|im_end|>\n<|im_start|>user", "Yes.\nuser"),
@@ -105,7 +108,7 @@ def test_other_text_passes_unchanged(reply: str) -> None:
     ],
 )
 def test_a_models_tags_go_and_what_they_hold_stays(reply: str, shown: str) -> None:
-    """Of whatever name; a tag at which a page breaks the line leaves a line break."""
+    """Of whatever name where one begins a line; a tag at which a page breaks the line leaves a line break."""
     assert without_markup(reply) == shown
 
 

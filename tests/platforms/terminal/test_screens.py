@@ -92,17 +92,19 @@ def test_a_reply_is_rendered_and_broken_at_words(tmp_path: Path, columns: int) -
 
 
 def test_a_models_tags_are_neither_shown_nor_kept(tmp_path: Path) -> None:
-    """What small models write of pages and templates goes; hearts, comparisons and code stay."""
-    reply = "<rem>Hello</rem> Sam! I <3 tea, 1 < 2.<br>Write `<b>` for bold.<|im_end|>"
+    """What small models write of pages and templates goes; hearts, comparisons, blanks to fill in and code stay."""
+    reply = "<rem>Hello</rem> Sam! I <3 tea, 1 < 2.<br>Dear <name>, a List<int>. Write `<b>` for bold.<|im_end|>"
     with model_endpoint(in_pieces(reply, 3)) as server:
         make_home(tmp_path, server)
         with TerminalSession(tmp_path, "chat", "--as", "Sam", columns=80) as session:
             session.wait_for_screen("Sam:")
             session.enter("hi")
-            session.wait_for_screen("Ember: Hello Sam! I <3 tea, 1 < 2.\nWrite <b> for bold.\n")
+            session.wait_for_screen(
+                "Ember: Hello Sam! I <3 tea, 1 < 2.\nDear <name>, a List<int>. Write <b> for bold.\n"
+            )
             assert session.leave() == 0
     kept = run_program(tmp_path, "logs", "--json").stdout
-    assert 'Hello Sam! I <3 tea, 1 < 2.\\nWrite `<b>` for bold."' in kept
+    assert 'Hello Sam! I <3 tea, 1 < 2.\\nDear <name>, a List<int>. Write `<b>` for bold."' in kept
     assert "rem>" not in kept
 
 

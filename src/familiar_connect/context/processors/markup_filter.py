@@ -4,8 +4,10 @@ A prompt holds blocks that only the program writes: `[System: …]`, `[Hidden no
 memories. A model that repeats one would show people what it was told in confidence, and the next prompt would hold
 a forged one. Such blocks are cut whole, wherever the stream is split.
 
-Tags of a model's own (`<rem>`, `</p>`, `<|im_end|>`) go too, and what stands between them stays; code keeps its tags,
-and so do those that a regex script of the owner's looks for. Any other text passes unchanged.
+Tags of a model's own (`<rem>`, `</p>`, `<|im_end|>`) go too, and what stands between them stays: those of web pages
+and those that models are known to write, whatever has attributes, and a tag of any name that a line begins with. Code
+keeps its tags, and so do those that a regex script of the owner's looks for. Any other text passes unchanged: `<name>`
+in the middle of a line is something to fill in, `List<int>` is a type.
 """
 
 from __future__ import annotations
@@ -42,6 +44,20 @@ _LINE_TAGS = frozenset(("br", "p", "li", "div", "tr"))
 """Tags at which a page begins a new line."""
 _INLINE_TAGS = frozenset(("a", "b", "big", "del", "em", "font", "i", "mark", "q", "s", "small", "span", "strong", "u"))
 """Tags that may stand inside a word."""
+_MODEL_TAGS = (
+    _LINE_TAGS
+    | _INLINE_TAGS
+    | frozenset(
+        """
+        article blockquote body center code details dd dl dt footer h1 h2 h3 h4 h5 h6 head header hr html img ins kbd
+        main ol pre script section strike style sub summary sup svg table tbody td tfoot th thead tt ul
+        assistant bos bot char context dialogue end_of_turn eos eot human instruction instructions narration output pad
+        persona prompt reasoning rem reply response scene speech start start_of_turn sys system thinking tool_call
+        tool_response unk user
+        """.split()  # noqa: SIM905
+    )
+)
+"""Names of web pages' tags and of those that models write around their replies; no word that people put in brackets."""
 _FENCE_TICKS = 3
 _BRACKET = re.compile(r"[\[\]]")
 _BLANK_LINE = "\n\n"
@@ -65,6 +81,8 @@ class MarkupFilter:
         self._after_block = False
         self._gap = ""
         """What parts the words on both sides of what was cut, where nothing else does."""
+        self._shown_tags: set[str] = set()
+        """Names of tags that were taken for words; what closes them stays too."""
 
     def feed(self, piece: str) -> str:
         """The part of what came so far that is surely no markup."""
@@ -136,8 +154,23 @@ class MarkupFilter:
         name = (tag[1] or "").lower() if tag else ""
         if tag is None or name in self._known_tags:
             return self._shift(1)
+        if not final and tag.end() == len(self._held):
+            return None  # what follows it tells
+        if not self._is_markup(tag, name):
+            self._shown_tags.add(name)
+            return self._shift(tag.end())
         self._gap = "\n" if name in _LINE_TAGS else "" if name in _INLINE_TAGS else self._gap or " "
         return self._cut(tag.end())
+
+    def _is_markup(self, tag: re.Match[str], name: str) -> bool:
+        """Whether *tag* is markup and no word in angle brackets."""
+        inside = tag[0][1:-1]
+        if not name or name in _MODEL_TAGS or inside.endswith("/") or len(inside.split()) > 1:
+            return True
+        if inside.startswith("/"):
+            return name not in self._shown_tags
+        after = self._held[tag.end() : tag.end() + 1]
+        return self._last == "\n" and bool(after.strip())
 
     def _shift(self, size: int) -> str:
         taken, self._held = self._held[:size], self._held[size:]
