@@ -119,3 +119,45 @@ async def test_doctor_asks_discord_about_the_bot(tmp_path: Path) -> None:
     assert "channel 500" not in done.stdout
     assert done.returncode == wrong.returncode == 1
     assert "✗ discord   Discord does not accept the token in DISCORD_BOT" in wrong.stdout
+
+
+async def test_doctor_says_what_voice_channels_lack(tmp_path: Path) -> None:
+    """The permissions where it was asked to come, and the packages on this computer."""
+    pytest.importorskip("discord", reason="the Discord library is an extra")
+    pytest.importorskip("hibari", reason="voice is an extra")
+    from familiar_connect.subscriptions import SubscriptionKind, SubscriptionRegistry
+    from familiar_connect.testing.discord_server.server import DiscordServer
+    from familiar_connect.testing.discord_server.world import SPEAK, VOICE
+
+    home, without = tmp_path / "home", tmp_path / "without"
+    root = make_home(home)
+    hide = "import importlib.util as u; f = u.find_spec; u.find_spec = lambda n, *a: None if n == {!r} else f(n, *a)"
+    without.mkdir()
+    async with DiscordServer() as server:
+        guild = server.world.guild("The Burrow", id=1001)
+        server.world.room(guild, "lounge", id=1003, kind=VOICE, denied=SPEAK)
+        env = {"DISCORD_BOT": server.token, "DISCORD_API_URL": server.api_url}
+
+        async def look(missing: str | None = None) -> list[str]:
+            (without / "sitecustomize.py").write_text(hide.format(missing), encoding="utf-8")
+            more = {"PYTHONPATH": str(without)}
+            done = await asyncio.to_thread(run_program, home, "doctor", "--json", env={**env, **more})
+            return [f"{each['state']}: {each['says']}" for each in json.loads(done.stdout) if each["area"] == "discord"]
+
+        _, unasked = await look()
+        _, not_wanted = await look("av")
+        SubscriptionRegistry(root / "subscriptions.toml").add(
+            channel_id=1003, kind=SubscriptionKind.voice, guild_id=1001
+        )
+        _, lacking, ready = await look()
+        _, _, unsafe = await look("davey")
+
+    assert unasked == ready
+    assert ready.startswith("ok: what voice channels take is there (Opus, the encryption of calls)")
+    assert not_wanted.startswith(
+        "ok: no voice channels, for want of hearing, speaking and Opus: its library is not installed; "
+    )
+    assert lacking.startswith("bad: in the voice channel 'lounge' on 'The Burrow' the bot lacks Speak (")
+    assert unsafe.startswith(
+        "bad: no voice channels, for want of the encryption of calls: its library is not installed; "
+    )

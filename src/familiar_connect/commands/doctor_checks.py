@@ -16,7 +16,7 @@ from familiar_connect.config.home import profile_path
 from familiar_connect.errors import FamiliarError, PresetError
 
 if TYPE_CHECKING:
-    from familiar_connect.config.secrets import Secrets
+    from familiar_connect.config.character import CharacterConfig
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def check_platforms(root: Path, home: Path, *, knocks: bool = False) -> Iterator
     for name in LIBRARIES:
         reason = why_absent(name, config, root, home=home, secrets=secrets)
         if reason is None and name == "discord" and knocks and token is not None:
-            yield from _check_discord(root, token, secrets, has_alters=bool(config.alters))
+            yield from _check_discord(root, home, token, config)
         elif reason is None:
             yield DoctorFinding(name, "ok", "set up, and its library is there: `familiar run` answers there")
         elif wanted[name]:
@@ -53,28 +53,55 @@ def check_platforms(root: Path, home: Path, *, knocks: bool = False) -> Iterator
             yield DoctorFinding(name, "ok", f"off: {why_not_set_up(name, config, root, home=home, secrets=secrets)}")
 
 
-def _check_discord(root: Path, token: str, secrets: Secrets, *, has_alters: bool) -> Iterator[DoctorFinding]:
-    """What Discord itself says of the bot: its token, its intents, and its permissions where it listens."""
+def _check_discord(root: Path, home: Path, token: str, config: CharacterConfig) -> Iterator[DoctorFinding]:
+    """What Discord itself says of the bot: its token, its intents, and its permissions where it listens and talks."""
     import asyncio  # heavy: `list` does without it
 
+    from familiar_connect.config.secrets import Secrets
     from familiar_connect.platforms.discord.setup_check import check_setup
+    from familiar_connect.platforms.discord.voice.parts import missing_extra
     from familiar_connect.platforms.requirements import DISCORD_ADDRESS
     from familiar_connect.subscriptions import SubscriptionKind, SubscriptionRegistry
+    from familiar_connect.voice.service_access import ServiceAccess
 
     registry = SubscriptionRegistry(FamiliarFolder(root).subscriptions_file)
-    channels = [
-        each.channel_id for each in registry.all() if each.kind is SubscriptionKind.text and each.guild_id is not None
-    ]
+    on_servers = [each for each in registry.all() if each.guild_id is not None]
+    talks_in = [each.channel_id for each in on_servers if each.kind is SubscriptionKind.voice]
+    missing = missing_extra(config, ServiceAccess.of_home(home))
     try:
         with spinner("asking Discord"):
             asking = check_setup(
-                token, api_url=secrets.get(DISCORD_ADDRESS), subscribed=channels, has_alters=has_alters
+                token,
+                api_url=Secrets(home).get(DISCORD_ADDRESS),
+                subscribed=[each.channel_id for each in on_servers if each.kind is SubscriptionKind.text],
+                voice_channels=talks_in,
+                has_alters=bool(config.alters),
+                has_voice=missing is None or bool(talks_in),
             )
             found = asyncio.run(asking)
     except FamiliarError as error:
         yield DoctorFinding("discord", "bad", str(error))
         return
     yield from (DoctorFinding("discord", each.state, each.says) for each in found)
+    yield _check_discord_voice(missing, is_wanted=bool(talks_in))
+
+
+def _check_discord_voice(missing: str | None, *, is_wanted: bool) -> DoctorFinding:
+    """What voice channels lack here: the extra that is *missing*, or a library that is broken.
+
+    It *is_wanted* where the bot was asked into one.
+    """
+    from familiar_connect.platforms.discord.voice.parts import why_libraries_fail
+    from familiar_connect.platforms.requirements import how_to_install
+
+    if missing is not None:
+        what = "hearing, speaking and Opus" if missing == "voice" else "the encryption of calls"
+        state: Literal["ok", "bad"] = "bad" if is_wanted else "ok"
+        return DoctorFinding("discord", state, f"no voice channels, for want of {what}: {how_to_install(missing)}")
+    if (problem := why_libraries_fail()) is not None:
+        return DoctorFinding("discord", "bad" if is_wanted else "warn", f"no voice channels: {problem}")
+    says = "what voice channels take is there (Opus, the encryption of calls): `/subscribe-my-voice` brings it"
+    return DoctorFinding("discord", "ok", says)
 
 
 def platforms_of(root: Path) -> list[str]:

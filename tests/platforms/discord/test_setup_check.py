@@ -24,9 +24,13 @@ from familiar_connect.platforms.discord.setup_check import SetupFinding, check_s
 from familiar_connect.testing.discord_server.server import DiscordServer
 from familiar_connect.testing.discord_server.world import (
     ATTACH_FILES,
+    CONNECT,
+    ORDINARY,
     PUBLIC_THREAD,
     SEND_IN_THREADS,
     SEND_MESSAGES,
+    SPEAK,
+    VOICE,
     Guild,
 )
 from tests.fakes.waiting import until
@@ -108,6 +112,43 @@ async def test_webhooks_are_missed_only_where_there_are_further_personas() -> No
 
     assert [each.state for each in found] == ["ok", "warn", "warn"]
     assert all("Manage Webhooks (with further personas only" in each.says for each in found[1:])
+
+
+async def test_a_voice_channel_it_was_asked_into_must_let_it_connect_and_speak() -> None:
+    """Each that lacks one is bad, whatever the server allows; one that is gone is a warning."""
+    async with DiscordServer() as server:
+        guild = burrow(server)
+        for at, name, denied in ((1010, "lounge", 0), (1011, "closed", CONNECT), (1012, "quiet", SPEAK)):
+            server.world.room(guild, name, id=at, kind=VOICE, denied=denied)
+        found = await check_setup(
+            server.token,
+            api_url=server.api_url,
+            voice_channels=[1010, 1011, 1012, 9999],
+            has_voice=True,
+            guild_ready_timeout_s=0.1,
+        )
+
+    assert [each.state for each in found] == ["ok", "bad", "bad", "warn"]
+    assert "in the voice channel 'closed' on 'The Burrow' the bot lacks Connect (" in found[1].says
+    assert "in the voice channel 'quiet' on 'The Burrow' the bot lacks Speak (" in found[2].says
+    assert "Edit Channel → Permissions" in found[2].says
+    assert found[3].says.startswith(
+        "voice channel 9999 is gone or hidden from the bot: let it see the channel, or use /unsub"
+    )
+
+
+async def test_a_server_that_gives_no_voice_is_told_with_the_link_for_it() -> None:
+    """Only where the familiar could come to voice channels."""
+    async with DiscordServer() as server:
+        server.world.guild("The Burrow", id=SERVER_ID, everyone_may=ORDINARY & ~(CONNECT | SPEAK))
+        without = await check_setup(server.token, api_url=server.api_url, guild_ready_timeout_s=0.1)
+        found = await check_setup(server.token, api_url=server.api_url, has_voice=True, guild_ready_timeout_s=0.1)
+
+    assert [each.state for each in without] == ["ok"]
+    assert [each.state for each in found] == ["ok", "warn"]
+    assert "on 'The Burrow' the bot lacks Connect (" in found[1].says
+    assert "Speak (" in found[1].says
+    assert "`familiar discord invite --voice`" in found[1].says
 
 
 async def test_a_bot_on_no_server_is_told_how_to_get_onto_one() -> None:

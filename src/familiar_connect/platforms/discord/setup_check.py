@@ -10,13 +10,15 @@ from typing import Any, Literal
 from familiar_connect.errors import SetupError
 from familiar_connect.platforms.discord.client import Application, fetch_application, make_client, use_api_url
 from familiar_connect.platforms.discord.errors import PORTAL, translate_errors
-from familiar_connect.platforms.discord.invite import INTENTS, BotPermission, list_permissions
+from familiar_connect.platforms.discord.invite import INTENTS, PERMISSIONS, WITH_VOICE, BotPermission, list_permissions
 from familiar_connect.support.aio import cancel_and_wait
 
 WITHIN_S = 20.0
 """How long Discord may take for all of it."""
 MAX_SERVERS = 20
 """Servers whose missing permissions are told one by one."""
+_FIX = "Edit Channel → Permissions gives it to the bot's role"
+_VIEW = next(each for each in PERMISSIONS if each.attribute == "view_channel")
 
 
 @dataclass(frozen=True)
@@ -32,11 +34,15 @@ async def check_setup(
     *,
     api_url: str | None = None,
     subscribed: Sequence[int] = (),
+    voice_channels: Sequence[int] = (),
     has_alters: bool = False,
+    has_voice: bool = False,
     within_s: float = WITHIN_S,
     guild_ready_timeout_s: float = 1.0,
 ) -> list[SetupFinding]:
-    """Log in with the real library, look at every server and at the *subscribed* channels, and leave.
+    """Log in with the real library, look at every server and at the *subscribed* and *voice_channels*, and leave.
+
+    What voice channels take is looked at on every server where the bot *has_voice*.
 
     What the owner must mend first is raised as `SetupError`, a Discord out of reach as `DeliveryError`.
     """
@@ -48,7 +54,12 @@ async def check_setup(
                 try:
                     await _until_ready(client, token)
                     needed = list_permissions(has_alters=has_alters)
-                    return list(_findings(client, application, subscribed, needed))
+                    found = list(_findings(client, application, [*needed, *(WITH_VOICE if has_voice else ())]))
+                    for channel_id in subscribed:
+                        found += _channel(client.get_channel(channel_id), channel_id, needed)
+                    for channel_id in voice_channels:
+                        found += _voice_channel(client.get_channel(channel_id), channel_id)
+                    return found
                 finally:
                     await client.close()
     except TimeoutError:
@@ -72,9 +83,7 @@ async def _until_ready(client: Any, token: str) -> None:
             await cancel_and_wait(running)
 
 
-def _findings(
-    client: Any, application: Application, subscribed: Sequence[int], needed: Sequence[BotPermission]
-) -> Iterator[SetupFinding]:
+def _findings(client: Any, application: Application, needed: Sequence[BotPermission]) -> Iterator[SetupFinding]:
     servers = list(client.guilds)
     there = f"{len(servers)} server{'' if len(servers) == 1 else 's'}"
     yield SetupFinding("ok", f"the token is {client.user.name}'s, Message Content Intent is on, {there}")
@@ -88,10 +97,9 @@ def _findings(
     for server in servers[:MAX_SERVERS]:
         lacking = _lacking(server.me.guild_permissions, needed)
         if lacking:
-            fix = "open the link of `familiar discord invite` again, or change the bot's role"
+            option = " --voice" if set(lacking) & set(WITH_VOICE) else ""
+            fix = f"open the link of `familiar discord invite{option}` again, or change the bot's role"
             yield SetupFinding("warn", f"on {server.name!r} the bot lacks {_list(lacking)}: {fix}")
-    for channel_id in subscribed:
-        yield from _channel(client.get_channel(channel_id), channel_id, needed)
 
 
 def _channel(channel: Any, channel_id: int, needed: Sequence[BotPermission]) -> Iterator[SetupFinding]:
@@ -107,8 +115,21 @@ def _channel(channel: Any, channel_id: int, needed: Sequence[BotPermission]) -> 
     if lacking:
         must = {"view_channel", "send_messages_in_threads" if is_thread else "send_messages"}
         state: Literal["warn", "bad"] = "bad" if must & {each.attribute for each in lacking} else "warn"
-        fix = "Edit Channel → Permissions gives it to the bot's role"
-        yield SetupFinding(state, f"in #{channel.name} on {channel.guild.name!r} the bot lacks {_list(lacking)}: {fix}")
+        yield SetupFinding(
+            state, f"in #{channel.name} on {channel.guild.name!r} the bot lacks {_list(lacking)}: {_FIX}"
+        )
+
+
+def _voice_channel(channel: Any, channel_id: int) -> Iterator[SetupFinding]:
+    """A voice channel it was asked into; without any of the three it cannot talk there."""
+    if channel is None:
+        fix = "let it see the channel, or use /unsubscribe-voice"
+        yield SetupFinding("warn", f"voice channel {channel_id} is gone or hidden from the bot: {fix}")
+        return
+    lacking = _lacking(channel.permissions_for(channel.guild.me), [_VIEW, *WITH_VOICE])
+    if lacking:
+        says = f"in the voice channel {channel.name!r} on {channel.guild.name!r} the bot lacks {_list(lacking)}: {_FIX}"
+        yield SetupFinding("bad", says)
 
 
 def _lacking(rights: Any, needed: Sequence[BotPermission]) -> list[BotPermission]:

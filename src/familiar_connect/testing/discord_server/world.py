@@ -132,6 +132,8 @@ class Guild:
     stickers: dict[int, str] = field(default_factory=dict)
     in_voice: dict[int, int] = field(default_factory=dict)
     """Who is in which voice channel, by their ids."""
+    everyone_may: int = ORDINARY
+    """What everybody may do here."""
 
     def voice_state(self, person: FakePerson) -> Payload:
         """Where *person* is heard, as the gateway tells of it."""
@@ -151,7 +153,10 @@ class Guild:
             "name": self.name,
             "description": self.description,
             "owner_id": str(self.owner_id),
-            "roles": [_role(self.id, "@everyone", 0), *(_role(key, name, 1) for key, name in self.roles.items())],
+            "roles": [
+                _role(self.id, "@everyone", 0, self.everyone_may),
+                *(_role(key, name, 1) for key, name in self.roles.items()),
+            ],
             "emojis": [
                 {"id": str(key), "name": name, "roles": [], "require_colons": True, "managed": False, "animated": False}
                 for key, name in self.emojis.items()
@@ -276,7 +281,7 @@ class World:
         return message | {"guild_id": str(room.guild_id)} | ({"member": member} if member else {})
 
 
-def _role(role_id: int, name: str, position: int) -> Payload:
+def _role(role_id: int, name: str, position: int, rights: int = ORDINARY) -> Payload:
     return {
         "id": str(role_id),
         "name": name,
@@ -284,7 +289,7 @@ def _role(role_id: int, name: str, position: int) -> Payload:
         "colors": {"primary_color": 0, "secondary_color": None, "tertiary_color": None},
         "hoist": False,
         "position": position,
-        "permissions": str(ORDINARY),
+        "permissions": str(rights),
         "managed": False,
         "mentionable": False,
         "flags": 0,

@@ -77,6 +77,17 @@ class OpusSpeech:
         return b"".join(bytes(packet) for packet in self._encoder.encode(given))
 
 
+def has_opus() -> bool:
+    """Whether the codec can be opened for both ways."""
+    import av
+
+    try:
+        OpusHearing(), OpusSpeech()
+    except (av.FFmpegError, ValueError, LookupError):
+        return False
+    return True
+
+
 def _open_codec(mode: Literal["r", "w"], **settings: object) -> Any:
     import av
 
