@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from familiar_connect.bootstrap.starter import make_starter
+from familiar_connect.commands.connect import _complete_address
 from familiar_connect.config.load import write_default_model
 from familiar_connect.config.secrets import Secrets
 from tests.fakes.model_server import error_answer, stream_answer, whole_answer
@@ -97,10 +98,54 @@ def test_a_key_given_where_its_name_belongs_is_refused_without_repeating_it(tmp_
 def test_an_address_that_is_none_is_refused(tmp_path: Path) -> None:
     """With what one looks like."""
     make_home(tmp_path)
-    done = run_program(tmp_path, "connect", "--url", "localhost:8000", "--model", "m")
+    done = run_program(tmp_path, "connect", "--url", "my server", "--model", "m")
 
     assert done.returncode == 1
     assert "http://" in one_sentence(done)
+
+
+@pytest.mark.parametrize("given", ["--url {host}", "{host}", "{host}/", "{host}/v1", "{host}/v1/chat/completions"])
+def test_an_address_may_be_given_as_people_say_it(tmp_path: Path, given: str) -> None:
+    """Without http:// and /v1; what was made of it is said."""
+    root = make_home(tmp_path)
+    with model_endpoint(whole_answer("Hi")) as server:
+        host = server.base_url.removeprefix("http://").removesuffix("/v1")
+        done = run_program(tmp_path, "connect", *given.format(host=host).split(), "--model", "m")
+
+    assert done.returncode == 0, done.stderr
+    assert f"is taken as {server.base_url}" in done.stderr
+    assert default_slot(root)["base_url"] == server.base_url
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("localhost:9999", "http://localhost:9999/v1"),
+        ("192.168.0.7:8080", "http://192.168.0.7:8080/v1"),
+        ("[::1]:8080", "http://[::1]:8080/v1"),
+        ("my-box:8080", "http://my-box:8080/v1"),
+        ("box.lan/api", "http://box.lan/api"),
+        ("api.example.org", "https://api.example.org/v1"),
+        ("api.example.org/openai/v1", "https://api.example.org/openai/v1"),
+        ("http://box.lan", "http://box.lan"),
+        ("ftp://x", "ftp://x"),
+    ],
+)
+def test_an_address_is_plain_at_home_and_encrypted_elsewhere(given: str, meant: str) -> None:
+    """What names its scheme stays as it is."""
+    assert _complete_address(given) == meant
+
+
+def test_a_kind_of_server_is_named_alone(tmp_path: Path) -> None:
+    """As `--to` would have it; naming two places is refused."""
+    root = make_home(tmp_path)
+    alone = run_program(tmp_path, "connect", "ollama", "--model", "m", "--no-test")
+    twice = run_program(tmp_path, "connect", "ollama", "--url", "http://127.0.0.1:9/v1", "--model", "m")
+
+    assert alone.returncode == 0, alone.stderr
+    assert default_slot(root)["base_url"] == "http://127.0.0.1:11434/v1"
+    assert twice.returncode == 2
+    assert "ollama and --url each name an address" in twice.stderr
 
 
 @pytest.mark.parametrize(
@@ -177,7 +222,7 @@ def test_an_answer_that_cannot_be_used_is_asked_for_again(tmp_path: Path) -> Non
     with model_endpoint(whole_answer("Hi")) as server, TerminalSession(tmp_path, "connect") as session:
         session.wait_for_text("Which one")
         session.enter("other")
-        for times, address in enumerate(("localhost", server.base_url), start=1):
+        for times, address in enumerate(("my server", server.base_url), start=1):
             session.wait_for_text("Base URL, such as", times=times)
             session.enter(address)
         for times, name in enumerate(("my key", "MY_KEY"), start=1):

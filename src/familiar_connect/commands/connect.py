@@ -27,6 +27,8 @@ CONNECT_EPILOG = """\b
 Examples:
   familiar connect                                       finds servers on this computer, asks, tests, writes
   familiar connect --list --json                         what was found, for a script; nothing is written
+  familiar connect ollama                                the same for a server whose address is known
+  familiar connect localhost:9999                        any address; http:// and /v1 are added where you leave them out
   familiar connect --to ollama --model llama3.2          every familiar
   familiar connect --to ollama --model llama3.2 --familiar mira
   familiar connect --to openrouter --model openai/gpt-4o-mini --key-env OPENROUTER_API_KEY
@@ -56,6 +58,10 @@ KNOWN_ENDPOINTS: dict[str, KnownEndpoint] = {
 
 OTHER = "other"
 CALL_PATH = "/chat/completions"
+USUAL_PATH = "/v1"
+"""Where nearly every server has what OpenAI has."""
+HOST_GIVEN = re.compile(r"localhost\b|\[[0-9a-f:]+\]|[\w-]+(?:\.[\w-]+)+|[\w-]+:\d", re.IGNORECASE)
+"""How an address without its scheme begins: a name or number with a dot, or a name with a port."""
 KEY_NAME = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")
 TEST_TIMEOUT_S = 30.0
 LOCAL_TEST_TIMEOUT_S = 300.0
@@ -78,6 +84,7 @@ class ConnectOptions:
 
 
 @click.command(epilog=CONNECT_EPILOG)
+@click.argument("where", required=False)
 @click.option("--familiar", "familiar_id", metavar="ID", help="Only this familiar (else all of this home).")
 @click.option("--to", type=click.Choice(list(KNOWN_ENDPOINTS)), help="A kind of endpoint whose address is known.")
 @click.option("--url", help="Base URL of any OpenAI-compatible endpoint, ending before /chat/completions.")
@@ -90,6 +97,7 @@ class ConnectOptions:
 @click.pass_context
 def connect(
     ctx: click.Context,
+    where: str | None,
     familiar_id: str | None,
     to: str | None,
     url: str | None,
@@ -100,7 +108,14 @@ def connect(
     no_test: bool,
     as_json: bool,
 ) -> int:
-    """Use a model of another server: finds those on this computer, asks, tests, writes and keeps the key."""
+    """Use a model of another server: finds those on this computer, asks, tests, writes and keeps the key.
+
+    WHERE is what --to or --url takes: a kind of endpoint, or an address.
+    """
+    if where is not None and (to is not None or url is not None):
+        raise click.UsageError(f"{where} and --{'to' if to else 'url'} each name an address: give one of them", ctx=ctx)
+    if where is not None:
+        to, url = (where.lower(), None) if where.lower() in KNOWN_ENDPOINTS else (None, where)
     if only_list:
         return _show_servers(ports, as_json=as_json)
     options = ConnectOptions(
@@ -265,14 +280,28 @@ def _address(given: str) -> str:
     from familiar_connect.config.rules import InvalidValue
 
     try:
-        address = str(BASE_URL.read(given))
+        address = str(BASE_URL.read(_complete_address(given)))
     except InvalidValue:
         raise ConfigError(f"The base URL must be {BASE_URL.says}") from None
+    if "://" not in given:
+        say(f"{given.strip()} is taken as {address}", err=True)
     short = address.rstrip("/").removesuffix(CALL_PATH)
     if short == address.rstrip("/"):
         return address
     say(f"{CALL_PATH} is left off the address; every call adds it.")
     return short
+
+
+def _complete_address(given: str) -> str:
+    """*given* with what people leave out: http:// at home, https:// elsewhere, and the path that servers have."""
+    from familiar_connect.support.web_origin import is_own_network
+
+    bare = given.strip()
+    if "://" in bare or not HOST_GIVEN.match(bare):
+        return bare
+    scheme = "http" if is_own_network(f"http://{bare}") else "https"
+    _, slash, path = bare.partition("/")
+    return f"{scheme}://{bare}" if path else f"{scheme}://{bare.removesuffix(slash)}{USUAL_PATH}"
 
 
 def _key_name(given: str) -> str:
