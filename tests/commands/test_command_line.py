@@ -13,7 +13,8 @@ from familiar_connect.cli import VERBS, main
 from familiar_connect.config.load import write_default_model
 from familiar_connect.config.trust import TrustedOrigins
 from familiar_connect.history.store import HistoryStore
-from tests.fakes.program import make_home, run_program
+from tests.fakes.model_server import stream_answer
+from tests.fakes.program import make_home, model_endpoint, run_program
 from tests.fakes.scripted_familiar import scripted_familiar
 
 Shown = pytest.CaptureFixture[str]
@@ -86,6 +87,23 @@ def test_init_makes_a_familiar_and_says_what_to_type_next(
     assert call(monkeypatch, *home, "init", "../evil") == 1
     assert "letters, digits" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["familiars"]
+
+
+def test_a_name_told_to_one_familiar_is_known_to_the_next(tmp_path: Path) -> None:
+    """Told in a chat, changed there, given to another: each keeps what it was told, and a new one knows the first."""
+    with model_endpoint(*(stream_answer("Hello.") for _ in range(4))) as server:
+        make_home(tmp_path, server)
+        run_program(tmp_path, "chat", "--plain", said="I'm Sma.\n")
+        run_program(tmp_path, "chat", "--plain", said="/name Sam\n")
+        run_program(tmp_path, "init", "mira", "--as", "Captain")
+        run_program(tmp_path, "init", "wren")
+    told = {
+        each: run_program(tmp_path, "chat", "--familiar", each, "--plain", said="/name\n").stdout
+        for each in ("ember", "mira", "wren")
+    }
+
+    assert told["ember"] == told["wren"] == "I call you Sam. /name NAME changes it.\n"
+    assert told["mira"] == "I call you Captain. /name NAME changes it.\n"
 
 
 def test_list_tells_who_lives_here(monkeypatch: pytest.MonkeyPatch, capsys: Shown, tmp_path: Path) -> None:

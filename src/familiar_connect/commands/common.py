@@ -47,6 +47,8 @@ familiar_option = click.option(
 )
 MOST_TURNS = 1_000_000
 """More turns than a ledger holds: a larger number is a slip of the hand."""
+MOST_NAMED = 5
+"""So many other familiars are named where one was chosen."""
 SPINNER_FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 SPINNER_S = 0.1
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for a script.")
@@ -129,8 +131,26 @@ def _say_about(home: Path, *, is_named: bool) -> None:
 
 
 def root_of(ctx: click.Context, familiar_id: str | None) -> Path:
-    """The folder of the familiar that is meant."""
-    return open_root(home_of(ctx), familiar_id)
+    """The folder of the familiar that is meant; where several live here and none is named, who it is is said."""
+    home = home_of(ctx)
+    root = open_root(home, familiar_id)
+    options: dict[str, Any] = ctx.find_root().obj or {}
+    if not (familiar_id or ctx.params.get("as_json") or options.get("choice_said") or familiar_from_env(home)):
+        _say_choice(home, root)
+        options["choice_said"] = True
+    return root
+
+
+def _say_choice(home: Path, root: Path) -> None:
+    """Which of several familiars was chosen, and how to choose another; beside what is printed, for people to read."""
+    others = [each for each in list_familiars(home) if each != root.name]
+    if not others:
+        return
+    from familiar_connect.memory.persona import read_persona_name
+
+    name = read_persona_name(FamiliarFolder(root).memory, root.name)
+    shown = ", ".join(others[:MOST_NAMED]) + (" …" if len(others) > MOST_NAMED else "")
+    say(f"This is {name}, whom you talked with last; --familiar ID chooses another: {shown}", err=True)
 
 
 def open_root(home: Path, familiar_id: str | None) -> Path:

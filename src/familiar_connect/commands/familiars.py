@@ -55,6 +55,7 @@ def init(
     wanted = familiar_id or STARTER_ID
     called = name or (None if wanted == STARTER_ID else wanted[:1].upper() + wanted[1:])
     root = make_starter(home_of(ctx), wanted, name=called, user_name=user_name)
+    _share_name(root, user_name)
     say(f"Made {root}")
     say("  character.toml               settings, every key explained")
     say("  memory/self/description.md   who it is: edit it, the next reply knows")
@@ -69,6 +70,7 @@ def _init_from_card(home: Path, wanted: str | None, path: Path, user_name: str |
     source = read_card_file(path)
     familiar_id = wanted or familiar_id_for(source.card, path)
     made = make_from_card(home, familiar_id, source, overwrite=overwrite, user_name=user_name)
+    _share_name(made.root, user_name)
     card = source.card
     if made.is_new:
         say(f"Made {made.root} from {path}")
@@ -88,6 +90,13 @@ def _init_from_card(home: Path, wanted: str | None, path: Path, user_name: str |
     _say_linked(card.extras)
     _say_left_out(made.left_out, card.extras)
     say(f"Talk to it: `{command_name()} chat --familiar {familiar_id}`")
+
+
+def _share_name(root: Path, user_name: str | None) -> None:
+    if user_name:
+        from familiar_connect.config.user_name import share_user_name
+
+        share_user_name(FamiliarFolder(root), user_name)
 
 
 def _say_left_out(sentences: list[str], extras: dict[str, object]) -> None:

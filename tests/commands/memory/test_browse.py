@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from familiar_connect.bootstrap.starter import make_starter
 from tests.commands.memory.conftest import Run
 from tests.fakes.sample_week import ALICE_FILE
 
@@ -85,3 +86,15 @@ def test_without_a_memory_the_next_step_is_told(run: Run, tmp_path: Path) -> Non
     (tmp_path / "home" / "familiars" / "bare").mkdir()
 
     assert "familiar chat --familiar bare" in run("list", "--familiar", "bare").err
+
+
+def test_which_of_several_is_shown_stands_first(run: Run, root: Path, tmp_path: Path) -> None:
+    """With the others to choose from; whoever named one, and a script, is told nothing."""
+    make_starter(tmp_path / "home", "bryn", name="Bryn")
+    name = (root / "memory" / "self" / "name.md").read_text().strip()
+    told = f"This is {name}, whom you talked with last; --familiar ID chooses another: bryn\n"
+
+    for words in (("list",), ("log",), ("show", "Alice"), ("grep", "coffee"), ("stats",), ("review",)):
+        assert run(*words).err.startswith(told), words
+    assert run("list", "--familiar", root.name).err == ""
+    assert run("list", "--json").err == ""

@@ -69,7 +69,8 @@ def test_an_earlier_version_is_put_back(run: Run, root: Path) -> None:
     """And what stood there is a version too."""
     assert run("restore", "Alice", "1").out == f"{ALICE_FILE} is as it was in version 1 again; this is version 4\n"
     assert "lives on coffee" in (root / "memory" / ALICE_FILE).read_text()
-    assert run("restore", ALICE_FILE, "3", "--json").json == {"file": ALICE_FILE, "restored": 3, "version": 5}
+    again = {"file": ALICE_FILE, "restored": 3, "version": 5, "changed": True}
+    assert run("restore", ALICE_FILE, "3", "--json").json == again
 
 
 def test_a_deleted_file_comes_back(run: Run, root: Path) -> None:
@@ -79,3 +80,25 @@ def test_a_deleted_file_comes_back(run: Run, root: Path) -> None:
     assert "deleted" in run("log", ALICE_FILE).out
     assert run("restore", ALICE_FILE, "3").code == 0
     assert "mostly mint" in (root / "memory" / ALICE_FILE).read_text()
+
+
+def test_a_version_that_stands_there_makes_no_new_one(run: Run) -> None:
+    """Nothing changed, and that is said."""
+    told = run("restore", "Alice", "v3").out
+
+    assert told == f"{ALICE_FILE} is as it was in version 3 already; nothing was changed\n"
+    assert [row["version"] for row in run("log", "Alice", "--json").json] == [1, 2, 3]
+    again = {"file": ALICE_FILE, "restored": 3, "version": 3, "changed": False}
+    assert run("restore", "Alice", "3", "--json").json == again
+
+
+def test_why_shows_names_and_not_a_cards_marks(run: Run, root: Path) -> None:
+    """To people; a script and the file keep what is written."""
+    path = root / "memory" / "self" / "scenario.md"
+    path.write_text("{{char}} waits for {{user}} at the pier.\n")
+    (root / "character.toml").write_text('user_name = "Sam"\n')
+    name = (root / "memory" / "self" / "name.md").read_text().strip()
+
+    assert f"{name} waits for Sam at the pier." in run("why", "self/scenario.md").out
+    assert "{{char}} waits" in run("why", "self/scenario.md", "--json").out
+    assert run("show", "self/scenario.md").out.startswith("{{char}} waits")

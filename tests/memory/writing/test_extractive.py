@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
+from familiar_connect.identity import Author
 from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.llm.types import Capabilities
+from familiar_connect.memory.people import read_aliases
 from familiar_connect.memory.versioning.provenance import Provenance, part_hash
+from familiar_connect.memory.versioning.versions import Versions
 from familiar_connect.memory.writer import MemoryWriter
 from familiar_connect.memory.writing.extractive import LIST_LINES
 from familiar_connect.memory.writing.markdown_sections import bullets_under
@@ -126,3 +130,47 @@ async def test_small_talk_still_says_who_was_there(tmp_path: Path) -> None:
 
     assert "## What was said" not in table.read(SESSION)
     assert "- Alice" in table.read(SESSION)
+
+
+def at_terminal(name: str) -> Author:
+    return Author(platform="terminal", user_id="you", username=None, display_name=name)
+
+
+async def test_a_file_is_headed_by_the_name_once_it_is_told(tmp_path: Path) -> None:
+    """Its own name and the links to it stay; the log says what went, and the names that were given point at it."""
+    table = WriterSetup(tmp_path)
+    table.say((at_terminal("Friend"), "I live in Graz with two cats."))
+    await small(table).run()
+    assert table.read("people/terminal-you.md").startswith("# Friend\n")
+    table.say((at_terminal("Sam"), "I play the cello in a band."), at=EVENING + timedelta(days=1))
+    await small(table).run()
+    second = table.read("people/terminal-you.md")
+    table.say((at_terminal("Robin"), "I sold my old cello yesterday."), at=EVENING + timedelta(days=2))
+    await small(table).run()
+
+    assert second.startswith("# Sam\n")
+    assert bullets_under(second, "Aliases") == ["Sam"]
+    assert table.read("people/terminal-you.md").startswith("# Robin\n")
+    assert read_aliases(table.memory) == {"sam": ["terminal-you"], "robin": ["terminal-you"]}
+    assert table.memory.audit is not None
+    versions = Versions(table.memory.audit)
+    went = [versions.removals_of(each) for each in versions.log("people/terminal-you.md")]
+    assert [[(text, removed.reason) for text, removed in each] for each in went] == [
+        [],
+        [("# Friend", "renamed")],
+        [("# Sam", "renamed")],
+    ]
+    assert "(../people/terminal-you.md)" in table.read(SESSION)
+
+
+async def test_a_heading_of_the_owners_stays(tmp_path: Path) -> None:
+    """And so does one on a platform where names change with the place."""
+    table = WriterSetup(tmp_path)
+    table.memory.write_file("people/terminal-you.md", "# Friend\n\nThat is me.\n", source="owner")
+    table.say((at_terminal("Sam"), "I live in Graz with two cats."), (ALICE, "I live in Lyon with a dog."))
+    await small(table).run()
+    table.say((replace(ALICE, display_name="Ally"), "I play the flute in a band."), at=EVENING + timedelta(days=1))
+    await small(table).run()
+
+    assert table.read("people/terminal-you.md").startswith("# Friend\n")
+    assert table.read("people/discord-1.md").startswith("# Alice\n")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -14,18 +15,23 @@ import click
 
 from familiar_connect.commands.common import root_of
 from familiar_connect.config.folders import FamiliarFolder
-from familiar_connect.errors import HomeError, MemoryStoreError
+from familiar_connect.config.home import profile_path
+from familiar_connect.errors import FamiliarError, HomeError, MemoryStoreError
 from familiar_connect.history.store import HistoryStore
+from familiar_connect.identity import UNNAMED
 from familiar_connect.memory.audit import AuditLog
 from familiar_connect.memory.maintenance.links import markdown_files
 from familiar_connect.memory.maintenance.person_lookup import files_of_person, find_people
 from familiar_connect.memory.part_audiences import PartAudiences
 from familiar_connect.memory.paths import split_path
+from familiar_connect.memory.persona import persona_name
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.types import Version
 from familiar_connect.memory.versioning.provenance import Provenance
 from familiar_connect.memory.versioning.versions import Versions
 from familiar_connect.privacy import PrivacyRegistry
+
+NAME_MACRO = re.compile(r"\{\{(char|user)\}\}", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -76,6 +82,19 @@ class MemorySession:
         near = difflib.get_close_matches(words, markdown_files(self.store), n=1, cutoff=0.5)
         hint = f"did you mean {near[0]}?" if near else "`familiar memory list` shows the files"
         raise MemoryStoreError(f"there is no memory file {words!r} and nobody called so: {hint}")
+
+    def name_filler(self) -> Callable[[str], str]:
+        """What puts the names of the familiar and of its owner where a card's `{{char}}` and `{{user}}` stand."""
+        from familiar_connect.config import load_character_config
+
+        folder = FamiliarFolder(self.root)
+        try:
+            config = load_character_config(folder.settings_file, defaults_path=profile_path(folder.home.root))
+            user = config.user_name
+        except FamiliarError:  # settings that cannot be read say nobody's name
+            user = None
+        names = {"char": persona_name(self.store, self.familiar_id), "user": user or UNNAMED}
+        return lambda text: NAME_MACRO.sub(lambda found: names[found[1].lower()], text)
 
     def notice_hand_edits(self, rel_path: str | None = None) -> None:
         """Make a version of what was edited by hand; where that cannot be written, tell what is there."""

@@ -143,12 +143,13 @@ def why(ctx: click.Context, file: str, familiar_id: str | None, as_json: bool) -
         if as_json:
             say_json([_reason_facts(reason) for reason in reasons])
             return
+        with_names = memory.name_filler()
         heading = None
         for reason in reasons:
             if reason.part.heading != heading:
                 heading = reason.part.heading
-                say(heading or path, bold=True)
-            say(f"  {one_line(reason.part.text)}")
+                say(with_names(heading or path), bold=True)
+            say(f"  {with_names(one_line(reason.part.text))}")
             for quote in reason.quotes:
                 said = truncate_chars(one_line(quote.text), QUOTE_CHARS)
                 say(f"      ← {minute_stamp(quote.when)} {quote.who}: “{said}” (turn {quote.turn_id})")
@@ -169,10 +170,14 @@ def restore(ctx: click.Context, file: str, version: str, familiar_id: str | None
     with open_session(ctx, familiar_id) as memory:
         path = memory.find_file(file)
         memory.notice_hand_edits(path)
-        chosen = memory.versions.restore(memory.store, path, parse_version(version))
+        wanted = memory.versions.find(path, parse_version(version))
+        is_there = memory.audit.last_hash(path) == wanted.content_hash
+        chosen = wanted if is_there else memory.versions.restore(memory.store, path, parse_version(version))
         now = memory.versions.log(path, last=1)[0]
         if as_json:
-            say_json({"file": path, "restored": chosen.number, "version": now.number})
+            say_json({"file": path, "restored": chosen.number, "version": now.number, "changed": not is_there})
+        elif is_there:
+            say(f"{path} is as it was in version {chosen.number} already; nothing was changed")
         else:
             say(f"{path} is as it was in version {chosen.number} again; this is version {now.number}")
 
@@ -181,9 +186,11 @@ def removal_reason(removed: RemovedLine) -> str:
     """Why a line went, in words."""
     if removed.reason == "outdated":
         return f"out of date since turn {removed.turn}"
-    return {"archived": "moved to the archive", "extended": "a new line says it and more"}.get(
-        removed.reason, removed.reason
-    )
+    return {
+        "archived": "moved to the archive",
+        "extended": "a new line says it and more",
+        "renamed": "they gave their name",
+    }.get(removed.reason, removed.reason)
 
 
 def say_changes(changes: str) -> None:

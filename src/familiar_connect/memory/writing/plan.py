@@ -27,7 +27,8 @@ class LineRemoval:
 
     text: str
     reason: str
-    """`outdated`: a turn says so; `extended`: a new line begins with it; `archived`: moved to the archive file."""
+    """`outdated`: a turn says so; `extended`: a new line begins with it; `archived`: moved to the archive file;
+    `renamed`: a person's file is headed by another name."""
     turn: int | None = None
 
 

@@ -34,6 +34,7 @@ from familiar_connect.memory.writing.markdown_sections import (
     without_sections,
 )
 from familiar_connect.memory.writing.path_policy import EditRefused, check_text, path_for_proposal
+from familiar_connect.memory.writing.person_title import aliases_to_list, rename_title
 from familiar_connect.memory.writing.plan import LineRemoval, PartSource, Plan, PlannedWrite, RefusedEdit
 from familiar_connect.memory.writing.prompt import INSTRUCTIONS, PromptMaterial
 from familiar_connect.memory.writing.reply_parser import (
@@ -302,7 +303,7 @@ def _note_new_names(store: MemoryStore, person: BatchParticipant, drafts: dict[s
         return
     before = store.read_if_present(person.rel_path)
     if before is not None and has_section(before, ALIASES_HEADING):
-        text = with_bullets(before, ALIASES_HEADING, person.names)
+        text = with_bullets(before, ALIASES_HEADING, aliases_to_list(person))
         if text != before:
             drafts[person.rel_path] = _Draft(rel_path=person.rel_path, text=text, before=before)
 
@@ -325,7 +326,7 @@ def _plan(
 ) -> Plan:
     writes: list[PlannedWrite] = []
     questions: list[PlannedWrite] = []
-    for draft in drafts.values():
+    for draft in (_with_title(store, batch, draft) for draft in drafts.values()):
         text = _with_audience(_finished(store, batch, draft, drafts), draft, batch, support)
         try:
             planned = _fitted_writes(store, draft, text, support, run)
@@ -344,6 +345,16 @@ def _plan(
         questions=tuple(questions[:MAX_QUESTIONS]),
         audience=str(batch.audience),
     )
+
+
+def _with_title(store: MemoryStore, batch: Batch, draft: _Draft) -> _Draft:
+    """A person's file under the name they go by now."""
+    person = next((person for person in batch.roster if person.rel_path == draft.rel_path), None)
+    if person is None or not draft.before:
+        return draft
+    ours = _ours(store, draft.rel_path, draft.before)
+    text, removed = rename_title(draft.text, draft.before, person, ours)
+    return replace(draft, text=text, removed=(*draft.removed, *removed))
 
 
 def _with_audience(text: str, draft: _Draft, batch: Batch, support: SourceFinder) -> str:
@@ -427,7 +438,7 @@ def _finished(store: MemoryStore, batch: Batch, draft: _Draft, drafts: Mapping[s
         return with_bullets(text, LINKS_HEADING, [link for link in links if _target(link) not in text])
     person = next((person for person in batch.roster if person.rel_path == draft.rel_path), None)
     if person is not None:
-        text = with_bullets(text, ALIASES_HEADING, [*bullets_under(before, ALIASES_HEADING), *person.names])
+        text = with_bullets(text, ALIASES_HEADING, [*bullets_under(before, ALIASES_HEADING), *aliases_to_list(person)])
     links = bullets_under(before, SESSIONS_HEADING)
     if session in drafts or store.exists(session):
         links.append(f"[{batch.slot.title}](../{session})")

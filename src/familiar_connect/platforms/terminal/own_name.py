@@ -1,4 +1,4 @@
-"""OwnName: what the person at the terminal is called; learned from what they say, kept in the familiar's settings."""
+"""OwnName: what the person at the terminal is called; learned from what they say, kept for this familiar and others."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import logging
 from pathlib import Path
 
 from familiar_connect.chat.introductions import MAX_NAME_CHARS, asks_for_name, read_introduction
-from familiar_connect.config.load import write_user_name
+from familiar_connect.config.folders import FamiliarFolder
+from familiar_connect.config.user_name import keep_user_name
 from familiar_connect.errors import ConfigError
 from familiar_connect.support.text import one_line, printable
 
@@ -45,7 +46,7 @@ class OwnName:
         name = one_line(printable(name)).strip()[:MAX_NAME_CHARS].strip()
         self._is_known = True
         try:
-            write_user_name(self._settings_file, name)
+            keep_user_name(FamiliarFolder(self._settings_file.parent), name)
         except (ConfigError, OSError) as error:
             logger.warning("a name is known for this run only", extra={"error": str(error)})
         return name

@@ -14,7 +14,8 @@ from zoneinfo import ZoneInfo
 
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.config.folders import FamiliarFolder
-from familiar_connect.config.load import write_user_name, write_user_persona
+from familiar_connect.config.load import write_user_persona
+from familiar_connect.config.user_name import keep_user_name
 from familiar_connect.conversation.intake import IntakeResult
 from familiar_connect.errors import HomeError
 from familiar_connect.familiar import Familiar
@@ -137,7 +138,7 @@ class WebChats:
             raise HomeError(f"a name has at most {MAX_NAME_CHARS} characters, a persona {MAX_PERSONA_CHARS:,}")
         settings = FamiliarFolder(self._familiar.root).settings_file
         if name and name != self._name:
-            write_user_name(settings, name)
+            keep_user_name(FamiliarFolder(self._familiar.root), name)
             self._name = name
             self._own_name = OwnName(settings, is_known=True, is_fixed=False)
         if persona != self.persona():
