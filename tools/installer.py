@@ -23,7 +23,7 @@ import subprocess
 import sys
 import sysconfig
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import IO, Any, TextIO
 
 from tools.environment import (
@@ -48,6 +48,7 @@ LEAST_TOLD_S = 5.0
 """A shorter rest is not told: it may be wrong by as much."""
 MARKERS = {
     "sys_platform": sys.platform,
+    "implementation_name": sys.implementation.name,
     "platform_machine": platform.machine(),
     "platform_python_implementation": platform.python_implementation(),
     "python_full_version": ".".join(map(str, sys.version_info[:3])),
@@ -171,7 +172,9 @@ def refresh_or_build(venv: str, claim: TextIO, *, testing: bool, extras: Sequenc
     stale = [lock for key, lock in locks.items() if there.get(key) != wanted[key]]
     if DEV_LOCK in stale and LOCK in stale:
         stale.remove(LOCK)  # the other holds the same pins and more
-    count = sum(map(package_count, stale))
+    again = is_guest and not fits
+    counts = count_new_packages(stale, packages_in(venv) if fits else ())
+    count = sum(counts)
     if fits:
         say(f"Bringing {venv} up to date with the pinned packages ({count}).")
     else:
@@ -181,10 +184,8 @@ def refresh_or_build(venv: str, claim: TextIO, *, testing: bool, extras: Sequenc
             clear(venv)
             say("  making the environment")
             make_venv(venv)
-    done = 0
-    for lock in stale:
-        install(venv, lock, claim.fileno(), done, count, over_remains=is_guest and not fits)
-        done += package_count(lock)
+    for at, lock in enumerate(stale):
+        install(venv, lock, claim.fileno(), sum(counts[:at]), count, over_remains=again)
     link_program(venv)
     compile_program(venv)
     write_mark(venv, {**there, **wanted})
@@ -220,9 +221,7 @@ def make_venv(venv: str) -> None:
 
 def link_program(venv: str) -> None:
     """Make the checkout importable in the environment, and `familiar` a command of it, without building anything."""
-    places = {"base": venv, "platbase": venv, "installed_base": venv, "installed_platbase": venv}
-    packages = sysconfig.get_path("purelib", "nt_venv" if os.name == "nt" else "posix_venv", places)
-    with open(os.path.join(packages, "familiar_connect.pth"), "w", encoding="utf-8") as file:
+    with open(os.path.join(site_packages(venv), "familiar_connect.pth"), "w", encoding="utf-8") as file:
         file.write(SOURCE + "\n")
     python = python_of(venv)
     for name in ("familiar", "familiar-connect"):
@@ -233,6 +232,12 @@ def link_program(venv: str) -> None:
         with open(path, "w", encoding="utf-8", newline="") as file:
             file.write(text)
         os.chmod(path, 0o755)
+
+
+def site_packages(venv: str) -> str:
+    """Where the environment has its packages."""
+    places = {"base": venv, "platbase": venv, "installed_base": venv, "installed_platbase": venv}
+    return sysconfig.get_path("purelib", "nt_venv" if os.name == "nt" else "posix_venv", places)
 
 
 def compile_program(venv: str) -> None:
@@ -252,11 +257,34 @@ def write_mark(venv: str, mark: dict[str, str]) -> None:
     os.replace(path + ".new", path)
 
 
-def package_count(lock: str) -> int:
-    """How many packages a lock pins for this Python on this machine."""
+def count_new_packages(locks: Sequence[str], here: Collection[str] = ()) -> list[int]:
+    """How many packages each lock brings that neither are *here* nor come with a lock before it."""
+    known, counts = set(here), []
+    for lock in locks:
+        new = pinned_packages(lock) - known
+        counts.append(len(new))
+        known |= new
+    return counts
+
+
+def pinned_packages(lock: str) -> set[str]:
+    """The packages that a lock pins for this Python on this machine, named as `packages_in` does."""
     with open(lock, encoding="utf-8") as file:
         pins = [line.rstrip("\\\n ") for line in file if re.match(r"[A-Za-z0-9].*==", line)]
-    return sum(1 for pin in pins if is_meant_for_us(pin.partition(";")[2].strip()))
+    meant = [pin.partition(";")[0] for pin in pins if is_meant_for_us(pin.partition(";")[2].strip())]
+    return {_installed_name(*pin.strip().split("==")) for pin in meant}
+
+
+def packages_in(venv: str) -> frozenset[str]:
+    """The packages of the environment, as their folders name them: `typing_extensions-4.16.0`."""
+    folder = os.path.join(site_packages(venv), "")
+    names = os.listdir(folder) if os.path.isdir(folder) else []
+    found = (os.path.splitext(name)[0].rpartition("-") for name in names if name.endswith(".dist-info"))
+    return frozenset(_installed_name(name, version) for name, _, version in found)
+
+
+def _installed_name(name: str, version: str) -> str:
+    return re.sub(r"[-_.]+", "_", name).lower() + "-" + version
 
 
 def is_meant_for_us(marker: str) -> bool:
@@ -402,9 +430,7 @@ class Progress:
         sized = re.match(r"\s+(?:Downloading|Using cached) .*\(([\d.]+ MB)\)", line)
         alone = re.match(r"Downloading (\S+) \((\d[^()]*B)\)", line)
         unpacked = re.match(r"Installing collected packages: (.+)|Prepared (\d+) package", line)
-        if line.startswith("Requirement already satisfied"):
-            self._done += 1
-        elif begun:
+        if begun:
             self._done += 1
             self._name = re.sub(r".*[/\\]([^-]+)-.*", r"\1", begun[1])
             self._tell_fetching(f"{self._done}/{self._count} {self._name}", begun[2])

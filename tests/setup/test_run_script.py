@@ -20,7 +20,15 @@ from pathlib import Path
 
 import pytest
 
-from tools.installer import MARKERS, Progress, explain, package_count
+from tools.installer import (
+    MARKERS,
+    Progress,
+    count_new_packages,
+    explain,
+    packages_in,
+    pinned_packages,
+    site_packages,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 STAND_IN = """\
@@ -368,9 +376,9 @@ def test_new_words_of_an_installer_stay_its_own() -> None:
 
 
 def test_progress_counts_packages_line_by_line() -> None:
-    """Away from a terminal each package is one plain line, a large one with its size; what is there counts too."""
+    """Away from a terminal each package is one plain line, a large one with its size; what is there is no news."""
     out = io.StringIO()
-    progress = Progress(5, out, done=1)
+    progress = Progress(4, out, done=1)
     for line in (
         "Ignoring colorama: markers 'sys_platform == \"win32\"' don't match your environment\n",
         "Requirement already satisfied: h11==0.16.0 in /venv (from -r requirements.lock (line 7)) (0.16.0)\n",
@@ -383,9 +391,9 @@ def test_progress_counts_packages_line_by_line() -> None:
         progress.hear(line)
 
     assert out.getvalue().splitlines() == [
-        "  fetching 3/5 anyio",
-        "  fetching 4/5 rich",
-        "  fetching 5/5 xllamacpp",
+        "  fetching 2/4 anyio",
+        "  fetching 3/4 rich",
+        "  fetching 4/4 xllamacpp",
         "  unpacking 3 packages",
     ]
 
@@ -447,11 +455,22 @@ def test_packages_are_counted_from_the_lock(tmp_path: Path) -> None:
     )
     lock.write_text("".join(f"{pin} \\\n    --hash=sha256:00\n" for pin in pins))
 
-    assert package_count(str(lock)) == 4
+    assert len(pinned_packages(str(lock))) == 4
+
+
+def test_packages_that_are_there_are_not_counted(tmp_path: Path) -> None:
+    """An extra that shares one with the program fetches one less, and says so; another version is fetched."""
+    lock = tmp_path / "requirements-extra.lock"
+    lock.write_text("".join(f"{pin} \\\n    --hash=sha256:00\n" for pin in ("Typing-Ext.ra==4.16.0", "b==2", "c==3")))
+    for folder in ("typing_ext_ra-4.16.0", "b-1"):
+        (Path(site_packages(str(tmp_path / "venv"))) / f"{folder}.dist-info").mkdir(parents=True)
+
+    assert count_new_packages([str(lock), str(lock)], packages_in(str(tmp_path / "venv"))) == [2, 0]
+    assert packages_in(str(tmp_path / "nowhere")) == frozenset()
 
 
 def test_the_locks_ask_only_what_can_be_answered() -> None:
     """Every condition in them is one that the count understands."""
     for lock in ROOT.glob("requirements*.lock"):
-        for marker in re.findall(r"^[\w.-]+==\S+ ; (.+?) \\\\$", lock.read_text(encoding="utf-8"), re.MULTILINE):
+        for marker in re.findall(r"^[\w.-]+==\S+ ; (.+?) \\$", lock.read_text(encoding="utf-8"), re.MULTILINE):
             assert set(re.findall(r"[a-z_]{4,}(?= [<>=!])", marker)) <= set(MARKERS), marker
