@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from familiar_connect.bootstrap.card_files.png import chunks, text_chunks
+from familiar_connect.bootstrap.card_files.png import text_chunks
 from familiar_connect.bootstrap.card_files.sillytavern_import import card_version
 from familiar_connect.bootstrap.cards import CharacterCard, load_card
 from familiar_connect.bootstrap.export_card import CardFormat, export_card
@@ -21,6 +21,7 @@ from familiar_connect.bootstrap.unpack_character import EXTRAS_PATH, unpack_char
 from familiar_connect.errors import CharacterCardError
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.presets.greetings import join_greetings
+from familiar_connect.support.png_chunks import chunks
 from tests.fakes.cards import V1, V2, V3, b64, charx, picture, text_chunk
 
 FORMATS: tuple[CardFormat, ...] = ("png", "json", "charx")

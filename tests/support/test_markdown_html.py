@@ -43,6 +43,17 @@ PIECES = st.sampled_from(
             "\x00",
             "\ud800",
         ),
+        *(
+            "“",
+            "”",
+            "„",
+            "«",
+            "»",
+            "「",
+            "」",
+            " ",
+            "word",
+        ),
     ]
 )
 ATTRIBUTES = {"a": {"href", "rel", "target"}, "ol": {"start"}, "div": {"class"}}
@@ -54,9 +65,16 @@ class Reader(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.is_nested = True
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.found.append((tag, dict(attrs)))
+        if tag not in ("br", "hr"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        self.is_nested = self.is_nested and bool(self.open) and self.open.pop() == tag
 
 
 @given(st.lists(PIECES | st.text(max_size=8), max_size=40).map("".join))
@@ -69,6 +87,39 @@ def test_only_known_tags_and_attributes_are_ever_written(text: str) -> None:
         assert tag in TAGS
         assert set(attributes) <= ATTRIBUTES.get(tag, set())
         assert str(attributes.get("href", "http:")).startswith(("http:", "https:", "mailto:"))
+    assert reader.is_nested
+    assert not reader.open
+
+
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        ('"Hello," she said.', "<q>&quot;Hello,&quot;</q> she said."),
+        ("He said: “Come in.” And: “Sit.”", "He said: <q>“Come in.”</q> And: <q>“Sit.”</q>"),
+        ("„Guten Tag“, sagte sie.", "<q>„Guten Tag“</q>, sagte sie."),
+        ("«Bonjour», dit-elle.", "<q>«Bonjour»</q>, dit-elle."),
+        ("« Bonjour », dit-elle.", "<q>« Bonjour »</q>, dit-elle."),
+        ("»Guten Tag«, sagte sie.", "<q>»Guten Tag«</q>, sagte sie."),
+        ("彼は「はい」と言った。", "彼は<q>「はい」</q>と言った。"),
+        ('"I said *no* to `x`"', "<q>&quot;I said <em>no</em> to <code>x</code>&quot;</q>"),
+        ('*"Softly now"*', "<em><q>&quot;Softly now&quot;</q></em>"),
+        ('*sighs "again* and" on', "<em>sighs <q>&quot;again</q></em> and&quot; on"),
+        ('"One\n"Two"', "<q>&quot;One<br>\n</q><q>&quot;Two&quot;</q>"),
+        ('"It goes on', "<q>&quot;It goes on</q>"),
+        ('a 5" pipe and a 6" one', "a 5&quot; pipe and a 6&quot; one"),
+        ('`"code"`', "<code>&quot;code&quot;</code>"),
+        ('"', "&quot;"),
+        ('"<b>"', "<q>&quot;&lt;b&gt;&quot;</q>"),
+    ],
+)
+def test_speech_in_quotation_marks_is_marked(text: str, html: str) -> None:
+    """In the marks of several languages, across emphasis, never in code, and never over the end of an element."""
+    assert markdown_to_html(text) == f"<p>{html}</p>\n"
+
+
+def test_a_fence_holds_no_speech() -> None:
+    """What is quoted in code is code."""
+    assert "<q>" not in markdown_to_html('```\nsay("hello")\n```')
 
 
 @pytest.mark.parametrize(

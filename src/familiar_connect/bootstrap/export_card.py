@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from familiar_connect.bootstrap.card_files.archives import main_picture
 from familiar_connect.bootstrap.card_files.v3_payload import v3_payload
-from familiar_connect.bootstrap.card_files.write_png import is_whole, plain_picture, png_card
+from familiar_connect.bootstrap.card_files.write_png import plain_picture, png_card
 from familiar_connect.bootstrap.cards import CARD_FIELDS, CharacterCard
 from familiar_connect.bootstrap.lorebook_files.books import Book, read_book
 from familiar_connect.bootstrap.lorebook_files.formats import to_world_info
@@ -23,6 +23,7 @@ from familiar_connect.memory.lorebooks.import_record import PREFIX, ImportRecord
 from familiar_connect.memory.lorebooks.markdown_entries import with_edits
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.presets.greetings import join_greetings, split_greetings
+from familiar_connect.support.png_chunks import is_whole
 
 CardFormat = Literal["png", "json", "charx"]
 

@@ -13,6 +13,7 @@ import unicodedata
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from familiar_connect.bootstrap.card_files.archives import main_picture
 from familiar_connect.bootstrap.card_files.read_payload import SUFFIXES, CardKind, Payload
 from familiar_connect.bootstrap.cards import CARD_FIELDS, CharacterCard, read_card, read_card_bytes
 from familiar_connect.bootstrap.child_reader import read_in_child
@@ -26,6 +27,7 @@ from familiar_connect.config.reference import starter_toml
 from familiar_connect.errors import CharacterCardError, LorebookImportError
 from familiar_connect.memory.store import MAX_BINARY_BYTES, MemoryStore
 from familiar_connect.support.files import atomic_write, is_stale, is_temporary, temporary_name
+from familiar_connect.support.pictures import ENDINGS, check_picture
 from familiar_connect.support.text import printable
 
 FALLBACK_ID = "familiar"
@@ -141,10 +143,21 @@ def _unpack(place: Path, source: CardFile, outcome: CardImportResult, *, overwri
         )
         if source.card.character_book is not None:
             _import_lore(store, source.card.character_book, outcome, overwrite=overwrite)
+        _keep_picture(place, source)
     finally:
         if store.audit is not None:
             store.audit.close()
     return outcome
+
+
+def _keep_picture(place: Path, source: CardFile) -> None:
+    """The picture in an archive as the familiar's own, unless it has one; a PNG is kept whole and shown as it is."""
+    folder = FamiliarFolder(place)
+    if source.kind != "charx" or any(folder.picture_file(ending).exists() for ending in ENDINGS.values()):
+        return
+    picture = check_picture(main_picture(source.data, source.card.extras.get("assets")) or b"")
+    if picture is not None:
+        atomic_write(folder.picture_file(ENDINGS[picture.kind]), picture.content)
 
 
 def _import_lore(store: MemoryStore, book: dict[str, object], outcome: CardImportResult, *, overwrite: bool) -> None:

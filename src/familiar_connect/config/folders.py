@@ -121,6 +121,14 @@ class FamiliarFolder:
         """Pictures that were attached to messages on the page, each under its hash."""
         return self.root / "attachments"
 
+    def picture_file(self, ending: str) -> Path:
+        """The picture its owner gave it, by the *ending* of its kind."""
+        return self.root / f"picture{ending}"
+
+    def card_picture(self, ending: str) -> Path:
+        """The card it was made from, where that is a picture."""
+        return self.character / f".original{ending}"
+
     @property
     def channel_names_file(self) -> Path:
         """What the channels of servers are called."""

@@ -1,8 +1,8 @@
 """Markdown as HTML that can do nothing: for words of anybody, a stranger's as well as a model's.
 
 The text is parsed with HTML switched off, and the HTML is written here from the parsed tokens: only the tags below,
-no attribute but a checked `href`, a list's `start` and our own classes, everything else escaped. Pictures are not
-loaded but named. What is too long to be parsed within a moment is shown as it is.
+no attribute but a checked `href`, a list's `start` and our own classes, everything else escaped. Speech in quotation
+marks stands in `q`. Pictures are not loaded but named. What is too long to be parsed within a moment is shown as it is.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from html import escape
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from familiar_connect.support.speech_marks import SpeechMark, find_speech
 from familiar_connect.support.text import printable, without_surrogates
 
 if TYPE_CHECKING:
@@ -24,12 +25,12 @@ MAX_NESTING = 20
 TAGS = frozenset(
     [
         *("p", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "ul", "ol", "li", "hr", "br", "pre", "code", "em"),
-        *("strong", "s", "a", "table", "thead", "tbody", "tr", "th", "td", "div"),
+        *("strong", "s", "a", "table", "thead", "tbody", "tr", "th", "td", "div", "q"),
     ]
 )
 """Every tag that is ever written."""
 LINK_SCHEMES = frozenset({"http", "https", "mailto"})
-_PAIRED = TAGS - {"hr", "br", "pre", "code", "a", "div"}
+_PAIRED = TAGS - {"hr", "br", "pre", "code", "a", "div", "q"}
 
 
 def markdown_to_html(text: str) -> str:
@@ -48,10 +49,35 @@ def _write(tokens: Sequence[Token]) -> str:
     return "".join(out)
 
 
+def _write_line(tokens: Sequence[Token]) -> str:
+    """The tokens within a paragraph, heading or cell, with speech marked."""
+    out: list[str] = []
+    links: list[bool] = []
+    marks: dict[int, list[SpeechMark]] = {}
+    for mark in find_speech(tokens):
+        marks.setdefault(mark.token, []).append(mark)
+    for index, token in enumerate(tokens):
+        if token.type == "text":
+            out.append(_write_text(token.content, marks.get(index, ())))
+        else:
+            out.extend("<q>" if mark.begins else "</q>" for mark in marks.get(index, ()))
+            _write_token(token, out, links)
+    out.extend("</q>" for _ in marks.get(len(tokens), ()))
+    return "".join(out)
+
+
+def _write_text(text: str, marks: Sequence[SpeechMark]) -> str:
+    out, at = [], 0
+    for mark in marks:
+        out += [escape(text[at : mark.offset]), "<q>" if mark.begins else "</q>"]
+        at = mark.offset
+    return "".join([*out, escape(text[at:])])
+
+
 def _write_token(token: Token, out: list[str], links: list[bool]) -> None:
     kind = token.type
     if kind == "inline":
-        out.append(_write(token.children or ()))
+        out.append(_write_line(token.children or ()))
     elif kind in ("fence", "code_block"):
         out.append(f"<pre><code>{escape(token.content)}</code></pre>\n")
     elif kind == "code_inline":

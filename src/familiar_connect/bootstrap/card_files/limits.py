@@ -7,8 +7,6 @@ MAX_TEXT_BYTES = 16 * 1024 * 1024
 """Of a card's text once decoded, and of one file unpacked from an archive."""
 MAX_YAML_BYTES = 1024 * 1024
 """YAML is slow to read and its cards are small."""
-MAX_CHUNKS = 100_000
-"""Of one picture; an animation of minutes has a few thousand."""
 MAX_MEMBERS = 2_000
 """Files in one archive."""
 MAX_DEPTH = 200

@@ -1,43 +1,21 @@
-"""PNG and APNG: the text chunks of a picture, whatever else in it is damaged.
-
-Checksums are not looked at, bytes after the end neither; a picture that is cut short still gives the chunks
-that came whole.
-"""
+"""PNG and APNG: the text chunks of a picture; one that is cut short still gives the chunks that came whole."""
 
 from __future__ import annotations
 
-import struct
 import zlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 
-from familiar_connect.bootstrap.card_files.limits import MAX_CHUNKS, MAX_TEXT_BYTES, megabytes
+from familiar_connect.bootstrap.card_files.limits import MAX_TEXT_BYTES, megabytes
 from familiar_connect.errors import CharacterCardError
+from familiar_connect.support.png_chunks import MAX_CHUNKS, chunks
 
-SIGNATURE = b"\x89PNG\r\n\x1a\n"
 CARD_KEYWORDS = ("ccv3", "chara")
 """Keywords of card chunks, preferred first."""
 
-_HEAD = struct.Struct(">I4s")
 _TEXT_KINDS = (b"tEXt", b"zTXt", b"iTXt")
 _LONGEST_KEYWORD = 80
 _MOST_TEXTS = 16
 """Of one keyword; a card has one."""
-
-
-def chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:
-    """Kind, beginning and end of what each chunk holds, up to the end mark or the first chunk that is cut off."""
-    at = len(SIGNATURE)
-    for _ in range(MAX_CHUNKS):
-        if at + _HEAD.size > len(data):
-            return
-        length, kind = _HEAD.unpack_from(data, at)
-        start = at + _HEAD.size
-        if start + length > len(data):
-            return
-        yield kind, start, start + length
-        if kind == b"IEND":
-            return
-        at = start + length + 4
 
 
 def card_texts(data: bytes) -> list[bytes]:

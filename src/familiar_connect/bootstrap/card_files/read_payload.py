@@ -12,6 +12,7 @@ from familiar_connect.bootstrap.card_files.decode_json import decode_text, paylo
 from familiar_connect.bootstrap.card_files.limits import MAX_FILE_BYTES, MAX_TEXT_BYTES, MAX_YAML_BYTES, megabytes
 from familiar_connect.bootstrap.card_files.text_cards import read_labelled, read_yaml
 from familiar_connect.errors import CharacterCardError
+from familiar_connect.support.png_chunks import SIGNATURE
 
 CardKind = Literal["png", "webp", "charx", "byaf", "json", "yaml", "text"]
 
@@ -50,7 +51,7 @@ def read_payload(data: bytes) -> Payload:
         )
     if not data.strip(b"\0\r\n\t "):
         raise CharacterCardError("the file is empty; fetch it again")
-    if data.startswith(png.SIGNATURE):
+    if data.startswith(SIGNATURE):
         try:
             return Payload("png", _first_card(png.card_texts(data)))
         except CharacterCardError:

@@ -8,7 +8,8 @@ import struct
 import zlib
 from collections.abc import Mapping
 
-from familiar_connect.bootstrap.card_files.png import CARD_KEYWORDS, SIGNATURE, chunks
+from familiar_connect.bootstrap.card_files.png import CARD_KEYWORDS
+from familiar_connect.support.png_chunks import SIGNATURE, chunks, is_whole
 
 WIDTH, HEIGHT = 400, 600
 """Of the picture a character without one gets: the proportions every front end shows cards in."""
@@ -27,12 +28,6 @@ def png_card(picture: bytes | None, payload: Mapping[str, object]) -> bytes:
         if kind not in _TEXT_KINDS or not _is_card(picture[start:end]):
             pieces.append(_chunk(kind, picture[start:end]))
     return b"".join(pieces)
-
-
-def is_whole(picture: bytes) -> bool:
-    """Whether *picture* is a PNG from its header to its end."""
-    kinds = [kind for kind, _, _ in chunks(picture)] if picture.startswith(SIGNATURE) else []
-    return bool(kinds) and kinds[0] == b"IHDR" and b"IDAT" in kinds and kinds[-1] == b"IEND"
 
 
 def plain_picture(width: int = WIDTH, height: int = HEIGHT) -> bytes:

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.familiar import Familiar
 from familiar_connect.platforms.web.access import SESSION_S, Doorkeeper, PageAddress, RequestRate
 from familiar_connect.platforms.web.attached_files import AttachmentPages
 from familiar_connect.platforms.web.chat_pages import ChatPages
 from familiar_connect.platforms.web.chats import WebChats
 from familiar_connect.platforms.web.familiar_pages import FamiliarPages
+from familiar_connect.platforms.web.familiar_pictures import FamiliarPictures, PicturePages
 from familiar_connect.platforms.web.guard import AsgiApp, Guard, client_of
 from familiar_connect.platforms.web.health_pages import HealthPages
 from familiar_connect.platforms.web.hear_pages import HearPages
@@ -81,9 +83,11 @@ def make_pages(parts: WebParts) -> AsgiApp:
 
     places, others = OtherPlaces(parts.familiar), parts.familiars
     talk = PlaceTalk(parts.familiar, parts.chats)
+    pictures = others.pictures if others is not None else FamiliarPictures(FamiliarFolder(parts.familiar.root).home)
     renderer = PageRenderer(
         at="" if others is None else others.path_of(parts.familiar.id).rstrip("/"),
         familiar_name=lambda: parts.familiar.name,
+        familiar_picture=lambda: pictures.url_of(parts.familiar.id),
         familiars=lambda: others.entries(parts.familiar.id) if others is not None else [],
         chats=parts.chats.all,
         person=lambda: parts.chats.person().label,
@@ -100,6 +104,7 @@ def make_pages(parts: WebParts) -> AsgiApp:
         *VerbPages(parts.chats, ChatVerbs(parts.familiar, parts.chats), chat_pages, renderer).routes(),
         *hear_pages.routes(),
         *AttachmentPages(parts.chats.attached_files, renderer).routes(),
+        *PicturePages(parts.familiar.id, pictures, renderer).routes(),
         *PlacePages(places, parts.chats, renderer, talk.can_reach).routes(),
         *PlaceTalkPages(places, talk, renderer).routes(),
         *_home_routes(parts, renderer),

@@ -27,7 +27,7 @@ OPEN_FILES = ("/static/",)
 MAX_BODY_BYTES = 2_000_000
 MAX_FILE_BYTES = 50_000_000
 MAX_ATTACHED_BYTES = 25_000_000
-FILE_PATHS = frozenset({"/import", "/familiars"})
+FILE_PATHS = frozenset({"/import", "/familiars", "/picture"})
 """Where a file may come, which is larger than words are."""
 MESSAGES_PATH = re.compile(r"/chats/\d{1,19}/messages")
 """Where words may come with pictures."""

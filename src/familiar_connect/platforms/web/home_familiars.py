@@ -18,6 +18,7 @@ from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.config.home import is_valid_familiar_id, list_familiars
 from familiar_connect.errors import FamiliarError, HomeError
 from familiar_connect.familiar import Familiar
+from familiar_connect.platforms.web.familiar_pictures import FamiliarPictures
 from familiar_connect.platforms.web.guard import AsgiApp, Message, Receive, Scope, Send
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.no_follow import load_bytes
@@ -40,6 +41,8 @@ class FamiliarEntry:
     name: str
     path: str
     is_here: bool
+    picture: str | None = None
+    """The address of its picture."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,7 @@ class HomeFamiliars:
         self._open: dict[str, tuple[AsyncExitStack, OpenedPages]] = {}
         """The one looked at last comes last."""
         self._lock = asyncio.Lock()
+        self.pictures = FamiliarPictures(HomeFolder(home))
 
     def ids(self) -> list[str]:
         """Every familiar of the home; reads the disk."""
@@ -81,7 +85,13 @@ class HomeFamiliars:
     def entries(self, here: str) -> list[FamiliarEntry]:
         """The familiars for the menu of the one that is looked at; reads the disk."""
         return [
-            FamiliarEntry(id=each, name=self._name_of(each), path=f"/f/{each}/", is_here=each == here)
+            FamiliarEntry(
+                id=each,
+                name=self._name_of(each),
+                path=f"/f/{each}/",
+                is_here=each == here,
+                picture=self.pictures.url_of(each),
+            )
             for each in self.ids()[:MOST_LISTED]
             if is_valid_familiar_id(each)
         ]

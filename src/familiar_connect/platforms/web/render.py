@@ -73,7 +73,9 @@ class PageRenderer:
         )
         made.filters["thousands"] = lambda number: f"{number:,}"
         made.globals["file_url"] = self.file_url
-        made.globals["icon"] = vars(made.get_template("icons.html").module)["icon"]
+        drawn = vars(made.get_template("icons.html").module)
+        for name in ("icon", "avatar"):
+            made.globals[name] = drawn[name]
         return made
 
     def text(self, template: str, **values: Any) -> str:

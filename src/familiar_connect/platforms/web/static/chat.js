@@ -1,6 +1,7 @@
 // One chat: sends what is written, carries out its buttons and keys, shows what happens in it to every tab alike, and
 // comes back after a lost connection. Without it the same buttons are forms.
 const NEAR_THE_END = 80;
+const SWIPE_PX = 70;
 const KEYS = { r: "regenerate", c: "continue", u: "undo", e: "edit", b: "branch", h: "hide", ArrowLeft: "back", ArrowRight: "next" };
 
 const BASE = document.documentElement.dataset.at ?? ""; // where the pages of this familiar begin
@@ -46,10 +47,9 @@ export async function start(root) {
     } else {
       live = document.createElement("li");
       live.className = "message own";
-      live.innerHTML = '<span class="avatar" aria-hidden="true"></span><p class="who"><bdi></bdi></p><div class="words waiting" dir="auto"></div>';
-      const name = document.querySelector(".side summary .who").textContent.trim();
-      live.querySelector("bdi").textContent = name;
-      live.querySelector(".avatar").textContent = name.slice(0, 1);
+      live.innerHTML = '<p class="who"><bdi></bdi></p><div class="words waiting" dir="auto"></div>';
+      live.querySelector("bdi").textContent = document.querySelector(".side summary .who").textContent.trim();
+      live.prepend(document.querySelector(".side summary .avatar").cloneNode(true));
       keepEnd(() => list.append(live));
     }
     live.classList.add("live");
@@ -234,6 +234,25 @@ export async function start(root) {
     return told(await ask(`${BASE}/chats/${id}/${path}`));
   }
 
+  // Versions of the last reply, from an empty field, a key or a finger; before the first there is none.
+  const isPlain = (event) => !(event.ctrlKey || event.metaKey || event.altKey || event.shiftKey);
+  function swipe(verb) {
+    const button = messages().at(-1)?.querySelector(`[data-verb="${verb}"]`);
+    if (button && !button.disabled && !root.classList.contains("busy")) carryOut(verb);
+  }
+  let touched = null;
+  list.addEventListener("touchstart", (event) => {
+    const on = event.target.closest("[data-id]");
+    const isAlone = event.touches.length === 1 && !event.target.closest("pre, table, textarea");
+    touched = isAlone && on && on === messages().at(-1) ? event.touches[0] : null;
+  }, { passive: true });
+  list.addEventListener("touchend", (event) => {
+    const [end] = event.changedTouches;
+    const [across, down] = touched ? [end.clientX - touched.clientX, end.clientY - touched.clientY] : [0, 0];
+    touched = null;
+    if (Math.abs(across) > SWIPE_PX && Math.abs(down) < SWIPE_PX / 2 && !getSelection().toString()) swipe(across > 0 ? "back" : "next");
+  }, { passive: true });
+
   root.addEventListener("click", (event) => {
     const tool = event.target.closest("[data-verb]");
     if (!tool) return;
@@ -247,6 +266,8 @@ export async function start(root) {
   words.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) { event.preventDefault(); say(); }
     if (event.key === "ArrowUp" && !words.value) { event.preventDefault(); messages().at(-1)?.focus(); }
+    const isSwipe = event.key === "ArrowLeft" || event.key === "ArrowRight";
+    if (isSwipe && !words.value && isPlain(event)) { event.preventDefault(); swipe(event.key === "ArrowLeft" ? "back" : "next"); }
   });
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && !stop.hidden) { stopReply(); return; }
@@ -261,7 +282,8 @@ export async function start(root) {
     const verb = KEYS[event.key];
     if (!verb || root.classList.contains("busy")) return;
     event.preventDefault();
-    carryOut(verb, focused ?? messages().at(-1));
+    if (verb === "back" || verb === "next") swipe(verb);
+    else carryOut(verb, focused ?? messages().at(-1));
   });
 
   root.addEventListener("click", async (event) => {

@@ -1,0 +1,108 @@
+"""check_picture: whether bytes are a picture that a page may show, and the picture without what else was in the file.
+
+PNG, JPEG and WebP are known by their content, never by a name. Their size in pixels is read and bounded, because a
+small file can unfold into a huge picture. A PNG is written anew of the chunks that draw it, so that a card's text, or
+anything else somebody put into the file, does not travel along.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from dataclasses import dataclass
+
+from familiar_connect.support.png_chunks import SIGNATURE, chunks, is_whole
+
+MAX_PICTURE_BYTES = 12 * 1024 * 1024
+MAX_SIDE = 8_192
+MAX_PIXELS = 40_000_000
+ENDINGS = {"image/png": ".png", "image/jpeg": ".jpg", "image/webp": ".webp"}
+"""Kind → ending of a file; the kinds that are pictures here."""
+_DRAWING = frozenset([b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND", b"gAMA", b"cHRM", b"sRGB", b"iCCP"])
+_JPEG_FRAMES = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})
+_JPEG_ALONE = frozenset({0x01, *range(0xD0, 0xD9)})
+_MOST_SEGMENTS = 1_000
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture that was checked."""
+
+    content: bytes
+    kind: str
+    width: int
+    height: int
+
+
+def check_picture(data: bytes) -> Picture | None:
+    """*data* as a picture; None where it is none, is cut short or is too large to be shown."""
+    if len(data) > MAX_PICTURE_BYTES:
+        return None
+    if data.startswith(SIGNATURE):
+        kind, size, content = "image/png", _png_size(data), _drawing_only(data) if is_whole(data) else b""
+    elif data.startswith(b"\xff\xd8\xff"):
+        kind, size, content = "image/jpeg", _jpeg_size(data), data
+    elif data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        kind, size, content = "image/webp", _webp_size(data), data
+    else:
+        return None
+    if size is None or not content:
+        return None
+    width, height = size
+    fits = 0 < width <= MAX_SIDE and 0 < height <= MAX_SIDE and width * height <= MAX_PIXELS
+    return Picture(content, kind, width, height) if fits else None
+
+
+def _png_size(data: bytes) -> tuple[int, int] | None:
+    kind, start, end = next(chunks(data), (b"", 0, 0))
+    if kind != b"IHDR" or end - start != 13:
+        return None
+    width, height = struct.unpack_from(">II", data, start)
+    return width, height
+
+
+def _drawing_only(data: bytes) -> bytes:
+    """A PNG of the chunks that draw it, with checksums that hold."""
+    pieces = [SIGNATURE]
+    for kind, start, end in chunks(data):
+        if kind in _DRAWING:
+            body = data[start:end]
+            pieces.append(struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body)))
+    return b"".join(pieces)
+
+
+def _jpeg_size(data: bytes) -> tuple[int, int] | None:
+    """What the frame of a JPEG says; None where there is none before its picture begins."""
+    at = 2
+    for _ in range(_MOST_SEGMENTS):
+        if at + 4 > len(data) or data[at] != 0xFF:
+            return None
+        mark = data[at + 1]
+        if mark == 0xFF or mark in _JPEG_ALONE:
+            at += 1 if mark == 0xFF else 2
+            continue
+        if mark in (0xD9, 0xDA):
+            return None
+        (length,) = struct.unpack_from(">H", data, at + 2)
+        if mark in _JPEG_FRAMES:
+            if at + 9 > len(data):
+                return None
+            height, width = struct.unpack_from(">HH", data, at + 5)
+            return width, height
+        at += 2 + length
+    return None
+
+
+def _webp_size(data: bytes) -> tuple[int, int] | None:
+    (length,) = struct.unpack_from("<I", data, 4)
+    if length + 8 > len(data) + 1 or len(data) < 30:
+        return None
+    kind, body = data[12:16], data[20:30]
+    if kind == b"VP8X":
+        return 1 + int.from_bytes(body[4:7], "little"), 1 + int.from_bytes(body[7:10], "little")
+    if kind == b"VP8L" and body[:1] == b"\x2f":
+        bits = int.from_bytes(body[1:5], "little")
+        return 1 + (bits & 0x3FFF), 1 + ((bits >> 14) & 0x3FFF)
+    if kind == b"VP8 " and body[3:6] == b"\x9d\x01\x2a":
+        return int.from_bytes(body[6:8], "little") & 0x3FFF, int.from_bytes(body[8:10], "little") & 0x3FFF
+    return None

@@ -1,0 +1,60 @@
+"""The colours of the page: named in one file, and readable in light and dark."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import familiar_connect
+
+STATIC = Path(familiar_connect.__file__).parent / "platforms/web/static"
+GROUNDS = ("ground", "surface", "sunken", "raised", "tint")
+AA, AAA = 4.5, 7.0
+
+
+def tokens() -> dict[str, dict[str, str]]:
+    """The colours of each scheme by name; dark has those of light where it names none."""
+    light, _, dark = (STATIC / "tokens.css").read_text(encoding="utf-8").partition("@media")
+    found = [dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", text)) for text in (light, dark)]
+    return {"light": found[0], "dark": {**found[0], **found[1]}}
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    darker, lighter = sorted(map(luminance, (one, other)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    ("name", "least"),
+    [("ink", AAA), ("speech", AAA), ("soft", AA), ("accent", AA), ("good", AA), ("bad", AA), ("warn", AA)],
+)
+def test_text_is_readable_on_every_ground(scheme: str, name: str, least: float) -> None:
+    """What is said, speech in quotation marks too, at the stricter of the two published ratios."""
+    colours = tokens()[scheme]
+
+    assert min(contrast(colours[name], colours[ground]) for ground in GROUNDS) >= least
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_speech_differs_from_what_is_told(scheme: str) -> None:
+    """In its colour: otherwise nobody would see it."""
+    colours = tokens()[scheme]
+
+    assert len({colours["speech"], colours["ink"], colours["soft"]}) == 3
+
+
+@pytest.mark.parametrize("file", sorted(path.name for path in STATIC.glob("*.css") if path.name != "tokens.css"))
+def test_colours_are_named_in_one_file(file: str) -> None:
+    """The others use the names."""
+    text = (STATIC / file).read_text(encoding="utf-8")
+
+    assert re.findall(r"#[0-9a-fA-F]{3,8}\b|\b(?:rgb|hsl)a?\([^)]*\)", text) == []
