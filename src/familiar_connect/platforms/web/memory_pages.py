@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -15,6 +16,7 @@ from familiar_connect.memory.maintenance.links import markdown_files
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.visible_memory import owner_scope
 from familiar_connect.observe.trace import TurnTrace
+from familiar_connect.platforms.terminal.place import CHANNEL_ID
 from familiar_connect.platforms.web.memory_links import file_address, file_link, links_from, links_to
 from familiar_connect.platforms.web.render import PageRenderer, with_problems
 from familiar_connect.reply.inspection.recall_check import PastTurn, RecallCheck
@@ -36,6 +38,9 @@ READ_IN_LIST = 300
 """Files of the list that are shown with their title and how they begin; the others by name."""
 BEGINNING_CHARS = 140
 INDEX_WAIT_S = 20.0
+OPEN_FOLDER = "lore"
+"""Where a new file lies that everybody may hear of, unless its first lines say otherwise."""
+_NOT_IN_NAME = re.compile(r"[\W_]+")
 LATEST_TURNS = 20
 """Turns that may be chosen by hand; any other is chosen from its own page."""
 
@@ -170,10 +175,18 @@ class MemoryPages:
             title="Why not?",
             wanted=wanted,
             found=found,
-            mend=_mend(found.answer.leads_to) if found is not None else None,
+            mend=_mend(found.answer.leads_to, found.wanted) if found is not None else None,
+            chat=self._chat_of(chosen),
             chosen=chosen.trace_id if chosen is not None else None,
             turns=[(each.trace_id, self._label(each)) for each in traces],
         )
+
+    def _chat_of(self, trace: TurnTrace | None) -> str | None:
+        """The chat in which a turn was, with the turn in view; None where it was elsewhere."""
+        chats = {chat.channel_id for chat in self._familiar.stores.chats.all(CHANNEL_ID)}
+        if trace is None or trace.channel_id not in chats:
+            return None
+        return f"/chats/{trace.channel_id}?turn={quote(trace.trace_id, safe='')}"
 
     def _check(self) -> RecallCheck:
         familiar = self._familiar
@@ -221,11 +234,14 @@ def _list_file(store: MemoryStore, path: str, *, reads: bool) -> ListedFile:
     )
 
 
-def _mend(leads_to: str) -> tuple[str, str] | None:
+def _mend(leads_to: str, wanted: str) -> tuple[str, str] | None:
     """The button that leads to where something is mended: its address and its words."""
     kind, _, name = leads_to.partition(":")
     if kind == "review":
         return f"/review/{quote(name, safe='')}", "Look at it in Review"
+    if kind == "new":
+        path = f"{OPEN_FOLDER}/{_NOT_IN_NAME.sub('-', wanted.casefold()).strip('-')[:60].strip('-') or 'note'}.md"
+        return f"/memory/edit?path={quote(path, safe='')}", "Write it into a memory file"
     if kind == "file":
         return f"/memory/edit?path={quote(name, safe='')}", f"Edit {name}"
     if kind == "setting":

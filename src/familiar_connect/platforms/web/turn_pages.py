@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
-from familiar_connect.errors import HomeError
+from familiar_connect.errors import FamiliarError, HomeError
 from familiar_connect.familiar import Familiar
 from familiar_connect.memory.lorebooks.book_shelf import BookShelf
 from familiar_connect.memory.maintenance.links import markdown_files
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 TURNS_A_PAGE = 50
 MAX_ID_CHARS = 128
+TURNS_OFFERED = 20
+"""Latest turns that another may be compared with by hand."""
 LOOK_BACK = 500
 """Turns among which the one before in the same place is looked for."""
 SHOWN_DIFF_LINES = 400
@@ -191,7 +193,27 @@ class TurnPages:
             layers=compare_layers(*views),
             cuts=compare_cuts(*views),
             shown_lines=SHOWN_DIFF_LINES,
+            others=self._list_others(after, before),
         )
+
+    def _list_others(self, after: TurnTrace, before: TurnTrace) -> list[tuple[str, str, bool]]:
+        """Turns that *after* may be compared with: id, when and what was asked, and whether it is *before*."""
+        latest = self._familiar.reply_path.collector.recent_traces(familiar_id=self._familiar.id, limit=TURNS_OFFERED)
+        if all(each.trace_id != before.trace_id for each in latest):
+            latest = [*latest, before]
+        return [
+            (each.trace_id, self._label(each), each.trace_id == before.trace_id)
+            for each in latest
+            if each.trace_id != after.trace_id
+        ]
+
+    def _label(self, trace: TurnTrace) -> str:
+        try:
+            record = self._familiar.reply_path.replays.find(trace.trace_id)
+        except FamiliarError:
+            record = None
+        asked = f" · {record.request.utterance[:60]}" if record is not None else ""
+        return f"{self.time_of(trace.timestamp)}{asked}"
 
     def _turn_before(self, trace: TurnTrace) -> TurnTrace:
         earlier = self._familiar.reply_path.collector.recent_traces(

@@ -55,6 +55,7 @@ SEARCHED = 200
 """Places of the ranking that are looked at."""
 CONTENT_SETTING, WHOLE_SETTING = "budget.content", "budget_tokens"
 """Settings that give memory more room: that of its layer, and that of the whole prompt."""
+NEW_FILE = "new:"
 MEMORY_LAYERS = ("content", "pinned")
 """Layers that pay for what is remembered."""
 
@@ -219,6 +220,7 @@ class _Walk:
                 f"No turn has all of these words: {', '.join(self.words)}; nor has a memory file.",
                 "Tell it in a chat, or write it into a memory file; try other words if you know it was said.",
                 sentence=f"It was never told: nobody ever said {wanted}, and no memory file holds it.",
+                leads_to=NEW_FILE,
             )
 
     def _add_written(self) -> None:
@@ -264,7 +266,7 @@ class _Walk:
                 "It was heard, but the memory writer left it out, so it is in no memory file.",
             )
         evidence, fix, sentence = why
-        leads_to = f"review:{waiting.id}" if waiting is not None else ""
+        leads_to = f"review:{waiting.id}" if waiting is not None else NEW_FILE
         return RecallStep(
             name="", outcome=StepOutcome.no, evidence=evidence, fix=fix, sentence=sentence, leads_to=leads_to
         )
@@ -373,7 +375,7 @@ class _Walk:
             "That is a confidence kept. To share it, move the line into the open file of the person or topic, "
             "or name the place in `shares_with`.",
             sentence=f"It knows, but may not tell it here: it was said to {said_to}, and others read this place.",
-            leads_to=self._file,
+            leads_to=self._file or NEW_FILE,
         )
 
     def _said_to(self, request: ContextRequest, hit: Recollection) -> str | None:

@@ -27,7 +27,7 @@ class RecallStep:
     sentence: str = ""
     """The answer in one sentence, where this step gives it."""
     leads_to: str = ""
-    """Where it is mended: `review:ID`, `file:PATH` or `setting:KEY`; empty where there is no such place."""
+    """Where it is mended: `review:ID`, `file:PATH`, `setting:KEY` or `new:`, a new memory file; empty where nowhere."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,6 +17,7 @@ export function startGlass(chat, glass) {
   const turns = () => [...chat.querySelectorAll("[data-turn]")];
   const isOpen = () => glass.classList.contains("open");
   const isPinned = () => pin.getAttribute("aria-pressed") === "true";
+  const isAsking = () => body.contains(document.activeElement) && document.activeElement.matches("input");
   const press = (button, is) => button.setAttribute("aria-pressed", String(is));
   function setOpen(open) {
     glass.classList.toggle("open", open);
@@ -69,12 +70,12 @@ export function startGlass(chat, glass) {
   const follow = (event) => {
     const turn = event.target.closest?.("[data-turn]")?.dataset.turn;
     clearTimeout(resting);
-    if (turn && !isPinned() && window.matchMedia(WIDE).matches) resting = setTimeout(() => show(turn), event.type === "focusin" ? 0 : 400);
+    if (turn && !isPinned() && !isAsking() && window.matchMedia(WIDE).matches) resting = setTimeout(() => show(turn), event.type === "focusin" ? 0 : 400);
   };
   chat.addEventListener("pointerover", follow);
   chat.addEventListener("focusin", follow);
   chat.addEventListener("messages", (event) => {
-    if (event.detail.isOver && !isPinned()) show(turns().at(-1)?.dataset.turn);
+    if (event.detail.isOver && !isPinned() && !isAsking()) show(turns().at(-1)?.dataset.turn);
     else markChosen();
   });
   // While a reply is made the box shows how far it has come: its blocks as soon as they are put together, then the time.
