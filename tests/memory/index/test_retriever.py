@@ -354,3 +354,45 @@ async def test_what_turns_out_not_to_be_told_makes_room_for_others(home: Home) -
     assert hidden.isdisjoint(hit.rel_path for hit in found)
     assert [hit.key for hit in found[:30]] == [hit.key for hit in everything[:30]]
     assert len(set(asked)) < 60
+
+
+def _write_honey_talk(home: Home, lines: list[str]) -> None:
+    """A day's file under a heading that is all about honey, and thirty later turns that name it."""
+    smalltalk = [f"- **Bo:** the weather again, part {n}, and nothing much besides it for anyone" for n in range(6)]
+    text = "\n".join(["# honey honey honey", "", *lines, *smalltalk])
+    home.store.write_file("sessions/2026-11-10-evening.md", text + "\n")
+    for number in range(30):
+        home.say(f"honey and {number} other things to carry home from the shop before it closes", days_ago=2)
+
+
+async def test_a_file_repeats_nothing_that_was_said_however_low_that_is_ranked(home: Home) -> None:
+    """What stands in a day's file word for word counts as said, though the turn is far from the question."""
+    said = "lovely evening, thank you all, see you on the bridge tomorrow"
+    long = "Then we walked home. " + " ".join(f"Past house {n} with its green door and lamp." for n in range(20))
+    home.say(said, days_ago=8)
+    home.say(long, BO, days_ago=8)
+    _write_honey_talk(home, [f"- **Ada:** {said}", f"- **Bo:** {long}", "- They parted late, full of cake."])
+    home.learn()
+
+    found = await home.retriever.recall("honey", limit=14)
+
+    passages = [hit.text for hit in found if hit.source == "file"]
+    assert "- They parted late, full of cake." in passages
+    assert not [text for text in passages if "lovely evening" in text or "green door" in text]
+
+
+async def test_a_file_tells_what_was_said_to_others_where_it_may(home: Home) -> None:
+    """A turn that may not be told takes no passage away that may be."""
+    said = "lovely evening, thank you all, see you on the bridge tomorrow"
+    secret = home.say(said, days_ago=8, channel=7)
+    _write_honey_talk(home, [f"- **Ada:** {said}"])
+    home.learn()
+    scope = RecallScope(
+        audience_of_turn=lambda turn: None if turn.channel_id == 7 else turn.audience,
+        audiences_of_passage=lambda path, text: frozenset(),
+    )
+
+    found = await home.retriever.recall("honey", limit=14, scope=scope)
+
+    assert secret not in {hit.turn_id for hit in found}
+    assert f"- **Ada:** {said}" in [hit.text for hit in found]

@@ -225,9 +225,13 @@ class MemoryRetriever:
         self, told: list[_Candidate], limit: int, sources: dict[Source, UnitSource], scope: RecallScope
     ) -> list[Recollection]:
         """The best of *told*, each thing once. What turns out not to be told, or to be gone, makes room for others."""
+        unasked = [hit.text for hit in told if hit.source == "turn" and not hit.fits]
         for last in (False, False, True):
-            unasked = [hit.text for hit in told if hit.source == "turn" and not hit.fits]
-            chosen = without_repeats([hit for hit in told if hit.fits], limit, also_said=unasked)
+            fitting = [hit for hit in told if hit.fits]
+            chosen = without_repeats(fitting, limit, also_said=unasked)
+            if repeated := self._said_elsewhere(chosen, scope):
+                unasked += repeated
+                chosen = without_repeats(fitting, limit, also_said=unasked)
             found: list[Recollection] = []
             for kind, source in sources.items():
                 with _unavailable_logged():
@@ -237,6 +241,15 @@ class MemoryRetriever:
             gone = {hit.key for hit in chosen} - {hit.key for hit in found}
             told = [hit for hit in told if hit.key not in gone]
         return sorted(found, key=lambda hit: (-hit.score, hit.key))
+
+    def _said_elsewhere(self, chosen: Sequence[_Candidate], scope: RecallScope) -> list[str]:
+        """What was said that passages among *chosen* may repeat, however far from the question it was ranked."""
+        passages = [(hit.text, float(hit.ranked.said_at[hit.at])) for hit in chosen if hit.source == "file"]
+        found: list[str] = []
+        if self._turns is not None and scope.turns and passages:
+            with _unavailable_logged():
+                found += self._turns.texts_repeated(passages, scope)
+        return found
 
     async def query(self, utterance: str, top_k: int, *, exclude_paths: set[str] | None = None) -> list[RetrievedChunk]:
         """The same as plain chunks; something said has `history` for a path and its moment for a heading."""

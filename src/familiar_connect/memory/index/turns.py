@@ -25,7 +25,7 @@ from familiar_connect.identity import EVERYTHING_ALLOWED, Author, Privacy
 from familiar_connect.memory.index.chunking import split_long
 from familiar_connect.memory.index.edited_turns import SEARCHED_MARKS, has_words, newest_edit_mark, read_edited_turns
 from familiar_connect.memory.index.protocols import EmbeddingModel, ExplainedScore, Neighbour, RecallScope, Recollection
-from familiar_connect.memory.index.query import STOP_WORDS, to_fts_text
+from familiar_connect.memory.index.query import STOP_WORDS, content_words, line_label, to_fts_text
 from familiar_connect.memory.index.ranking import MAX_PLACE, Floats, UnitFacts, stretch_of
 from familiar_connect.memory.index.storage import (
     DerivedFile,
@@ -66,6 +66,11 @@ WITH_NEIGHBOURS = 60
 READ_TURNS = 500
 EMBED_BATCH = 32
 READ_UNITS = "SELECT id, turn_id, channel_id, text FROM units WHERE id IN (SELECT value FROM json_each(?))"
+DAY_S = 86_400.0
+REPEATED_DAYS = 8
+"""Days whose turns are looked through for what files of them repeat."""
+LONG_TURN_WORDS = 25
+"""A turn of so many words may stand in a file in several passages; shorter ones stand there whole."""
 MAX_POSTINGS = 5_000
 """Of a word that stands in more units than this, the newest count; it tells little anyway."""
 
@@ -196,6 +201,24 @@ class TurnIndex:
         rows = self._rows.get(units, self._facts.level()).values()
         told = self._tellable({turn_id for _, turn_id, _, _ in rows}, scope)
         return {unit: (_key(turn_id, unit), text) for unit, turn_id, _, text in rows if told is None or turn_id in told}
+
+    def texts_repeated(self, passages: Sequence[tuple[str, float]], scope: RecallScope) -> list[str]:
+        """Texts of turns that may be told and that *passages* of files may repeat, each given with its moment.
+
+        They were said within a day of it and have as many words, or so many that a file may cut them.
+        """
+        counts: dict[float, set[int]] = {}
+        for text, moment in passages:
+            counts.setdefault(moment // DAY_S * DAY_S, set()).update(_word_counts(text))
+        units: dict[int, None] = {}
+        for day, wanted in list(counts.items())[:REPEATED_DAYS]:
+            rows = self._file.read(
+                "SELECT id FROM units WHERE said_at >= ? AND said_at < ?"
+                " AND (word_count >= ? OR word_count IN (SELECT value FROM json_each(?))) LIMIT ?",
+                (day - DAY_S, day + 2 * DAY_S, LONG_TURN_WORDS, json.dumps(sorted(wanted)), READ_TURNS),
+            )
+            units |= dict.fromkeys(unit for (unit,) in rows)
+        return [text for _, text in self.tellable_texts(list(units), scope).values()] if units else []
 
     def show(self, hits: Sequence[tuple[int, ExplainedScore]], scope: RecallScope) -> list[Recollection]:
         """*hits* with their text, the first of them with their neighbours, as the history holds them now."""
@@ -452,6 +475,13 @@ def _names_of(author: Author) -> str:
         words = [word for word in low.split() if len(word) > 2 and word not in STOP_WORDS]
         found |= dict.fromkeys(part for part in (low, *words) if part)
     return without_surrogates("\n".join(found))
+
+
+def _word_counts(text: str) -> set[int]:
+    """How many words of *text* say something: with what it may be labelled by, and without."""
+    label = line_label(text)
+    bare = text.split(":", 1)[1] if label is not None else text
+    return {sum(1 for _ in content_words(each)) for each in (text, bare)}
 
 
 def _key(turn_id: int, unit: int) -> str:
