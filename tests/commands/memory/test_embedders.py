@@ -5,9 +5,18 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from contextlib import closing
 from pathlib import Path
 
-from tests.fakes.program import make_home, one_sentence, run_program
+import pytest
+
+from familiar_connect.memory.index.indexing_store import IN_USE_FILE
+from familiar_connect.support.shared_lock import is_held
+from tests.fakes.model_server import stream_answer
+from tests.fakes.program import make_home, model_endpoint, one_sentence, run_program
+from tests.fakes.running_chat import RunningChat
+from tests.fakes.terminal import TerminalSession
+from tests.fakes.waiting import wait_until
 
 STAND_IN = """
 import os
@@ -39,19 +48,20 @@ class TextEmbedding:
 class Program:
     """`familiar memory …` on a home whose settings name the seven-number embedder."""
 
-    def __init__(self, tmp_path: Path, embedder: str = "tiny/seven") -> None:
+    def __init__(self, tmp_path: Path, embedder: str = "tiny/seven", *, model_url: str = "") -> None:
         package = tmp_path / "lib" / "fastembed"
         package.mkdir(parents=True)
         (package / "__init__.py").write_text(STAND_IN, encoding="utf-8")
         self.home = tmp_path / "home"
         self.root = make_home(self.home)
         self.env = {"PYTHONPATH": str(package.parent), "FASTEMBED_CACHE_PATH": str(tmp_path / "cache")}
+        self._slot = f'[llm.main_prose]\nmodel = "test-model"\nbase_url = "{model_url}"\n' if model_url else ""
         self.name(embedder)
 
     def name(self, embedder: str) -> None:
         """Have the settings name *embedder*."""
         settings = f'[providers.content_search]\nembedder = "{embedder}"\n'
-        (self.root / "character.toml").write_text(settings, encoding="utf-8")
+        (self.root / "character.toml").write_text(settings + self._slot, encoding="utf-8")
 
     def run(self, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
         return run_program(self.home, "memory", *words, env={**self.env, **env})
@@ -95,6 +105,41 @@ def test_an_index_whose_embedder_cannot_be_used_now_is_left_alone(tmp_path: Path
     assert "familiar memory reindex --fetch" in one_sentence(refused)
     program.name("hashing")
     assert "embedder: hashing-384" in program.run("reindex", "--anew").stdout
+
+
+def test_a_live_index_is_never_made_again_with_another_embedder(tmp_path: Path) -> None:
+    """While a conversation goes on its index stays as it is, `--anew` or not; once it is over, `--anew` makes it."""
+    with model_endpoint(stream_answer("Hi")) as server:
+        program = Program(tmp_path, "hashing", model_url=server.base_url)
+        assert program.run("reindex").returncode == 0
+        with closing(RunningChat(program.home)) as chat:
+            wait_until(lambda: is_held(program.root / "memory" / ".index" / IN_USE_FILE), "the chat uses its index")
+            program.name("tiny/seven")
+            assert program.run("reindex", "--fetch").returncode == 0
+            refused = program.run("reindex", "--anew")
+            told = json.loads(program.run("stats", "--json").stdout)
+            chat.end()
+
+    assert refused.returncode != 0
+    assert "ember is running and uses its index with hashing-384: stop it" in one_sentence(refused)
+    assert (told["embedder"], told["indexed_files"] > 0) == ("hashing-384", True)
+    assert "embedder: tiny/seven" in program.run("reindex", "--anew").stdout
+
+
+@pytest.mark.parametrize(("answer", "is_fetched"), [("y", True), ("n", False)])
+def test_a_terminal_is_asked_once_whether_to_fetch_weights(tmp_path: Path, answer: str, is_fetched: bool) -> None:
+    """The question says which and how much; without a yes the embedder that came with the program is used."""
+    program = Program(tmp_path)
+    with TerminalSession(program.home, "memory", "reindex", env=program.env) as terminal:
+        terminal.wait_for_text("The weights of tiny/seven (1 MB) are not here. Fetch them now?")
+        terminal.enter(answer)
+        terminal.wait_for_text("embedder: ")
+        assert terminal.wait_end() == 0
+
+        assert terminal.text.count("Fetch them now?") == 1
+        assert ("embedder: tiny/seven" in terminal.text) is is_fetched
+        assert ("Fetching the weights of tiny/seven (1 MB)" in terminal.text) is is_fetched
+    assert (tmp_path / "cache" / "tiny--seven").exists() is is_fetched
 
 
 def test_weights_that_cannot_be_fetched_are_told_plainly(tmp_path: Path) -> None:

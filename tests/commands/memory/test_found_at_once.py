@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -53,6 +54,8 @@ def test_a_file_is_found_and_gone_while_the_chat_goes_on(tmp_path: Path) -> None
             assert "leaves at dusk" in last_prompt(server)
             assert "leaves at noon" not in last_prompt(server)
 
+            shutil.rmtree(root / "memory" / ".index")
+            wait_until(lambda: "lore/ferry.md" in indexed_texts(root), "an index that was deleted is made again")
             (lore / "ferry.md").unlink()
             wait_until(lambda: "Saltmarrow" not in indexed_texts(root), "a deleted file is gone")
             chat.say("once more, when does the ferry leave?", replies=4)

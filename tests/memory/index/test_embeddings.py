@@ -358,6 +358,22 @@ def test_a_build_tells_how_far_it_is_and_stops_when_told(tmp_path: Path, model: 
         assert len(index.build_if_stale(store, model).rebuilt_paths) == 36
 
 
+def test_what_a_build_read_before_an_edit_never_replaces_it(tmp_path: Path, model: CountingEmbedder) -> None:
+    """A file that is brought level between two batches stays so, whatever the build had read of it."""
+    store = MemoryStore(tmp_path / "memory")
+    store.write_file("a.md", "Geese bite.")
+    with EmbeddingIndex(tmp_path / "index.sqlite", dim=512, model_name="counting") as index:
+
+        def edit_meanwhile() -> bool:
+            store.write_file("a.md", "Geese sing.")
+            index.refresh(store, "a.md", model)
+            return True
+
+        index.build_if_stale(store, model, go_on=edit_meanwhile)
+
+        assert [hit.text for hit in index.query(np.ones(512, dtype=np.float32), 5)] == ["Geese sing."]
+
+
 def test_several_threads_may_build_and_ask_at_once(store: MemoryStore) -> None:
     """Nothing is lost and nothing breaks."""
     model = HashingModel(512)

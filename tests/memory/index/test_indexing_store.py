@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,9 +14,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from familiar_connect.history.store import HistoryStore
 from familiar_connect.memory.index.embeddings import EmbeddingIndex
 from familiar_connect.memory.index.indexing_store import HANDFUL, LARGE_FILE_BYTES, Indexer, IndexingMemoryStore
 from familiar_connect.memory.index.retriever import MemoryRetriever
+from familiar_connect.memory.index.turns import TurnIndex
 from familiar_connect.memory.store import MemoryStore, MemoryStorePathError
 from tests.fakes.embedding import BrokenEmbedder, CountingEmbedder
 from tests.fakes.waiting import until
@@ -167,7 +170,7 @@ async def test_the_owners_edit_does_not_wait_behind_what_we_write(store: Indexin
 
 
 async def test_a_small_edit_is_taken_in_while_a_reply_is_made(store: IndexingMemoryStore) -> None:
-    """A large one waits until the reply is out."""
+    """A large one waits until the reply is out, and nothing behind it does."""
     model = Watched()
     index = an_index(store)
     indexer = Indexer(store=store, model=model, files=index, scan_s=0.01)
@@ -180,8 +183,75 @@ async def test_a_small_edit_is_taken_in_while_a_reply_is_made(store: IndexingMem
         large = "\n\n".join(f"# {number}\n\n" + "Geese " * 150 for number in range(LARGE_FILE_BYTES // 900))
         (store.root / "large.md").write_text(large, encoding="utf-8")
         (store.root / "after.md").write_text("Moths sleep.", encoding="utf-8")
+        await model.seen("Moths sleep.")
         assert not any("Geese" in text for text in model.texts)
     await until(lambda: any("Geese" in text for text in list(model.texts)))
+    await indexer.aclose()
+    index.close()
+
+
+async def test_an_edit_does_not_wait_for_a_large_file_in_hand(store: IndexingMemoryStore) -> None:
+    """Between two batches of it the owner's other edits are taken in."""
+    model = Watched()
+    index = an_index(store)
+    indexer = Indexer(store=store, model=model, files=index, scan_s=0.0)
+    indexer.start()
+    await until(lambda: index.counts()["files"] == 0)
+    with model.held():
+        lines = (f"# {number}\n\nGeese number {number}{' honk' * 40}." for number in range(LARGE_FILE_BYTES // 200))
+        (store.root / "large.md").write_text("\n\n".join(lines), encoding="utf-8")
+        await until(lambda: model.waiting)
+        (store.root / "after.md").write_text("Moths sleep.", encoding="utf-8")
+    await model.seen("Moths sleep.")
+    await until(lambda: paths_in(index) == {"large.md", "after.md"})
+
+    assert [batch for batch in model.batches if "Moths sleep." in batch] == [["Moths sleep."]]
+    assert model.batches.index(["Moths sleep."]) < len(model.batches) // 2
+    await indexer.aclose()
+    index.close()
+
+
+async def test_an_edit_does_not_wait_for_the_history(store: IndexingMemoryStore, tmp_path: Path) -> None:
+    """Talk that is still to be taken in waits for the reply that is being made; the owner's edit does not."""
+    history = HistoryStore(tmp_path / "history.db")
+    store.write_file("first.md", "Swans float.")
+    model = Watched()
+    index = an_index(store)
+    turns = TurnIndex(
+        store.root / ".index/turns.sqlite", history=history, familiar_id="wren", dim=512, model_name="counting"
+    )
+    indexer = Indexer(store=store, model=model, files=index, turns=turns, scan_s=0.01)
+    indexer.start()
+    await model.seen("Swans float.")
+    with indexer.pause_while_replying():
+        history.append_turn(familiar_id="wren", channel_id=1, role="assistant", content="Geese bite.")
+        store.write_file("ours.md", "Moths sleep.")  # after which the history is followed
+        await model.seen("Moths sleep.")
+        (store.root / "small.md").write_text("Bees dance.", encoding="utf-8")
+        await model.seen("Bees dance.")
+        assert "Geese bite." not in model.texts
+    await model.seen("Geese bite.")
+    await indexer.aclose()
+    for each in (index, turns, history):
+        each.close()
+
+
+async def test_an_index_thrown_away_is_built_again(store: IndexingMemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody deletes the folder while the program runs: all of it is found again, not only what changes next."""
+    monkeypatch.setattr("familiar_connect.memory.index.indexing_store.BUILD_AGAIN_S", 0.0)
+    store.write_file("a.md", "Geese bite.")
+    store.write_file("b.md", "Moths sleep.")
+    model = Watched()
+    index = an_index(store)
+    indexer = Indexer(store=store, model=model, files=index, scan_s=0.01)
+    indexer.start()
+    await until(lambda: paths_in(index) == {"a.md", "b.md"})
+    shutil.rmtree(store.root / ".index")
+    (store.root / "a.md").write_text("Geese sing.", encoding="utf-8")
+    await model.seen("Geese sing.")
+    await until(lambda: model.texts.count("Moths sleep.") == 2 and paths_in(index) == {"a.md", "b.md"})
+
+    assert index.counts()["files"] == 2
     await indexer.aclose()
     index.close()
 
@@ -233,9 +303,13 @@ class Watched(CountingEmbedder):
     def __init__(self) -> None:
         super().__init__()
         self._changed = threading.Condition()
+        self.waiting = False
+        """Whether somebody embeds, or waits for it."""
 
     def embed(self, texts: list[str]) -> NDArray[np.float32]:
+        self.waiting = True
         with self._changed:
+            self.waiting = False
             found = super().embed(texts)
             self._changed.notify_all()
         return found

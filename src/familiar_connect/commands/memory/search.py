@@ -31,6 +31,7 @@ from familiar_connect.commands.memory.session import MemorySession, open_session
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import FamiliarError, HomeError
 from familiar_connect.support.no_follow import refuse_linked_path
+from familiar_connect.support.shared_lock import is_held
 
 if TYPE_CHECKING:
     from familiar_connect.config import CharacterConfig
@@ -232,16 +233,24 @@ def config_of(root: Path) -> CharacterConfig:
 def _embedder(root: Path, *, anew: bool = False, is_for_few: bool = False) -> EmbeddingModel:
     """The embedder of the settings; where the index was made with another, that one, so that nothing is made again.
 
-    A familiar that runs may be using it. Only *anew* takes the one of the settings in any case.
+    A familiar that runs may be using it. Only *anew* takes the one of the settings, where none does.
     """
     from familiar_connect.memory.index.embeddings import INDEX_FILE
-    from familiar_connect.memory.index.indexing_store import choose_embedder
+    from familiar_connect.memory.index.indexing_store import IN_USE_FILE, choose_embedder
 
     model, said = choose_embedder(config_of(root).embedder, is_for_few=is_for_few)
-    made_with = None if anew else _model_of_index(FamiliarFolder(root).index / INDEX_FILE)
+    folder = FamiliarFolder(root).index
+    made_with = _model_of_index(folder / INDEX_FILE)
     if made_with in (None, (_name_of(model), model.dim)):
         return model
     name, dim = made_with or ("", 0)
+    if anew and is_held(folder / IN_USE_FILE):
+        raise HomeError(
+            f"{root.name} is running and uses its index with {name}: stop it, then `familiar memory reindex --anew`"
+            f" makes the index again with {_name_of(model)}."
+        )
+    if anew:
+        return model
     other = choose_embedder(name)[0]
     anew_makes = f"`familiar memory reindex --anew` makes it again with {_name_of(model)}"
     if (_name_of(other), other.dim) != (name, dim):
@@ -298,7 +307,7 @@ def _offer_weights(root: Path) -> bool:
     if fastembed.why_unavailable(wanted, may_fetch=True) is not None or fastembed.weights_are_cached(wanted):
         return False
     size = fastembed.download_size_gb(wanted)
-    much = f", {size * 1000:,.0f} MB" if size is not None else ""
+    much = f" ({size * 1000:,.0f} MB)" if size is not None else ""
     return click.confirm(f"The weights of {wanted}{much} are not here. Fetch them now?", default=False, err=True)
 
 

@@ -14,6 +14,7 @@ import math
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -95,6 +96,8 @@ class EmbeddingIndex:
         self._chunks = Vectors(dim)
         self._building = threading.RLock()
         self._level: tuple[int, int] = (-1, -1)
+        self._refreshed: set[str] | None = None
+        """Files brought level by themselves during a build: what it read of them before is out of date."""
         self.passages = Passages(self._file, dim)
         self._file.try_open()
 
@@ -112,7 +115,7 @@ class EmbeddingIndex:
         ends the build by saying no: what is done by then is kept.
         """
         stats = BuildStats()
-        with self._building:
+        with self._noting_refreshed() as refreshed:
             self._file.reopen_if_replaced()
             self._catch_up()
             known = {
@@ -129,19 +132,26 @@ class EmbeddingIndex:
                 if not go_on():
                     break
                 changed = [prepared for prepared in batch if prepared is not None]
-                stats.chunks_written += self._write(changed, self._vectors_for(changed, model))
+                if (vectors := self._vectors_for(changed, model, go_on)) is None:
+                    break
+                changed = [prepared for prepared in changed if prepared.rel_path not in refreshed]
+                stats.chunks_written += self._write(changed, vectors)
                 stats.rebuilt_paths += [prepared.rel_path for prepared in changed]
                 done += len(batch)
                 if progress is not None:
                     progress(done, len(stale))
         return stats
 
-    def refresh(self, store: ReadableStore, rel_path: str, model: EmbeddingModel) -> BuildStats:
-        """Bring one file level, and touch nothing else."""
+    def refresh(
+        self, store: ReadableStore, rel_path: str, model: EmbeddingModel, *, go_on: Callable[[], bool] = lambda: True
+    ) -> BuildStats:
+        """Bring one file level, and touch nothing else; it stays as it was where *go_on* says no between batches."""
         stats = BuildStats()
         with self._building:
             self._file.reopen_if_replaced()
             self._catch_up()
+            if self._refreshed is not None:
+                self._refreshed.add(rel_path)
             place = locate_file(store.root, rel_path)
             if place is None:
                 if self._file.read("SELECT 1 FROM documents WHERE rel_path = ?", (rel_path,)):
@@ -149,8 +159,9 @@ class EmbeddingIndex:
                     stats.removed_paths = [rel_path]
                 return stats
             prepared = _prepare(store, *place)
-            if prepared is not None:
-                stats.chunks_written = self._write([prepared], self._vectors_for([prepared], model))
+            vectors = None if prepared is None else self._vectors_for([prepared], model, go_on)
+            if prepared is not None and vectors is not None:
+                stats.chunks_written = self._write([prepared], vectors)
                 stats.rebuilt_paths = [place[0]]
         return stats
 
@@ -203,6 +214,12 @@ class EmbeddingIndex:
         )[0]
         return dict(zip(("files", "chunks", "passages"), map(int, row), strict=True))
 
+    def count_openings(self) -> int:
+        """How often the file was opened or made; more than before: what it held may be gone, and is to be built."""
+        self._file.reopen_if_replaced()
+        self._file.try_open()
+        return self._file.open_count
+
     def forget(self) -> None:
         """Throw the index away; the next build makes it again."""
         with self._building:
@@ -221,6 +238,16 @@ class EmbeddingIndex:
 
     def __exit__(self, *_exc: object) -> None:
         self.close()
+
+    @contextmanager
+    def _noting_refreshed(self) -> Iterator[set[str]]:
+        """Builds alone; tells which files are brought level by themselves meanwhile, between two batches."""
+        with self._building:
+            self._refreshed = set()
+            try:
+                yield self._refreshed
+            finally:
+                self._refreshed = None
 
     def _batches(
         self, store: ReadableStore, stale: list[str], present: dict[str, FileStamp], known: dict[str, FileStamp]
@@ -254,8 +281,13 @@ class EmbeddingIndex:
             )
         return True
 
-    def _vectors_for(self, files: list[_Prepared], model: EmbeddingModel) -> dict[str, bytes]:
-        """The vector of every text in *files*: taken over where the same file held the same text, else made."""
+    def _vectors_for(
+        self, files: list[_Prepared], model: EmbeddingModel, go_on: Callable[[], bool]
+    ) -> dict[str, bytes] | None:
+        """The vector of every text in *files*: taken over where the same file held the same text, else made.
+
+        None where *go_on*, asked between batches, says no.
+        """
         wanted = dict.fromkeys(text for prepared in files for text in prepared.texts)
         kept: dict[bytes, bytes] = {}
         for prepared in files:
@@ -265,6 +297,8 @@ class EmbeddingIndex:
         found = {text: kept[digest] for text in wanted if (digest := digest_of(text)) in kept}
         missing = [text for text in wanted if text not in found]
         for start in range(0, len(missing), EMBED_BATCH):
+            if start and not go_on():
+                return None
             batch = missing[start : start + EMBED_BATCH]
             vectors = model.embed(batch)
             found |= {text: to_blob(vector) for text, vector in zip(batch, vectors, strict=True)}

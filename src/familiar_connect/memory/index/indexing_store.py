@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import logging
 import threading
 import time
@@ -18,10 +19,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from familiar_connect.config.folders import index_folder
 from familiar_connect.memory.index.folder_listing import FolderSnapshot
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.types import AuditEntry, GrepHit, MemoryEntry
 from familiar_connect.support.aio import BackgroundTasks, is_on_loop, off_loop
+from familiar_connect.support.shared_lock import SharedLock
 from familiar_connect.support.thread_pools import is_program, lower_thread_priority
 
 if TYPE_CHECKING:  # numpy is loaded with the index, not with the store
@@ -38,11 +41,15 @@ SCAN_S = 1.0
 """How often the owner's own edits are looked for, whatever else there is to do."""
 FOLLOW_S = 60.0
 """How often the history is followed where nothing was written meanwhile."""
+BUILD_AGAIN_S = 5.0
+"""How long after a build an index that was thrown away is built again at the soonest."""
 HANDFUL = 16
 """Files brought level between two looks."""
 LARGE_FILE_BYTES = 65_536
 """A file larger than this is embedded when no reply is being made; smaller ones at once."""
 MAX_PENDING = 100_000
+IN_USE_FILE = "in-use.lock"
+"""Held, in the folder of the index, by every program that keeps it level."""
 
 _log = logging.getLogger(__name__)
 
@@ -174,8 +181,17 @@ class Indexer:
         self._snapshot: FolderSnapshot | None = None
         self._scanned_at = self._followed_at = 0.0
         self._stale: dict[str, None] = {}
+        self._in_hand: str | None = None
+        """The large file that is being embedded, between whose batches others are taken in."""
+        self._has_written = False
+        """Whether the program itself wrote since the history was last followed."""
+        self._openings = 0
+        """How often the index of the files had been opened when all of it was last built."""
+        self._built_at = 0.0
+        self._in_use = SharedLock(index_folder(store.root) / IN_USE_FILE)
         self._background = BackgroundTasks("index")
         self._replies = 0
+        self._busy_since = 0.0
         self._counting = threading.Lock()
         self._quiet = threading.Event()
         self._quiet.set()
@@ -210,6 +226,8 @@ class Indexer:
     def pause_while_replying(self) -> Iterator[None]:
         """While this is open a reply is being made, and the index holds still between its batches."""
         with self._counting:
+            if self._replies == 0:
+                self._busy_since = time.monotonic()
             self._replies += 1
             self._quiet.clear()
         try:
@@ -229,11 +247,13 @@ class Indexer:
         # itself leaves without taking it apart, so that nobody has to wait for long.
         if await off_loop(self._working.acquire, True, LAST_BATCH_S if is_program() else LONGEST_WAIT_S):
             self._working.release()
+        await off_loop(self._in_use.release)
 
     async def _run(self) -> None:
+        await off_loop(self._in_use.hold)
         await self.build()
         while True:
-            if not self._stale:
+            if not self._stale or not await off_loop(self._next_files):
                 await self._wait_for_work()
             await off_loop(self._refresh)
 
@@ -247,7 +267,8 @@ class Indexer:
         if self._files is None:
             return None
         self._take_snapshot()
-        stats = self._files.build_if_stale(self._store, self._model, progress=progress, go_on=self._go_on_building)
+        self._openings, self._built_at = self._files.count_openings(), time.monotonic()
+        stats = self._files.build_if_stale(self._store, self._model, progress=progress, go_on=self._go_on)
         self._files.warm()
         return stats
 
@@ -260,26 +281,55 @@ class Indexer:
         """Look at the folder if it is time to, and bring a handful of files level; the rest waits for the next call."""
         lower_thread_priority()
         with self._working:
-            written = self._refresh_handful()
-            if written or time.monotonic() - self._followed_at >= FOLLOW_S:
+            self._guarded(self._rebuild_if_replaced)
+            self._refresh_handful()
+            if self._has_written or time.monotonic() - self._followed_at >= FOLLOW_S:
                 self._guarded(self._follow_history)
 
-    def _refresh_handful(self) -> bool:
-        """Bring some files level; says whether the program itself wrote since the last call."""
+    def _rebuild_if_replaced(self) -> None:
+        """Build all of it again where somebody threw the index away, or it was found to be damaged."""
+        if self._files is None or not self._openings or time.monotonic() - self._built_at < BUILD_AGAIN_S:
+            return
+        if self._files.count_openings() != self._openings:
+            self._build_files(None)
+
+    def _refresh_handful(self) -> None:
+        """Bring some files level, what the owner changed first."""
         written = self._store.drain_pending()
+        self._has_written |= bool(written)
         if self._files is None:
-            return bool(written)
+            return
         self._stale |= dict.fromkeys(written)
         if time.monotonic() - self._scanned_at >= self._scan_s:
             self._scan()
-        for rel_path in list(self._stale)[:HANDFUL]:
-            if self._stopped.is_set() or (self._is_large(rel_path) and not self._go_on()):
+        for rel_path in self._next_files():
+            if self._stopped.is_set():
                 break
             del self._stale[rel_path]
             if self._snapshot is not None:
                 self._snapshot.note(rel_path)  # before it is read: what changes from here on is seen at the next look
-            self._guarded(self._files.refresh, self._store, rel_path, self._model)
-        return bool(written)
+            self._guarded(self._refresh_file, rel_path)
+
+    def _refresh_file(self, rel_path: str) -> None:
+        """Bring one file level; between the batches of a large one others are, and a reply is waited for."""
+        if self._files is None:
+            return
+        if self._in_hand is not None or not self._is_large(rel_path):
+            self._files.refresh(self._store, rel_path, self._model)
+            return
+        self._in_hand = rel_path
+        try:
+            self._files.refresh(self._store, rel_path, self._model, go_on=self._go_on)
+        finally:
+            self._in_hand = None
+
+    def _next_files(self) -> list[str]:
+        """A handful of what is to be brought level; large files wait while a reply is made, though not for long."""
+        has_reply = not self._quiet.is_set() and time.monotonic() - self._busy_since < LONGEST_WAIT_S
+        has_no_time = has_reply or self._in_hand is not None
+        waiting = list(self._stale)
+        ready = (path for path in waiting if path != self._in_hand and not (has_no_time and self._is_large(path)))
+        return list(itertools.islice(ready, HANDFUL))
 
     def _scan(self) -> None:
         """Put what the owner changed before everything else that waits."""
@@ -296,6 +346,7 @@ class Indexer:
             return False
 
     def _follow_history(self) -> None:
+        self._has_written = False
         if self._turns is not None and self._go_on():
             self._turns.sync(self._model, go_on=self._go_on)
         self._followed_at = time.monotonic()
@@ -312,12 +363,10 @@ class Indexer:
             return None
 
     def _go_on(self) -> bool:
-        if not is_on_loop():  # a reply could not go on there while we waited for it
-            self._quiet.wait(LONGEST_WAIT_S)
-        return not self._stopped.is_set()
+        """Wait while a reply is made, yet not for ever; says whether to go on.
 
-    def _go_on_building(self) -> bool:
-        """As `_go_on`, and what the owner changes meanwhile is found while the rest is still being built."""
+        What the owner changes is found meanwhile, however much of files or history is still to be embedded.
+        """
         ends = time.monotonic() + LONGEST_WAIT_S
         while True:
             self._refresh_handful()

@@ -1,0 +1,34 @@
+"""A lock that says that something is in use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from familiar_connect.support.shared_lock import SharedLock, is_held
+
+
+def test_it_is_held_while_anybody_holds_it(tmp_path: Path) -> None:
+    """Two may hold it at once; it is free again when both let go."""
+    path = tmp_path / "new folder" / "in-use.lock"
+    one, other = SharedLock(path), SharedLock(path)
+    assert not is_held(path)
+    one.hold()
+    other.hold()
+    one.hold()
+    assert is_held(path)
+    one.release()
+    assert is_held(path)
+    other.release()
+    other.release()
+
+    assert not is_held(path)
+
+
+def test_a_place_that_cannot_be_written_is_done_without(tmp_path: Path) -> None:
+    """Whoever uses the thing goes on all the same."""
+    (tmp_path / "a file").write_text("", encoding="utf-8")
+    lock = SharedLock(tmp_path / "a file" / "in-use.lock")
+    lock.hold()
+    lock.release()
+
+    assert not is_held(tmp_path / "a file" / "in-use.lock")
