@@ -14,7 +14,7 @@ import pytest
 from familiar_connect.context.gather import gather
 from familiar_connect.context.providers.content_search import provider as provider_module
 from familiar_connect.context.providers.content_search.provider import ContentSearchProvider
-from familiar_connect.context.types import Modality, PendingTurn
+from familiar_connect.context.types import NO_DEADLINE, Modality, PendingTurn
 from familiar_connect.errors import ModelError
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.memory.index.protocols import RetrievedChunk
@@ -34,6 +34,7 @@ from tests.fakes.retrieval import (
     hang,
     raising,
 )
+from tests.fakes.waiting import until
 
 TURN_S = 1.0
 SABOTAGE: dict[str, Callable[[], Any]] = {
@@ -232,3 +233,23 @@ async def test_the_company_is_asked_for_after_the_speakers_file(tmp_path: Path) 
 
     assert [c.key for c in found] == ["discord-1", "discord-2"]
     assert order == ["people/discord-1.md", "company", "people/discord-2.md"]
+
+
+async def test_the_speakers_file_does_not_wait_for_the_company_of_other_turns(tmp_path: Path) -> None:
+    """Many turns at once, all of which wait to hear who else is there: each has the notes on its speaker by then."""
+    free = threading.Event()
+
+    class SlowHistory(HistoryStore):
+        def recent_distinct_authors(self, **_: Any) -> Any:
+            free.wait()
+            return []
+
+    history = SlowHistory(tmp_path / "history.db")
+    provider = ContentSearchProvider(store=a_memory(tmp_path), llm_client=None, history_store=history)
+    requests = [a_filtered_question(f"question {number}", deadline_s=NO_DEADLINE) for number in range(12)]
+    turns = [asyncio.create_task(provider.contribute(request)) for request in requests]
+    await until(lambda: all(provider.peek_contributions(request) for request in requests))
+    free.set()
+
+    assert {found[0].key for found in await asyncio.gather(*turns)} == {"discord-1"}
+    history.close()

@@ -99,23 +99,54 @@ def lookup_with_paths(
     *closed* are the slugs of people who want no notes shown.
     """
     result = LookupResult() if into is None else into
+    steps = lookup_in_steps(
+        store,
+        request,
+        result,
+        recent_authors=recent_authors,
+        content_cap_tokens=content_cap_tokens,
+        max_tokens_per_file=max_tokens_per_file,
+        closed=closed,
+    )
+    for _ in steps:
+        pass
+    return result
+
+
+def lookup_in_steps(
+    store: MemoryStore | VisibleMemory,
+    request: ContextRequest,
+    into: LookupResult,
+    *,
+    recent_authors: Iterable[Author] = (),
+    content_cap_tokens: int | None = None,
+    max_tokens_per_file: int = DEFAULT_MAX_TOKENS_PER_FILE,
+    closed: Collection[str] = (),
+) -> Iterator[None]:
+    """Fill *into* file by file; stops once on the way, when all that is kept on the speaker was read."""
     visible = store if isinstance(store, VisibleMemory) else VisibleMemory.of(store, request)
     files = _PeopleFiles(visible)
     used = 0
-    for person, notes in _notes_on(_people(visible.store, request, recent_authors), files, closed):
-        result.has_speaker = result.has_speaker or not person.speaks
-        found = _contribution(person, notes, max_tokens_per_file)
-        if not found.text:
-            result.rel_paths.append(notes.rel_path)
-            continue
-        too_much = content_cap_tokens is not None and used + found.estimated_tokens > content_cap_tokens
-        if too_much and not person.speaks:
-            break
-        used += found.estimated_tokens
-        result.contributions.append(found)
-        result.rel_paths.append(notes.rel_path)
-    result.has_speaker = True
-    return result
+    if request.author is None:
+        into.has_speaker = True
+        yield
+    for person in _people(visible.store, request, recent_authors):
+        for notes in files.read(person.slug) if person.slug not in closed else ():
+            found = _contribution(person, notes, max_tokens_per_file)
+            if not found.text:
+                into.rel_paths.append(notes.rel_path)
+                continue
+            too_much = content_cap_tokens is not None and used + found.estimated_tokens > content_cap_tokens
+            if too_much and not person.speaks:
+                into.has_speaker = True
+                return
+            used += found.estimated_tokens
+            into.contributions.append(found)
+            into.rel_paths.append(notes.rel_path)
+        if person.speaks:
+            into.has_speaker = True
+            yield
+    into.has_speaker = True
 
 
 @dataclass(frozen=True)
@@ -137,15 +168,6 @@ class _Notes:
     rel_path: str
     text: str
     audiences: frozenset[Audience]
-
-
-def _notes_on(
-    people: Iterator[_Person], files: _PeopleFiles, closed: Collection[str]
-) -> Iterator[tuple[_Person, _Notes]]:
-    """Each person's notes that may be told here: the open file, then those of smaller circles."""
-    for person in people:
-        for notes in files.read(person.slug) if person.slug not in closed else ():
-            yield person, notes
 
 
 def _people(store: MemoryStore, request: ContextRequest, recent_authors: Iterable[Author]) -> Iterator[_Person]:

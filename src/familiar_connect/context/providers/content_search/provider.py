@@ -181,18 +181,19 @@ class ContentSearchProvider:
         self, request: ContextRequest, memory: VisibleMemory, into: LookupResult, company_s: float
     ) -> None:
         """Read the people files, speaker first; who else was here lately is waited for no longer than *company_s*."""
-        work = partial(
-            people_lookup.lookup_with_paths,
+        steps = people_lookup.lookup_in_steps(
             memory,
             request,
+            into,
             recent_authors=self._recent_authors(request, company_s),
             content_cap_tokens=self._content_cap,
             max_tokens_per_file=self._tokens_per_file(request),
-            into=into,
             closed=self._privacy.slugs_without_notes(),
         )
-        try:
-            await asyncio.get_running_loop().run_in_executor(_threads_of("people"), work)
+        loop = asyncio.get_running_loop()
+        try:  # the speaker's file never waits in line behind everybody else's of other turns
+            await loop.run_in_executor(_threads_of("speaker"), next, steps, None)
+            await loop.run_in_executor(_threads_of("people"), tuple, steps)
         except Exception as error:  # isolation: what was read before stands
             logger.warning("content search tier failed", extra={"tier": "people", "error": type(error).__name__})
 
@@ -454,7 +455,7 @@ async def _run(build: Callable[[], Awaitable[None]]) -> None:
     await build()
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=3)
 def _threads_of(tier: str) -> ThreadPool:
     """Threads kept for a part of the floor: whoever has blocked all the others cannot hold it up."""
     return ThreadPool(f"familiar-{tier}")
