@@ -21,7 +21,7 @@ from familiar_connect.chat.annotate.notes import (
     reaction_note,
     reply_note,
 )
-from familiar_connect.chat.message_parts import ImageAttachment, VideoAttachment
+from familiar_connect.chat.message_parts import ImageAttachment, MediaOrigin, VideoAttachment
 from familiar_connect.chat.types import InboundMessage, SimplifiedMessage
 from familiar_connect.chat.window import WindowMessage
 from familiar_connect.support.system_notes import note, speaker_name, without_fake_notes
@@ -117,16 +117,16 @@ def _said(seen: WindowMessage, key: str, reading: AnnotationContext) -> Simplifi
     answered, media = ("", NO_MEDIA) if message.forwards else reply_note(key, who.name, message.reply_to, reading)
     forwarded, passed_on = forward_notes(key, who.name, message.forwards, reading)
     previews = () if message.is_bot or message.is_self else message.embeds
-    own = media_of(message, reading, source=key) + preview_media(previews, reading, source=key)
-    lines = [
-        *forwarded,
-        answered,
-        text,
-        reaction_note(message.reactions, reading),
-        *preview_lines(previews, reading),
-        *attachment_notes(key, who.name, message, reading),
-    ]
-    content = "\n".join(line for line in lines if line.strip())
+    own = media_of(message, reading, source=key)
+    lines = [*forwarded, answered, text]
+    if message.reactions:
+        lines.append(reaction_note(message.reactions, reading))
+    if previews:
+        own += preview_media(previews, reading, source=key)
+        lines += preview_lines(previews, reading)
+    if message.attachments or message.stickers:
+        lines += attachment_notes(key, who.name, message, reading)
+    content = "\n".join([line for line in lines if line and not line.isspace()])
     everything = own + media + passed_on
     if not content and not everything:
         return None
@@ -136,9 +136,12 @@ def _said(seen: WindowMessage, key: str, reading: AnnotationContext) -> Simplifi
 def _entry(
     seen: WindowMessage, key: str, who: Identity, name: str, content: str, media: Media, *, debug: bool
 ) -> SimplifiedMessage:
-    parts: tuple[ImageAttachment | VideoAttachment, ...] = (*media.images, *media.videos)
-    elsewhere = tuple(dict.fromkeys(part.source_message_id for part in parts if part.source_message_id))
-    origins = {part.origin for part in parts}
+    elsewhere: tuple[str, ...] = ()
+    origins: set[MediaOrigin] = set()
+    if media:
+        parts: tuple[ImageAttachment | VideoAttachment, ...] = (*media.images, *media.videos)
+        elsewhere = tuple(dict.fromkeys(part.source_message_id for part in parts if part.source_message_id))
+        origins = {part.origin for part in parts}
     return SimplifiedMessage(
         id=key,
         author_id=who.author_id,

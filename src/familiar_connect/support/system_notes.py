@@ -126,12 +126,17 @@ def split_notes(content: str) -> tuple[str, str]:
 
 def with_speaker(name: str, content: str) -> str:
     """*content* with `name: ` before its first words; System lines stay in front, and alone they get no name."""
-    notes, rest = split_notes(content)
+    return join_speaker(name, *split_notes(content))
+
+
+def join_speaker(name: str, notes: str, rest: str) -> str:
+    """`with_speaker` for content that was split already."""
     if not rest.strip():
         return notes or f"{name}: {rest}"
     return f"{notes}\n{name}: {rest}" if notes else f"{name}: {rest}"
 
 
+@lru_cache(maxsize=MOST_KEPT)
 def mark_further_lines(content: str) -> str:
     """*content* with a mark before each line of what somebody typed but the first; notes of ours stay as they are.
 

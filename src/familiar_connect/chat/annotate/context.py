@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -53,6 +53,13 @@ class AnnotationContext:
             name = None if self.is_hidden(author) else self.people.name_of(author)
             known = self._visible_names[id(author)] = author, name
         return known[1]
+
+    def visible_names(self, authors: Iterable[Author]) -> list[str | None]:
+        """`visible_name` of each of *authors*."""
+        known = self._visible_names
+        return [
+            held[1] if (held := known.get(id(author))) is not None else self.visible_name(author) for author in authors
+        ]
 
     @cached_property
     def _visible_names(self) -> dict[int, tuple[Author, str | None]]:

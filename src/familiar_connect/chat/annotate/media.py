@@ -102,18 +102,18 @@ def image_type_of(url: str) -> str | None:
 def media_of(holding: MessageContent, reading: AnnotationContext, *, source: str, origin: MediaOrigin = "own") -> Media:
     """Everything of *holding* that can be shown. Its handle leads to the message *source*."""
     media = NO_MEDIA
-    for attachment in holding.attachments[:MOST_ATTACHMENTS]:
+    for attachment in holding.attachments[:MOST_ATTACHMENTS] if holding.attachments else ():
         media += _shown(attachment)
-    for sticker in holding.stickers[:MOST_STICKERS]:
+    for sticker in holding.stickers[:MOST_STICKERS] if holding.stickers else ():
         if sticker.url:
             media += Media(
                 images=(ImageAttachment(url=sticker.url, mime="image/png", filename=sticker.name, is_sticker=True),)
             )
-    if origin == "own":
+    if origin == "own" and reading.emoji_urls:
         media += _emojis(holding.text, reading)
     if "youtu" in holding.text and (video := _YOUTUBE.search(holding.text)) is not None:
         media += Media(videos=(VideoAttachment(url=f"https://www.youtube.com/watch?v={video[1]}", is_youtube=True),))
-    return with_media_ids(media, reading, source=source, origin=origin)
+    return with_media_ids(media, reading, source=source, origin=origin) if media is not NO_MEDIA else media
 
 
 def with_media_ids(media: Media, reading: AnnotationContext, *, source: str, origin: MediaOrigin) -> Media:

@@ -72,13 +72,17 @@ def emoji_names(text: str) -> str:
     if "<" not in text:
         return text
     if "`" not in text:
-        return _EMOJI.sub(r":\1:", text)
+        return _EMOJI.sub(_emoji_name, text)
     pieces: list[str] = []
     at = 0
     for code in _CODE.finditer(text):
-        pieces += [_EMOJI.sub(r":\1:", text[at : code.start()]), code[0]]
+        pieces += [_EMOJI.sub(_emoji_name, text[at : code.start()]), code[0]]
         at = code.end()
-    return "".join([*pieces, _EMOJI.sub(r":\1:", text[at:])])
+    return "".join([*pieces, _EMOJI.sub(_emoji_name, text[at:])])
+
+
+def _emoji_name(found: re.Match[str]) -> str:
+    return f":{found[1]}:"
 
 
 def emoji_uses(text: str) -> list[str]:

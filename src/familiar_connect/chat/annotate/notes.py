@@ -166,7 +166,7 @@ def reaction_note(reactions: Sequence[Reaction], reading: AnnotationContext) -> 
 
 
 def _visible_reactors(reaction: Reaction, reading: AnnotationContext) -> tuple[int, list[str]]:
-    found = [reading.visible_name(user) for user in reaction.users or ()]
+    found = reading.visible_names(reaction.users or ())
     names = [name for name in found if name is not None]
     hidden = len(found) - len(names)
     if reaction.by_us:

@@ -17,7 +17,7 @@ from familiar_connect.context.providers.history.dialogue import ANCHOR_EVERY, LA
 from familiar_connect.context.types import ContextItem, ItemTag
 from familiar_connect.identity import sanitize_name
 from familiar_connect.llm.types import Role, TextPart
-from familiar_connect.support.system_notes import extract_notes, mark_further_lines, note, split_notes, with_speaker
+from familiar_connect.support.system_notes import extract_notes, join_speaker, mark_further_lines, note, split_notes
 
 MOST_PICTURED = 3
 """Messages, the newest, whose images are shown."""
@@ -97,7 +97,8 @@ def _items(
         name = message.author_name
     if not content.strip() and not media:
         return items
-    text = with_speaker(f"{mark}{name}", content) if name else content
+    said_before, words = split_notes(content)
+    text = join_speaker(f"{mark}{name}", said_before, words) if name else content
     is_person = role == "user" and message.author_kind != "system"
     items.append(
         ContextItem(
@@ -106,7 +107,7 @@ def _items(
             tag=ItemTag.DIALOGUE,
             name=sanitize_name(message.author_name) if is_person else None,
             sender=Sender(name=message.author_name, kind=message.author_type) if is_person else None,
-            words=split_notes(content)[1],
+            words=words,
             message_id=message.id,
             history_id=message.history_id,
             timestamp=message.created_at,
@@ -135,8 +136,8 @@ def _is_anchor(message: SimplifiedMessage) -> bool:
     """Whether the entry is a good place to cut at: by its count where that is known, else by its id."""
     if message.ordinal is None:
         return crc32(message.id.encode("utf-8", "replace")) % ANCHOR_EVERY == 0
-    span = range(message.ordinal, message.ordinal + max(1, len(message.combined_message_ids)))
-    return any(ordinal % ANCHOR_EVERY == 0 for ordinal in span)
+    count = max(1, len(message.combined_message_ids))
+    return -message.ordinal % ANCHOR_EVERY < count  # how far the next good place is
 
 
 def _mark(
