@@ -192,12 +192,13 @@ def table(found: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def main(arguments: Sequence[str]) -> None:
+def main(arguments: Sequence[str]) -> int:
     options = parse_arguments(arguments, __doc__)
     long = 100_000 if options.quick else 1_000_000
     found = measure((10_000, long))
     print(json.dumps(found, indent=2) if options.json else table(found))
+    return 0 if all(row["ok"] for row in (*found["reads"].values(), *found["append"].values())) else 1
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main(sys.argv[1:]))

@@ -38,6 +38,8 @@ FAMILIAR = "wren"
 END = datetime(2026, 11, 1, 18, tzinfo=UTC)
 TURN_WORDS, LINE_WORDS, FILE_LINES = (3, 26), (8, 20), (6, 22)
 CHANNELS = 12
+SEVERAL = 0.3
+"""Of the turns that are long enough, so many are of two or three sentences."""
 _INSERT = (
     "INSERT INTO turns (familiar_id, channel_id, guild_id, role, author_platform, author_user_id, author_username,"
     " author_display_name, content, timestamp, audience) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -81,6 +83,16 @@ def sentences(chance: random.Random, length: tuple[int, int]) -> Iterator[str]:
         yield f"{text}?" if chance.random() < 0.15 else text
 
 
+def _in_sentences(text: str, chance: random.Random) -> str:
+    """*text* as two or three sentences, now and then, where it has words enough."""
+    words = text.split(" ")
+    count = chance.choice((2, 3))
+    if len(words) < 4 * count or chance.random() >= SEVERAL:
+        return text
+    size = -(-len(words) // count)
+    return ". ".join(" ".join(words[at : at + size]) for at in range(0, len(words), size))
+
+
 def questions(count: int, seed: int = SEED) -> list[str]:
     """Things somebody may ask such a home: the shipped chats' own questions, over and over."""
     asked = re.findall(
@@ -103,7 +115,11 @@ def fill_home(root: Path, *, turns: int, files: int) -> None:
     history = HistoryStore(root / "history.db")
     with history.database.transaction() as connection:
         connection.executemany(
-            _INSERT, (_turn(number, turns, text) for number, text in zip(range(turns), said, strict=False))
+            _INSERT,
+            (
+                _turn(number, turns, _in_sentences(text, chance))
+                for number, text in zip(range(turns), said, strict=False)
+            ),
         )
     history.put_writer_watermark(familiar_id=FAMILIAR, last_written_id=turns)  # all of it is written up already
     build_index(root, store, history)

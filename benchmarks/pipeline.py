@@ -4,12 +4,14 @@ Overhead: eight providers that have their answer ready, 20 kB in all, to finishe
 watchdog that wants to wake every millisecond while whole turns run through a familiar on disk; how late
 it wakes is how long the loop was held. Beside the time on the clock stands the processor time of the loop's
 thread, which other programs on a busy machine do not lengthen. Hanging: the same
-assembly with and without one that never answers.
+assembly with and without one that never answers. Run `python -m benchmarks.pipeline`; `--quick` for a short form,
+`--json` for a script.
 """
 
 from __future__ import annotations
 
 import asyncio
+import sys
 import tempfile
 import threading
 import time
@@ -34,7 +36,7 @@ from benchmarks.fixtures import (
     without_warnings,
     write_character,
 )
-from benchmarks.table import Row, percentile, spread
+from benchmarks.table import Row, percentile, run_part, spread
 from familiar_connect.chat.directives import place_tail
 from familiar_connect.config.modes import channel_config_for_mode
 from familiar_connect.config.types import ChannelMode
@@ -379,3 +381,11 @@ def rows(found: dict[str, Any]) -> list[Row]:
             )
         )
     return result
+
+
+def main(arguments: Sequence[str]) -> int:
+    return run_part(arguments, title="pipeline", description=__doc__, measure=measure, rows=rows)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -2,13 +2,15 @@
 
 Whole turns through a familiar on disk: real character, real history, real window and summary; the people
 files and the found memory come from a stand-in that gives them as content search does. Both prompt orders
-see the same two hundred exchanges. Counted by the same meter as every turn's own trace.
+see the same two hundred exchanges. Counted by the same meter as every turn's own trace. Run
+`python -m benchmarks.prefix`; `--quick` for a short form, `--json` for a script.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
+import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +29,7 @@ from benchmarks.fixtures import (
     without_warnings,
     write_character,
 )
-from benchmarks.table import Row, percentile
+from benchmarks.table import Row, percentile, run_part
 from familiar_connect.audience import EVERYONE
 from familiar_connect.config.types import PromptOrder
 from familiar_connect.context.confidence_gate import AUTHORED
@@ -292,3 +294,11 @@ def rows(found: dict[str, Any]) -> list[Row]:
         )
     )
     return result
+
+
+def main(arguments: Sequence[str]) -> int:
+    return run_part(arguments, title="prefix", description=__doc__, measure=measure, rows=rows)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -8,7 +8,8 @@ first k units, and the share whose own words stand in the text the product would
 beside plain BM25 (FTS5) and plain dense search over the same turns, asked the same questions in the same run. Times
 are processor time, which other programs do not lengthen; the embedding of the question is in ours and in dense search.
 The row "in the prompt" is what the familiar's own provider puts there, floor and caps included. With `--hold-out` the
-weights are fitted anew without each dialogue in turn (see `hold_out`).
+weights are fitted anew without each dialogue in turn (see `hold_out`). The exit code is 1 where a bar is missed, of
+quality or of latency; the informal chats have a bar of their own.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import gc
 import json
 import re
 import sqlite3
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -81,6 +83,7 @@ class Dialogue:
     name: str
     turns: list[Turn]
     questions: list[Question]
+    is_informal: bool = False
 
 
 @dataclass
@@ -92,6 +95,7 @@ class Measured:
     categories: list[int] = field(default_factory=list)
     dialogues: list[str] = field(default_factory=list)
     asked: list[AskedQuestion] = field(default_factory=list)
+    informal: list[bool] = field(default_factory=list)
     told: list[float] = field(default_factory=list)
     """Shares that stand in what the provider puts into the prompt."""
     seconds: list[float] = field(default_factory=list)
@@ -123,7 +127,7 @@ def _dialogue(row: dict[str, Any], name: str, wrong: dict[str, dict[str, Any]]) 
         known = tuple(dict.fromkeys(places[i] for text in evidence for i in _ids(text) if i in places))
         if known and asked["category"] in CATEGORIES:
             questions.append(Question(asked["question"], known, asked["category"]))
-    return Dialogue(name, turns, questions)
+    return Dialogue(name, turns, questions, is_informal="half" in row)
 
 
 def _evidence(asked: dict[str, Any], mistake: dict[str, Any] | None) -> list[str]:
@@ -285,6 +289,7 @@ def _note(
     measured.within.append(within)
     measured.categories.append(question.category)
     measured.dialogues.append(home.dialogue.name)
+    measured.informal.append(home.dialogue.is_informal)
     measured.asked.append(asked)
     measured.seconds.append(seconds)
 
@@ -352,22 +357,24 @@ def summary(found: dict[str, Measured], *, held_out: bool = False) -> dict[str, 
     if held_out:
         apart = hold_out(found["ours"])
         result["held out"] = {name: _means(each, range(len(each.categories))) for name, each in apart.items()}
-    result["bars"] = _bars(result)
+    result["bars"] = _bars(result, is_informal=all(found["ours"].informal))
     times = result["ours"]["p95_ms"] / max(result["dense"]["p95_ms"], 1e-3)
     result["latency"] = {"times_dense": round(times, 2), "most": MOST_TIMES_DENSE, "ok": times <= MOST_TIMES_DENSE}
     return result
 
 
-def _bars(result: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def _bars(result: dict[str, Any], *, is_informal: bool) -> dict[str, dict[str, Any]]:
     """What must hold, and whether it does."""
+    if is_informal:
+        within = "found within 1500"
+        ahead = result["ours"][within] - max(result["BM25"][within], result["dense"][within])
+        found = {"least": ABOVE_PLAIN, "reached": round(ahead, 4), "ok": ahead >= ABOVE_PLAIN}
+        return {f"{within} above BM25 and dense": found}
     judged = result.get("held out")
     bars = {}
     for bar, least in BARS.items():
         reached = _mean(judged, bar) if judged else result["ours"][bar]
         bars[bar] = {"least": least, "reached": reached, "ok": reached >= least and _beats_both(result, bar)}
-    within = "found within 1500"
-    ahead = result["ours"][within] - max(result["BM25"][within], result["dense"][within])
-    bars["above BM25 and dense"] = {"least": ABOVE_PLAIN, "reached": round(ahead, 4), "ok": ahead >= ABOVE_PLAIN}
     return bars
 
 
@@ -430,7 +437,12 @@ def _spread(title: str, dialogues: dict[str, dict[str, Any]]) -> list[str]:
     return [*lines, f"| mean | | {means} |", f"| standard deviation | | {apart} |"]
 
 
-def main() -> None:
+def is_met(result: dict[str, Any]) -> bool:
+    """Whether every bar is met, of quality and of latency."""
+    return all(bar["ok"] for bar in (*result["bars"].values(), result["latency"]))
+
+
+def main() -> int:
     parser = argparse.ArgumentParser(description="Measure how well memory finds what was said.")
     parser.add_argument("--data", type=Path, required=True, action="append", help="dialogues in LoCoMo's format")
     parser.add_argument("--errata", type=Path, help="known mistakes in their questions")
@@ -445,7 +457,8 @@ def main() -> None:
     result = summary(asyncio.run(measure(dialogues, model, model.dim)), held_out=arguments.hold_out)
     result["embedder"] = getattr(model, "name", "")
     print(json.dumps(result, indent=2) if arguments.json else table(result))
+    return 0 if is_met(result) else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

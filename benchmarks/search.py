@@ -7,7 +7,7 @@ question embedded, one float32 product); vector queries beside one bare numpy pr
 changed beside a warm one, a rescan that finds nothing to do and re-embedding beside the bare embedder, all in
 processor time; grep beside ripgrep, and how long the event loop stands still meanwhile. The memory that the index takes
 is measured in a process of its own. Each pair is measured in the same run, in turns. Everything is made in a folder
-that is gone afterwards.
+that is gone afterwards. The exit code is 1 where a bar is missed.
 """
 
 from __future__ import annotations
@@ -322,7 +322,23 @@ def table(found: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def main(arguments: Sequence[str]) -> None:
+def missed_bars(found: dict[str, Any]) -> list[str]:
+    """What did not meet its bar, by name."""
+    met = {
+        "a question against dense search": found["questions"]["ok"],
+        "memory of the index": found["questions"]["memory"]["ok"],
+        "vector query": found["vectors"]["ok"],
+        "first query after one change": found["vectors"]["after_ok"],
+        "rescan": found["rescan"]["ok"],
+        "embedding again": found["re-embedding"]["ok"],
+        "grep": found["grep"].get("ok", True),
+        "stall of the event loop during grep": found["grep"]["stall_ok"],
+        "people floor": found["people floor"]["landed"] == found["people floor"]["turns"],
+    }
+    return [name for name, is_met in met.items() if not is_met]
+
+
+def main(arguments: Sequence[str]) -> int:
     options = parse_arguments(arguments, __doc__)
     found = measure(chunks=20_000, files=500, turns=2_000, embedded_files=3) if options.quick else measure()
     logging.disable(logging.CRITICAL)  # the next part fails on purpose, a thousand times
@@ -330,8 +346,11 @@ def main(arguments: Sequence[str]) -> None:
     if options.json:
         print(json.dumps(found, indent=2))
     else:
-        print(table(found), people_floor.show(found["people floor"]), sep="\n\n")
+        missed = missed_bars(found)
+        verdict = f"missed: {', '.join(missed)}" if missed else "every bar is met"
+        print(table(found), people_floor.show(found["people floor"]), verdict, sep="\n\n")
+    return 1 if missed_bars(found) else 0
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main(sys.argv[1:]))

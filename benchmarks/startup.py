@@ -2,7 +2,8 @@
 
 Medians over several processes each, the bare interpreter among them by turns, so that a busy machine
 slows all alike; in CPU time of the whole process. The heavy libraries must not be among the modules that were imported.
-Verbs are measured in a home in which something was said; no model is asked.
+Verbs are measured in a home in which something was said; no model is asked. Run `python -m benchmarks.startup`;
+`--quick` for a short form, `--json` for a script.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ import resource
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import familiar_connect
-from benchmarks.table import Row, spread
+from benchmarks.table import Row, run_part, spread
 
 IMPORT_MS, HELP_MS = 150.0, 300.0
 VERB_CPU_MS: dict[str, tuple[tuple[str, ...], float]] = {
@@ -188,3 +190,11 @@ def rows(found: dict[str, Any]) -> list[Row]:
             for name, (_, bar) in VERB_CPU_MS.items()
         ),
     ]
+
+
+def main(arguments: Sequence[str]) -> int:
+    return run_part(arguments, title="startup", description=__doc__, measure=measure, rows=rows)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
