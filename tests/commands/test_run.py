@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import signal
 import subprocess
 import sys
@@ -148,6 +149,30 @@ def test_the_demo_answers_without_a_token_or_a_familiar(tmp_path: Path) -> None:
     assert "Good evening, Ada." in done.stdout
 
 
+def test_the_demo_leaves_the_familiar_as_it_was(tmp_path: Path) -> None:
+    """A copy of it as it is now takes part and stays to be looked at, as it is told; the next demo begins anew."""
+    with model_endpoint(*(stream_answer("Good evening.") for _ in range(3))) as server:
+        root = make_home(tmp_path, server)
+        run_program(tmp_path, "chat", "--plain", said="I had soup.\n")
+        before = run_program(tmp_path, "logs", "--json").stdout
+        (root / "memory" / "self" / "scenario.md").write_text("A lighthouse at night.\n", encoding="utf-8")
+        first = run_program(tmp_path, "--home", str(tmp_path), "run", "--demo-discord", said="ada: Ember, hello!\n")
+        second = run_program(tmp_path, "run", "--demo-discord", said="ben: Ember, good night!\n")
+    hints = [line.strip().split(": ", 1)[1].strip("`") for line in first.stdout.splitlines() if " --home " in line]
+    looked = [run_program(tmp_path, *shlex.split(hint)[1:]) for hint in hints if hint.endswith(("logs", "inspect"))]
+
+    assert (first.returncode, second.returncode) == (0, 0), first.stderr
+    assert "That was a copy of Ember; Ember itself heard nothing of it." in first.stdout
+    assert run_program(tmp_path, "logs", "--json").stdout == before
+    assert [path.name for path in (tmp_path / "familiars").iterdir()] == ["ember"]
+    assert "A lighthouse at night." in str(server.requests[-1].payload)
+    assert [each.returncode for each in looked] == [0, 0]
+    trial = run_program(tmp_path, "--home", str(tmp_path / "trial"), "logs").stdout
+    assert "Ember, good night!" in trial
+    assert "I had soup." in trial
+    assert "Ember, hello!" not in trial
+
+
 def test_the_tour_shows_memory_across_a_restart(tmp_path: Path) -> None:
     """What Ada said is known in another channel after it; what was said alone is not told to Ben. The log is apart."""
     with model_endpoint(stream_answer("Good evening.")) as server:
@@ -175,14 +200,17 @@ def test_the_tour_is_of_the_demonstration(tmp_path: Path) -> None:
 
 
 def test_the_demo_at_a_terminal(tmp_path: Path) -> None:
-    """Typed by hand: a mention in another channel is answered there, after a sign of typing; Ctrl-D ends it."""
+    """A mention in another channel is answered there, above the line that is typed; Ctrl-D ends it."""
     with model_endpoint(stream_answer("Good evening, Ada.")) as server:
         make_home(tmp_path, server)
         with TerminalSession(tmp_path, "run", "--demo-discord") as terminal:
             terminal.wait_for_text("Ctrl-D ends it.")
             terminal.enter("#garden ada: hello @Ember")
-            terminal.wait_for_text("[#garden] (Ember is typing…)")
-            terminal.wait_for_text("[#garden] Ember: Good evening, Ada.")
+            terminal.type("and half a li")
+            terminal.wait_for_screen("[#garden] (Ember is typing…)\n")
+            terminal.wait_for_screen("[#garden] Ember: Good evening, Ada.\n#general > and half a li")
+            terminal.type("\x15#garden\r")
+            terminal.wait_for_screen("(You are in #garden now.)\n#garden >")
             terminal.type("\x04")
             code = terminal.wait_end()
 

@@ -152,9 +152,10 @@ def test_who_is_talked_over_makes_way_and_answers_that(tmp_path: Path) -> None:
     spoken = [each for each in talk if each["first_sound_at"] is not None]
     people = [each["who"] for each in talk if each["first_sound_at"] is None]
     assert people == ["Sam", "Robin"]
-    logs = run_program(home, "logs", "--chat", "voice").stdout
+    logs = run_program(home, "--home", str(home / "trial"), "logs", "--chat", "voice").stdout
     for each in spoken:
         assert each["said"] in " ".join(logs.split())
+    assert "soup" not in run_program(home, "logs").stdout  # a copy of the familiar was there
     if spoken[0]["was_yielded"]:  # nine times of ten
         assert len(spoken[0]["said"]) < len(LONG) * 3 - 10
         assert "interrupted while speaking" in json.dumps(requests[1])

@@ -11,7 +11,7 @@ pytest.importorskip("discord", reason="the Discord library is an extra")
 
 from familiar_connect.platforms.terminal.line_input import PipeReader
 from familiar_connect.subscriptions import SubscriptionKind
-from familiar_connect.testing.discord_server.demo import run_demo
+from familiar_connect.testing.discord_server.demo import how_text, run_demo
 from familiar_connect.testing.discord_server.demo_world import (
     CHANNEL_ID,
     COUNCIL_ID,
@@ -66,10 +66,16 @@ async def test_a_command_is_answered_to_its_user(tmp_path: Path) -> None:
 
 
 async def test_how_it_works_is_said_first(tmp_path: Path) -> None:
-    """With the familiar's name in the example."""
+    """No line is longer than people's windows, and the first thing it shows is answered."""
     said = await shown(tmp_path)
+    first = said[0].splitlines()[1].split("  ")[1]
+    answered = await shown(tmp_path / "second", first)
 
-    assert "ada: hello Ember" in said[0]
+    assert first == "hello Ember"
+    assert answered[-1] == "Ember: Hello there."
+    assert max(map(len, said[0].splitlines())) <= 100
+    for width in (40, 80):
+        assert max(map(len, how_text("Ember", width).splitlines())) <= width
 
 
 async def test_someone_may_reply_to_what_it_said(tmp_path: Path) -> None:
@@ -136,7 +142,30 @@ async def test_a_hidden_channel_is_hidden_from_those_who_cannot_see_it(tmp_path:
     said = await shown(tmp_path, "#council ben: hello", "#attic hello")
 
     assert "(Ben cannot see #council.)" in said
-    assert "There is no #attic here. There are #general, #garden, #council, #birthday, #dm." in said
+    assert (
+        "There is no #attic here, so that was not said. There are #general, #garden, #council, #birthday, #dm." in said
+    )
+
+
+async def test_what_is_typed_amiss_is_told_and_not_said(tmp_path: Path) -> None:
+    """A channel that is not there, in either place; somebody with nothing to say. Whoever is new is seen to come in."""
+    lines = ("nosuch: #nowhere hi Ember", "#no-where hi Ember", "ada:", "nosuch: hello Ember", "nosuch: bye")
+    said = await shown(tmp_path, *lines, paced=True)
+
+    assert [line for line in said if line.startswith("There is no")] == [
+        f"There is no #{name} here, so that was not said. There are #general, #garden, #council, #birthday, #dm."
+        for name in ("nowhere", "no-where")
+    ]
+    assert "Say what ada says: `ada: hello`." in said
+    assert said.count("(Nosuch comes in.)") == 1
+    assert [line for line in said if "Ember: " in line] == ["Ember: Hello there."]
+
+
+async def test_the_channel_may_stand_behind_the_speaker(tmp_path: Path) -> None:
+    """As people write it."""
+    said = await shown(tmp_path, "ada: #garden hello Ember")
+
+    assert said[-1] == "[#garden] Ember: Hello there."
 
 
 async def test_typing_pictures_and_reactions_are_shown(tmp_path: Path) -> None:

@@ -42,19 +42,12 @@ FINISH_REPLIES_S = 8.0
 """How long replies under way may take to be said before we leave."""
 SHUTDOWN_S = 10.0
 """How long platforms may take to say goodbye."""
-TOUR_ENDS = {
-    "run --demo-discord --familiar ID": "talk there yourself",
-    "logs --familiar ID": "what was said, in all places",
-    "inspect --familiar ID": "what the model was shown for the last reply",
-    "memory list --familiar ID": "the files of its memory",
-}
-"""What to do after the tour, and what that shows."""
 EPILOG = """\b
 Examples:
   familiar run                            Discord with DISCORD_BOT, Twitch with [twitch] channel
   familiar run --familiar mira
   familiar run --page                     the page of `familiar web` as well: watch its channels, and take part in them
-  familiar run --demo-discord             a Discord of its own on this computer; no token needed
+  familiar run --demo-discord             a copy of it on a Discord of ours, on this computer; no token needed
   familiar run --demo-discord --tour      the same, with people who speak by themselves
 Exit codes: 0 stopped by Ctrl-C or SIGTERM, 1 something is set up wrong. A second Ctrl-C leaves at once.
 """
@@ -62,7 +55,9 @@ Exit codes: 0 stopped by Ctrl-C or SIGTERM, 1 something is set up wrong. A secon
 
 @click.command(epilog=EPILOG)
 @familiar_option
-@click.option("--demo-discord", is_flag=True, help="Talk with it on a small Discord of ours; no token, no network.")
+@click.option(
+    "--demo-discord", is_flag=True, help="Talk with a copy of it on a small Discord of ours; no token, no network."
+)
 @click.option("--tour", is_flag=True, help="With --demo-discord: people speak by themselves, across a restart.")
 @click.option("--page", "page_wanted", is_flag=True, help="Serve the page of `familiar web` as well.")
 @click.option(
@@ -82,16 +77,30 @@ def run(
         raise click.UsageError("--page does not go with --tour, which ends by itself", ctx=ctx)
     if tour and not demo_discord:
         raise click.UsageError("--tour is of the demonstration: familiar run --demo-discord --tour", ctx=ctx)
-    root = open_or_make_root(home, familiar_id) if demo_discord else open_root(home, familiar_id)
+    port = page_port if page_wanted else None
+    if demo_discord:
+        if not ctx.find_root().obj["verbose"]:
+            _log_apart(home)
+        return _run_demo(open_or_make_root(home, familiar_id), home, tour=tour, page_port=port)
+    root = open_root(home, familiar_id)
     ask_about_endpoints(root, home)
-    if demo_discord and not ctx.find_root().obj["verbose"]:
-        _log_apart(home)
+    return asyncio.run(_run(root, home, partial(_bot, home=home, has_page=page_wanted), page_port=port))
+
+
+def _run_demo(root: Path, home: Path, *, tour: bool, page_port: int | None) -> int:
+    """Let a copy of the familiar live on a Discord of ours, and say where what came of it can be looked at."""
+    from familiar_connect.commands.trial import open_trial, say_trial
+
+    ask_about_endpoints(root, home)
+    require_discord()
+    with open_trial(root, home) as copy:
+        code = asyncio.run(_tour(copy, home) if tour else _run(copy, home, _demo, page_port=page_port))
+    if code:
+        return code
     if tour:
-        return asyncio.run(_tour(root, home))
-    make_bot: Callable[[Familiar], Bot] = _demo if demo_discord else partial(_bot, home=home)
-    if page_wanted and not demo_discord:
-        make_bot = partial(_bot, home=home, has_page=True)
-    return asyncio.run(_run(root, home, make_bot, page_port=page_port if page_wanted else None))
+        say(f"\nTalk there yourself: `{command_name()} run --demo-discord --familiar {root.name}`")
+    say_trial(root, home)
+    return code
 
 
 def _log_apart(home: Path) -> None:
@@ -113,10 +122,7 @@ async def _tour(root: Path, home: Path) -> int:
         code = await _run(root, home, partial(_demo, half=half, ended=ended))
         if code or not ended.is_set():  # something is wrong, or Ctrl-C
             return code
-    command = command_name()
-    say("\nAll of it went through the real Discord library; only the Discord was ours. Now look behind it:")
-    for verb, what in TOUR_ENDS.items():
-        say(f"  {command} {verb.replace('ID', root.name):<42} {what}")
+    say("\nAll of it went through the real Discord library; only the Discord was ours.")
     return 0
 
 
@@ -247,12 +253,17 @@ class _Demo:
             self._ended.set()
 
 
-def _demo(familiar: Familiar, *, half: TourHalf | None = None, ended: asyncio.Event | None = None) -> Bot:
+def require_discord() -> None:
+    """A sentence where the Discord library is not installed."""
     from importlib.util import find_spec
 
-    from familiar_connect.bot import Bot
     from familiar_connect.platforms.requirements import how_to_install
 
     if find_spec("discord") is None:
         raise SetupError(f"the demo speaks through the real Discord library, and {how_to_install('discord')}")
+
+
+def _demo(familiar: Familiar, *, half: TourHalf | None = None, ended: asyncio.Event | None = None) -> Bot:
+    from familiar_connect.bot import Bot
+
     return Bot(familiar, [_Demo(familiar, half, ended)], {}, _tell)

@@ -124,13 +124,21 @@ def stand_in_models(config: CharacterConfig, model: str | None, over: Mapping[st
     return {name: main if name == MAIN_SLOT else small for name in SLOT_TEMPERATURES}
 
 
-def copy_familiar(root: Path, folder: Path) -> Path:
-    """A copy of the familiar's folder, without what no prompt is made of."""
+def copy_familiar(root: Path, folder: Path, *, is_whole: bool = False) -> Path:
+    """A copy of the familiar's folder, without what no prompt is made of.
+
+    When it *is_whole*, the copy can live on: with the versions of its memory, and what it used today.
+    """
     copy, there = folder.resolve() / root.name, FamiliarFolder(root)
-    left_out = (there.traces.name, there.audit.name, f"{there.metrics_db.name}*", f"{there.history_db.name}*")
+    copied = FamiliarFolder(copy)
+    databases = [(there.history_db, copied.history_db)]
+    databases += [(there.metrics_db, copied.metrics_db)] if is_whole else []
+    left_out = [there.traces.name, f"{there.metrics_db.name}*", f"{there.history_db.name}*"]
+    left_out += [] if is_whole else [there.audit.name]
     try:
         shutil.copytree(root, copy, symlinks=True, ignore=shutil.ignore_patterns(*NOT_COPIED, *left_out))
-        _copy_history(there, FamiliarFolder(copy))
+        for database, target in databases:
+            _copy_database(database, target)
     except LinkRefused:
         raise
     except (OSError, shutil.Error) as error:
@@ -138,16 +146,16 @@ def copy_familiar(root: Path, folder: Path) -> Path:
     return copy
 
 
-def _copy_history(there: FamiliarFolder, copy: FamiliarFolder) -> None:
-    """The history with what is not yet merged into it, both of one moment."""
-    pairs = ((there.history_wal, copy.history_wal), (there.history_db, copy.history_db))
+def _copy_database(there: Path, copy: Path) -> None:
+    """A database with what is not yet merged into it, both of one moment."""
+    pairs = [(there.with_name(there.name + end), copy.with_name(copy.name + end)) for end in ("-wal", "")]
     for _ in range(COPIES):
         before = [_stamp(path) for path, _ in pairs]
         for path, target in pairs:
             target.unlink(missing_ok=True)
             if path.exists():
-                with open_to_read(path) as there_now, target.open("wb") as copied:
-                    shutil.copyfileobj(there_now, copied)
+                with open_to_read(path) as there_now, target.open("wb") as out:
+                    shutil.copyfileobj(there_now, out)
         if before == [_stamp(path) for path, _ in pairs]:
             return
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import SetupError
 
 if TYPE_CHECKING:  # a verb loads no more than it needs
+    from familiar_connect.commands.voice_files import FileDoor
     from familiar_connect.familiar import Familiar
 
 VOICE_CHAT = "voice"
@@ -33,7 +35,7 @@ Examples:
   familiar voice --wav question.wav --out answer.wav    ask by voice, hear the reply
   familiar voice --wav evening.wav --out replies.wav    each question is answered when there is a pause
   familiar voice --wav question.wav --json              what was understood and answered, as JSON
-  familiar voice --script talk.json --out talk.wav      several people, who may talk over it and each other
+  familiar voice --script talk.json --out talk.wav      several people talk with a copy of it, and over it
 A pause of `voice_lull_timeout` seconds (in character.toml) ends what is asked. Nothing leaves this computer
 unless the model or a speech service that the settings name, under [stt] and [tts], is elsewhere.
 Exit codes: 0 answered, or you left; 1 something is set up wrong, 3 no reply came to a recording.
@@ -85,8 +87,19 @@ def voice(
 
     door = FileDoor(root=root, home=home, answer=answer, shows_text=not as_json, find_channel=_voice_channel)
     if script is not None:
-        return door.play_script(script)
+        return _play_with_copy(door, script)
     return door.answer_recording(question, user_name) if question is not None else exit_codes.NO_REPLY
+
+
+def _play_with_copy(door: FileDoor, script: Path) -> int:
+    """Invented people talk with a copy: the familiar itself hears nothing of it."""
+    from familiar_connect.commands.trial import open_trial, say_trial
+
+    with open_trial(door.root, door.home) as copy:
+        code = replace(door, root=copy).play_script(script)
+    if door.shows_text:
+        say_trial(door.root, door.home, err=True)
+    return code
 
 
 def require_voice_packages(root: Path, home: Path) -> None:

@@ -189,6 +189,16 @@ class HomeFolder:
         return self.root / "rehearsals"
 
     @property
+    def trial(self) -> Path:
+        """A home of its own with the copy of a familiar that the last trial played with."""
+        return self.root / "trial"
+
+    @property
+    def trial_lock(self) -> Path:
+        """Held while a trial runs."""
+        return self.cache / "trial.lock"
+
+    @property
     def secrets_file(self) -> Path:
         return self.root / "secrets.env"
 

@@ -38,16 +38,16 @@ def help_text(width: int, more: Mapping[str, str] = MappingProxyType({})) -> str
     """The list of commands for a window of *width* columns; *more* are this place's, with their meanings."""
     meanings = {**{each.name: each.description for each in list_slash_commands()}, **OWN_COMMANDS, **more}
     order = [*more, *FIRST, *(name for name in meanings if name not in (*FIRST, *more))]
-    rows = [_row(f"/{name}", meanings[name], width) for name in order if name in meanings]
+    rows = [help_row(f"/{name}", meanings[name], width) for name in order if name in meanings]
     return "\n".join([*rows, "", wrap_words(KEYS, width)])
 
 
-def _row(name: str, meaning: str, width: int) -> str:
+def help_row(name: str, meaning: str, width: int, *, names: int = NAME_COLUMN) -> str:
+    """What is typed and what it does, side by side where *width* columns have room for it; *names* is the left part."""
     if width < WIDE:
         return f"{name}\n{_indented(meaning, 4, width)}"
-    column = NAME_COLUMN + 2
-    rest = _indented(meaning, column, width)
-    return f"  {name}\n{rest}" if display_width(name) >= NAME_COLUMN else f"  {name:<{NAME_COLUMN}}{rest.lstrip()}"
+    rest = _indented(meaning, names + 2, width)
+    return f"  {name}\n{rest}" if display_width(name) >= names else f"  {name:<{names}}{rest.lstrip()}"
 
 
 def _indented(text: str, column: int, width: int) -> str:

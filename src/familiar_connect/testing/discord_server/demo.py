@@ -1,7 +1,7 @@
 """run_demo: talk with a familiar on a Discord of our own, as several people, from one terminal.
 
-The familiar goes through the real Discord library, as it would with a token; only the Discord is ours. What it
-hears there is kept like anything else it hears.
+The familiar goes through the real Discord library, as it would with a token; only the Discord is ours. Whoever calls
+this decides whether it is the familiar itself or a copy.
 """
 
 from __future__ import annotations
@@ -14,35 +14,55 @@ from contextlib import suppress
 
 from familiar_connect.familiar import Familiar
 from familiar_connect.platforms.discord.adapter import DiscordPlatform
-from familiar_connect.platforms.terminal.line_input import Interrupted, LineReader, PipeReader
+from familiar_connect.platforms.terminal.help import help_row
+from familiar_connect.platforms.terminal.line_input import EditorReader, Interrupted, LineReader, PipeReader
+from familiar_connect.platforms.terminal.screen import Screen
 from familiar_connect.slash.registry import find_command
 from familiar_connect.subscriptions import SubscriptionKind
 from familiar_connect.support.aio import cancel_and_wait, off_loop
-from familiar_connect.support.text import printable
+from familiar_connect.support.text import one_line, printable
+from familiar_connect.support.word_wrap import terminal_width, wrap_for, wrap_words
 from familiar_connect.testing.discord_server.api import EPHEMERAL
 from familiar_connect.testing.discord_server.demo_world import DIRECT, PICTURE, SERVER_ID, DemoWorld, picture_bytes
 from familiar_connect.testing.discord_server.server import DiscordServer, Note
 from familiar_connect.testing.discord_server.world import FakePerson, Payload, Room
 
-_IN_ROOM = re.compile(r"#([a-z]+)(?:\s+(.*))?", re.IGNORECASE | re.DOTALL)
+_IN_ROOM = re.compile(r"#([a-z][\w-]*)(?:\s+(.*))?", re.IGNORECASE | re.DOTALL)
 _SAID_BY = re.compile(r"([a-z0-9_.]{2,32}):(?!//)\s*(.*)", re.IGNORECASE | re.DOTALL)
+START_ROOM = "general"
 _REPLY, _REACT, _PICTURE = ">", "+", "!picture"
 _LONGEST_EMOJI = 16
 
-HOW = """\
-This is a Discord of our own on this computer; nobody else is here.
-  hello                     you say it in #general; the bot is yours
-  {example:<25} Ada says it; any name will do. @{name} mentions it
-  ada: > really?            she replies to what it said last; `ada: +👍` reacts to it
-  ada: !picture look        she sends a picture
-  #garden hello             in another channel: #general, #garden, #council (hidden), the thread #birthday
-  #dm hello                 a direct message; `#garden` alone goes there
-  /persona                  a slash command; `ada: /privacy full` is hers
-It answers when it is meant, and may speak up when all fall quiet. Ctrl-D ends it."""
+FORMS = {
+    "hello {name}": "you say it in #general, and it answers, as it is named; the bot is yours",
+    "ada: hello @{name}": "Ada says it; any name will do. @{name} mentions it",
+    "ada: > really?": "she replies to what it said last; `ada: +👍` reacts to it",
+    "ada: !picture look": "she sends a picture",
+    "#garden hello": "in another channel: #general, #garden, #council (hidden), or the thread #birthday",
+    "#dm hello": "a direct message; `#garden` alone goes there",
+    "/persona": "a slash command; `ada: /privacy full` is hers",
+}
+"""What can be typed, and what that does."""
+FORM_COLUMN = 26
+PIPE_COLUMNS = 100
+"""So wide is the help where there is no window."""
+
+
+def how_text(name: str, width: int) -> str:
+    """How one talks there, for a window of *width* columns."""
+    name = one_line(name)
+    opening = f"This is a Discord of our own on this computer. A copy of {name} is here: try what you like."
+    closing = "It answers when it is meant, and may speak up when all fall quiet. Ctrl-D ends it."
+    rows = [
+        help_row(form.replace("{name}", name), meaning.replace("{name}", name), width, names=FORM_COLUMN)
+        for form, meaning in FORMS.items()
+    ]
+    return "\n".join([wrap_words(opening, width), *rows, wrap_words(closing, width)])
 
 
 def write_line(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
+    """A line of the demonstration, broken at words where there is a window."""
+    sys.stdout.write(f"{wrap_for(sys.stdout, text)}\n")
     sys.stdout.flush()
 
 
@@ -50,21 +70,24 @@ async def run_demo(
     familiar: Familiar,
     *,
     reader: LineReader | None = None,
-    say: Callable[[str], None] = write_line,
+    say: Callable[[str], None] | None = None,
     is_scripted: bool = False,
 ) -> None:
-    """Until the input ends and everything said is answered.
+    """Until the input ends and everything said is answered; without *reader* and *say* at this terminal or pipe.
 
     When it *is_scripted*, each line is shown and answered before the next one, and nobody is told how to type.
     """
+    if reader is None:
+        reader, say_here = _open_terminal()
+        say = say or say_here
     async with DiscordServer() as server:
-        stage = _Stage(familiar, server, say, is_scripted=is_scripted)
+        stage = _Stage(familiar, server, say or write_line, is_scripted=is_scripted)
         kind = SubscriptionKind.text
         for channel_id in stage.channel_ids:
             await off_loop(familiar.subscriptions.add, channel_id=channel_id, kind=kind, guild_id=SERVER_ID)
         platform = DiscordPlatform(familiar, token=server.token, api_url=server.api_url, guild_ready_timeout_s=0.2)
         playing = asyncio.create_task(platform.run(), name="demo-discord")
-        talking = asyncio.create_task(stage.talk(reader or PipeReader(sys.stdin)), name="demo-people")
+        talking = asyncio.create_task(stage.talk(reader), name="demo-people")
         try:
             await asyncio.wait({playing, talking}, return_when=asyncio.FIRST_COMPLETED)
             for task in (playing, talking):
@@ -75,6 +98,18 @@ async def run_demo(
                 await cancel_and_wait(task)
             for channel_id in stage.channel_ids:
                 await off_loop(familiar.subscriptions.remove, channel_id=channel_id, kind=kind)
+
+
+def _open_terminal() -> tuple[LineReader, Callable[[str], None]]:
+    """Where lines come from and go to: at a terminal what is said stands above the line that is typed."""
+    if not sys.stdin.isatty() or not sys.stdout.isatty():
+        return PipeReader(sys.stdin), write_line
+    screen = Screen(sys.stdout, sys.stderr, plain=False)
+    return EditorReader(_prompt_in(START_ROOM), None, screen=screen), screen.line
+
+
+def _prompt_in(room_name: str) -> str:
+    return f"#{room_name} > "
 
 
 class _Stage:
@@ -93,7 +128,7 @@ class _Stage:
         server.attachments[PICTURE] = picture_bytes()
         self.channel_ids = self._demo.channel_ids
         self._you = self._demo.you
-        self._room_name = "general"
+        self._room_name = START_ROOM
         self._newest: dict[int, str] = {}
         """Of each room in which somebody spoke, the last message of a person."""
         self._typing_in: set[int] = set()
@@ -101,7 +136,8 @@ class _Stage:
 
     async def talk(self, reader: LineReader) -> None:
         if not self._is_scripted:
-            self._say(HOW.format(name=self._name, example=f"ada: hello {self._name}"))
+            width = terminal_width() if sys.stdout.isatty() else PIPE_COLUMNS
+            self._say(how_text(self._name, width))
         await self._server.until_ready()
         with suppress(Interrupted):
             while (line := await reader.line()) is not None:
@@ -110,6 +146,7 @@ class _Stage:
                 if self._is_scripted:
                     self._say(line.strip())
                 await self._take(line.strip())
+                reader.set_prompt(_prompt_in(self._room_name))
                 if self._is_scripted:
                     await self._quiet()
         await self._quiet()
@@ -117,23 +154,36 @@ class _Stage:
     # What people do
 
     async def _take(self, line: str) -> None:
-        place = _IN_ROOM.fullmatch(line)
-        room_name, line = (place[1].lower(), (place[2] or "").strip()) if place is not None else (self._room_name, line)
+        room_name, line = self._read_room(line)
         found = _SAID_BY.fullmatch(line)
         person, words = self._you, line
         if found is not None:
-            person, words = await self._met(found[1].lower()), found[2].strip()
+            if room_name is None:  # `ada: #garden hello` is `#garden ada: hello`
+                room_name, words = self._read_room(found[2].strip())
+            else:
+                words = found[2].strip()
+            if words:
+                person = await self._met(found[1].lower())
+        room_name = room_name or self._room_name
         room = self._demo.room(room_name, person)
         if room is None:
             known = ", ".join(f"#{name}" for name in (*self._demo.rooms, DIRECT))
-            self._say(f"There is no #{room_name} here. There are {known}.")
-        elif not words and found is None:
+            self._say(f"There is no #{room_name} here, so that was not said. There are {known}.")
+        elif not words and found is not None:
+            self._say(f"Say what {found[1]} says: `{found[1]}: hello`.")
+        elif not words:
             self._room_name = room_name
             self._say(f"(You are in #{room_name} now.)")
         elif room.readers is not None and person.id not in room.readers:
             self._say(f"({person.display_name} cannot see #{room_name}.)")
-        elif words:
+        else:
             await self._act(room, person, words)
+
+    @staticmethod
+    def _read_room(line: str) -> tuple[str | None, str]:
+        """The room that *line* begins with, where it does, and the rest."""
+        place = _IN_ROOM.fullmatch(line)
+        return (None, line) if place is None else (place[1].lower(), (place[2] or "").strip())
 
     async def _act(self, room: Room, person: FakePerson, words: str) -> None:
         if words.startswith("/"):
@@ -180,6 +230,7 @@ class _Stage:
         """Somebody of that name, let in if new."""
         person, is_new = self._demo.person(name)
         if is_new:
+            self._say(f"({person.display_name} comes in.)")
             joined = person.member() | {"guild_id": str(SERVER_ID)}
             await self._server.gateway.dispatch("GUILD_MEMBER_ADD", joined)
         return person
