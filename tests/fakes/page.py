@@ -40,61 +40,12 @@ class Answered:
         return json.loads(self.body)
 
 
-class PageProcess:
-    """`familiar web` on loopback. `cookie` lets its client in; None: it is a stranger."""
+class PageClient:
+    """Asks a page and says exactly what it is told to. `cookie` lets it in; None: it is a stranger."""
 
-    def __init__(
-        self,
-        home: Path,
-        *words: str,
-        env: Mapping[str, str] | None = None,
-        port: int = 0,
-        verb: tuple[str, ...] = ("web", "--no-open", "--port"),
-    ) -> None:
-        """*verb* serves the page; the port comes behind it."""
-        self._output = ""
-        reads, writes = os.pipe()
-        nothing = os.open(os.devnull, os.O_RDONLY)
-        try:
-            words = (*verb, str(port), *words)
-            self.process = start_program(list(words), (nothing, writes, writes), environment(home, env))
-        finally:
-            os.close(writes)
-            os.close(nothing)
-        self._reader = threading.Thread(target=self._read, args=(reads,), daemon=True)
-        self._reader.start()
+    def __init__(self) -> None:
         self.cookie: str | None = None
         self.host = self.token = ""
-
-    def _read(self, descriptor: int) -> None:
-        with open(descriptor, "rb", buffering=0) as stream:
-            while piece := stream.read(4096):
-                self._output += piece.decode(errors="replace")
-
-    @property
-    def output(self) -> str:
-        return self._output
-
-    def __enter__(self) -> PageProcess:
-        wait_until(lambda: "/open?token=" in self._output or self.process.poll() is not None, "the page is served")
-        found = re.search(r"http://\S+/open\?token=(\S+)", self._output)
-        assert found is not None, self._output
-        self.host, self.token = urlsplit(found[0]).netloc, found[1]
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.end()
-
-    def end(self) -> int:
-        """Stop it as Ctrl-C does; its exit code."""
-        self.process.send_signal(2)
-        try:
-            return self.process.wait(WAIT_S)
-        finally:
-            self.process.kill()
-            self._reader.join(WAIT_S)
 
     @property
     def origin(self) -> str:
@@ -142,15 +93,71 @@ class PageProcess:
         assert answer.status == 202, answer
 
     @contextmanager
-    def events(self, chat: int = 1) -> Iterator[EventStream]:
+    def events(self, chat: int = 1, *, path: str | None = None) -> Iterator[EventStream]:
         connection = http.client.HTTPConnection(self.host, timeout=WAIT_S)
         try:
-            connection.request("GET", f"/chats/{chat}/events", headers=self._headers({}))
+            connection.request("GET", path or f"/chats/{chat}/events", headers=self._headers({}))
             answer = connection.getresponse()
             assert answer.status == 200, answer.read()
             yield EventStream(answer)
         finally:
             connection.close()
+
+
+class PageProcess(PageClient):
+    """`familiar web` on loopback, and its client."""
+
+    def __init__(
+        self,
+        home: Path,
+        *words: str,
+        env: Mapping[str, str] | None = None,
+        port: int = 0,
+        verb: tuple[str, ...] = ("web", "--no-open", "--port"),
+    ) -> None:
+        """*verb* serves the page; the port comes behind it."""
+        super().__init__()
+        self._output = ""
+        reads, writes = os.pipe()
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        try:
+            words = (*verb, str(port), *words)
+            self.process = start_program(list(words), (nothing, writes, writes), environment(home, env))
+        finally:
+            os.close(writes)
+            os.close(nothing)
+        self._reader = threading.Thread(target=self._read, args=(reads,), daemon=True)
+        self._reader.start()
+
+    def _read(self, descriptor: int) -> None:
+        with open(descriptor, "rb", buffering=0) as stream:
+            while piece := stream.read(4096):
+                self._output += piece.decode(errors="replace")
+
+    @property
+    def output(self) -> str:
+        return self._output
+
+    def __enter__(self) -> PageProcess:
+        wait_until(lambda: "/open?token=" in self._output or self.process.poll() is not None, "the page is served")
+        found = re.search(r"http://\S+/open\?token=(\S+)", self._output)
+        assert found is not None, self._output
+        self.host, self.token = urlsplit(found[0]).netloc, found[1]
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.end()
+
+    def end(self) -> int:
+        """Stop it as Ctrl-C does; its exit code."""
+        self.process.send_signal(2)
+        try:
+            return self.process.wait(WAIT_S)
+        finally:
+            self.process.kill()
+            self._reader.join(WAIT_S)
 
 
 class EventStream:

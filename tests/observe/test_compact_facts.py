@@ -33,6 +33,17 @@ def test_what_was_packed_is_read_again(facts: dict[str, Any]) -> None:
     assert unpack_facts(pack_facts(facts)) == json.loads(json.dumps(facts))
 
 
+@given(
+    st.dictionaries(st.text(max_size=8), VALUES | ROWS | ALIKE, max_size=8), st.sets(st.text(max_size=8), max_size=3)
+)
+def test_some_facts_are_read_as_all_of_them_are(facts: dict[str, Any], names: set[str]) -> None:
+    """Those that were asked for, and no others."""
+    names |= set(list(facts)[:2])
+    whole = unpack_facts(pack_facts(facts))
+
+    assert unpack_facts(pack_facts(facts), names) == {key: value for key, value in whole.items() if key in names}
+
+
 def test_short_facts_stay_readable_and_long_ones_are_small() -> None:
     """Four hundred blocks of dialogue take less than a fortieth of their JSON."""
     blocks = [

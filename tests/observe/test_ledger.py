@@ -78,6 +78,45 @@ def test_recent_traces_are_newest_first_and_of_one_familiar(path: Path) -> None:
     assert ids(collector.recent_traces(familiar_id="wren", limit=2)) == ["t2", "t1"]
 
 
+def test_a_list_of_turns_reads_the_facts_it_shows_and_no_others(path: Path) -> None:
+    """The blocks of each prompt, which are most of a turn, stay packed."""
+    blocks = [{"source": "history:recent", "message": number, "tokens": number} for number in range(300)]
+    collector = SQLiteCollector(path, flush_interval=1)
+    collector.record(a_trace("t", stages=(StageSpan("model", 0.0, 1.0, {"model": "smol", "tokens_by_block": blocks}),)))
+
+    [whole] = collector.recent_traces(familiar_id="wren")
+    [short] = collector.recent_traces(familiar_id="wren", facts={"model", "dropped"})
+
+    assert whole.stages[0].metadata == {"model": "smol", "tokens_by_block": blocks}
+    assert short.stages[0].metadata == {"model": "smol"}
+
+
+def test_a_page_of_turns_is_found_by_its_key(path: Path) -> None:
+    """The ten-thousandth is found as fast as the first: by the index, and nothing is sorted."""
+    collector = SQLiteCollector(path, flush_interval=100)
+    for number in range(300):
+        collector.record(a_trace(f"t{number:03d}", timestamp=(NOON + timedelta(minutes=number)).isoformat()))
+    asked: list[str] = []
+    with pytest.MonkeyPatch.context() as patched:
+        connect = sqlite3.connect
+
+        def watched(*words: Any, **more: Any) -> sqlite3.Connection:
+            made: sqlite3.Connection = connect(*words, **more)
+            made.set_trace_callback(asked.append)
+            return made
+
+        patched.setattr(sqlite3, "connect", watched)
+        found = ids(collector.recent_traces(familiar_id="wren", limit=3, before="t100"))
+    query = next(text for text in asked if "FROM traces WHERE familiar_id" in text)
+    with closing(sqlite3.connect(path)) as db:
+        plan = " ".join(str(row[3]) for row in db.execute(f"EXPLAIN QUERY PLAN {query}"))
+
+    assert found == ["t099", "t098", "t097"]
+    assert "USING INDEX traces_by_time (familiar_id=? AND" in plan
+    assert "TEMP B-TREE" not in plan
+    assert "OFFSET" not in query
+
+
 def test_a_range_includes_both_ends_whatever_their_offset(path: Path) -> None:
     """Times are compared as moments, not as texts."""
     collector = SQLiteCollector(path, flush_interval=1)

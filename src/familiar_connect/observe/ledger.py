@@ -14,7 +14,7 @@ import logging
 import math
 import sqlite3
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -154,12 +154,22 @@ class SQLiteCollector:
                 self._held.close()
                 self._held = None
 
-    def recent_traces(self, *, familiar_id: str, limit: int = 100, before: str | None = None) -> list[TurnTrace]:
-        """The newest flushed traces, newest first; with *before* those that are older than the trace of that id."""
+    def recent_traces(
+        self,
+        *,
+        familiar_id: str,
+        limit: int = 100,
+        before: str | None = None,
+        facts: Collection[str] | None = None,
+    ) -> list[TurnTrace]:
+        """The newest flushed traces, newest first; with *before* those that are older than the trace of that id.
+
+        With *facts* the stages have no others: a list of many turns needs few, and the rest is most of the work.
+        """
         if before is None:
-            return self._traces(f"WHERE familiar_id = ? {_NEWEST_FIRST}", (familiar_id,), limit)
+            return self._traces(f"WHERE familiar_id = ? {_NEWEST_FIRST}", (familiar_id,), limit, facts)
         older = "(at, id) < (SELECT at, id FROM traces WHERE trace_id = ?)"
-        return self._traces(f"WHERE familiar_id = ? AND {older} {_NEWEST_FIRST}", (familiar_id, before), limit)
+        return self._traces(f"WHERE familiar_id = ? AND {older} {_NEWEST_FIRST}", (familiar_id, before), limit, facts)
 
     def traces_in_range(self, *, familiar_id: str, start: str | datetime, end: str | datetime) -> list[TurnTrace]:
         """Flushed traces from *start* to *end*, both included, oldest first."""
@@ -220,7 +230,13 @@ class SQLiteCollector:
             return str(failure)
         return None if found == ("ok",) else str(found[0] if found else "it is empty")
 
-    def _traces(self, condition: str, values: Sequence[object], limit: int | None = None) -> list[TurnTrace]:
+    def _traces(
+        self,
+        condition: str,
+        values: Sequence[object],
+        limit: int | None = None,
+        facts: Collection[str] | None = None,
+    ) -> list[TurnTrace]:
         """At most *limit* traces that can be read; one warning counts those that cannot."""
 
         def query(db: sqlite3.Connection) -> list[TurnTrace]:
@@ -230,7 +246,7 @@ class SQLiteCollector:
                 if limit is not None and len(found) >= limit:
                     break
                 try:
-                    found.append(_to_trace(row, _stages_of(db, row[0])))
+                    found.append(_to_trace(row, _stages_of(db, row[0], facts)))
                 except (ValueError, TypeError, RecursionError):
                     unreadable += 1
             if unreadable:
@@ -353,12 +369,12 @@ def _insert(db: sqlite3.Connection, trace: TurnTrace) -> None:
     )
 
 
-def _stages_of(db: sqlite3.Connection, row_id: int) -> tuple[StageSpan, ...]:
+def _stages_of(db: sqlite3.Connection, row_id: int, facts: Collection[str] | None) -> tuple[StageSpan, ...]:
     rows = db.execute(
         "SELECT name, start_s, duration_s, metadata FROM stages WHERE trace = ? ORDER BY place", (row_id,)
     )
     return tuple(
-        StageSpan(_text(n), _number(start), _number(took), _facts(metadata)) for n, start, took, metadata in rows
+        StageSpan(_text(n), _number(start), _number(took), _facts(metadata, facts)) for n, start, took, metadata in rows
     )
 
 
@@ -377,9 +393,9 @@ def _to_trace(row: Sequence[Any], stages: tuple[StageSpan, ...]) -> TurnTrace:
     )
 
 
-def _facts(text: Any) -> dict[str, Any]:
-    """Facts as they were written; a number that JSON does not know is nothing."""
-    found = unpack_facts(text)
+def _facts(text: Any, names: Collection[str] | None = None) -> dict[str, Any]:
+    """Facts as they were written, those of *names* or all; a number that JSON does not know is nothing."""
+    found = unpack_facts(text, names)
     if not isinstance(found, dict) or not _is_shallow(found, MAX_NESTING):
         raise ValueError("no facts")
     return found

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from familiar_connect.errors import HomeError
 from familiar_connect.history.chats import Chat
 from familiar_connect.platforms.web.chats import PAGE_SIZE, WebChats
-from familiar_connect.platforms.web.live import format_event
+from familiar_connect.platforms.web.drawn_messages import DrawnMessages
+from familiar_connect.platforms.web.live import TOO_MANY_PAGES, format_event
 from familiar_connect.platforms.web.multipart import FormPart, is_multipart, read_parts
 from familiar_connect.platforms.web.render import (
     PageRenderer,
@@ -16,6 +18,7 @@ from familiar_connect.platforms.web.render import (
     make_routes,
     read_form,
     redirect,
+    stream_events,
 )
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.markdown_html import markdown_to_html
@@ -37,17 +40,18 @@ class ChatPages:
         self._chats = chats
         self._renderer = renderer
         self._may_listen = may_listen
+        self._drawn = DrawnMessages(chats, renderer)
 
     def routes(self) -> list[BaseRoute]:
         handlers = (
             ("/", self.home, "GET"),
             ("/chats", self.start, "POST"),
-            ("/chats/{id:int}", self.show, "GET"),
-            ("/chats/{id:int}/messages", self.list_messages, "GET"),
-            ("/chats/{id:int}/messages", self.say, "POST"),
-            ("/chats/{id:int}/messages/{turn:int}", self.show_message, "GET"),
-            ("/chats/{id:int}/stop", self.stop, "POST"),
-            ("/chats/{id:int}/events", self.stream, "GET"),
+            ("/chats/{id:number}", self.show, "GET"),
+            ("/chats/{id:number}/messages", self.list_messages, "GET"),
+            ("/chats/{id:number}/messages", self.say, "POST"),
+            ("/chats/{id:number}/messages/{turn:number}", self.show_message, "GET"),
+            ("/chats/{id:number}/stop", self.stop, "POST"),
+            ("/chats/{id:number}/events", self.stream, "GET"),
         )
         return make_routes(handlers, self._renderer)
 
@@ -117,13 +121,12 @@ class ChatPages:
 
     async def stream(self, request: Request) -> Response:
         """What happens in the chat, as server-sent events. The first says how things stand, so none is missed."""
-        from starlette.responses import StreamingResponse
-
         chat = await self.chat_of(request)
         events = self._chats.events
         if events.is_full:
-            return answer_json({"problem": "too many pages are open; close some"}, status=503)
+            return answer_json({"problem": TOO_MANY_PAGES}, status=503)
         latest = await off_loop(self._chats.latest_id, chat.channel_id)
+        self._drawn.begin(chat.channel_id, latest)
         live = events.reply_in(chat.channel_id)
         html = await off_loop(markdown_to_html, live.text) if live.text else ""
 
@@ -132,8 +135,7 @@ class ChatPages:
             facts = {"latest": latest, "busy": is_busy, "html": html, "revises": live.revises}
             return format_event("state", facts)
 
-        stream = events.listen(chat.channel_id, first)
-        return StreamingResponse(stream, media_type="text/event-stream", headers={"x-accel-buffering": "no"})
+        return stream_events(events.listen(chat.channel_id, first, partial(self._drawn.draw, chat)))
 
     async def chat_of(self, request: Request) -> Chat:
         """The chat that an address names."""

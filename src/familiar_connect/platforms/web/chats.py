@@ -36,7 +36,7 @@ from familiar_connect.platforms.web.attached_files import (
     ShownAttachment,
     list_attachments,
 )
-from familiar_connect.platforms.web.live import ChatEvents
+from familiar_connect.platforms.web.live import SAID_WAITS_S, ChatEvents
 from familiar_connect.platforms.web.place import CHANNEL_NAME, WebPlace
 from familiar_connect.slash.command import SlashContext
 from familiar_connect.slash.greeting import choose_greeting, list_greetings
@@ -253,7 +253,7 @@ class WebChats:
         )
         asked = await off_loop(self._last_words, channel_id)
         heard = await familiar.intake.receive(message, place)
-        self.events.publish(channel_id, "said")
+        self.events.publish_new(channel_id, wait_s=SAID_WAITS_S)
         if heard is not IntakeResult.private:
             self._name = await off_loop(self._own_name.learn, text, asked) or self._name
         if heard is IntakeResult.private:
@@ -274,9 +274,13 @@ class WebChats:
             await self._familiar.reply_path.queue.wait_until_channel_idle(channel_id)
             await self.end_reply(channel_id)
 
+    async def wait_until_kept(self) -> None:
+        """Wait until what the model saw for the turns so far is kept, so that their replies lead to it."""
+        await self._familiar.reply_path.recorder.wait_until_idle()
+
     async def end_reply(self, channel_id: int, *, changed: Sequence[int] = ()) -> None:
         """Tell that a reply is over and which turns read otherwise, once what the model saw for it is kept."""
-        await self._familiar.reply_path.recorder.wait_until_idle()
+        await self.wait_until_kept()
         self.events.end_reply(channel_id, changed=list(changed))
 
     def connect_reminders(self) -> AbstractContextManager[None]:

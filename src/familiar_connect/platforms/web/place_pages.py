@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from familiar_connect.audience import AudienceKind
@@ -13,7 +15,16 @@ from familiar_connect.familiar import Familiar
 from familiar_connect.platforms.terminal.place import CHANNEL_ID
 from familiar_connect.platforms.web.chat_pages import read_number
 from familiar_connect.platforms.web.chats import PAGE_SIZE, WebChats
-from familiar_connect.platforms.web.render import PageRenderer, make_routes, read_form, redirect
+from familiar_connect.platforms.web.drawn_messages import DrawnMessages
+from familiar_connect.platforms.web.live import TOO_MANY_PAGES, format_event
+from familiar_connect.platforms.web.render import (
+    PageRenderer,
+    answer_json,
+    make_routes,
+    read_form,
+    redirect,
+    stream_events,
+)
 from familiar_connect.support.aio import off_loop
 
 if TYPE_CHECKING:
@@ -21,6 +32,8 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.routing import BaseRoute
 
+LOOK_EVERY_S = 0.5
+"""How often it is looked whether something was said in a channel that somebody shows."""
 MOST_PLACES = 12
 """Places on the left side, the one talked in last first."""
 PEOPLE_NAMED = 3
@@ -94,11 +107,15 @@ class PlacePages:
         self._places = places
         self._chats = chats
         self._renderer = renderer
+        self._drawn = DrawnMessages(chats, renderer, is_read_only=True)
+        self._watches: set[int] = set()
+        """Channels that are looked at now and then, because somebody shows them."""
 
     def routes(self) -> list[BaseRoute]:
         handlers = (
-            ("/places/{id:int}", self.show, "GET"),
-            ("/places/{id:int}/messages", self.list_messages, "GET"),
+            ("/places/{id:number}", self.show, "GET"),
+            ("/places/{id:number}/messages", self.list_messages, "GET"),
+            ("/places/{id:number}/events", self.stream, "GET"),
             ("/you", self.show_person, "GET"),
             ("/you", self.change_person, "POST"),
         )
@@ -126,6 +143,38 @@ class PlacePages:
         before, after = (read_number(request, name) for name in ("before", "after"))
         found = await off_loop(self._chats.messages, place.channel_id, before=before, after=after)
         return await off_loop(self._renderer.page, "messages.html", here=place, messages=found, is_read_only=True)
+
+    async def stream(self, request: Request) -> Response:
+        """What is said there, as server-sent events; it may be another program that hears it."""
+        place = await off_loop(self._places.require, request.path_params["id"])
+        if self._chats.events.is_full:
+            return answer_json({"problem": TOO_MANY_PAGES}, status=503)
+        latest = await off_loop(self._chats.latest_id, place.channel_id)
+        self._drawn.begin(place.channel_id, latest)
+        return stream_events(self._listen(place, latest))
+
+    async def _listen(self, place: OtherPlace, latest: int) -> AsyncIterator[str]:
+        events, channel_id = self._chats.events, place.channel_id
+        first = partial(format_event, "state", {"latest": latest})
+        async for text in events.listen(channel_id, first, partial(self._drawn.draw, place)):
+            if channel_id not in self._watches:
+                self._watches.add(channel_id)
+                events.start_task(self._watch(channel_id, latest), name=f"watch-{channel_id}")
+            yield text
+
+    async def _watch(self, channel_id: int, known: int) -> None:
+        """Look for new messages, once for all pages of the channel, as long as there are any."""
+        events = self._chats.events
+        try:
+            while events.has_pages(channel_id):
+                latest = await off_loop(self._chats.latest_id, channel_id)
+                if latest != known:
+                    known = latest
+                    await self._chats.wait_until_kept()
+                    events.publish_new(channel_id)
+                await asyncio.sleep(LOOK_EVERY_S)
+        finally:
+            self._watches.discard(channel_id)
 
     async def show_person(self, request: Request) -> Response:
         return await off_loop(

@@ -32,7 +32,7 @@ class PlaceTalkPages:
         self._renderer = renderer
 
     def routes(self) -> list[BaseRoute]:
-        handlers = (("/places/{id:int}/say", self.say, "POST"), ("/places/{id:int}/speak", self.speak, "POST"))
+        handlers = (("/places/{id:number}/say", self.say, "POST"), ("/places/{id:number}/speak", self.speak, "POST"))
         return make_routes(handlers, self._renderer)
 
     async def say(self, request: Request) -> Response:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -38,11 +38,22 @@ class OwnFile:
     """Changes when the file does."""
 
 
+class SharedValue:
+    """What a template may ask for: a piece of a page names few of them, and the others are not looked up for it."""
+
+    def __init__(self, look: Callable[[], Any]) -> None:
+        self._look = look
+
+    @cached_property
+    def value(self) -> Any:
+        return self._look()
+
+
 class PageRenderer:
     """Templates of ours, with every value escaped; files of ours by name, so that no path is ever looked up."""
 
     def __init__(self, at: str = "", **shared: Callable[[], Any]) -> None:
-        """*shared* is asked for each page and given to its template; *at* is where the pages begin."""
+        """*shared* is asked by each template that uses it, once a page; *at* is where the pages begin."""
         self._at = at
         self._shared = shared
 
@@ -63,8 +74,19 @@ class PageRenderer:
     @cached_property
     def _templates(self) -> Environment:
         from jinja2 import Environment, FileSystemLoader, StrictUndefined
+        from jinja2.runtime import Context
 
-        made = Environment(
+        class LookingContext(Context):
+            """Looks a shared value up when a template first names it."""
+
+            def resolve_or_missing(self, key: str) -> Any:
+                found = super().resolve_or_missing(key)
+                return found.value if isinstance(found, SharedValue) else found
+
+        class PageEnvironment(Environment):
+            context_class = LookingContext
+
+        made = PageEnvironment(
             loader=FileSystemLoader(HERE / "templates"),
             autoescape=True,
             undefined=StrictUndefined,
@@ -80,7 +102,7 @@ class PageRenderer:
 
     def text(self, template: str, **values: Any) -> str:
         """A template with *values* in it; touches the disk, so it is called in a thread."""
-        shared = {name: look() for name, look in self._shared.items()}
+        shared = {name: SharedValue(look) for name, look in self._shared.items()}
         made = self._templates.get_template(template).render(at=self._at, **shared, **values)
         return _OWN_ADDRESS.sub(rf"\g<1>{self._at}/", made) if self._at else made
 
@@ -101,6 +123,19 @@ def answer_json(value: object, *, status: int = 200) -> Response:
     return Response(text.encode("utf-8", "replace"), status_code=status, media_type="application/json")
 
 
+def answer_html(content: bytes) -> Response:
+    from starlette.responses import HTMLResponse
+
+    return HTMLResponse(content)
+
+
+def stream_events(events: AsyncIterator[str]) -> Response:
+    """Server-sent events as they come; a proxy before us is asked not to gather them."""
+    from starlette.responses import StreamingResponse
+
+    return StreamingResponse(events, media_type="text/event-stream", headers={"x-accel-buffering": "no"})
+
+
 def is_script(request: Request) -> bool:
     """Whether a script of the page asks, and not a form."""
     return "application/json" in request.headers.get("accept", "")
@@ -113,9 +148,22 @@ def redirect(path: str) -> Response:
 
 
 def make_routes(handlers: Iterable[tuple[str, Handler, str]], renderer: PageRenderer) -> list[BaseRoute]:
-    """A route for each path, handler and method; errors a person can mend are told."""
+    """A route for each path, handler and method; errors a person can mend are told. `{name:number}` is an id."""
+    from starlette.convertors import Convertor, register_url_convertor
     from starlette.routing import Route
 
+    class NumberConvertor(Convertor[int]):
+        """A number that a database can hold; one with more digits is no address of ours."""
+
+        regex = "[0-9]{1,18}"
+
+        def convert(self, value: str) -> int:
+            return int(value)
+
+        def to_string(self, value: int) -> str:
+            return str(value)
+
+    register_url_convertor("number", NumberConvertor())
     return [Route(path, with_problems(handler, renderer), methods=[method]) for path, handler, method in handlers]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
@@ -11,14 +12,15 @@ from familiar_connect.errors import FamiliarError, HomeError
 from familiar_connect.familiar import Familiar
 from familiar_connect.memory.lorebooks.book_shelf import BookShelf
 from familiar_connect.memory.maintenance.links import markdown_files
-from familiar_connect.observe.inspector import cuts, model_facts, turn_as_json
+from familiar_connect.observe.inspector import MODEL_FACTS, cuts, model_facts, turn_as_json
 from familiar_connect.observe.last_context import page_of
 from familiar_connect.observe.report import seconds
 from familiar_connect.observe.trace import TurnTrace
 from familiar_connect.observe.trace_values import count_or_zero, finite_number
 from familiar_connect.platforms.terminal.place import CHANNEL_ID
 from familiar_connect.platforms.web.block_links import link_entry, link_sources
-from familiar_connect.platforms.web.render import PageRenderer, answer_json, with_problems
+from familiar_connect.platforms.web.render import PageRenderer, answer_html, answer_json, make_routes
+from familiar_connect.platforms.web.shared_drawing import SharedDrawing
 from familiar_connect.reply.inspection.turn_view import TimedSpan, TurnView, diff_turns, name_block, view_turn
 from familiar_connect.reply.prompt_replay import prompt_page
 from familiar_connect.support.aio import off_loop
@@ -30,9 +32,13 @@ if TYPE_CHECKING:
     from starlette.routing import BaseRoute
 
 TURNS_A_PAGE = 50
+ROW_FACTS = frozenset({*MODEL_FACTS, "dropped"})
+"""What a line of the list tells of a turn; the blocks of its prompt are not read for it."""
 MAX_ID_CHARS = 128
 TURNS_OFFERED = 20
 """Latest turns that another may be compared with by hand."""
+PANEL_S, RUNNING_S = 0.5, 0.4
+"""How long the drawn box of a turn, and of one under way, is shown to other pages too."""
 LOOK_BACK = 500
 """Turns among which the one before in the same place is looked for."""
 SHOWN_DIFF_LINES = 400
@@ -99,33 +105,45 @@ class TurnPages:
         self._renderer = renderer
         self._zone = ZoneInfo(familiar.config.display_tz)
         self._shelf = BookShelf(familiar.memory_store)
+        self._panels = SharedDrawing(familiar.clock, PANEL_S)
+        self._running = SharedDrawing(familiar.clock, RUNNING_S)
 
     def routes(self) -> list[BaseRoute]:
-        from starlette.routing import Route
-
         handlers = (
-            ("/turns", self.list_turns),
-            ("/turns/{id}", self.show),
-            ("/turns/{id}/panel", self.show_panel),
-            ("/turns/{id}/data", self.download),
-            ("/turns/{id}/compare", self.compare),
-            ("/running/{id:int}", self.show_running),
+            ("/turns", self.list_turns, "GET"),
+            ("/turns/rows", self.list_more, "GET"),
+            ("/turns/{id}", self.show, "GET"),
+            ("/turns/{id}/panel", self.show_panel, "GET"),
+            ("/turns/{id}/data", self.download, "GET"),
+            ("/turns/{id}/compare", self.compare, "GET"),
+            ("/running/{id:number}", self.show_running, "GET"),
         )
-        return [Route(path, with_problems(handler, self._renderer)) for path, handler in handlers]
+        return make_routes(handlers, self._renderer)
 
     async def list_turns(self, request: Request) -> Response:
         """The latest turns, or those before one."""
-        before = request.query_params.get("before", "")[:MAX_ID_CHARS] or None
-        return await off_loop(self._list, before)
+        return await off_loop(self._list, _id_before(request))
 
     def _list(self, before: str | None) -> Response:
+        rows = self._rows(before)
+        return self._renderer.page(
+            "turns.html", title="Turns", rows=rows, more=_next_page(rows), is_first=before is None
+        )
+
+    async def list_more(self, request: Request) -> Response:
+        """The turns before one, as a piece of the list."""
+        return await off_loop(self._list_more, _id_before(request))
+
+    def _list_more(self, before: str | None) -> Response:
+        rows = self._rows(before)
+        return self._renderer.page("turn_rows.html", rows=rows, more=_next_page(rows))
+
+    def _rows(self, before: str | None) -> list[TurnRow]:
         traces = self._familiar.reply_path.collector.recent_traces(
-            familiar_id=self._familiar.id, limit=TURNS_A_PAGE, before=before
+            familiar_id=self._familiar.id, limit=TURNS_A_PAGE, before=before, facts=ROW_FACTS
         )
         places = {chat.channel_id: chat.name for chat in self._familiar.stores.chats.all(CHANNEL_ID)}
-        rows = [self._row(trace, places.get(trace.channel_id, "elsewhere")) for trace in traces]
-        more = rows[-1].trace_id if len(rows) == TURNS_A_PAGE else None
-        return self._renderer.page("turns.html", title="Turns", rows=rows, more=more, is_first=before is None)
+        return [self._row(trace, places.get(trace.channel_id, "elsewhere")) for trace in traces]
 
     def _row(self, trace: TurnTrace, where: str) -> TurnRow:
         facts = model_facts(trace)
@@ -142,14 +160,18 @@ class TurnPages:
         )
 
     async def show(self, request: Request) -> Response:
-        return await off_loop(self._show, "turn.html", request.path_params["id"])
+        return await off_loop(self._show, request.path_params["id"])
 
     async def show_panel(self, request: Request) -> Response:
-        """The same as a piece of a page."""
-        return await off_loop(self._show, "turn_panel.html", request.path_params["id"])
+        """The same as a piece of a page, drawn once for the pages that ask for it together."""
+        trace_id = request.path_params["id"]
+        return answer_html(await self._panels.get(trace_id, partial(off_loop, self._panel_of, trace_id)))
 
-    def _show(self, template: str, trace_id: str) -> Response:
-        return self._renderer.page(template, title="Turn", **self._drawn(self.view(trace_id)))
+    def _panel_of(self, trace_id: str) -> bytes:
+        return self._panel(self.view(trace_id))
+
+    def _show(self, trace_id: str) -> Response:
+        return self._renderer.page("turn.html", title="Turn", **self._drawn(self.view(trace_id)))
 
     async def download(self, request: Request) -> Response:
         """Everything that is known of the turn, as JSON; the same as `familiar inspect TURN --json`."""
@@ -160,16 +182,20 @@ class TurnPages:
 
     async def show_running(self, request: Request) -> Response:
         """The turn under way in a chat, as far as it has come."""
-        return await off_loop(self._show_running, request.path_params["id"])
+        channel_id = request.path_params["id"]
+        return answer_html(await self._running.get(channel_id, partial(off_loop, self._running_of, channel_id)))
 
-    def _show_running(self, channel_id: int) -> Response:
+    def _running_of(self, channel_id: int) -> bytes:
         running = self._familiar.reply_path.recorder.find_open(channel_id)
         if running is None:
             raise HomeError("no reply is being made there now")
         header = f"# {len(running.messages)} messages turn={running.trace.trace_id}"
         page = page_of(running.messages, header=header) if running.messages else None
         view = view_turn(running.trace, running.record, page, running.items)
-        return self._renderer.page("turn_panel.html", title="Turn", is_running=True, **self._drawn(view))
+        return self._panel(view, is_running=True)
+
+    def _panel(self, view: TurnView, **values: Any) -> bytes:
+        return self._renderer.text("turn_panel.html", title="Turn", **values, **self._drawn(view)).encode()
 
     async def compare(self, request: Request) -> Response:
         """Two turns side by side; without `with` the one before in the same place."""
@@ -270,6 +296,15 @@ class TurnPages:
             "colour_of": colour_of,
             "shown_chars": SHOWN_CHARS,
         }
+
+
+def _id_before(request: Request) -> str | None:
+    return without_surrogates(request.query_params.get("before", "")[:MAX_ID_CHARS]) or None
+
+
+def _next_page(rows: Sequence[TurnRow]) -> str | None:
+    """The turn before which the next page begins; None where this is the last."""
+    return rows[-1].trace_id if len(rows) == TURNS_A_PAGE else None
 
 
 def compare_layers(before: TurnView, after: TurnView) -> list[tuple[str, int, int]]:

@@ -47,13 +47,13 @@ class VerbPages:
             ("undo", self.undo, "POST"),
             ("impersonate", self.speak_for, "POST"),
             ("greeting", self.greet, "POST"),
-            ("messages/{turn:int}/edit", self.show_editor, "GET"),
-            ("messages/{turn:int}/edit", self.edit, "POST"),
-            ("messages/{turn:int}/hide", self.hide, "POST"),
-            ("messages/{turn:int}/branch", self.branch, "POST"),
+            ("messages/{turn:number}/edit", self.show_editor, "GET"),
+            ("messages/{turn:number}/edit", self.edit, "POST"),
+            ("messages/{turn:number}/hide", self.hide, "POST"),
+            ("messages/{turn:number}/branch", self.branch, "POST"),
         )
         return make_routes(
-            ((f"/chats/{{id:int}}/{path}", handler, method) for path, handler, method in handlers), self._renderer
+            ((f"/chats/{{id:number}}/{path}", handler, method) for path, handler, method in handlers), self._renderer
         )
 
     def _making(self, doing: Callable[[int], Awaitable[None]]) -> Handler:

@@ -62,6 +62,19 @@ export async function start(root) {
     keepEnd(() => { body.classList.remove("waiting"); body.innerHTML = html; });
   }
 
+  // What was just written, until it is heard and drawn.
+  function showSent(text) {
+    const line = document.createElement("li");
+    line.className = "message theirs sent";
+    line.innerHTML = '<span class="avatar" aria-hidden="true"></span><p class="who"><bdi></bdi></p><div class="words" dir="auto"><p class="plain"></p></div>';
+    line.querySelector("bdi").textContent = root.dataset.you;
+    line.querySelector(".avatar").textContent = root.dataset.you.slice(0, 1);
+    line.querySelector(".plain").textContent = text;
+    list.append(line);
+    toEnd();
+  }
+  const endSent = () => list.querySelectorAll(".sent").forEach((line) => line.remove());
+
   function endLive() {
     if (!live) return;
     if (live.dataset.id) live.classList.remove("live"); else live.remove();
@@ -81,18 +94,28 @@ export async function start(root) {
     return parse(await answer.text());
   };
 
-  function fetchNew(isOver) {
-    return queue(async () => {
-      const came = await fetchList(`?after=${lastId()}`);
-      keepEnd(() => {
-        if (isOver) endLive();
-        const found = came.filter((each) => Number(each.dataset.id) > lastId());
-        if (found.length) { list.querySelector(".empty")?.remove(); root.querySelector(".greetings")?.remove(); }
-        for (const each of found) live && !live.dataset.id ? live.before(each) : list.append(each);
-      });
-      root.dispatchEvent(new CustomEvent("messages", { detail: { isOver: isOver && came.length > 0 } }));
+  function showNew(came, isOver) {
+    const found = came.filter((each) => Number(each.dataset.id) > lastId());
+    const again = came.filter((each) => !found.includes(each) && each.dataset.turn);
+    keepEnd(() => {
+      for (const each of again) { // shown before its turn was kept
+        const there = find(each.dataset.id);
+        if (there && there !== live && !there.dataset.turn) there.replaceWith(each);
+      }
+      endSent();
+      if (isOver) endLive();
+      if (found.length) { list.querySelector(".empty")?.remove(); root.querySelector(".greetings")?.remove(); }
+      for (const each of found) live && !live.dataset.id ? live.before(each) : list.append(each);
     });
+    root.dispatchEvent(new CustomEvent("messages", { detail: { isOver: isOver && came.length > 0 } }));
   }
+  const fetchNew = (isOver) => queue(async () => showNew(await fetchList(`?after=${lastId()}`), isOver));
+  // What is new comes with the event; a page that missed something before it asks, at the end of a reply for the last
+  // line too, which may have been shown before its turn was kept.
+  const takeNew = (facts, isOver) => queue(async () => {
+    const isKnown = facts.html !== undefined && facts.after <= lastId();
+    showNew(isKnown ? parse(facts.html) : await fetchList(`?after=${Math.max(0, lastId() - (isOver ? 1 : 0))}`), isOver);
+  });
 
   function fetchChanged(ids) {
     return queue(async () => {
@@ -133,7 +156,7 @@ export async function start(root) {
       if (state.busy) { showLive(state.revises, Boolean(state.html)); if (state.html) showPiece(state.html); }
       setBusy(state.busy);
     });
-    on("said", () => fetchNew(false));
+    on("said", (facts) => takeNew(facts, false));
     on("thinking", (facts) => {
       setBusy(true);
       if (live && live.dataset.id !== String(facts.revises ?? "")) endLive();
@@ -148,7 +171,7 @@ export async function start(root) {
     on("done", (facts) => {
       setBusy(false);
       if (facts.changed?.length) queue(async () => endLive()).then(() => fetchChanged(facts.changed));
-      else fetchNew(true);
+      else takeNew(facts, true);
     });
     source.addEventListener("open", () => { if (status.dataset.lost) { status.textContent = ""; delete status.dataset.lost; } });
     source.addEventListener("error", () => { status.dataset.lost = "1"; status.textContent = "connection lost, trying again…"; });
@@ -177,8 +200,10 @@ export async function start(root) {
     const files = attachments?.take() ?? [];
     if (!text.trim() && !files.length) return;
     words.value = "";
+    if (text.trim() && !text.startsWith("/")) showSent(text);
     toEnd();
     if (await told(await (files.length ? sendForm(text, files) : ask(form.action, { text })))) return;
+    endSent();
     words.value = words.value || text;
     attachments?.putBack(files);
   }

@@ -1,6 +1,7 @@
 // The glass box beside a chat: follows the message in hand, can be pinned, widened, closed and walked with [ and ].
 const WIDE = "(min-width: 1101px)";
-const LOOK_AGAIN_MS = 800;
+const LOOK_AGAIN_MS = 1000;
+const FIRST_LOOK_MS = 500;
 
 const BASE = document.documentElement.dataset.at ?? ""; // where the pages of this familiar begin
 
@@ -99,8 +100,10 @@ export function startGlass(chat, glass) {
     else body.replaceChildren(fresh);
     shown = null;
   }
-  chat.addEventListener("thinking", showRunning);
-  chat.addEventListener("first-words", showRunning);
+  // Not at once: the prompt is put together first, and a reply that is there at once needs no look on the way.
+  const lookSoon = () => { clearTimeout(looking); looking = setTimeout(showRunning, FIRST_LOOK_MS); };
+  chat.addEventListener("thinking", lookSoon);
+  chat.addEventListener("first-words", lookSoon);
   opener?.addEventListener("click", () => setOpen(!isOpen()));
   pin.addEventListener("click", () => press(pin, !isPinned()));
   widen.addEventListener("click", () => press(widen, frame.classList.toggle("half")));

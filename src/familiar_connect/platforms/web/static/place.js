@@ -1,7 +1,6 @@
 // A channel elsewhere: earlier messages on demand, new ones as they come, words of the familiar's where it is connected, and
 // the glass box beside them. Without it the same buttons are forms.
 const NEAR_THE_END = 80;
-const LOOK_EVERY_MS = 2500;
 const BASE = document.documentElement.dataset.at ?? ""; // where the pages of this familiar begin
 
 export async function start(root) {
@@ -11,25 +10,39 @@ export async function start(root) {
   const form = root.querySelector(".composer");
   const path = `${BASE}/places/${root.dataset.place}`;
   const lastId = () => Number([...list.querySelectorAll("[data-id]")].at(-1)?.dataset.id ?? 0);
+  const parse = (html) => {
+    const piece = document.createElement("template");
+    piece.innerHTML = html;
+    return [...piece.content.querySelectorAll("[data-id]")];
+  };
   const fetchList = async (query) => {
     const answer = await fetch(`${path}/messages${query}`);
     if (!answer.ok) throw new Error(answer.statusText);
-    const piece = document.createElement("template");
-    piece.innerHTML = await answer.text();
-    return [...piece.content.querySelectorAll("[data-id]")];
+    return parse(await answer.text());
   };
 
-  let looking = false;
-  async function lookAgain() {
-    if (looking || document.hidden) return;
-    looking = true;
-    try {
-      const found = (await fetchList(`?after=${lastId()}`)).filter((each) => Number(each.dataset.id) > lastId());
+  // What is new comes with the event; a page that missed something before it asks. One after another, so that none is shown twice.
+  let taking = Promise.resolve();
+  function take(facts) {
+    taking = taking.then(async () => {
+      const came = facts.html === undefined || facts.after > lastId() ? await fetchList(`?after=${lastId()}`) : parse(facts.html);
+      const found = came.filter((each) => Number(each.dataset.id) > lastId());
+      if (!found.length) return;
       const follow = log.scrollHeight - log.scrollTop - log.clientHeight < NEAR_THE_END;
       list.append(...found);
-      if (found.length && follow) log.scrollTop = log.scrollHeight;
-      if (found.length) { status.textContent = ""; root.dispatchEvent(new CustomEvent("messages", { detail: { isOver: true } })); }
-    } catch { /* the program is away: it is looked for again */ } finally { looking = false; }
+      if (follow) log.scrollTop = log.scrollHeight;
+      if (!status.dataset.lost) status.textContent = "";
+      root.dispatchEvent(new CustomEvent("messages", { detail: { isOver: true } }));
+    }).catch(() => {});
+  }
+  let source = null;
+  function listen() {
+    source?.close();
+    source = new EventSource(`${path}/events`);
+    source.addEventListener("state", (event) => { if (JSON.parse(event.data).latest > lastId()) take({}); });
+    source.addEventListener("said", (event) => take(JSON.parse(event.data)));
+    source.addEventListener("open", () => { if (status.dataset.lost) { status.textContent = ""; delete status.dataset.lost; } });
+    source.addEventListener("error", () => { status.dataset.lost = "1"; status.textContent = "connection lost, trying again…"; });
   }
 
   root.addEventListener("click", async (event) => {
@@ -59,7 +72,7 @@ export async function start(root) {
         body: JSON.stringify(speaks ? {} : { text }),
       }).catch(() => null);
       const facts = answer ? await answer.json().catch(() => ({})) : { problem: "The program cannot be reached." };
-      if (answer?.ok) { if (!speaks) status.textContent = ""; lookAgain(); return; }
+      if (answer?.ok) { if (!speaks) status.textContent = ""; return; }
       status.textContent = facts.problem ?? "That was not taken. Try again.";
       if (!speaks) words.value = words.value || text;
     });
@@ -68,8 +81,9 @@ export async function start(root) {
     });
   }
 
-  setInterval(lookAgain, LOOK_EVERY_MS);
-  document.addEventListener("visibilitychange", lookAgain);
+  // A browser has six connections to a host: a tab nobody looks at holds none, and catches up when it is shown.
+  document.addEventListener("visibilitychange", () => { if (document.hidden) source.close(); else listen(); });
+  listen();
   log.scrollTop = log.scrollHeight;
   (await import(root.dataset.glass)).startGlass(root, document.getElementById("glass"));
   root.dataset.ready = "1";

@@ -11,17 +11,16 @@ export function start(list) {
     const link = list.querySelector(".earlier a");
     if (!link || isAsking) return;
     isAsking = true;
-    const answer = await fetch(link.href).catch(() => null);
+    const where = new URL(link.href);
+    where.pathname += "/rows";
+    const answer = await fetch(where).catch(() => null);
+    const html = answer?.ok ? await answer.text().catch(() => null) : null;
     isAsking = false;
-    if (!answer?.ok) { setTimeout(goOn, AGAIN_MS); return; }
-    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-    const chunk = page.querySelector(".chunk");
-    const earlier = page.querySelector(".earlier");
-    const end = list.querySelector(".earlier");
+    if (html === null) { setTimeout(goOn, AGAIN_MS); return; }
+    const piece = document.createElement("template");
+    piece.innerHTML = html;
     watcher.disconnect();
-    if (chunk) end.before(document.adoptNode(chunk));
-    if (earlier) end.replaceWith(document.adoptNode(earlier));
-    else end.remove();
+    list.querySelector(".earlier").replaceWith(piece.content);
     watch();
   }
   function watch() {
