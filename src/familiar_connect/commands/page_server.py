@@ -164,4 +164,5 @@ def _announce(parts: WebParts, options: WebOptions) -> None:
         import threading
         import webbrowser
 
-        threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+        once = f"{parts.address.url}/open?token={parts.door.issue_pass()}"
+        threading.Thread(target=webbrowser.open, args=(once,), daemon=True).start()

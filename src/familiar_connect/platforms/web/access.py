@@ -23,6 +23,8 @@ SESSION_S = 30 * 24 * 3600
 """How long a browser is let in without being asked again."""
 KEY_BYTES = 32
 TOKEN_BYTES = 24
+PASS_S = 120.0
+"""How long a browser that is opened may take to come."""
 MAX_COOKIE_CHARS = 200
 LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 SAFE_METHODS = frozenset({"GET", "HEAD"})
@@ -121,13 +123,26 @@ class Doorkeeper:
         self._clock = clock
         self._password = password
         self._key = hmac.digest(key, (password or "").encode(), hashlib.sha256)
+        self._pass: tuple[str, float] | None = None
 
     @property
     def has_password(self) -> bool:
         return self._password is not None
 
+    def issue_pass(self) -> str:
+        """A token that lets in one browser, soon: other people of this computer can see how a browser is started."""
+        self._pass = (secrets.token_urlsafe(TOKEN_BYTES), self._clock.monotonic() + PASS_S)
+        return self._pass[0]
+
     def is_token(self, given: str) -> bool:
-        return hmac.compare_digest(given.encode(), self.token.encode())
+        """Whether *given* is the token, or the pass, which is no pass any more then."""
+        if hmac.compare_digest(given.encode(), self.token.encode()):
+            return True
+        issued, until = self._pass or ("", 0.0)
+        if not issued or not hmac.compare_digest(given.encode(), issued.encode()):
+            return False
+        self._pass = None
+        return self._clock.monotonic() < until
 
     def is_password(self, given: str) -> bool:
         return self._password is not None and hmac.compare_digest(given.encode(), self._password.encode())

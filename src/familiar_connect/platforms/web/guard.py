@@ -7,11 +7,13 @@ out of frames and let it load nothing but its own files.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable, MutableMapping
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
 
+from familiar_connect.errors import HomeError
 from familiar_connect.platforms.web.access import Doorkeeper, PageAddress, RequestRate, why_foreign
 
 Scope = MutableMapping[str, Any]
@@ -24,7 +26,12 @@ OPEN_PATHS = frozenset({"/open", "/login"})
 """Where somebody asks to be let in."""
 OPEN_FILES = ("/static/",)
 """What the way in itself needs: our own style and scripts, which hold nothing of anybody's."""
+MAX_ENTRY_BYTES = 10_000
+"""Of somebody who was not let in yet: a password."""
 MAX_BODY_BYTES = 2_000_000
+BODY_WITHIN_S = 300.0
+"""All of what is sent must have come by then."""
+MAX_LENGTH_DIGITS = 19
 MAX_FILE_BYTES = 50_000_000
 MAX_ATTACHED_BYTES = 25_000_000
 FILE_PATHS = frozenset({"/import", "/familiars", "/picture"})
@@ -84,17 +91,16 @@ class Guard:
             return 421, "The page is not known under this name. Open the address that was printed when it started."
         if (reason := why_foreign(method, headers)) is not None:
             return 403, f"Refused: {reason}. Open the page itself and try again."
-        if not self._rate.may_ask(client_of(scope)):
+        is_let_in = self._door.is_cookie(read_cookie(headers, self._door.cookie_name))
+        if not self._rate.may_ask(f"{'in' if is_let_in else 'stranger'} {client_of(scope)}"):
             return 429, "Too many requests. Wait a moment, then load the page again."
-        if path in OPEN_PATHS or path.startswith(OPEN_FILES):
-            return None
-        if not self._door.is_cookie(read_cookie(headers, self._door.cookie_name)):
-            way = "or log in at /login" if self._door.has_password else "or start the page again"
-            return 401, f"This page is private. Open the address that was printed when it started, {way}."
         length, most = headers.get("content-length", "0"), body_limit(path)
-        if length.isdigit() and int(length) > most:
+        if length.isdigit() and int(length[:MAX_LENGTH_DIGITS]) > most:
             return 413, f"That is more than {most:,} bytes. Send less."
-        return None
+        if path in OPEN_PATHS or path.startswith(OPEN_FILES) or is_let_in:
+            return None
+        way = "or log in at /login" if self._door.has_password else "or start the page again"
+        return 401, f"This page is private. Open the address that was printed when it started, {way}."
 
 
 def client_of(scope: Scope) -> str:
@@ -129,6 +135,8 @@ def with_headers(send: Send) -> Send:
 
 def body_limit(path: str) -> int:
     """How much may be sent to *path*."""
+    if path in OPEN_PATHS or path.startswith(OPEN_FILES):
+        return MAX_ENTRY_BYTES
     path = _OTHER_FAMILIAR.sub("", path)
     if path in FILE_PATHS:
         return MAX_FILE_BYTES
@@ -136,14 +144,24 @@ def body_limit(path: str) -> int:
 
 
 def limit_body(receive: Receive, most: int) -> Receive:
-    """*receive* that ends a request which sends more than it may, whatever it said before."""
-    taken = 0
+    """*receive* that ends a request which sends more than it may, whatever it said before, or takes too long."""
+    taken, is_whole = 0, False
+    until = asyncio.get_running_loop().time() + BODY_WITHIN_S
 
     async def receive_limited() -> Message:
-        nonlocal taken
-        message = await receive()
+        nonlocal taken, is_whole
+        if is_whole:  # what comes now is that somebody left
+            return await receive()
+        try:
+            async with asyncio.timeout_at(until):
+                message = await receive()
+        except TimeoutError:
+            raise HomeError("the rest of it did not come in time; send it again") from None
         taken += len(message.get("body", b""))
-        return message if taken <= most else {"type": "http.disconnect"}
+        is_whole = not message.get("more_body", False)
+        if taken > most:
+            raise HomeError(f"that is more than {most:,} bytes; send less")
+        return message
 
     return receive_limited
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.config.home import is_valid_familiar_id, list_familiars
@@ -143,8 +144,7 @@ class FamiliarDispatcher:
         if familiar_id is None:
             await self._first(scope, receive, send)
         elif familiar_id == self._familiars.first_id:
-            query = scope.get("query_string", b"").decode("latin-1")
-            await _redirect(send, f"{path}?{query}" if query else path)
+            await _redirect(send, path, scope.get("query_string", b""))
         else:
             await self._ask_other(familiar_id, path, scope, receive, send)
 
@@ -176,9 +176,10 @@ def _is_inner_redirect(name: bytes, value: bytes) -> bool:
     return name.lower() == b"location" and value.startswith(b"/") and not value.startswith((b"/f/", b"//"))
 
 
-async def _redirect(send: Send, path: str) -> None:
-    where = path if path.startswith("/") and not path.startswith("//") else "/"
-    headers = [(b"location", where.encode("ascii", "ignore")), (b"content-length", b"0")]
+async def _redirect(send: Send, path: str, query: bytes) -> None:
+    """To *path* here: written anew, so that nothing in it names another host or ends the header."""
+    where = quote(path, errors="replace") if not path.startswith("//") else "/"
+    headers = [(b"location", where.encode("ascii") + (b"?" + query if query else b"")), (b"content-length", b"0")]
     await send({"type": "http.response.start", "status": 303, "headers": headers})
     await send({"type": "http.response.body", "body": b""})
 

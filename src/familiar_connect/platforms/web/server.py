@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from familiar_connect.errors import SetupError
+from familiar_connect.platforms.web.access import is_loopback
 from familiar_connect.platforms.web.app import WebParts, create_app
 
 MAX_CONNECTIONS = 256
 GOODBYE_S = 2
+REQUEST_WITHIN_S = 15.0
+"""A connection that has sent no whole request by then, its first or its next, is closed."""
+READ_WITHIN_S = 60.0
+"""A client that reads nothing of its answer for so long is let go."""
+MAX_PER_CLIENT = 64
+"""Connections of one other computer; this one may have all of them."""
 
 
 class WebPlatform:
@@ -35,7 +43,9 @@ class WebPlatform:
 
         config = uvicorn.Config(
             create_app(self._parts),
+            http=make_protocol(),
             log_config=None,
+            log_level="error",  # a stranger writes no line of the log with each crooked request
             access_log=False,
             lifespan="off",
             ws="none",
@@ -52,6 +62,63 @@ class WebPlatform:
                 await self._parts.familiars.aclose()
             await self._parts.rehearsals.aclose()
             await self._parts.chats.aclose()
+
+
+def make_protocol() -> type[asyncio.Protocol]:
+    """HTTP of uvicorn whose connections end when nothing comes of them, so that nobody holds all there are."""
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    class TimedProtocol(H11Protocol):
+        """Closes a connection that does not send a request, or does not read its answer, in time."""
+
+        _waits: asyncio.TimerHandle | None = None
+        _writes: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            host = self.client[0] if self.client else ""
+            others = sum((getattr(each, "client", None) or ("",))[0] == host for each in self.connections)
+            if not is_loopback(host) and others > MAX_PER_CLIENT:
+                transport.abort()
+                return
+            self._wait_for_request()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            if self.cycle is None or self.cycle.response_complete:
+                self._wait_for_request()
+            else:
+                _cancel(self._waits)
+                self._waits = None
+
+        def _wait_for_request(self) -> None:
+            self._waits = self._waits or self.loop.call_later(REQUEST_WITHIN_S, self._end_if_idle)
+
+        def _end_if_idle(self) -> None:
+            self._waits = None
+            if self.cycle is None or self.cycle.response_complete:
+                self.transport.abort()
+
+        def pause_writing(self) -> None:
+            super().pause_writing()
+            self._writes = self._writes or self.loop.call_later(READ_WITHIN_S, self.transport.abort)
+
+        def resume_writing(self) -> None:
+            super().resume_writing()
+            _cancel(self._writes)
+            self._writes = None
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            _cancel(self._waits)
+            _cancel(self._writes)
+            super().connection_lost(exc)
+
+    return TimedProtocol
+
+
+def _cancel(timer: asyncio.TimerHandle | None) -> None:
+    if timer is not None:
+        timer.cancel()
 
 
 def listen_on(host: str, port: int) -> socket.socket:
