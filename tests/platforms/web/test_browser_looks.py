@@ -11,7 +11,14 @@ from familiar_connect.bootstrap.card_files.write_png import plain_picture
 from tests.fakes.browser import Visit, open_visit
 from tests.fakes.model_server import ModelServer, stream_answer
 from tests.fakes.page import PageProcess, needs_page
-from tests.platforms.web.test_browser_chat import Gate, answer_with, last_reply, say, wait_for_reply
+from tests.platforms.web.test_browser_chat import (
+    Gate,
+    answer_with,
+    last_reply,
+    say,
+    serious_faults,
+    wait_for_reply,
+)
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator
@@ -27,6 +34,16 @@ SWIPE = """(message, across) => {
     message.dispatchEvent(new TouchEvent("touchstart", at));
     message.dispatchEvent(new TouchEvent("touchend", { bubbles: true, changedTouches: touch(200 + across) }));
 }"""
+
+
+PAGES = (
+    *("/turns", "/why", "/why?q=tea", "/memory", "/memory?q=kettle", "/memory/people", "/memory/graph", "/review"),
+    *("/memory/file?path=self%2Fdescription.md", "/memory/edit?path=self%2Fdescription.md", "/memory/versions"),
+    *("/memory/versions?path=self%2Fdescription.md", "/memory/sources?path=self%2Fdescription.md"),
+    *("/import", "/familiars", "/picture", "/you", "/health", "/settings", "/settings/edit?key=budget_tokens"),
+    *("/connect", "/rehearsals", "/chats/999"),
+)
+"""Every page that needs nothing to have happened."""
 
 
 def size_of(part: Locator) -> tuple[float, float]:
@@ -150,3 +167,18 @@ def test_a_picture_is_chosen_on_the_page(
         gate.open()
         wait_for_reply(page, "Hm.")
         running.post("/picture/remove")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_serious_fault_on_any_page(browser: Browser, running: PageProcess, scheme: str) -> None:
+    """And none is wider than a phone."""
+    phone = {"viewport": PHONE["viewport"], "color_scheme": scheme, "reduced_motion": "reduce"}
+    with open_visit(browser, running.address, **phone) as visit:
+        found = {}
+        for path in PAGES:
+            visit.page.goto(running.origin + path)
+            found[path] = serious_faults(visit.page)
+            if not visit.page.evaluate("document.documentElement.scrollWidth <= innerWidth"):
+                found[path].append("wider than the window")
+
+    assert {path: faults for path, faults in found.items() if faults} == {}

@@ -211,6 +211,28 @@ def test_a_new_chat_begins_with_the_greeting_that_is_chosen(
     assert "Rain again. Come in, Sam!" in str(model.requests[-1].payload)
 
 
+def test_the_arrows_walk_the_greetings(visit: Visit, running: PageProcess, home: Path, model: ModelServer) -> None:
+    """As in SillyTavern: before anybody answered they are versions of the first words; no model is asked."""
+    others = home / "familiars" / "ember" / "memory" / "self" / "alternate_greetings.md"
+    others.write_text("Rain again.\n<!-- next greeting -->\nThe door is open.\n", encoding="utf-8")
+    asked = len(model.requests)
+    page = visit.page
+    try:
+        page.goto(running.origin + running.post("/chats").headers["location"])
+        page.locator("[data-ready]").wait_for()
+        assert last_reply(page).locator(".count").inner_text() == "1/3"
+        last_reply(page).get_by_role("button", name="Next version").click()
+        page.locator(".message.own .words", has_text="Rain again.").wait_for()
+        page.locator(".count", has_text="2/3").wait_for()
+        page.locator("#words").press("ArrowRight")
+        page.locator(".message.own .words", has_text="The door is open.").wait_for()
+        page.locator(".count", has_text="3/3").wait_for()
+    finally:
+        others.unlink()
+
+    assert len(model.requests) == asked
+
+
 def test_a_hidden_line_is_in_no_prompt_until_it_is_let_back_in(visit: Visit, model: ModelServer) -> None:
     """With its button and with its key."""
     answer_with(model, *(stream_answer(text) for text in ("The vault code is 4711.", "Hm?", "As I said.")))

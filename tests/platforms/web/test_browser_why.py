@@ -172,6 +172,55 @@ def test_what_was_cut_by_the_budget(visit: Visit) -> None:
     visit.page.go_back()
 
 
+@pytest.mark.parametrize(
+    ("asked", "words", "answer", "mends", "leads_to"),
+    [
+        (
+            WELL,
+            "zeppelin over the harbour",
+            "It was never told",
+            "Write it into a memory file",
+            "New file lore/zeppelin",
+        ),
+        (
+            "Ember, where does the silver whistle hang?",
+            "silver whistle behind the stove",
+            "It knows, but may not tell it here",
+            "Share it: write it into an open file",
+            "New file lore/silver-whistle",
+        ),
+        (
+            FESTIVAL,
+            "smallest lantern Odile",
+            "It was found, but cut by the budget",
+            "Change budget_tokens",
+            "budget_tokens",
+        ),
+    ],
+    ids=["never heard", "not allowed here", "cut by the budget"],
+)
+def test_a_stranger_gets_from_a_reply_to_the_answer_and_what_mends_it(
+    visit: Visit, asked: str, words: str, answer: str, mends: str, leads_to: str
+) -> None:
+    """With nothing but the channel and the glass box beside it: the first sentence answers, its first button mends."""
+    page = visit.page
+    page.get_by_role("link", name="#lounge").click()
+    page.locator("[data-ready]").wait_for()
+    question = page.locator(".message.theirs", has_text=asked).first
+    reply = question.locator("xpath=following-sibling::li[contains(@class, 'own')]").first
+    reply.focus()
+    page.locator(f'#glass .panel[data-turn="{reply.get_attribute("data-turn")}"]').wait_for()
+    page.get_by_label("Why didn’t it mention…").fill(words)
+    page.get_by_label("Why didn’t it mention…").press("Enter")
+    page.locator(".ladder").wait_for()
+
+    assert page.locator("main p").first.inner_text().startswith(answer)
+    page.locator("main .answer").get_by_role("link", name=mends).click()
+    page.get_by_role("heading", name=leads_to).wait_for()
+    page.get_by_role("link", name="Why not?").click()
+    page.locator("#query").wait_for()
+
+
 def test_what_was_heard_and_is_not_written_yet(visit: Visit) -> None:
     """Said in another channel, and nothing in the message led to it."""
     answer = ask(visit, "Theodora oboe Ghent", WEATHER)

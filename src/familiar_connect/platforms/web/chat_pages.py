@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -74,6 +75,9 @@ class ChatPages:
         self._chats.select(chat)
         self._chats.greet(chat.channel_id)
         messages = self._chats.messages(chat.channel_id)
+        greetings = self._chats.greetings() if len(messages) == 1 and messages[0].is_own else []
+        if messages and messages[0].versions == 1 and (count := len([text for text in greetings if text])) > 1:
+            messages = [replace(messages[0], versions=count)]  # the arrows walk them
         return self._renderer.page(
             "chat.html",
             title=chat.name,
@@ -83,7 +87,7 @@ class ChatPages:
             is_busy=self._chats.events.reply_in(chat.channel_id).is_busy,
             draft=draft,
             may_listen=self._may_listen,
-            greetings=self._chats.greetings() if len(messages) == 1 and messages[0].is_own else [],
+            greetings=greetings,
         )
 
     async def show_message(self, request: Request) -> Response:

@@ -93,7 +93,7 @@ class MemoryEditPages:
     def _edit(self, path: str) -> Response:
         path = editable_path(path if path.endswith(".md") else f"{path}.md")
         text = self._store.read_if_present(path)
-        name = path.rpartition("/")[2].removesuffix(".md")
+        name = path.rpartition("/")[2].removesuffix(".md").replace("-", " ")
         form = EditForm(path=path, text=STARTS.format(title=name) if text is None else text, base=edit_base(text))
         return self._form(form)
 

@@ -239,9 +239,12 @@ def _mend(leads_to: str, wanted: str) -> tuple[str, str] | None:
     kind, _, name = leads_to.partition(":")
     if kind == "review":
         return f"/review/{quote(name, safe='')}", "Look at it in Review"
-    if kind == "new":
+    if kind in ("new", "open"):
         path = f"{OPEN_FOLDER}/{_NOT_IN_NAME.sub('-', wanted.casefold()).strip('-')[:60].strip('-') or 'note'}.md"
-        return f"/memory/edit?path={quote(path, safe='')}", "Write it into a memory file"
+        return (
+            f"/memory/edit?path={quote(path, safe='')}",
+            "Share it: write it into an open file" if kind == "open" else "Write it into a memory file",
+        )
     if kind == "file":
         return f"/memory/edit?path={quote(name, safe='')}", f"Edit {name}"
     if kind == "setting":
@@ -263,7 +266,7 @@ def _found(place: int, hit: Recollection) -> FoundPiece:
         place=place,
         where=said if hit.rel_path is None else f"{hit.rel_path}{f' · {hit.heading_path}' if hit.heading_path else ''}",
         href=file_address(hit.rel_path) if hit.rel_path is not None else None,
-        text=hit.text,
+        text=_below_title(hit.text),
         score=f"{hit.score:.2f}",
         signals=tuple(
             FoundSignal(name=name, share=f"{value:+.2f}", meaning=SIGNALS.get(name, ""))

@@ -59,6 +59,10 @@ class KnownPerson:
     files: tuple[HeardFile, ...]
 
 
+GRAPH_MARGIN = 60
+"""Room above and below the drawn files, in the units of the drawing."""
+
+
 class PeoplePages:
     """The routes `/memory/people` and `/memory/graph`."""
 
@@ -129,7 +133,8 @@ class PeoplePages:
             listed=sorted(listed, key=lambda row: row[0].path)[:LINKS_LISTED],
             count=len({path for each, targets in links.items() for path in (each, *targets)}),
             width=int(WIDTH),
-            height=int(HEIGHT),
+            top=max(0, int(min((file.y for file in files), default=0)) - GRAPH_MARGIN),
+            bottom=min(int(HEIGHT), int(max((file.y for file in files), default=0)) + GRAPH_MARGIN),
         )
 
 

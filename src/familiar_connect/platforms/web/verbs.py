@@ -40,8 +40,26 @@ class ChatVerbs:
         await self._make(channel_id, self._controls.continue_reply, goes_on=True)
 
     async def swipe(self, channel_id: int, step: int) -> None:
-        """The version *step* away from the one that is shown; past the last one is made."""
+        """The version *step* away from the one that is shown; past the last one is made.
+
+        Where the chat has only begun the other greetings come first.
+        """
+        if step > 0 and (number := await self._next_greeting(channel_id)) is not None:
+            await self.greet(channel_id, str(number))
+            return
         await self._make(channel_id, lambda door: self._controls.swipe(door, step=step))
+
+    async def _next_greeting(self, channel_id: int) -> int | None:
+        """The number of the greeting behind the one that the chat begins with, before they are versions of it."""
+        lines = await self._controls.lines(channel_id, 2)
+        if len(lines) != 1 or lines[0].role != "assistant":
+            return None
+        shown = await off_loop(self._chats.message, channel_id, lines[0].id)
+        greetings = await off_loop(self._chats.greetings)
+        if not shown or shown[0].versions > 1 or lines[0].content not in greetings:
+            return None
+        here = greetings.index(lines[0].content)
+        return next((number for number, text in enumerate(greetings) if text and number > here), None)
 
     async def _make(
         self,

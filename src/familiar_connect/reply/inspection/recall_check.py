@@ -55,7 +55,7 @@ SEARCHED = 200
 """Places of the ranking that are looked at."""
 CONTENT_SETTING, WHOLE_SETTING = "budget.content", "budget_tokens"
 """Settings that give memory more room: that of its layer, and that of the whole prompt."""
-NEW_FILE = "new:"
+NEW_FILE, OPEN_FILE = "new:", "open:"
 MEMORY_LAYERS = ("content", "pinned")
 """Layers that pay for what is remembered."""
 
@@ -375,7 +375,7 @@ class _Walk:
             "That is a confidence kept. To share it, move the line into the open file of the person or topic, "
             "or name the place in `shares_with`.",
             sentence=f"It knows, but may not tell it here: it was said to {said_to}, and others read this place.",
-            leads_to=self._file or NEW_FILE,
+            leads_to=OPEN_FILE,
         )
 
     def _said_to(self, request: ContextRequest, hit: Recollection) -> str | None:
