@@ -27,7 +27,7 @@ class RecallStep:
     sentence: str = ""
     """The answer in one sentence, where this step gives it."""
     leads_to: str = ""
-    """Where it is mended: `review:ID`, `file:PATH`, `setting:KEY`, `new:` a new memory file, `open:` one to share it."""
+    """Where it is mended: `review:ID`, `file:PATH`, `setting:KEY`, `new:` a new file, `open:` one to share it."""
 
 
 @dataclass(frozen=True, kw_only=True)
