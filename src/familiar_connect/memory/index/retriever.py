@@ -78,7 +78,8 @@ QUESTIONS_KEPT = 32
 """Questions whose vector is kept, for those who ask the same in the same turn."""
 SHOWN_BEYOND_LIMIT = 2
 """Times as many are looked at as are asked for: some turn out to be the same thing said and written."""
-
+LOOKS_FOR_REPEATS = 2
+"""Times that what was said is looked through for what passages repeat: others take the place of those that do."""
 FILES_TRIED = 24
 """Passages whose files are asked at once whether they may be told."""
 _NOTHING: dict[str, float] = {}
@@ -226,10 +227,14 @@ class MemoryRetriever:
     ) -> list[Recollection]:
         """The best of *told*, each thing once. What turns out not to be told, or to be gone, makes room for others."""
         unasked = [hit.text for hit in told if hit.source == "turn" and not hit.fits]
+        looked_at: set[str] = set()
         for last in (False, False, True):
             fitting = [hit for hit in told if hit.fits]
             chosen = without_repeats(fitting, limit, also_said=unasked)
-            if repeated := self._said_elsewhere(chosen, scope):
+            for _ in range(LOOKS_FOR_REPEATS):
+                repeated = self._said_elsewhere(chosen, looked_at, scope)
+                if not repeated:
+                    break
                 unasked += repeated
                 chosen = without_repeats(fitting, limit, also_said=unasked)
             found: list[Recollection] = []
@@ -242,13 +247,18 @@ class MemoryRetriever:
             told = [hit for hit in told if hit.key not in gone]
         return sorted(found, key=lambda hit: (-hit.score, hit.key))
 
-    def _said_elsewhere(self, chosen: Sequence[_Candidate], scope: RecallScope) -> list[str]:
-        """What was said that passages among *chosen* may repeat, however far from the question it was ranked."""
-        passages = [(hit.text, float(hit.ranked.said_at[hit.at])) for hit in chosen if hit.source == "file"]
+    def _said_elsewhere(self, chosen: Sequence[_Candidate], looked_at: set[str], scope: RecallScope) -> list[str]:
+        """What was said that passages among *chosen* may repeat, however far from the question it was ranked.
+
+        Those in *looked_at* are known already; the others join them.
+        """
+        passages = [hit for hit in chosen if hit.source == "file" and hit.key not in looked_at]
+        looked_at |= {hit.key for hit in passages}
         found: list[str] = []
         if self._turns is not None and scope.turns and passages:
             with _unavailable_logged():
-                found += self._turns.texts_repeated(passages, scope)
+                moments = [(hit.text, float(hit.ranked.said_at[hit.at])) for hit in passages]
+                found += self._turns.texts_repeated(moments, scope)
         return found
 
     async def query(self, utterance: str, top_k: int, *, exclude_paths: set[str] | None = None) -> list[RetrievedChunk]:

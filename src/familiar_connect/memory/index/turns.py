@@ -67,8 +67,8 @@ READ_TURNS = 500
 EMBED_BATCH = 32
 READ_UNITS = "SELECT id, turn_id, channel_id, text FROM units WHERE id IN (SELECT value FROM json_each(?))"
 DAY_S = 86_400.0
-REPEATED_DAYS = 8
-"""Days whose turns are looked through for what files of them repeat."""
+MOST_REPEATED = 500
+"""Turns that are compared with passages of files that may repeat them."""
 LONG_TURN_WORDS = 25
 """A turn of so many words may stand in a file in several passages; shorter ones stand there whole."""
 MAX_POSTINGS = 5_000
@@ -207,18 +207,16 @@ class TurnIndex:
 
         They were said within a day of it and have as many words, or so many that a file may cut them.
         """
-        counts: dict[float, set[int]] = {}
-        for text, moment in passages:
-            counts.setdefault(moment // DAY_S * DAY_S, set()).update(_word_counts(text))
-        units: dict[int, None] = {}
-        for day, wanted in list(counts.items())[:REPEATED_DAYS]:
-            rows = self._file.read(
-                "SELECT id FROM units WHERE said_at >= ? AND said_at < ?"
-                " AND (word_count >= ? OR word_count IN (SELECT value FROM json_each(?))) LIMIT ?",
-                (day - DAY_S, day + 2 * DAY_S, LONG_TURN_WORDS, json.dumps(sorted(wanted)), READ_TURNS),
-            )
-            units |= dict.fromkeys(unit for (unit,) in rows)
-        return [text for _, text in self.tellable_texts(list(units), scope).values()] if units else []
+        days = sorted({moment // DAY_S * DAY_S for _, moment in passages})
+        counts = {count for text, _ in passages for count in _word_counts(text)}
+        rows = self._file.read(
+            "SELECT DISTINCT units.id FROM json_each(?) AS day CROSS JOIN units"
+            " ON units.said_at >= day.value - 86400 AND units.said_at < day.value + 172800"
+            " WHERE word_count >= ? OR word_count IN (SELECT value FROM json_each(?)) LIMIT ?",
+            (json.dumps(days), LONG_TURN_WORDS, json.dumps(sorted(counts)), MOST_REPEATED),
+        )
+        units = [unit for (unit,) in rows]
+        return [text for _, text in self.tellable_texts(units, scope).values()] if units else []
 
     def show(self, hits: Sequence[tuple[int, ExplainedScore]], scope: RecallScope) -> list[Recollection]:
         """*hits* with their text, the first of them with their neighbours, as the history holds them now."""
