@@ -26,6 +26,7 @@ MAX_WAITING = 10_000
 PROGRAMS = ("familiar", "familiar-connect")
 """The commands an installer makes."""
 PACKAGE = "familiar_connect"
+SLOW_TO_END = "onnxruntime"
 LOWEST_PRIORITY = 15
 """How far a thread steps back, as `nice` counts."""
 
@@ -96,9 +97,10 @@ def is_program() -> bool:
 def end_process(code: int) -> NoReturn:
     """Leave with *code*, without taking the interpreter apart while a call is being carried out.
 
-    A thread that comes back from a library of C++ into an interpreter that is gone ends the process with a crash.
+    A thread that comes back from a library of C++ into an interpreter that is gone ends the process with a crash. And
+    taking apart the one that embeds takes a tenth of a second, which whoever asked one thing would wait for.
     """
-    if has_busy_threads():
+    if has_busy_threads() or SLOW_TO_END in sys.modules:
         atexit._run_exitfuncs()
         for stream in (sys.stdout, sys.stderr):
             with suppress(Exception):  # nobody reads it any more, or there is none

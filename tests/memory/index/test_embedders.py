@@ -151,3 +151,20 @@ def test_minilm_loads_nothing_when_made(monkeypatch: pytest.MonkeyPatch) -> None
 
     with pytest.raises(minilm.EmbedderUnavailable, match="install"):
         model.embed(["x"])
+
+
+@needs_minilm
+def test_weights_that_are_not_the_right_ones_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cut short, or of another version: by a process that asks one thing as well, which looks at both ends alone."""
+    here = minilm.weights_path()
+    assert here is not None
+    whole = here.read_bytes()
+    monkeypatch.setattr(minilm, "weights_path", lambda: tmp_path / "model.onnx")
+    for wrong in (whole[:-1], whole[:-1] + b"?", b"?" + whole[1:]):
+        (tmp_path / "model.onnx").write_bytes(wrong)
+        for is_for_few in (True, False):
+            with pytest.raises(minilm.EmbedderUnavailable, match="is not the file it should be"):
+                minilm.MiniLMModel(is_for_few=is_for_few).embed(["one"])
+    (tmp_path / "model.onnx").write_bytes(whole[:-100_000] + b"?" + whole[-99_999:])
+    with pytest.raises(minilm.EmbedderUnavailable, match="is not the file it should be"):
+        minilm.MiniLMModel().embed(["one"])

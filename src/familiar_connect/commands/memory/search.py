@@ -68,6 +68,7 @@ class OpenIndex:
     """The index over one familiar's memory, and what searches it."""
 
     memory: MemorySession
+    config: CharacterConfig
     model: EmbeddingModel
     files: EmbeddingIndex
     turns: TurnIndex | None
@@ -193,7 +194,8 @@ def open_index(
     with ExitStack() as stack:
         memory = stack.enter_context(open_session(ctx, familiar_id, may_be_new=True))
         store, own = memory.store, FamiliarFolder(memory.root)
-        model = _embedder(memory.root, anew=anew, is_for_few=is_for_few)
+        config = config_of(memory.root)
+        model = _embedder(memory.root, config.embedder, anew=anew, is_for_few=is_for_few)
         name = _name_of(model)
         files = EmbeddingIndex(own.index / INDEX_FILE, dim=model.dim, model_name=name)
         stack.callback(files.close)
@@ -210,14 +212,14 @@ def open_index(
             )
             stack.callback(turns.close)
         retriever = MemoryRetriever(model=model, files=files, turns=turns, names=lambda: read_aliases(store))
-        yield OpenIndex(memory, model, files, turns, retriever)
+        yield OpenIndex(memory, config, model, files, turns, retriever)
 
 
 def _owners_scope(index: OpenIndex, channel: int | None, only: Literal["files", "turns"] | None) -> RecallScope:
     """Everything the owner may hear, who asks here."""
     from familiar_connect.memory.visible_memory import owner_scope
 
-    policy = config_of(index.memory.root).telling_policy
+    policy = index.config.telling_policy
     return owner_scope(index.memory.audiences, policy, channel_id=channel, only=only)
 
 
@@ -230,15 +232,15 @@ def config_of(root: Path) -> CharacterConfig:
     return load_character_config(folder.settings_file, defaults_path=profile if profile.exists() else None)
 
 
-def _embedder(root: Path, *, anew: bool = False, is_for_few: bool = False) -> EmbeddingModel:
-    """The embedder of the settings; where the index was made with another, that one, so that nothing is made again.
+def _embedder(root: Path, wanted: str, *, anew: bool = False, is_for_few: bool = False) -> EmbeddingModel:
+    """The embedder *wanted* by the settings; where the index was made with another, that one: nothing is made again.
 
     A familiar that runs may be using it. Only *anew* takes the one of the settings, where none does.
     """
     from familiar_connect.memory.index.embeddings import INDEX_FILE
     from familiar_connect.memory.index.indexing_store import IN_USE_FILE, choose_embedder
 
-    model, said = choose_embedder(config_of(root).embedder, is_for_few=is_for_few)
+    model, said = choose_embedder(wanted, is_for_few=is_for_few)
     folder = FamiliarFolder(root).index
     made_with = _model_of_index(folder / INDEX_FILE)
     if made_with in (None, (_name_of(model), model.dim)):
