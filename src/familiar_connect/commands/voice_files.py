@@ -207,14 +207,16 @@ class FileDoor:
 
 
 class _TimelessRecognizer:
-    """Recognises in no time of the talk, however slow this computer is."""
+    """Recognises in no time of the talk, however slow this computer is; but not for ever."""
 
     def __init__(self, recognizer: SpeechRecognizer, loop: SkippingEventLoop) -> None:
         self._recognizer = recognizer
         self._loop = loop
 
     async def recognize(self, pcm: bytes) -> str:
-        with self._loop.hold():
+        from familiar_connect.voice import hearing
+
+        with self._loop.hold(hearing.RECOGNITION_TIMEOUT_S):
             return await self._recognizer.recognize(pcm)
 
 

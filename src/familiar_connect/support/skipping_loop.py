@@ -18,6 +18,8 @@ from familiar_connect.support.clock import SystemClock
 T = TypeVar("T")
 
 HELD_POLL_S = 0.02
+HOLD_LIMIT_S = 60.0
+"""Seconds of the machine after which a hold that nothing came of is over: the time that it took passes after all."""
 
 
 class SkippingEventLoop(asyncio.SelectorEventLoop):
@@ -28,29 +30,50 @@ class SkippingEventLoop(asyncio.SelectorEventLoop):
         self._jobs = 0
         self._held_at: float | None = None
         self._holds = 0
+        self._hold_limit_s = HOLD_LIMIT_S
+        self._last_change = 0.0
+        """When a hold was opened or closed last, by the machine."""
         self._is_busy: Callable[[], bool] = _never
         super().__init__(_SkippingSelector(selectors.DefaultSelector(), self._wait_s))
 
     def time(self) -> float:
-        return self._held_at if self._held_at is not None else super().time() + self._ahead_s
+        if self._held_at is None:
+            return super().time() + self._ahead_s
+        return self._held_at + (self._held_s() if self._is_overdue() else 0.0)
 
     def skip_unless(self, is_busy: Callable[[], bool]) -> None:
         """Skip nothing while *is_busy* says that something is under way that no thread of ours works at."""
         self._is_busy = is_busy
 
     @contextmanager
-    def hold(self) -> Iterator[None]:
-        """While this is open, time stands still: what is computed takes none."""
-        if not self._holds:
-            self._held_at = self.time()
+    def hold(self, limit_s: float = HOLD_LIMIT_S) -> Iterator[None]:
+        """While this is open, time stands still: what is computed takes none.
+
+        What has hung for *limit_s* by the machine's clock is held no longer, so that a timeout around it is reached.
+        """
+        self._held_at, self._last_change = self.time(), super().time()
+        self._hold_limit_s = limit_s
         self._holds += 1
         try:
             yield
         finally:
             self._holds -= 1
-            if not self._holds and self._held_at is not None:
-                held, self._held_at = self._held_at, None
-                self._ahead_s += held - self.time()
+            now = self._let_go()
+            if self._holds:
+                self._held_at, self._last_change = now, super().time()
+
+    def _let_go(self) -> float:
+        """Time goes on from where it stands; which is then."""
+        now, self._held_at = self.time(), None
+        self._ahead_s += now - self.time()
+        return now
+
+    def _held_s(self) -> float:
+        """Seconds for which nothing came of what is held."""
+        return super().time() - self._last_change
+
+    def _is_overdue(self) -> bool:
+        return self._held_s() >= self._hold_limit_s
 
     def run_in_executor(self, executor: Any, func: Callable[..., T], *args: Any) -> asyncio.Future[T]:  # type: ignore[override]  # the library's own types differ between versions
         future: asyncio.Future[T] = super().run_in_executor(executor, func, *args)
@@ -63,8 +86,11 @@ class SkippingEventLoop(asyncio.SelectorEventLoop):
 
     def _wait_s(self, timeout: float) -> float:
         """How long to wait in truth for something that is due in *timeout* seconds."""
+        if self._held_at is not None and self._is_overdue():
+            self._let_go()
+            return 0.0
         if self._held_at is not None:
-            return max(timeout, HELD_POLL_S)
+            return min(max(timeout, HELD_POLL_S), max(HELD_POLL_S, self._hold_limit_s - self._held_s()))
         if self._jobs or self._is_busy():
             return timeout
         self._ahead_s += timeout
