@@ -18,6 +18,7 @@ from familiar_connect.context.types import Modality
 from familiar_connect.conversation.intake import Intake
 from familiar_connect.conversation.monitor import ConversationMonitor
 from familiar_connect.errors import FamiliarError
+from familiar_connect.history.pending_speech import PendingSpeechRows
 from familiar_connect.llm.protocols import ChatModel, SideModel
 from familiar_connect.memory.maintenance.forget_person import finish_erasure
 from familiar_connect.observe.last_context import LastContextCache
@@ -139,6 +140,7 @@ class Familiar(FamiliarParts):
         if self.memory_store.audit is not None:
             await off_loop(self.memory_store.audit.reconcile, self.memory_store)
         await self._finish_erasure()
+        await self._recover_speech()
         self.memory_writer_scheduler.start()
         if keep_index:
             self.index.start()
@@ -149,6 +151,17 @@ class Familiar(FamiliarParts):
             await off_loop(finish_erasure, self.root, self.memory_store, self.history_store)
         except FamiliarError as error:
             logger.warning("somebody is not wholly forgotten yet", extra={"reason": str(error)})
+
+    async def _recover_speech(self) -> None:
+        """Put into the history what was said aloud before an earlier run ended in the middle of it."""
+        pending = PendingSpeechRows(self.history_store.database)
+        try:
+            count = await off_loop(pending.recover, self.id, self.history_store.append_turn)
+        except FamiliarError as error:
+            logger.warning("what was said before a crash is not in the history yet", extra={"reason": str(error)})
+            return
+        if count:
+            logger.info("put into the history what was said before a crash", extra={"turns": count})
 
     async def update_memory_index(self, limit_s: float) -> bool:
         """Find memory again as a reply would, and nothing else: nobody is asked to write. Says whether all is found."""

@@ -88,6 +88,24 @@ async def test_an_unplugged_microphone_costs_no_words(tmp_path: Path, devices: D
             assert terminal.wait_end() == 0
 
 
+async def test_unplugged_speakers_cost_no_words(tmp_path: Path, devices: Devices) -> None:
+    """It is said, the rest is heard once they are back, and the whole reply is kept."""
+    await devices.hear(("", False))
+    plan = json.loads(devices.plan.read_text(encoding="utf-8")) | {"output_blocks": 10}
+    devices.plan.write_text(json.dumps(plan), encoding="utf-8")
+    with model_endpoint(stream_answer("Make soup with carrots, onions and a little thyme.")) as server:
+        home = tmp_path / "home"
+        quick_lull(make_home(home, server))
+        with TerminalSession(home, "voice", env=devices.env) as terminal:
+            terminal.wait_for_text("Listening.")
+            terminal.enter("What should I cook?")
+            terminal.wait_for_text("The speakers are gone; they are tried again.")
+            terminal.wait_for_text("The speakers are back.")
+            terminal.wait_for_text("Ember: Make soup with carrots, onions and a little thyme.")
+            assert terminal.leave() == 0
+    assert "a little thyme" in run_program(home, "logs", "--chat", "voice").stdout
+
+
 @pytest.mark.parametrize(
     ("plan", "says"),
     [

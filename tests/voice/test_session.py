@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from shutil import copytree
 
 from familiar_connect.audience import AudienceKind
-from familiar_connect.identity import Author
+from familiar_connect.identity import Author, PrivacyLevel
 from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.llm.types import Capabilities
 from familiar_connect.testing.voice_doubles import MS_PER_LETTER
@@ -68,6 +69,25 @@ def test_whoever_never_stops_keeps_nobody_from_an_answer(tmp_path: Path) -> None
     in_voice_room(talk, tmp_path, "I can.", roll=NEVER)
 
 
+def test_whoever_pauses_for_breath_only_keeps_nobody_from_an_answer_either(tmp_path: Path) -> None:
+    """Each new beginning holds the lull back; after a minute there is an answer all the same."""
+
+    async def talk(room: VoiceRoom) -> None:
+        async def go_on() -> None:
+            for _ in range(100):
+                await room.say("And then.", seconds=0.6, author=BEN)
+                await asyncio.sleep(0.9)
+
+        endless = asyncio.create_task(go_on())
+        await room.say("Can you hear me?")
+        await asyncio.sleep(70.0)
+        assert len(room.model.calls) >= 1
+        assert ("Ana", "Can you hear me?") in room.turns()
+        endless.cancel()
+
+    in_voice_room(talk, tmp_path, *["I can."] * 100, roll=NEVER)
+
+
 def test_typed_text_joins_the_talk(tmp_path: Path) -> None:
     """With what is being said, or alone at once."""
 
@@ -127,6 +147,70 @@ def test_after_a_long_interruption_only_what_was_heard_is_recorded(tmp_path: Pat
         assert "Ben said: “Stop counting, tell me about soup instead.”" in asked
 
     in_voice_room(talk, tmp_path, LONG_REPLY, "Soup is warm.")
+
+
+def pending(room: VoiceRoom) -> list[str]:
+    """What is on disk of what was said, and is no turn yet."""
+    return [row[0] for row in room.familiar.history_store.database.read("SELECT content FROM pending_speech")]
+
+
+def test_words_said_over_a_reply_are_on_disk_before_it_ends(tmp_path: Path) -> None:
+    """They become a turn behind it, and nothing is left over then."""
+
+    async def talk(room: VoiceRoom) -> None:
+        await room.say("Count for me.")
+        await room.wait_for(ResponseState.SPEAKING)
+        await room.say("Do not forget zero.", seconds=0.5, author=BEN)
+        while not pending(room):  # noqa: ASYNC110  # nothing else tells
+            await asyncio.sleep(0.1)
+        assert room.session.state is ResponseState.SPEAKING
+        assert pending(room) == ["Do not forget zero."]
+        assert [text for _, text in room.turns()] == ["Count for me."]
+        await room.rest()
+        assert room.turns()[1:] == [("assistant", LONG_REPLY), ("Ben", "Do not forget zero."), ("assistant", "Zero.")]
+        assert pending(room) == []
+
+    in_voice_room(talk, tmp_path, LONG_REPLY, "Zero.")
+
+
+def test_who_is_not_to_be_heard_leaves_no_words_on_disk(tmp_path: Path) -> None:
+    """Neither before nor after they say so."""
+
+    async def talk(room: VoiceRoom) -> None:
+        await room.say("Count for me.")
+        await room.wait_for(ResponseState.SPEAKING)
+        await room.say("Nobody may know this.", seconds=0.3, author=BEN)
+        while not pending(room):  # noqa: ASYNC110  # nothing else tells
+            await asyncio.sleep(0.1)
+        room.familiar.stores.privacy.set(BEN, PrivacyLevel.FULL)
+        await room.say("Nor this.", seconds=0.3, author=BEN)
+        await room.rest()
+        assert pending(room) == []
+        assert [who for who, _ in room.turns()] == ["Ana", "assistant"]
+
+    in_voice_room(talk, tmp_path, LONG_REPLY)
+
+
+def test_what_a_crash_left_is_in_the_history_at_the_next_start(tmp_path: Path) -> None:
+    """As turns of those who said it; nothing is answered that was not asked anew."""
+
+    async def crash(room: VoiceRoom) -> None:
+        await room.say("Count for me.")
+        await room.wait_for(ResponseState.SPEAKING)
+        await room.say("Do not forget zero.", seconds=0.5, author=BEN)
+        while not pending(room):  # noqa: ASYNC110  # nothing else tells
+            await asyncio.sleep(0.1)
+        copytree(tmp_path / "home", tmp_path / "after")
+
+    async def look(room: VoiceRoom) -> None:
+        await room.familiar.start()
+        assert room.turns() == [("Ana", "Count for me."), ("Ben", "Do not forget zero.")]
+        await room.say("Hello again.")
+        await room.rest()
+        assert "Do not forget zero." in room.asked()
+
+    in_voice_room(crash, tmp_path / "home", LONG_REPLY, "Zero.")
+    in_voice_room(look, tmp_path / "after", "Hello.")
 
 
 def test_pushed_through_the_familiar_talks_on_and_knows_of_it(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import replace
 from datetime import datetime
 from enum import Enum
@@ -30,6 +30,7 @@ from familiar_connect.conversation.types import ReplyDue
 from familiar_connect.errors import ConfigError, HistoryError
 from familiar_connect.history.message_edits import DELETED
 from familiar_connect.history.message_metadata import encode_metadata
+from familiar_connect.history.pending_speech import PendingSpeech, PendingSpeechRows
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.stored_messages import message_of_turn
 from familiar_connect.history.types import HistoryTurn, TurnMark
@@ -90,6 +91,7 @@ class Intake:
         """
         self._familiar_id = familiar_id
         self._history = history
+        self._pending_speech = PendingSpeechRows(history.database)
         self._channels = channels
         self._admission = admission
         self._privacy = admission.privacy
@@ -112,19 +114,61 @@ class Intake:
         is_old_news: bool = False,
         mark: TurnMark | None = None,
         due: ReplyDue = ReplyDue.now,
+        speech: Collection[str] = (),
     ) -> IntakeResult:
         """Take in one message. Returns once it is stored; the reply is made in the background.
 
         *is_old_news*: it was said while we were away. Who spoke to us is answered all the same. *mark* is stored
-        with it. *due* says when it is answered, where it is at all.
+        with it. *due* says when it is answered, where it is at all. *speech* are the keys under which `keep_speech`
+        wrote its words down: they are done with once it is stored or refused.
         """
         if self._admission.is_refused_bot(message):
             return IntakeResult.not_a_person
         with self._hearing.busy():
-            return await self._receive(message, place, is_old_news=is_old_news, mark=mark, due=due)
+            result = await self._receive(message, place, is_old_news=is_old_news, mark=mark, due=due, speech=speech)
+            if speech and result in (IntakeResult.private, IntakeResult.not_subscribed):
+                await off_loop(self._pending_speech.remove, speech)
+            return result
+
+    async def keep_speech(self, key: str, message: InboundMessage, place: Place) -> None:
+        """Write down what was said aloud before it is received, so that a crash does not lose it: under *key*.
+
+        A disk that refuses is logged; the words are stored when they are received.
+        """
+        is_heard = not self._privacy.is_full(message.author) and self._admission.is_subscribed(message)
+        if self._admission.is_refused_bot(message) or not is_heard:
+            return
+        message = without_private(message, self._privacy)
+        scene = await fetch_scene(place, limit_s=SCENE_LIMIT_S)
+        try:
+            await off_loop(self._keep_speech, key, message, scene)
+        except HistoryError as error:
+            logger.error("speech could not be kept", extra={"reason": str(error)})
+
+    def _keep_speech(self, key: str, message: InboundMessage, scene: Scene | None) -> None:
+        message, mode, audience = self._prepare(message, scene)
+        said = PendingSpeech(
+            familiar_id=self._familiar_id,
+            channel_id=message.channel_id,
+            guild_id=message.guild_id,
+            author=message.author,
+            content=message.text,
+            timestamp=message.timestamp,
+            mode=mode.value if mode is not None else None,
+            facts=encode_metadata(message),
+            audience=audience,
+        )
+        self._pending_speech.add(key, said)
 
     async def _receive(
-        self, message: InboundMessage, place: Place, *, is_old_news: bool, mark: TurnMark | None, due: ReplyDue
+        self,
+        message: InboundMessage,
+        place: Place,
+        *,
+        is_old_news: bool,
+        mark: TurnMark | None,
+        due: ReplyDue,
+        speech: Collection[str],
     ) -> IntakeResult:
         if self._privacy.is_full(message.author):
             logger.info("message skipped", extra={"reason": "privacy", "channel_id": message.channel_id})
@@ -144,7 +188,9 @@ class Intake:
                 # With the lock, so that messages stay in their order.
                 message, mode, audience = await off_loop(self._prepare, message, scene)
                 is_kept_owed = isinstance(place, PostsOnce)
-                turn, is_new = await self._store(message, mode, audience, mark, is_kept_owed=is_kept_owed)
+                turn, is_new = await self._store(
+                    message, mode, audience, mark, is_kept_owed=is_kept_owed, speech=speech
+                )
         except HistoryError as error:
             logger.error("message could not be stored", extra={"reason": str(error)})
             await place.notice(f"I could not write that down, so I did not answer: {error}")
@@ -209,8 +255,9 @@ class Intake:
         mark: TurnMark | None,
         *,
         is_kept_owed: bool,
+        speech: Collection[str],
     ) -> tuple[HistoryTurn, bool]:
-        """*is_kept_owed*: that a reply is owed is stored in the same step, until there is one."""
+        """*is_kept_owed*: that a reply is owed is stored in the same step, until there is one; *speech* is removed."""
         append = partial(
             self._history.append_if_new,
             familiar_id=self._familiar_id,
@@ -229,7 +276,16 @@ class Intake:
         is_for_us = _is_for_us(message)
         if is_kept_owed and not message.is_past and self.monitor.is_addressed(message.text, is_mention=is_for_us):
             return await off_loop(self._store_owed, append, is_for_us)
+        if speech:
+            return await off_loop(self._store_speech, append, speech)
         return await off_loop(append)
+
+    def _store_speech(
+        self, append: Callable[[], tuple[HistoryTurn, bool]], keys: Collection[str]
+    ) -> tuple[HistoryTurn, bool]:
+        with self._history.database.transaction():
+            self._pending_speech.remove(keys)
+            return append()
 
     def _store_owed(self, append: Callable[[], tuple[HistoryTurn, bool]], is_for_us: bool) -> tuple[HistoryTurn, bool]:
         with self._history.database.transaction():

@@ -86,7 +86,7 @@ class AuthorRows:
                 "UPDATE turns SET facts = NULL WHERE familiar_id = ? AND facts IS NOT NULL AND instr(facts, ?) > 0",
                 (familiar_id, who.user_id),
             )
-            for table in ("conditioning", "reminders"):
+            for table in ("conditioning", "reminders", "pending_speech"):
                 connection.execute(f"DELETE FROM {table} WHERE {_THEIRS}", (familiar_id, who.platform, who.user_id))
             for table in _MADE_FROM_TURNS:
                 connection.execute(f"DELETE FROM {table} WHERE familiar_id = ?", (familiar_id,))

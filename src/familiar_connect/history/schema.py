@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 
 from familiar_connect.audience import EVERYONE, OWNER, Audience, between, whole_server
+from familiar_connect.history.pending_speech import SPEECH_TABLE
 from familiar_connect.identity import LOCAL_PLATFORMS, PUBLIC_PLATFORMS
 from familiar_connect.support.sqlite import Migration
 
@@ -495,4 +496,5 @@ MIGRATIONS = (
     Migration("memory_corrections", _memory_corrections),
     Migration("channel_marks", _run(_CHANNEL_MARKS)),
     Migration("reminders", _run(_REMINDERS)),
+    Migration("pending_speech", _run((SPEECH_TABLE,))),
 )

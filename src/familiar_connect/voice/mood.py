@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 
+from familiar_connect.context.generate import capabilities_of
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.llm.protocols import SideModel
@@ -30,6 +31,11 @@ class MoodEvaluator:
     def __init__(self, llm_client: SideModel | None = None, history_store: HistoryStore | None = None) -> None:
         self._llm_client = llm_client
         self._history_store = history_store
+
+    @classmethod
+    def for_model(cls, model: SideModel, history: HistoryStore) -> MoodEvaluator:
+        """One that asks *model*, if that can do such a task."""
+        return cls(model if capabilities_of(model).side_tasks else None, history)
 
     async def evaluate(self, channel_id: int = 0, familiar_id: str = "") -> float:
         """-0.5 to 0.5; 0 where it cannot be told."""

@@ -19,7 +19,6 @@ from typing import Protocol
 from familiar_connect.chat.scene import ChannelContext, ChannelKind, Scene
 from familiar_connect.chat.types import InboundMessage
 from familiar_connect.config import CharacterConfig
-from familiar_connect.context.generate import capabilities_of
 from familiar_connect.conversation.intake import Intake
 from familiar_connect.conversation.lull_timers import CallLater, RestartableTimer, call_later
 from familiar_connect.conversation.types import Exchange, ReplyDue
@@ -50,6 +49,7 @@ from familiar_connect.voice.protocols import (
     SpeechSynthesizer,
 )
 from familiar_connect.voice.speakers import Speakers, uid_of
+from familiar_connect.voice.speech_journal import SpeechJournal
 from familiar_connect.voice.turn_taking import VoiceLullMonitor, is_back_channel
 from familiar_connect.voice.types import TranscriptionResult, VoiceActivityEvent
 from familiar_connect.voice.utterances import (
@@ -158,10 +158,7 @@ class VoiceSession:
         self._last_heard = ""
         self._mood = 0.0
         self._mood_task: asyncio.Task[None] | None = None
-        feels_with = familiar.side_model("mood_eval")
-        self._moods = MoodEvaluator(
-            feels_with if capabilities_of(feels_with).side_tasks else None, familiar.history_store
-        )
+        self._moods = MoodEvaluator.for_model(familiar.side_model("mood_eval"), familiar.history_store)
         self._background = BackgroundTasks("voice session")
         self._wake = asyncio.Event()
         self._acting: asyncio.Task[None] | None = None
@@ -180,6 +177,7 @@ class VoiceSession:
         )
         self._hold = RestartableTimer(self._hold_lull_back, later)
         self._grace = RestartableTimer(self._stop_waiting_for_words, later)
+        self._patience = RestartableTimer(self._answer_now, later)
         self._tracker = ResponseTracker(channel.guild_id or channel.channel_id, clock=self._clock)
         self._detector = InterruptionDetector(
             self._tracker,
@@ -200,6 +198,7 @@ class VoiceSession:
             on_first_audio=self._on_first_audio,
             follow=self._follow_reply,
         )
+        self._journal = SpeechJournal(familiar.intake, self._place)
 
     @property
     def state(self) -> ResponseState:
@@ -240,7 +239,7 @@ class VoiceSession:
             self._show("The last words could not be made out in time.")
         await self._audio.aclose()
         await cancel_and_wait(acting)
-        for timer in (self._hold, self._grace):
+        for timer in (self._hold, self._grace, self._patience):
             timer.cancel()
         self._detector.clear()
         self._speakers.clear_speech()
@@ -313,11 +312,13 @@ class VoiceSession:
     def _add(self, said: Utterance) -> None:
         if not self._said:
             self._first_said_at = self._clock.monotonic()
-        self._said.append(said)
+            self._patience.restart(MAX_HOLD_S)
+        self._said.append(replace(said, keys=(self._journal.add(self._message(said)),)))
 
     def _take_said(self) -> list[Utterance]:
         said, self._said = self._said, []
         self._is_due = False
+        self._patience.cancel()
         return said
 
     # Whose turn it is
@@ -333,6 +334,10 @@ class VoiceSession:
         self._hold.restart(max(self._lull_s / 2, MIN_HOLD_S))
 
     def _on_lull(self, _said: TranscriptionResult) -> None:
+        self._answer_now()
+
+    def _answer_now(self) -> None:
+        """What was said is answered, though somebody may go on."""
         self._is_due = bool(self._said)
         self._nudge()
 
@@ -450,8 +455,13 @@ class VoiceSession:
 
     async def _store(self, said: Utterance, due: ReplyDue) -> None:
         self._watcher.on_said(said.author, said.text)
+        await self._journal.wait_for(said.keys)
+        await self._familiar.intake.receive(self._message(said), self._place, due=due, speech=said.keys)
+
+    def _message(self, said: Utterance) -> InboundMessage:
+        """*said* as it is heard now."""
         channel = self.channel
-        message = InboundMessage(
+        return InboundMessage(
             platform=channel.platform,
             channel_id=channel.channel_id,
             guild_id=channel.guild_id,
@@ -463,7 +473,6 @@ class VoiceSession:
             is_voice=True,
             channel_name=channel.name,
         )
-        await self._familiar.intake.receive(message, self._place, due=due)
 
     async def look_around(self) -> Scene:
         """What the platform shows, with everybody who is in the channel."""

@@ -20,6 +20,8 @@ class Utterance:
     text: str
     is_back_channel: bool = False
     """It only shows that they listen, while the familiar speaks."""
+    keys: tuple[str, ...] = ()
+    """Under which it is on disk, until it is a turn."""
 
 
 def merge_by_speaker(said: Sequence[Utterance]) -> list[Utterance]:
@@ -32,7 +34,7 @@ def merge_by_speaker(said: Sequence[Utterance]) -> list[Utterance]:
             and last.author.canonical_key == each.author.canonical_key
             and last.is_back_channel == each.is_back_channel
         ):
-            merged[-1] = replace(last, text=f"{last.text} {each.text}")
+            merged[-1] = replace(last, text=f"{last.text} {each.text}", keys=(*last.keys, *each.keys))
         else:
             merged.append(each)
     return merged

@@ -1,8 +1,9 @@
 """Stands in for the library of microphones and speakers, with its names and its callbacks, in a program under test.
 
 FAKE_SOUND names a JSON file. `input` lists what the microphone hears each time it is opened: a file of mono 16-bit
-samples at 16 kHz, and whether it is unplugged at its end. What the speakers play goes into the file `output`. Without
-FAKE_SOUND there is no device.
+samples at 16 kHz, and whether it is unplugged at its end. What the speakers play goes into the file `output`; the first
+time they are opened they are unplugged after `output_blocks` with sound, where that is given. Without FAKE_SOUND there
+is no device.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 
 SPEED = 4
 """So many times faster than real devices."""
-OPENED = {"input": 0}
+OPENED = {"input": 0, "output": 0}
 
 
 class PortAudioError(Exception):
@@ -99,9 +100,15 @@ class RawInputStream(_Stream):
 
 class RawOutputStream(_Stream):
     def _run(self) -> None:
+        left = _plan().get("output_blocks", -1) if OPENED["output"] == 0 else -1
+        OPENED["output"] += 1
         with open(_plan()["output"], "ab") as file:
             while not self._ended.wait(self._wait_s):
                 block = bytearray(self._size)
                 self._callback(memoryview(block), self._size // 2, None, None)
                 file.write(block)
                 file.flush()
+                left -= any(block)
+                if left == 0:
+                    self._finished()
+                    return
