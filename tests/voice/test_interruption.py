@@ -39,6 +39,7 @@ class Scene:
         self.tracker = ResponseTracker(7, clock=self.time)
         self.bursts: list[Burst] = []
         self.yields: list[float] = []
+        self.pushes: list[float] = []
         self.asked = 0
         self.tolerance = tolerance
         self.detector = InterruptionDetector(
@@ -47,6 +48,7 @@ class Scene:
             tolerance=self.ask,
             on_yield=lambda: self.yields.append(self.time.monotonic()),
             on_burst=self.bursts.append,
+            on_talk_on=lambda: self.pushes.append(self.time.monotonic()),
             clock=self.time,
             later=self.time.later,
             rng=random.Random(1),
@@ -86,14 +88,16 @@ def test_the_familiar_yields_at_the_moment_the_minimum_is_crossed() -> None:
     scene.speak(ADA, 1.5)
     scene.speak(BO, 9)
     assert scene.yields == [12.0]
+    assert scene.pushes == []
     assert scene.asked == 1
 
 
 def test_a_tolerant_one_talks_on() -> None:
-    """Pushed through: their words are noted."""
+    """Pushed through: it is told when that is decided, and their words are noted."""
     scene = Scene(tolerance=1.0)
     scene.detector.change_state(SPEAKING)
     scene.speak(ADA, 9)
+    assert len(scene.pushes) == 1
     scene.time.advance(5)
     assert not scene.yields
     assert scene.bursts[0].outcome is BurstOutcome.note_words

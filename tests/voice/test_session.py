@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from shutil import copytree
 
 from familiar_connect.audience import AudienceKind
+from familiar_connect.config import CharacterConfig
+from familiar_connect.config.llm import EMBEDDED_MODEL
 from familiar_connect.identity import Author, PrivacyLevel
 from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.llm.types import Capabilities
@@ -14,12 +17,25 @@ from familiar_connect.testing.voice_doubles import MS_PER_LETTER
 from familiar_connect.voice.audio_feed import BROKEN, MAX_WAITING, PIECE_BYTES
 from familiar_connect.voice.hearing import Hearing
 from familiar_connect.voice.interruption import ResponseState
-from familiar_connect.voice.session import VoiceChannel
-from familiar_connect.voice.types import TTSResult
+from familiar_connect.voice.session import VoiceChannel, longest_reply_s
+from familiar_connect.voice.speakers import uid_of
+from familiar_connect.voice.types import TranscriptionResult, TTSResult, VoiceActivityEvent
 from familiar_connect.voice.vad import EnergyProbability
-from tests.fakes.voice_room import ANA, BEN, CERTAIN, LULL_S, NEVER, SlowModel, VoiceRoom, in_voice_room
+from tests.fakes.voice_room import (
+    ANA,
+    BEN,
+    CERTAIN,
+    CHANNEL_ID,
+    LULL_S,
+    NEVER,
+    SlowModel,
+    VoiceRoom,
+    in_voice_room,
+    short_limits,
+)
 from tests.voice.test_vad import silence, tone
 
+ALONE = VoiceChannel(platform="terminal", channel_id=CHANNEL_ID, is_dm=True)
 LONG_REPLY = "One two three four five six seven eight nine ten. Eleven twelve thirteen fourteen fifteen sixteen."
 
 
@@ -282,6 +298,94 @@ def test_a_back_channel_interrupts_nothing(tmp_path: Path) -> None:
         ]
 
     in_voice_room(talk, tmp_path, f"{LONG_REPLY} {LONG_REPLY}")
+
+
+def test_words_of_the_owners_interrupt_nothing_either(tmp_path: Path) -> None:
+    """As `back_channels` has it: kept, and never answered."""
+
+    def with_own_words(config: CharacterConfig) -> CharacterConfig:
+        return replace(short_limits(config), back_channels=["innit"])
+
+    async def talk(room: VoiceRoom) -> None:
+        await room.say("Tell me.")
+        await room.wait_for(ResponseState.SPEAKING)
+        await room.say("Innit!", seconds=0.5, author=BEN)
+        await room.rest()
+        assert len(room.model.calls) == 1
+        assert ("Ben", "Innit!") in room.turns()
+
+    in_voice_room(talk, tmp_path, LONG_REPLY, settings=with_own_words)
+
+
+def answered_after(room: VoiceRoom, said_until: float) -> float:
+    """Seconds from the last sound to the reply's first."""
+    return next(at for at, kind, _ in room.events if kind == "first audio") - said_until
+
+
+def test_the_last_words_say_how_long_is_waited(tmp_path: Path) -> None:
+    """A question is answered soon, a sentence that was broken off late; both count from the words on."""
+
+    def with_pauses(config: CharacterConfig) -> CharacterConfig:
+        return replace(short_limits(config), voice_lull_timeout=4.0, finished_pause_s=1.0, unfinished_pause_s=8.0)
+
+    waited = {}
+    for name, words in {"asked": "Is it cold?", "unclear": "soup", "broken": "I like the"}.items():
+
+        async def talk(room: VoiceRoom, name: str = name, words: str = words) -> None:
+            await room.say(words)
+            ended = asyncio.get_running_loop().time()
+            await asyncio.sleep(12.0)
+            await room.session.wait_until_idle()
+            waited[name] = answered_after(room, ended)
+
+        in_voice_room(talk, tmp_path / name, "Yes.", settings=with_pauses, channel=ALONE)
+    assert 2.0 <= waited["asked"] < 5.0 <= waited["unclear"] < 9.0 <= waited["broken"]
+
+
+def test_whoever_still_speaks_is_waited_for_though_the_other_has_finished(tmp_path: Path) -> None:
+    """Nor is anybody answered while words are on their way; a final without words says that none are."""
+
+    def with_pauses(config: CharacterConfig) -> CharacterConfig:
+        return replace(short_limits(config), voice_lull_timeout=4.0, finished_pause_s=0.1)
+
+    async def talk(room: VoiceRoom) -> None:
+        room.session.join(BEN)
+        heard = room.ears.callbacks
+        heard.on_activity(uid_of(BEN), VoiceActivityEvent.started)
+        heard.on_transcript(uid_of(BEN), TranscriptionResult("It is cold.", True, 0, 1))
+        await asyncio.sleep(1.0)
+        heard.on_activity(uid_of(BEN), VoiceActivityEvent.ended)
+        await asyncio.sleep(1.0)
+        assert room.model.calls == []
+        heard.on_transcript(uid_of(BEN), TranscriptionResult("", True, 1, 1))
+        await asyncio.sleep(0.5)
+        assert len(room.model.calls) == 1
+
+    in_voice_room(talk, tmp_path, "Yes.", settings=with_pauses, channel=ALONE)
+
+
+def test_a_reply_ends_with_the_sentence_that_is_long_enough(tmp_path: Path) -> None:
+    """What is spoken is what is kept."""
+
+    def with_limit(config: CharacterConfig) -> CharacterConfig:
+        return replace(short_limits(config), longest_reply_s=1.0)
+
+    async def talk(room: VoiceRoom) -> None:
+        await room.say("Count!")
+        await room.rest()
+        assert room.turns()[-1] == ("assistant", "One two three four five six seven eight nine ten.")
+
+    in_voice_room(talk, tmp_path, LONG_REPLY, settings=with_limit, channel=ALONE)
+
+
+def test_only_the_small_model_that_comes_along_is_cut_unless_somebody_says_so() -> None:
+    """Others are told to be brief."""
+    config = CharacterConfig()
+    other = {**config.llm, "main_prose": replace(config.llm["main_prose"], model="large")}
+    small = {**config.llm, "main_prose": replace(config.llm["main_prose"], model=EMBEDDED_MODEL)}
+    assert longest_reply_s(replace(config, llm=small)) == 20.0
+    assert longest_reply_s(replace(config, llm=other)) is None
+    assert longest_reply_s(replace(config, llm=other, longest_reply_s=30.0)) == 30.0
 
 
 def test_yes_after_the_familiar_has_ended_is_an_answer(tmp_path: Path) -> None:

@@ -201,7 +201,21 @@ class CharacterConfig:
         10.0, number_rule(least=0), "Quiet in a text channel, seconds, after which it may speak."
     )
     voice_lull_timeout: float = setting(
-        5.0, number_rule(least=0), "Quiet in a voice channel, seconds, after which someone has finished."
+        5.0,
+        number_rule(least=0),
+        "Quiet in a voice channel, seconds, after which someone has finished, where their last words do not tell.",
+    )
+    finished_pause_s: float = setting(
+        1.5,
+        number_rule(least=0),
+        "The same after a question or a whole sentence; `voice_lull_timeout` where that is shorter.",
+        key="voice.end_of_turn.finished_pause_s",
+    )
+    unfinished_pause_s: float = setting(
+        7.0,
+        number_rule(least=0),
+        "The same for somebody who broke off within a sentence; `voice_lull_timeout` where that is longer.",
+        key="voice.end_of_turn.unfinished_pause_s",
     )
     deadlines: TurnDeadlines = section(TurnDeadlines)
     prompt_order: PromptOrder = setting(
@@ -335,6 +349,14 @@ class CharacterConfig:
     memory_writer_review: bool = setting(
         False, FLAG, "Keep memories as proposals until you approve them.", key="memory_writer.review"
     )
+    longest_reply_s: float | None = setting(
+        None,
+        number_rule(above=0),
+        "Longest spoken reply, seconds; it ends with the sentence that reaches it. None: 20 with the small model that "
+        "comes with the program, no limit with others, which are told to be brief.",
+        key="voice.longest_reply_s",
+        example="30",
+    )
     interrupt_tolerance: InterruptTolerance = setting(
         InterruptTolerance.average,
         enum_rule(InterruptTolerance),
@@ -352,6 +374,14 @@ class CharacterConfig:
         number_rule(above=0),
         "From here on an interruption is a long one, seconds; above `min_interruption_s`.",
         key="voice.interruption.short_long_boundary_s",
+    )
+    back_channels: list[str] = setting(
+        [],
+        TEXTS,
+        "Words of yours that only show that somebody listens and interrupt nothing, besides those of nine languages "
+        "that are known.",
+        key="voice.interruption.back_channels",
+        example='["innit", "a geh"]',
     )
     limits: LimitsConfig = section(LimitsConfig, "limits")
     budgets: TurnBudgets = section(TurnBudgets)

@@ -116,6 +116,11 @@ class STTConfig(_ServiceChoice):
     base_url: str | None = setting(None, BASE_URL, _BASE_URL_MEANING, example='"http://localhost:8000/v1"')
     api_key_env: str | None = setting(None, API_KEY_ENV, _API_KEY_MEANING, example='"MY_SPEECH_KEY"')
 
+    @property
+    def spoken_language(self) -> str | None:
+        """What is spoken as far as the settings tell; None: it may be any language."""
+        return "en" if self.provider == LOCAL_PROVIDER else self.language
+
 
 OLDER_TTS_SPELLINGS: dict[KeyPath, str] = {
     ("tts", "voice_id"): "[tts] voice_id is an older spelling without effect; write cartesia_voice_id instead",

@@ -164,16 +164,18 @@ class InterruptionDetector:
         tolerance: Callable[[], float],
         on_yield: Callable[[], None],
         on_burst: Callable[[Burst], None],
+        on_talk_on: Callable[[], None] = lambda: None,
         clock: Clock | None = None,
         later: CallLater = call_later,
         rng: random.Random | None = None,
     ) -> None:
-        """*tolerance* is asked once for each burst, *on_yield* is called at once when the familiar is to stop."""
+        """*tolerance* is asked once for each burst; then *on_yield* or *on_talk_on* is called at once."""
         self._tracker = tracker
         self._limits = limits
         self._tolerance = tolerance
         self._on_yield = on_yield
         self._on_burst = on_burst
+        self._on_talk_on = on_talk_on
         self._clock = clock or SystemClock()
         self._rng = rng or random.Random()  # whether to talk on is no secret
         self._speakers: set[int] = set()
@@ -260,6 +262,8 @@ class InterruptionDetector:
         burst.has_yielded = not keeps_talking(self._rng.random(), self._tolerance())
         if burst.has_yielded:
             self._on_yield()
+        else:
+            self._on_talk_on()
 
     def _cut_short(self) -> None:
         if self._burst is not None and self._speakers:

@@ -32,9 +32,10 @@ class VoicePlace:
         scene: Callable[[], Awaitable[Scene]],
         on_first_audio: Callable[[], None] | None = None,
         follow: Callable[[Exchange], AbstractContextManager[None]] | None = None,
+        longest_reply_s: float | None = None,
     ) -> None:
         """*show* is given what can only be read: notices, and sentences that could not be spoken. *follow* is open
-        while a reply is made and spoken.
+        while a reply is made and spoken, which ends with the sentence that reaches *longest_reply_s*.
         """
         self._synthesizer = synthesizer
         self._out = out
@@ -43,6 +44,7 @@ class VoicePlace:
         self._show = show
         self._on_first_audio = on_first_audio
         self._follow = follow
+        self._longest_reply_s = longest_reply_s
         self._heard: list[str] = []
         self._speech: SpokenReply | None = None
         """The reply that is being spoken."""
@@ -91,6 +93,7 @@ class VoicePlace:
             on_heard=note,
             on_unspoken=self._show_unspoken,
             on_first_audio=self._on_first_audio,
+            longest_s=self._longest_reply_s,
         )
         self._speaking = asyncio.current_task()
         try:

@@ -30,6 +30,8 @@ from familiar_connect.support.aio import BackgroundTasks, cancel_and_wait
 from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.voice.audio import SAMPLE_BYTES
 from familiar_connect.voice.audio_feed import AudioFeed
+from familiar_connect.voice.back_channels import BackChannelFilter
+from familiar_connect.voice.end_of_turn import TurnPauses
 from familiar_connect.voice.interruption import (
     Burst,
     BurstOutcome,
@@ -50,7 +52,7 @@ from familiar_connect.voice.protocols import (
 )
 from familiar_connect.voice.speakers import Speakers, uid_of
 from familiar_connect.voice.speech_journal import SpeechJournal
-from familiar_connect.voice.turn_taking import VoiceLullMonitor, is_back_channel
+from familiar_connect.voice.turn_taking import VoiceLullMonitor
 from familiar_connect.voice.types import TranscriptionResult, VoiceActivityEvent
 from familiar_connect.voice.utterances import (
     Utterance,
@@ -69,6 +71,8 @@ WORDS_GRACE_S = 3.0
 """How long the end of an interruption waits for its words."""
 FINISH_S = 10.0
 """How long leaving waits for the last words to be recognised."""
+SMALL_MODEL_REPLY_S = 20.0
+"""The model that comes with the program follows no instruction to be brief."""
 GOODBYE = bytes(HEARING_RATE * SAMPLE_BYTES * 2)
 """Silence, after which whoever left has stopped speaking."""
 
@@ -115,6 +119,8 @@ class SessionWatcher:
     """A reply is over; the words of it that were heard."""
     on_yield: Callable[[], None] = lambda: None
     """The familiar stops talking for somebody."""
+    on_talk_on: Callable[[], None] = lambda: None
+    """Somebody talks over the familiar, and it goes on."""
 
 
 class VoiceSession:
@@ -173,8 +179,11 @@ class VoiceSession:
             lull_timeout=self._lull_s,
             on_utterance_complete=self._on_lull,
             channel_name=channel.name,
+            pause_after=self._pause_after,
             later=later,
         )
+        self._pauses = turn_pauses(familiar.config)
+        self._back_channels = BackChannelFilter(familiar.config.stt.spoken_language, familiar.config.back_channels)
         self._hold = RestartableTimer(self._hold_lull_back, later)
         self._grace = RestartableTimer(self._stop_waiting_for_words, later)
         self._patience = RestartableTimer(self._answer_now, later)
@@ -185,6 +194,7 @@ class VoiceSession:
             tolerance=self._tolerance,
             on_yield=self._yield_turn,
             on_burst=self._on_burst,
+            on_talk_on=self._watcher.on_talk_on,
             clock=self._clock,
             later=later,
             rng=rng,
@@ -197,6 +207,7 @@ class VoiceSession:
             scene=self.look_around,
             on_first_audio=self._on_first_audio,
             follow=self._follow_reply,
+            longest_reply_s=longest_reply_s(familiar.config),
         )
         self._journal = SpeechJournal(familiar.intake, self._place)
 
@@ -304,9 +315,11 @@ class VoiceSession:
             return
         speaker, text = self._speakers.on_words(uid), result.text.strip()
         if speaker is not None and text:
-            is_aside = speaker.spoke_over and is_back_channel(text)
+            is_aside = speaker.spoke_over and self._back_channels.matches(text)
             self._add(Utterance(author=speaker.author, text=text, is_back_channel=is_aside))
             self._lull.on_transcript(uid, result)
+        elif speaker is not None:  # nothing more is on its way
+            self._lull.rearm()
         self._nudge()
 
     def _add(self, said: Utterance) -> None:
@@ -332,6 +345,10 @@ class VoiceSession:
         for uid in speaking:
             self._lull.on_speech_start(uid)
         self._hold.restart(max(self._lull_s / 2, MIN_HOLD_S))
+
+    def _pause_after(self, text: str) -> float:
+        """How long the lull is after these words, if nobody speaks and no words are on their way."""
+        return self._lull_s if self._speakers.is_anybody_busy() else self._pauses.after(text)
 
     def _on_lull(self, _said: TranscriptionResult) -> None:
         self._answer_now()
@@ -483,6 +500,22 @@ class VoiceSession:
         keys = frozenset(each.canonical_key for each in people)
         context = ChannelContext(channel.name, ChannelKind.voice)
         return Scene(channel=context, participants=people, is_dm=channel.is_dm, reader_keys=keys)
+
+
+def longest_reply_s(config: CharacterConfig) -> float | None:
+    """How long a reply may be spoken; None: as long as it is."""
+    is_small = config.llm["main_prose"].is_small_default
+    return config.longest_reply_s if config.longest_reply_s is not None else SMALL_MODEL_REPLY_S if is_small else None
+
+
+def turn_pauses(config: CharacterConfig) -> TurnPauses:
+    """What the settings say of the end of a turn."""
+    return TurnPauses(
+        lull_s=config.voice_lull_timeout,
+        finished_s=config.finished_pause_s,
+        unfinished_s=config.unfinished_pause_s,
+        language=config.stt.spoken_language,
+    )
 
 
 def interruption_limits(config: CharacterConfig) -> InterruptionLimits:

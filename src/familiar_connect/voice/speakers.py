@@ -61,6 +61,10 @@ class Speakers:
         """Who speaks now."""
         return [uid for uid, each in self._known.items() if each.is_speaking]
 
+    def is_anybody_busy(self) -> bool:
+        """Whether anybody speaks, or has words on their way."""
+        return any(each.is_speaking or each.awaits_words for each in self._known.values())
+
     def on_speech_start(self, uid: int, state: ResponseState) -> None:
         known = self._known.get(uid)
         if known is not None and not known.is_speaking:

@@ -57,13 +57,18 @@ class SpokenReply:
         on_heard: Callable[[str], None],
         on_unspoken: Callable[[str], None],
         on_first_audio: Callable[[], None] | None = None,
+        longest_s: float | None = None,
     ) -> None:
-        """*on_heard* is told the words as they are heard, *on_unspoken* a sentence that could not be spoken."""
+        """*on_heard* is told the words as they are heard, *on_unspoken* a sentence that could not be spoken.
+
+        With the sentence that reaches *longest_s* of speech it is over, and no more of *pieces* is asked for.
+        """
         self._synthesizer = synthesizer
         self._out = out
         self._on_heard = on_heard
         self._on_unspoken = on_unspoken
         self._on_first_audio = on_first_audio
+        self._longest_s = longest_s
         self._may_play = asyncio.Event()
         self._may_play.set()
         self._playing: asyncio.Task[None] | None = None
@@ -100,8 +105,13 @@ class SpokenReply:
     async def _synthesize_all(self, pieces: AsyncIterable[str], ready: asyncio.Queue[Clip | None]) -> None:
         try:
             async with closing_stream(cut_sentences(self._wait_for_words(pieces))) as sentences:
+                length_s = 0.0
                 async for sentence in sentences:
-                    await ready.put(await self._synthesize(sentence))
+                    clip = await self._synthesize(sentence)
+                    await ready.put(clip)
+                    length_s += duration_s(clip.pcm, self._synthesizer.sample_rate)
+                    if self._longest_s is not None and length_s >= self._longest_s:
+                        break
         except Exception:
             await ready.put(None)
             raise

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import logging
-import re
 from collections.abc import Awaitable, Callable
 from typing import ParamSpec
 
@@ -14,15 +13,6 @@ from familiar_connect.voice.types import TranscriptionResult, VoiceActivityEvent
 
 MAX_FINALS = 1_000
 """Finals waiting for a lull. A room that is never quiet is answered here all the same."""
-
-MAX_BACK_CHANNEL_CHARS = 40
-_WORDS = re.compile(r"[^\w']+")
-_SIGNAL = (
-    "m+h+m+|m+|h+m+|u+h* hu+h+|m+ h+m+|a+h+|o+h+|wow|yeah|yea|yep|yup|yes|okay|ok|right|sure|exactly|true|indeed|cool"
-    "|nice|great|really|totally|absolutely|i see|got it|of course|go on|i know|i get it|that's right|all right|alright"
-    "|(?:ha)+h?|(?:he)+h?"
-)
-_BACK_CHANNEL = re.compile(rf"(?:{_SIGNAL})(?: (?:{_SIGNAL}))*")
 
 P = ParamSpec("P")
 
@@ -46,9 +36,12 @@ class VoiceLullMonitor:
         on_utterance_complete: OnUtterance,
         on_voice_activity: OnActivity | None = None,
         channel_name: str = "",
+        pause_after: Callable[[str], float] | None = None,
         later: CallLater = call_later,
     ) -> None:
+        """*pause_after* tells how long the lull is after some words; None: always *lull_timeout*."""
         self._lull_timeout = lull_timeout
+        self._pause_after = pause_after
         self._on_utterance_complete = on_utterance_complete
         self._on_voice_activity = on_voice_activity
         self._channel_name = channel_name
@@ -75,10 +68,16 @@ class VoiceLullMonitor:
         if not result.is_final or not result.text.strip():
             return
         self._finals.append(result)
-        self._timer.restart(self._lull_timeout)
+        self.rearm()
         self.on_speech_end(uid)
         if len(self._finals) >= MAX_FINALS:
             self._expire()
+
+    def rearm(self) -> None:
+        """The lull counts from now, and is as long as the last words have it; without any nothing happens."""
+        if self._finals:
+            last = self._finals[-1].text
+            self._timer.restart(self._lull_timeout if self._pause_after is None else self._pause_after(last))
 
     def clear(self) -> None:
         """Forget what was gathered and who speaks."""
@@ -113,12 +112,6 @@ class VoiceLullMonitor:
             return
         if inspect.iscoroutine(pending):
             self._background.start(pending, name=self._channel_name)
-
-
-def is_back_channel(text: str) -> bool:
-    """Whether *text* only shows that somebody listens: "mhm", "yeah, right", "oh wow"."""
-    words = _WORDS.sub(" ", text.casefold().replace("’", "'")).strip()
-    return 0 < len(words) <= MAX_BACK_CHANNEL_CHARS and _BACK_CHANNEL.fullmatch(words) is not None
 
 
 def merge_finals(finals: list[TranscriptionResult]) -> TranscriptionResult:

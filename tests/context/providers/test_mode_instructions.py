@@ -13,10 +13,11 @@ from familiar_connect.context.providers.mode_instructions import (
     MAX_NOTE_BYTES,
     MODE_INSTRUCTION_PRIORITY,
     SHIPPED_NOTES,
+    SPOKEN_LENGTH,
     ModeInstructionProvider,
     resolve_mode_default,
 )
-from familiar_connect.context.types import ItemTag, Layer
+from familiar_connect.context.types import ItemTag, Layer, Modality
 from tests.fakes.context import a_request
 
 MODE = ChannelMode.full_rp
@@ -112,6 +113,19 @@ async def test_a_note_ships_for_every_mode(tmp_path: Path, mode: ChannelMode) ->
     assert own.text == "Mine."
     assert len(set(SHIPPED_NOTES.values())) == len(ChannelMode)
     assert resolve_mode_default(modes_root=tmp_path, mode=mode, shipped=SHIPPED_NOTES) == SHIPPED_NOTES[mode]
+
+
+async def test_whoever_is_heard_is_told_to_be_brief(tmp_path: Path) -> None:
+    """Where every word is spoken, and only there: a text channel's note stays as it is; so does one of the owner's."""
+    mode = ChannelMode.imitate_voice
+    provider = ModeInstructionProvider(modes_root=tmp_path / "modes", mode=MODE, shipped=SHIPPED_NOTES)
+    (spoken,) = await provider.contribute(a_request(modality=Modality.voice))
+    (tmp_path / "modes").mkdir()
+    (tmp_path / "modes" / f"{mode.value}.md").write_text("Mine.", encoding="utf-8")
+    (own,) = await provider.contribute(a_request(modality=Modality.voice))
+
+    assert spoken.text == f"{SHIPPED_NOTES[mode]} {SPOKEN_LENGTH}"
+    assert own.text == "Mine."
 
 
 async def test_the_smallest_models_are_spared_the_note_that_ships(tmp_path: Path) -> None:

@@ -40,6 +40,8 @@ SHIPPED_NOTES: Mapping[ChannelMode, str] = MappingProxyType(
     }
 )
 """What each mode means, for a familiar whose owner has written no note of their own."""
+SPOKEN_LENGTH = "Say one to three sentences at a time, and more only where somebody asks for it."
+"""Added where every word is really spoken: nobody can skip what they hear."""
 
 
 class ModeInstructionProvider:
@@ -74,7 +76,9 @@ class ModeInstructionProvider:
         mode = ChannelMode.imitate_voice if request.modality is Modality.voice else self._mode
         found = await off_loop(self._find, mode)
         if found is None and mode in self._shipped and _takes_shipped(request):
-            found = self._shipped[mode], f"mode_instructions_shipped:{mode.value}"
+            text = self._shipped[mode]
+            spoken = f"{text} {SPOKEN_LENGTH}" if request.modality is Modality.voice else text
+            found = spoken, f"mode_instructions_shipped:{mode.value}"
         if found is None:
             return []
         text, source = found

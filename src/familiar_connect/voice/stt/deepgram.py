@@ -277,7 +277,7 @@ class DeepgramTranscriber:
         if found.transcript.is_final:
             self._buffer.confirm(round(found.understood_s * self._bytes_per_s))
             self._update_room()
-        if found.transcript.text:
+        if found.transcript.text or found.is_asked_for:  # an empty one says that no more words are on their way
             self._on_result(found.transcript)
 
     def _update_room(self) -> None:

@@ -22,6 +22,8 @@ class StreamResult:
 
     transcript: TranscriptionResult
     understood_s: float
+    is_asked_for: bool = False
+    """It answers the request for the words so far, and may be empty."""
 
 
 def read_result(message: str, offset_s: float = 0.0) -> StreamResult | None:
@@ -36,7 +38,7 @@ def read_result(message: str, offset_s: float = 0.0) -> StreamResult | None:
         best = told["channel"]["alternatives"][0]
         text, start, length = best["transcript"], float(told["start"]), float(told["duration"])
         confidence = float(best.get("confidence") or 0.0)
-        is_final = told.get("is_final") is True
+        is_final, is_asked_for = told.get("is_final") is True, told.get("from_finalize") is True
     except (ValueError, RecursionError, LookupError, TypeError, AttributeError, OverflowError):
         return None
     if not isinstance(text, str) or not all(map(math.isfinite, (start, length, confidence))):
@@ -52,7 +54,7 @@ def read_result(message: str, offset_s: float = 0.0) -> StreamResult | None:
     transcript = TranscriptionResult(
         text[:MAX_WORDS_CHARS].strip(), is_final, offset_s + begins, offset_s + ends, confidence, _speaker_of(first)
     )
-    return StreamResult(transcript, offset_s + end)
+    return StreamResult(transcript, offset_s + end, is_final and is_asked_for)
 
 
 def is_metadata(message: str) -> bool:
