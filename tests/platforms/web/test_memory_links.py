@@ -16,10 +16,13 @@ from familiar_connect.platforms.web.memory_links import (
     all_links,
     around,
     draw_links,
+    link_wiki_names,
     links_from,
     links_to,
 )
+from familiar_connect.support.markdown_html import markdown_to_html
 
+FILES = ["topics/garden.md", "topics/the blue pot.md"]
 NAMES = st.text(st.sampled_from("ab/é<\"'&"), min_size=1, max_size=8)
 
 
@@ -31,6 +34,21 @@ def store(tmp_path: Path) -> MemoryStore:
     made.write_file("topics/not this.md", "# Not\n\n[the pot](the%20blue%20pot.md)\n")
     made.write_file("topics/alone (1)+[x].md", "# Alone\n\nAda again: discord-101.\n")
     return made
+
+
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        ("See [[garden]].", '<p>See <a href="/memory/file?path=topics%2Fgarden.md">garden</a>.</p>\n'),
+        ("[[The Blue Pot]]", '<p><a href="/memory/file?path=topics%2Fthe%20blue%20pot.md">The Blue Pot</a></p>\n'),
+        ("`[[garden]]`", "<p><code>[[garden]]</code></p>\n"),
+        ("[[nowhere]]", "<p>[[nowhere]]</p>\n"),
+        ("[['><script>]]", "<p>[[&#x27;&gt;&lt;script&gt;]]</p>\n"),
+    ],
+)
+def test_names_in_brackets_lead_to_their_file(text: str, html: str) -> None:
+    """In a file that is read, outside of code; names of no file stay as they are."""
+    assert link_wiki_names(markdown_to_html(text), FILES) == html
 
 
 def test_links_are_known_both_ways(store: MemoryStore) -> None:

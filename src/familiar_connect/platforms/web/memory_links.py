@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from html import escape, unescape
 from urllib.parse import quote
 
 from familiar_connect.errors import MemoryStoreError
@@ -18,6 +19,7 @@ MAX_CANDIDATES = 300
 WIDTH, HEIGHT, RADIUS = 1000.0, 700.0, 250.0
 LABEL_CHARS = 26
 _WIKI_LINK = re.compile(r"\[\[([^\]|#\n]{1,200})(?:[#|][^\]\n]{0,200})?\]\]")
+_TAG = re.compile("(<[^>]*>)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +99,23 @@ def around(outgoing: Mapping[str, tuple[str, ...]], path: str) -> dict[str, tupl
     near = {path, *outgoing.get(path, ()), *(each for each, targets in outgoing.items() if path in targets)}
     kept = {each: tuple(target for target in outgoing.get(each, ()) if target in near) for each in sorted(near)}
     return {each: targets for each, targets in kept.items() if targets}
+
+
+def link_wiki_names(html: str, files: Collection[str]) -> str:
+    """HTML of the page's own renderer with `[[name]]` as a link to that file, outside of code and of other links."""
+    stems, closed, out = _by_stem(files), 0, []
+    for piece in _TAG.split(html):
+        if piece.startswith("<"):
+            closed += {"<code": 1, "</cod": -1, "<a hr": 1, "</a>": -1}.get(piece[:5], 0)
+            out.append(piece)
+        else:
+            out.append(piece if closed else _WIKI_LINK.sub(lambda found: _wiki_anchor(found, stems), piece))
+    return "".join(out)
+
+
+def _wiki_anchor(found: re.Match[str], stems: Mapping[str, str]) -> str:
+    path = stems.get(_stem(unescape(found[1])))
+    return found[0] if path is None else f'<a href="{escape(file_address(path))}">{found[1]}</a>'
 
 
 def draw_links(outgoing: Mapping[str, tuple[str, ...]]) -> tuple[list[DrawnFile], list[DrawnLink]]:

@@ -17,7 +17,13 @@ from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.visible_memory import owner_scope
 from familiar_connect.observe.trace import TurnTrace
 from familiar_connect.platforms.terminal.place import CHANNEL_ID
-from familiar_connect.platforms.web.memory_links import file_address, file_link, links_from, links_to
+from familiar_connect.platforms.web.memory_links import (
+    file_address,
+    file_link,
+    link_wiki_names,
+    links_from,
+    links_to,
+)
 from familiar_connect.platforms.web.render import PageRenderer, with_problems
 from familiar_connect.reply.inspection.recall_check import PastTurn, RecallCheck
 from familiar_connect.reply.inspection.turn_view import describe_audience
@@ -139,7 +145,7 @@ class MemoryPages:
             "memory_file.html",
             title=document_title(text) or path,
             path=path,
-            html=markdown_to_html(_below_title(without_front_matter(text))),
+            html=link_wiki_names(markdown_to_html(_below_title(without_front_matter(text))), files),
             raw=text,
             done=done,
             heard_by=describe_audience(self._familiar.stores.audiences.audiences(path)),
