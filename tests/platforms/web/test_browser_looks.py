@@ -169,6 +169,43 @@ def test_a_picture_is_chosen_on_the_page(
         running.post("/picture/remove")
 
 
+def test_a_menu_closes_when_one_turns_elsewhere(visit: Visit) -> None:
+    """With a click beside it, and with Escape."""
+    page = visit.page
+    for leave in (lambda: page.locator(".log").click(), lambda: page.keyboard.press("Escape")):
+        page.locator(".pop summary").click()
+        page.locator(".pop[open] .menu-list").wait_for()
+        leave()
+        page.locator(".pop[open]").wait_for(state="detached")
+
+
+def test_the_glass_box_says_that_a_reply_is_under_way_only_while_it_is(visit: Visit, model: ModelServer) -> None:
+    """A look at what is running that comes too late changes nothing."""
+    answer_with(model, stream_answer("First."))
+    page = visit.page
+    say(page, "Hello")
+    wait_for_reply(page, "First.")
+    page.locator(".glass-title", has_text="What it saw · latest").wait_for()
+    page.locator(".chat").evaluate("(chat) => chat.dispatchEvent(new CustomEvent('first-words'))")
+
+    assert page.locator(".glass-title").inner_text() == "What it saw · latest"
+
+
+def test_a_file_over_the_page_is_told_what_comes_of_it(visit: Visit) -> None:
+    """Until it leaves again; over the field it goes with the message."""
+    page = visit.page
+    over = """(part) => {
+        const data = new DataTransfer();
+        data.items.add(new File(["x"], "x.md"));
+        part.dispatchEvent(new DragEvent("dragover", { bubbles: true, cancelable: true, dataTransfer: data }));
+    }"""
+    page.locator(".log").evaluate(over)
+    page.locator("#drop-veil", has_text="Drop it to bring it in").wait_for()
+    page.locator(".composer").evaluate(over)
+
+    assert page.locator("#drop-veil").is_hidden()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_no_serious_fault_on_any_page(browser: Browser, running: PageProcess, scheme: str) -> None:
     """And none is wider than a phone."""

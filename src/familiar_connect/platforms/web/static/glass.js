@@ -83,7 +83,7 @@ export function startGlass(chat, glass) {
   let looking = 0;
   async function showRunning() {
     clearTimeout(looking);
-    if (!isOpen() || isPinned() || !chat.dataset.chat) return;
+    if (!isOpen() || isPinned() || !chat.dataset.chat || !chat.classList.contains("busy")) return;
     title.textContent = "Reply under way…";
     const answer = await fetch(`${BASE}/running/${chat.dataset.chat}`).catch(() => null);
     const html = answer?.ok ? await answer.text() : null;

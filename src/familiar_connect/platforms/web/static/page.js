@@ -33,13 +33,30 @@ for (const part of document.querySelectorAll("[data-module]")) {
   import(part.dataset.module).then((module) => module.start(part));
 }
 
-// A file that is dropped anywhere is brought in.
+// A menu closes when one turns elsewhere.
+function closeMenus(except) {
+  for (const each of document.querySelectorAll("details.pop[open]")) if (!each.contains(except)) each.open = false;
+}
+document.addEventListener("click", (event) => closeMenus(event.target));
+document.addEventListener("keydown", (event) => { if (event.key === "Escape") closeMenus(null); });
+
+// A file that is dropped anywhere is brought in; a word over the page says so, and that it is under way.
 const drop = document.getElementById("drop");
+const veil = document.getElementById("drop-veil");
 const hasFiles = (event) => event.dataTransfer?.types.includes("Files");
-document.addEventListener("dragover", (event) => { if (hasFiles(event)) event.preventDefault(); });
+const say = (words) => { veil.textContent = words; veil.hidden = !words; };
+document.addEventListener("dragover", (event) => {
+  if (!hasFiles(event)) return;
+  event.preventDefault();
+  say(event.target.closest?.(".composer") ? "" : veil.dataset.over);
+});
+document.addEventListener("dragleave", (event) => { if (!event.relatedTarget) say(""); });
 document.addEventListener("drop", (event) => {
+  say("");
   if (!hasFiles(event) || !drop) return;
   event.preventDefault();
   drop.querySelector("input").files = event.dataTransfer.files;
+  say(veil.dataset.under.replace("…", ` ${event.dataTransfer.files[0]?.name ?? ""}…`));
   drop.submit();
 });
+window.addEventListener("pageshow", () => say(""));
