@@ -72,7 +72,14 @@ def is_ready(venv: str, *, testing: bool, extras: Sequence[str] = ()) -> bool:
 
 
 def say(text: str) -> None:
-    """One line for the person in front, beside the program's own output."""
+    """Something for the person in front, beside the program's own output; broken at words where they see it."""
+    if sys.stderr.isatty():
+        import shutil  # where somebody watches there is time
+        import textwrap
+
+        wrap = textwrap.TextWrapper(shutil.get_terminal_size().columns - 1, break_on_hyphens=False)
+        wrap.break_long_words = False
+        text = "\n".join(wrap.fill(line) for line in text.split("\n"))
     sys.stderr.write(text + "\n")
     sys.stderr.flush()
 

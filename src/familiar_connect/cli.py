@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from contextlib import suppress
 from io import TextIOWrapper
@@ -11,6 +12,7 @@ from typing import NoReturn
 
 import click
 
+from familiar_connect.commands.habits import VERB_HABITS
 from familiar_connect.commands.lazy_group import CommandTable, LazyGroup
 from familiar_connect.commands.name_completion import COMPLETE_VARIABLE
 
@@ -49,6 +51,8 @@ VERBS: CommandTable = {
     "doctor": ("doctor:doctor", "Check home, settings, models, keys and disk; say what is wrong and the fix."),
     "completion": ("completion:completion", "Print what makes Tab complete in bash, zsh or fish."),
 }
+ERROR = "Error: "
+"""How click begins the sentence about a mistake."""
 BEFORE_THE_VERB = {"--home": "--home DIR VERB", "--verbose": "--verbose VERB", "-v": "-v VERB"}
 """Options of the program itself, and how to write them."""
 
@@ -59,8 +63,13 @@ class Verbs(LazyGroup):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        from familiar_connect.config.command import set_home_option
+
+        set_home_option(ctx.params.get("home"))  # what is said about a slip carries it, too
         if args and args[0] == "help":
             return "help", _help(args[1:]), []
+        if args and " " in args[0].strip():
+            ctx.fail(f"no verb comes first. To say that to a familiar: `familiar ask {shlex.quote(args[0])}`")
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> object:
@@ -101,6 +110,7 @@ Examples:
 @click.group(
     cls=Verbs,
     table=VERBS,
+    habits=VERB_HABITS,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=EPILOG,
@@ -108,6 +118,7 @@ Examples:
 @click.option("-v", "--verbose", count=True, help="-v: each turn, and why it spoke or was silent; -vv: all.")
 @click.option("--home", type=click.Path(path_type=Path), help="Where familiars live (else FAMILIAR_HOME).")
 @click.option(
+    "-V",
     "--version",
     is_flag=True,
     is_eager=True,
@@ -161,9 +172,11 @@ def end_program(code: int) -> NoReturn:
 
 def _run_to_exit_code() -> int:
     """Run the verb; every mistake ends in one sentence and a meaningful exit code."""
+    from familiar_connect.commands.habits import explain_mistake
     from familiar_connect.config.command import program_name, with_command
     from familiar_connect.errors import FamiliarError
     from familiar_connect.support.text import printable
+    from familiar_connect.support.word_wrap import wrap_for
 
     _tolerate_bad_streams()
     try:
@@ -173,14 +186,18 @@ def _run_to_exit_code() -> int:
     except click.Abort:
         click.echo("Stopped.", err=True)
         return 130
+    except click.exceptions.NoArgsIsHelpError as asked:
+        click.echo(asked.format_message(), err=True)
+        return asked.exit_code
     except click.ClickException as mistake:
         if isinstance(mistake, click.NoSuchOption) and (right := BEFORE_THE_VERB.get(mistake.option_name)):
             sentence = f"{mistake.option_name} stands before the verb: {program_name()} {right}"
             mistake = click.UsageError(sentence, ctx=mistake.ctx)
-        sentence = with_command(mistake.format_message())
+        told = explain_mistake(mistake) if isinstance(mistake, click.UsageError) else mistake.format_message()
+        sentence = wrap_for(sys.stderr, with_command(f"{ERROR}{told}")).removeprefix(ERROR)
         if isinstance(mistake, click.UsageError):
             mistake = click.UsageError(sentence, ctx=mistake.ctx)
-        mistake.show() if isinstance(mistake, click.UsageError) else click.echo(f"Error: {sentence}", err=True)
+        mistake.show() if isinstance(mistake, click.UsageError) else click.echo(f"{ERROR}{sentence}", err=True)
         return mistake.exit_code
     except FamiliarError as error:
         _tell(printable(with_command(str(error))))

@@ -16,6 +16,7 @@ from familiar_connect.history.store import HistoryStore
 from tests.fakes.model_server import stream_answer
 from tests.fakes.program import make_home, model_endpoint, run_program
 from tests.fakes.scripted_familiar import scripted_familiar
+from tests.fakes.terminal import TerminalSession
 
 Shown = pytest.CaptureFixture[str]
 
@@ -62,6 +63,49 @@ def test_a_verb_like_nothing_points_to_help(monkeypatch: pytest.MonkeyPatch, cap
     """No far-fetched guess."""
     assert call(monkeypatch, "xyzzyx") != 0
     assert "--help" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        (("pull", "llama3"), "`familiar --home {home} model get NAME` fetches a model."),
+        (("serve",), "`familiar --home {home} web` is the page in your browser"),
+        (("rm", "ember"), "`familiar --home {home} list` says where"),
+        (("version",), "`--version` alone tells it."),
+        (("hello there, how are you",), "`familiar --home {home} ask 'hello there, how are you'`"),
+        (("hello",), "`familiar --home {home} --help` lists the verbs."),
+        (("chat", "ember"), "`familiar --home {home} chat --familiar ember`"),
+        (("run", "ember"), "`familiar --home {home} run --familiar ember`"),
+        (("chat", "good", "evening"), "`familiar --home {home} ask 'good evening'` says them and prints the reply"),
+        (("import", "card", "x.png"), "`familiar --home {home} init --from-card FILE` makes a familiar of a card."),
+    ],
+)
+def test_habits_of_other_programs_are_understood(
+    monkeypatch: pytest.MonkeyPatch, capsys: Shown, tmp_path: Path, typed: tuple[str, ...], told: str
+) -> None:
+    """Whoever types what another program calls it is told what it is here; nothing is done."""
+    make_home(tmp_path)
+
+    assert call(monkeypatch, "--home", str(tmp_path), *typed) == 2
+    assert told.format(home=tmp_path) in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize("verb", ["import", "export"])
+def test_a_verb_that_wants_a_kind_lists_them_once(monkeypatch: pytest.MonkeyPatch, capsys: Shown, verb: str) -> None:
+    """As help and not as an error around it; nothing was done, and the exit code says so."""
+    assert call(monkeypatch, verb) == 2
+    told = capsys.readouterr().err
+
+    assert told.count("Usage:") == 1
+    assert "Kinds:" in told
+    assert "Error" not in told
+
+
+def test_a_mistake_is_broken_at_words(tmp_path: Path) -> None:
+    """In a narrow window too."""
+    with TerminalSession(tmp_path, "completion", "powershell", columns=40) as session:
+        assert session.wait_end() == 2
+        session.wait_for_screen("not one of 'bash',\n'zsh', 'fish'.")
 
 
 def test_as_a_module_it_is_the_same_program(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 from familiar_connect.bootstrap.starter import make_starter
 from familiar_connect.commands.lorebooks import export_lorebook, import_lorebook
 from familiar_connect.errors import FamiliarError
+from tests.fakes.program import make_home, run_program
 
 BOOK: dict[str, Any] = {
     "name": "Eldoria",
@@ -99,3 +100,14 @@ def test_a_preset_is_sent_to_its_own_door(home: Path) -> None:
     (home / "preset.json").write_text('{"prompts": []}')
 
     assert "familiar preset import" in str(call(home, import_lorebook, str(home / "preset.json")).exception)
+
+
+def test_a_card_without_lore_is_told_apart(tmp_path: Path) -> None:
+    """It is brought in by another verb, which is named."""
+    make_home(tmp_path)
+    card = tmp_path / "bryn.json"
+    card.write_text('{"spec": "chara_card_v2", "data": {"name": "Bryn", "first_mes": "Hello."}}', encoding="utf-8")
+    done = run_program(tmp_path, "import", "lorebook", str(card))
+
+    assert done.returncode == 1
+    assert "it is a card without one: `familiar init --from-card FILE`" in " ".join(done.stderr.split())

@@ -75,3 +75,13 @@ def test_nothing_to_keep_is_refused(tmp_path: Path) -> None:
 
     assert (empty.returncode, two.returncode) == (1, 1)
     assert "No key is kept" in run_program(tmp_path, "keys").stdout
+
+
+def test_a_key_behind_its_name_is_refused_and_not_repeated(tmp_path: Path) -> None:
+    """The shell keeps what is typed; nothing is written."""
+    done = run_program(tmp_path, "keys", "set", "openrouter", "sk-secret-1234")
+
+    assert done.returncode == 2
+    assert "`familiar keys set openrouter` asks for it" in " ".join(done.stderr.split())
+    assert "sk-secret" not in done.stdout + done.stderr
+    assert not (tmp_path / "secrets.env").exists()

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import pytest
 
+from tools.environment import say
 from tools.installer import (
     MARKERS,
     Progress,
@@ -474,3 +475,19 @@ def test_the_locks_ask_only_what_can_be_answered() -> None:
     for lock in ROOT.glob("requirements*.lock"):
         for marker in re.findall(r"^[\w.-]+==\S+ ; (.+?) \\$", lock.read_text(encoding="utf-8"), re.MULTILINE):
             assert set(re.findall(r"[a-z_]{4,}(?= [<>=!])", marker)) <= set(MARKERS), marker
+
+
+def test_what_the_set_up_says_is_broken_at_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where somebody sees it; the lines of an installer's last words stay lines, and a path stays whole."""
+
+    class Window(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setenv("COLUMNS", "24")
+    monkeypatch.setattr(sys, "stderr", window := Window())
+    say("Setting up in /a/very/long/path/to/an/environment: 26 packages, and more.\n  its last words")
+
+    assert window.getvalue() == (
+        "Setting up in\n/a/very/long/path/to/an/environment:\n26 packages, and more.\n  its last words\n"
+    )

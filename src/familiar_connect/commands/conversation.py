@@ -48,7 +48,7 @@ def chat_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that say in which chat and through which model."""
     options = (
         click.option("--new", "is_new", is_flag=True, help="Begin a new chat; with --chat under that name."),
-        click.option("--continue", "is_continued", is_flag=True, help="Go on with the chat of last time."),
+        click.option("-c", "--continue", "is_continued", is_flag=True, help="Go on with the chat of last time."),
         click.option(
             "--chat",
             "chat_name",

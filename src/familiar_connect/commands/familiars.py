@@ -14,6 +14,7 @@ from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.config.home import list_familiars
 from familiar_connect.config.links import refuse_links
 from familiar_connect.errors import FamiliarError
+from familiar_connect.support.word_wrap import display_width
 
 INIT_EPILOG = """\b
 Examples:
@@ -146,12 +147,12 @@ def list_(ctx: click.Context, as_json: bool) -> None:
         say(f"No familiar lives in {home} yet. Make one: `{command_name()} init`")
         return
     say(f"Familiars in {home}")
-    widths = {key: max(len(row[key]) for row in rows) for key in ("id", "name", "model")}
+    widths = {key: max(display_width(row[key]) for row in rows) for key in ("id", "name", "model")}
     for row in rows:
         trouble = f"  ! {row['problem']}" if row["problem"] else ""
         more = "".join(f"  on {name}" for name in row["platforms"])
         more += f"  preset {row['preset']}" if row["preset"] else ""
-        columns = "  ".join(f"{row[key]:<{width}}" for key, width in widths.items())
+        columns = "  ".join(row[key] + " " * (width - display_width(row[key])) for key, width in widths.items())
         say(f"  {columns}  {row['turns']:>6} turns{more}{trouble}")
 
 

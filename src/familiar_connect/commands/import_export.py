@@ -9,6 +9,7 @@ from typing import Any, get_args
 import click
 
 from familiar_connect.commands.common import familiar_option, home_of, root_of, say, say_json
+from familiar_connect.commands.habits import KIND_HABITS
 from familiar_connect.commands.lazy_group import CommandTable, LazyGroup
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.errors import HomeError
@@ -38,6 +39,7 @@ Examples:
 import_ = LazyGroup(
     table=IMPORTS,
     noun="kind",
+    habits=KIND_HABITS,
     name="import",
     help="Bring something along: chats, documents, lore, presets. A card makes a familiar: see `init`.",
 )

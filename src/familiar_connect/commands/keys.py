@@ -80,9 +80,16 @@ def _facts(home: Path, name: str) -> dict[str, object]:
 
 @keys.command(name="set")
 @click.argument("name")
+@click.argument("more", nargs=-1, metavar="")
 @click.pass_context
-def set_key(ctx: click.Context, name: str) -> None:
+def set_key(ctx: click.Context, name: str, more: tuple[str, ...]) -> None:
     """Keep the key NAME (such as OPENROUTER_API_KEY, or openrouter) in secrets.env; asks for it, unseen."""
+    if more:  # never repeated: it is most likely the key
+        raise click.UsageError(
+            f"the key itself does not stand in the command, which your shell keeps: `familiar keys set {name}` asks "
+            "for it. Take that line out of the shell's history",
+            ctx=ctx,
+        )
     home = home_of(ctx)
     variable = _variable(name)
     if sys.stdin is not None and sys.stdin.isatty():

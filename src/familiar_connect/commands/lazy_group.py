@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
@@ -9,6 +10,8 @@ import click
 
 from familiar_connect.commands.help_lines import HelpContext, fit_help
 
+CLOSE = 0.6
+"""How like a member a mistyped word is."""
 CommandTable = dict[str, tuple[str, str]]
 """Member → `module:command` in `commands/`, and its line in the help."""
 
@@ -26,10 +29,14 @@ class LazyGroup(click.Group):
 
     context_class = HelpContext
 
-    def __init__(self, *, table: CommandTable, noun: str = "verb", **settings: Any) -> None:
+    def __init__(
+        self, *, table: CommandTable, noun: str = "verb", habits: Mapping[str, str] | None = None, **settings: Any
+    ) -> None:
+        """*habits*: words of other programs that are no members, and what is said about each."""
         super().__init__(**settings)
         self._table = table
         self._noun = noun
+        self._habits = habits or {}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self._table)
@@ -52,8 +59,8 @@ class LazyGroup(click.Group):
         if args and args[0] not in self._table and not args[0].startswith("-"):
             from difflib import get_close_matches  # only for a mistake
 
-            near = get_close_matches(args[0], self._table, n=1, cutoff=0.4)
+            near = get_close_matches(args[0], self._table, n=1, cutoff=CLOSE)
             path = command_path(ctx)
-            hint = f" Did you mean `{path} {near[0]}`?" if near else f" `{path} --help` lists the {self._noun}s."
-            ctx.fail(f"there is no {self._noun} {args[0]!r}.{hint}")
+            hint = f"Did you mean `{path} {near[0]}`?" if near else f"`{path} --help` lists the {self._noun}s."
+            ctx.fail(f"there is no {self._noun} {args[0]!r}. {self._habits.get(args[0].lower(), hint)}")
         return super().resolve_command(ctx, args)

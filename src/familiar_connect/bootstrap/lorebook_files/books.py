@@ -66,8 +66,11 @@ def _book(top: dict[str, object], shown: str) -> Book:
     stem = Path(shown).stem if shown != "the lorebook" else ""
     field = "data" if top.get("type") == "risu" and "entries" not in top else "entries"
     if field not in top:
-        preset = "prompts" in top
-        fix = "it is a preset: `familiar preset import FILE`" if preset else "export it again from SillyTavern"
+        fix = "export it again from SillyTavern"
+        if "prompts" in top:
+            fix = "it is a preset: `familiar preset import FILE`"
+        elif {"first_mes", "char_name", "spec"} & top.keys():
+            fix = "it is a card without one: `familiar init --from-card FILE`"
         raise LorebookImportError(f"{shown} has no `entries`, so it is no lorebook; {fix}")
     found = top[field]
     if isinstance(found, dict):

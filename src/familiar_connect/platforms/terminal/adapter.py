@@ -20,7 +20,7 @@ from familiar_connect.conversation.intake import IntakeResult
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.stored_messages import StoredMessages
 from familiar_connect.identity import Author
-from familiar_connect.platforms.terminal.help import help_text, nearest_command
+from familiar_connect.platforms.terminal.help import help_text, hint_for
 from familiar_connect.platforms.terminal.line_input import Interrupted, LineReader, unseen_typing
 from familiar_connect.platforms.terminal.own_name import OwnName
 from familiar_connect.platforms.terminal.place import CHANNEL_ID, TerminalPlace
@@ -224,9 +224,7 @@ class TerminalPlatform:
             )
             self._show(await run_command(found, context, self._familiar))
         else:
-            near = nearest_command(name, self._more_commands)
-            hint = f"Did you mean /{near}?" if near else "Type /help to see what there is."
-            self._screen.note(f"There is no /{name}. {hint}")
+            self._screen.note(f"There is no /{name}. {hint_for(name, self._more_commands)}")
 
     def _show(self, reply: SlashReply) -> None:
         """Print the answer of a command; what it was to show in the chat stands there already."""

@@ -19,6 +19,28 @@ OWN_COMMANDS = {
 """Commands of the terminal's own, and what others mean here."""
 FIRST = ("name", "persona", "memory", "context", "privacy", "preset", "quit")
 """What people use most, in this order."""
+HABITS = {
+    "bg": "/channel-backdrop sets where it takes place.",
+    "clear": "/reset begins the chat anew.",
+    "cut": "/undo takes the last exchange back.",
+    "del": "/undo takes the last exchange back.",
+    "delete": "/undo takes the last exchange back.",
+    "exportchat": "`familiar export chat` writes it out.",
+    "forget": "/forget-me erases all I keep of you; /reset begins the chat anew.",
+    "history": "/lines shows the last lines.",
+    "load": "/chat NAME goes to another chat; `familiar model use NAME` takes another model.",
+    "model": "`familiar model list` shows models, and `familiar chat -m MODEL` takes another this time.",
+    "new": "/chat new begins another chat.",
+    "newchat": "/chat new begins another chat.",
+    "retry": "/regenerate makes the last reply anew.",
+    "reroll": "/regenerate makes the last reply anew.",
+    "save": "Everything said is kept; `familiar export chat` writes it out.",
+    "set": "`familiar config show` lists the settings; character.toml holds yours.",
+    "show": "/context shows the last prompt, /persona who I am.",
+    "sys": "/persona TEXT says who you are; memory/self/ holds who I am.",
+    "system": "/persona TEXT says who you are; memory/self/ holds who I am.",
+}
+"""Commands of other programs, and what they are here."""
 KEYS = (
     "Enter sends; Alt-Enter begins a new line. Tab completes, the up arrow brings back earlier lines, "
     "Ctrl-C stops a reply, Ctrl-D leaves."
@@ -53,6 +75,14 @@ def help_row(name: str, meaning: str, width: int, *, names: int = NAME_COLUMN) -
 def _indented(text: str, column: int, width: int) -> str:
     lines = wrap_words(text, max(1, width - column)).split("\n")
     return "\n".join(" " * column + line for line in lines)
+
+
+def hint_for(name: str, more: Iterable[str] = ()) -> str:
+    """What to tell somebody who typed a command that is not there; *more* are this place's."""
+    if (habit := HABITS.get(name.lower())) is not None:
+        return habit
+    near = nearest_command(name, more)
+    return f"Did you mean /{near}?" if near else "Type /help to see what there is."
 
 
 def nearest_command(name: str, more: Iterable[str] = ()) -> str | None:
