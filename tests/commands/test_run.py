@@ -168,7 +168,7 @@ def test_the_demo_leaves_the_familiar_as_it_was(tmp_path: Path) -> None:
     assert "A lighthouse at night." in str(server.requests[-1].payload)
     assert [each.returncode for each in looked] == [0, 0]
     trial = run_program(tmp_path, "--home", str(tmp_path / "trial"), "logs").stdout
-    assert "Ember, good night!" in trial
+    assert "#general  Ben: Ember, good night!" in trial
     assert "I had soup." in trial
     assert "Ember, hello!" not in trial
 
@@ -209,7 +209,7 @@ def test_the_demo_at_a_terminal(tmp_path: Path) -> None:
             terminal.type("and half a li")
             terminal.wait_for_screen("[#garden] (Ember is typing…)\n")
             terminal.wait_for_screen("[#garden] Ember: Good evening, Ada.\n#general > and half a li")
-            terminal.type("\x15#garden\r")
+            terminal.type("\x03#garden\r")
             terminal.wait_for_screen("(You are in #garden now.)\n#garden >")
             terminal.type("\x04")
             code = terminal.wait_end()

@@ -131,11 +131,14 @@ def _rows(root: Path, home: Path, *, last: int, channel_id: int | None, query: s
 
 
 def _places(root: Path) -> dict[int, str]:
-    """What each channel is called: chats by their names, others as their settings say."""
+    """What each channel is called: chats by their names, others as their settings or their server say."""
+    from familiar_connect.conversation.channels import ChannelLabels
     from familiar_connect.history.chats import ChatRegistry
 
     folder = FamiliarFolder(root)
-    return {**dict(_named_channels(folder)), **{c.channel_id: c.name for c in ChatRegistry(folder).all(TERMINAL_PLACE)}}
+    met = {channel: each.label for channel, each in ChannelLabels(folder.channel_names_file).read_channels().items()}
+    chats = {chat.channel_id: chat.name for chat in ChatRegistry(folder).all(TERMINAL_PLACE)}
+    return {**met, **dict(_named_channels(folder)), **chats}
 
 
 def _named_channels(folder: FamiliarFolder) -> Iterator[tuple[int, str]]:

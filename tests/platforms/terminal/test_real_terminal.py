@@ -171,6 +171,23 @@ def test_ctrl_c_at_the_prompt_asks_once_and_leaves_the_second_time(tmp_path: Pat
         assert session.settings_now == session.settings_before
 
 
+def test_ctrl_c_in_a_line_that_was_begun_gives_the_line_up(tmp_path: Path) -> None:
+    """Nobody leaves for that, however often; at an empty prompt it asks again."""
+    make_home(tmp_path)
+    with TerminalSession(tmp_path, "chat", "--as", "Sam") as session:
+        session.wait_for_text(PROMPT)
+        session.ctrl_c()
+        session.wait_for_screen("/quit to leave.\nSam:")
+        for half in ("half a line", "and another"):
+            session.type(half)
+            session.wait_for_screen(f"Sam: {half}")
+            session.ctrl_c()
+            session.wait_for_screen(f"Sam: {half}\nSam:")
+        session.ctrl_c()
+        session.wait_for_text("Ctrl-C again", times=2)
+        assert session.leave() == 0
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_told_to_terminate_it_ends_the_reply_and_leaves(tmp_path: Path, number: signal.Signals) -> None:
     """Also when its window is closed. Exit code 0; what was said is recorded."""

@@ -1,7 +1,7 @@
 """TerminalPlatform: read a line, let it be heard, print the answer; slashes, Ctrl-C and a clean end.
 
 Ctrl-C during a reply ends that reply, and what was said so far is what is recorded. A second one,
-or one at an empty prompt after another, leaves.
+or one at an empty prompt after another, leaves; one in a line that was begun gives that line up.
 """
 
 from __future__ import annotations
@@ -123,14 +123,17 @@ class TerminalPlatform:
             line = reading.result()
             self._interrupts = 0
             return line
-        except Interrupted:
-            return self._interrupted_at_prompt()
+        except Interrupted as interrupted:
+            return self._interrupted_at_prompt(had_text=interrupted.had_text)
         finally:
             for waiting in (leaving, reading):
                 if not waiting.done():
                     await cancel_and_wait(waiting)
 
-    def _interrupted_at_prompt(self) -> str | None:
+    def _interrupted_at_prompt(self, *, had_text: bool) -> str | None:
+        if had_text:  # the line is given up, and nobody leaves for that
+            self._interrupts = 0
+            return ""
         self._interrupts += 1
         if self._interrupts > 1:
             return None

@@ -37,6 +37,11 @@ Suggest = Callable[[str], Awaitable[list[Suggestion]]]
 class Interrupted(Exception):
     """Ctrl-C was typed instead of a line. Not a KeyboardInterrupt: that would tear down the event loop."""
 
+    def __init__(self, *, had_text: bool = False) -> None:
+        super().__init__()
+        self.had_text = had_text
+        """Whether a line had been begun, which is given up."""
+
 
 class LineReader(Protocol):
     async def line(self) -> str | None:
@@ -144,7 +149,7 @@ class EditorReader:
         except EOFError:
             return None
         except KeyboardInterrupt:
-            raise Interrupted from None
+            raise Interrupted(had_text=bool(session.default_buffer.text)) from None
         finally:
             above.close()
 

@@ -108,6 +108,14 @@ def _open_terminal() -> tuple[LineReader, Callable[[str], None]]:
     return EditorReader(_prompt_in(START_ROOM), None, screen=screen), screen.line
 
 
+async def _next_line(reader: LineReader) -> str | None:
+    """What is typed next; Ctrl-C ends it as Ctrl-D does, and in a line that was begun gives that line up."""
+    try:
+        return await reader.line()
+    except Interrupted as interrupted:
+        return "" if interrupted.had_text else None
+
+
 def _prompt_in(room_name: str) -> str:
     return f"#{room_name} > "
 
@@ -139,16 +147,15 @@ class _Stage:
             width = terminal_width() if sys.stdout.isatty() else PIPE_COLUMNS
             self._say(how_text(self._name, width))
         await self._server.until_ready()
-        with suppress(Interrupted):
-            while (line := await reader.line()) is not None:
-                if not line.strip():
-                    continue
-                if self._is_scripted:
-                    self._say(line.strip())
-                await self._take(line.strip())
-                reader.set_prompt(_prompt_in(self._room_name))
-                if self._is_scripted:
-                    await self._quiet()
+        while (line := await _next_line(reader)) is not None:
+            if not line.strip():
+                continue
+            if self._is_scripted:
+                self._say(line.strip())
+            await self._take(line.strip())
+            reader.set_prompt(_prompt_in(self._room_name))
+            if self._is_scripted:
+                await self._quiet()
         await self._quiet()
 
     # What people do
