@@ -17,6 +17,8 @@ CHECKS = (
 )
 EXTRA_OF_VERB = {"voice": "voice", "web": "web"}
 """Verbs that do nothing without an extra bring it themselves."""
+FILES_OF_VERB = {"voice": ("--wav", "--script")}
+"""Options of such a verb that name a file to read: without it nothing needs to be installed."""
 BEFORE_THE_VERB = ("--home",)
 """Options of the program that take a value."""
 MEMORY = "/dev/shm"
@@ -33,6 +35,9 @@ def main(arguments: Sequence[str]) -> int:
         extras += [extra for verb, extra in EXTRA_OF_VERB.items() if verb == verb_of(arguments)]
         testing = arguments[:1] == ["test"]
         if not is_ready(venv, testing=testing, extras=extras):
+            if (missing := missing_file(arguments)) is not None:
+                say(f"{missing} cannot be read: there is no such file.")
+                return 2
             from tools.installer import prepare  # a ready start does without it
 
             prepare(venv, testing=testing, extras=extras)
@@ -71,6 +76,19 @@ def verb_of(arguments: Sequence[str]) -> str | None:
             next(words, None)
         elif not word.startswith("-"):
             return word
+    return None
+
+
+def missing_file(arguments: Sequence[str]) -> str | None:
+    """A file that the verb is to read and that is not there."""
+    options = FILES_OF_VERB.get(verb_of(arguments) or "", ())
+    for place, word in enumerate(arguments):
+        name, equals, value = word.partition("=")
+        if name not in options:
+            continue
+        file = value if equals else "".join(arguments[place + 1 : place + 2])
+        if file and not os.path.isfile(file):
+            return file
     return None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import wave
@@ -17,7 +18,7 @@ from familiar_connect.voice.script import read_script
 from familiar_connect.voice.tts.local import LocalSynthesizer
 from familiar_connect.voice.wav import SoundFileError, read_wav, write_wav
 from tests.fakes.model_server import stream_answer, whole_answer
-from tests.fakes.program import make_home, model_endpoint, run_program
+from tests.fakes.program import make_home, model_endpoint, one_sentence, run_program
 
 pytest.importorskip("hibari", reason="voice is an extra: `python3 run.py --with voice voice -h` brings it")
 
@@ -86,7 +87,7 @@ def test_a_file_that_is_no_recording_is_a_sentence(tmp_path: Path, content: byte
     with model_endpoint(stream_answer("never")) as server:
         make_home(tmp_path / "home", server)
         done = run_program(tmp_path / "home", "voice", "--wav", str(file))
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert says in done.stderr
     assert "Traceback" not in done.stderr
 
@@ -200,7 +201,98 @@ def test_one_of_recording_and_script_is_named(tmp_path: Path) -> None:
         make_home(tmp_path / "home", server)
         done = run_program(tmp_path / "home", "voice", "--wav", "a.wav", "--script", "b.json")
     assert done.returncode == 2
-    assert "either --wav FILE or --script FILE" in done.stderr
+    assert "name one of --wav FILE, --script FILE and --say TEXT" in done.stderr
+
+
+def test_a_file_that_is_not_there_is_said_before_anything_is_made(tmp_path: Path) -> None:
+    """No home, no familiar, nothing loaded; the exit code is that of `rehearse`."""
+    home = tmp_path / "home"
+    for option in ("--wav", "--script"):
+        done = run_program(home, "voice", option, "nope.wav")
+        assert done.returncode == 2
+        assert "nope.wav cannot be read: there is no such file" in one_sentence(done)
+    assert not home.exists()
+    assert run_program(home, "rehearse", "nope.json").returncode == 2
+
+
+def test_a_script_that_is_none_ends_as_a_rehearsal_does(tmp_path: Path) -> None:
+    """Exit code 2: the file cannot be read, and nothing was done."""
+    file = tmp_path / "talk.json"
+    file.write_text("{", encoding="utf-8")
+    make_home(tmp_path / "home")
+    played = run_program(tmp_path / "home", "voice", "--script", str(file))
+    assert played.returncode == run_program(tmp_path / "home", "rehearse", str(file)).returncode == 2
+    assert "is no JSON" in one_sentence(played)
+
+
+def test_a_first_question_is_made_by_the_program_itself(tmp_path: Path) -> None:
+    """`--say` speaks into a file, without markup and without a model; what it said is understood and answered."""
+    home, question, answer = tmp_path / "home", tmp_path / "question.wav", tmp_path / "answer.wav"
+    with model_endpoint(stream_answer("You like soup.")) as server:
+        make_home(home, server)
+        words = "What do you *really* remember about me?"
+        made = run_program(home, "voice", "--say", words, "--out", str(question))
+        assert made.returncode == 0, made.stderr
+        assert made.stdout.startswith(f"{question}: ")
+        assert server.requests == []
+        done = run_program(home, "voice", "--wav", str(question), "--out", str(answer))
+    assert done.returncode == 0, done.stderr
+    assert "remember about me" in done.stdout.lower()
+    assert "Ember: You like soup." in done.stdout
+    assert loudness(read_wav(answer)) > 0.01
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (("--say", "Hello."), 2, "--say TEXT goes with --out FILE"),
+        (("--say", "Hello.", "--out", "a.wav", "--json"), 2, "--json goes with --wav FILE or --script FILE"),
+        (("--say", "***", "--out", "a.wav"), 1, "nothing in that text that can be spoken"),
+    ],
+)
+def test_what_cannot_be_said_is_a_sentence(tmp_path: Path, words: tuple[str, ...], code: int, says: str) -> None:
+    """And no file is left."""
+    make_home(tmp_path / "home")
+    done = run_program(tmp_path / "home", "voice", *words, cwd=tmp_path)
+    assert done.returncode == code
+    assert says in one_sentence(done)
+    assert not (tmp_path / "a.wav").exists()
+
+
+async def test_a_question_is_answered_soon_and_who_breaks_off_is_waited_for(tmp_path: Path) -> None:
+    """The pause between is the same, three seconds: after a question it is the end, after "and" it is not."""
+
+    async def talk(first: str, second: str, home: Path) -> list[str]:
+        file = tmp_path / "talk.wav"
+        await speak(file, first, second, pause_s=3.0)
+        with model_endpoint(stream_answer("One."), stream_answer("Two.")) as server:
+            make_home(home, server)
+            done = run_program(home, "voice", "--wav", str(file), "--json")
+        assert done.returncode == 0, done.stderr
+        return [each["said"].lower() for each in json.loads(done.stdout)["spoken"]]
+
+    assert len(await talk("What should we cook tonight?", "I like potatoes.", tmp_path / "asks")) == 2
+    [whole] = await talk(
+        "Tonight I would like to have potatoes and", "some onions with butter.", tmp_path / "breaks_off"
+    )
+    assert "potatoes" in whole
+    assert "onions" in whole
+
+
+def test_a_spoken_reply_ends_with_a_sentence_once_it_is_long_enough(tmp_path: Path) -> None:
+    """What is kept is what was spoken; without the setting all of it is."""
+    script = talk_file(tmp_path, {"speaker": "Sam", "at": 0.2, "typed": "Ember, what should we cook?"})
+    for limit, sentences in (("longest_reply_s = 4\n", 1), ("", 6)):
+        with model_endpoint(stream_answer(*[LONG] * 3)) as server:
+            home = tmp_path / f"home{sentences}"
+            file = make_home(home, server) / "character.toml"
+            text = file.read_text(encoding="utf-8")
+            file.write_text(text.replace("\n[voice]\n", f"\n[voice]\n{limit}"), encoding="utf-8")
+            done = run_program(home, "voice", "--script", str(script), "--json")
+        assert done.returncode == 0, done.stderr
+        [reply] = [each["said"] for each in json.loads(done.stdout)["talk"] if each["first_sound_at"] is not None]
+        assert reply.count(".") in (sentences, sentences + 1 if limit else sentences)
+        assert reply in " ".join(run_program(home, "logs", "--chat", "voice").stdout.split())
 
 
 async def test_whatever_sound_comes_is_heard_or_said(tmp_path: Path) -> None:
@@ -237,6 +329,20 @@ def test_the_example_is_the_one_in_the_guide() -> None:
         encoding="utf-8"
     )
     assert [line.speaker for line in read_script(example)] == ["Sam", "Robin", "Sam"]
+
+
+def test_the_example_shows_being_talked_over(tmp_path: Path) -> None:
+    """As the settings come: whether it stops or talks on is said, all of it is spoken, and everybody is answered."""
+    script = Path(__file__).parents[2] / "examples" / "voice" / "talk_over.json"
+    with model_endpoint(stream_answer(LONG, LONG, LONG), *[stream_answer("Leave out the bacon.")] * 4) as server:
+        make_home(tmp_path / "home", server)
+        done = run_program(tmp_path / "home", "voice", "--script", str(script))
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^familiar: Ember is talked over and (stops|talks on)$", done.stderr, re.MULTILINE)
+    said = [line.partition(": ")[::2] for line in done.stdout.splitlines()]
+    assert [who for who, _ in said] == ["Sam", "Ember", "Robin", "Ember", "Sam", "Ember"]
+    assert said[1][1] == (LONG * 3).strip()
+    assert "without any meat" in said[2][1]
 
 
 async def test_no_side_model_stands_before_a_spoken_reply(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from familiar_connect.voice.audio import loudness, resample
 from familiar_connect.voice.protocols import HEARING_RATE
 from familiar_connect.voice.tts.local import LocalSynthesizer
+from familiar_connect.voice.wav import read_wav
 from tests.fakes.model_server import stream_answer
 from tests.fakes.program import make_home, model_endpoint, one_sentence, run_program
 from tests.fakes.terminal import TerminalSession
@@ -116,7 +117,7 @@ async def test_unplugged_speakers_cost_no_words(tmp_path: Path, devices: Devices
 def test_without_a_device_a_sentence_says_what_to_do(
     tmp_path: Path, devices: Devices, plan: dict[str, object], says: str
 ) -> None:
-    """No model is loaded or asked for it."""
+    """Where nobody types either, as in an empty pipe, that is all; no model is loaded or asked for it."""
     devices.plan.write_text(json.dumps(plan), encoding="utf-8")
     make_home(tmp_path / "home")
     done = run_program(tmp_path / "home", "voice", env=devices.env)
@@ -135,10 +136,48 @@ def test_without_portaudio_a_sentence_says_how_to_install_it(tmp_path: Path) -> 
 
 
 def test_options_of_recordings_need_one(tmp_path: Path) -> None:
-    """What --out would hold is heard from the speakers otherwise."""
-    done = run_program(tmp_path / "home", "voice", "--out", "answer.wav")
+    """What --json would hold is shown on the screen otherwise."""
+    done = run_program(tmp_path / "home", "voice", "--json")
     assert done.returncode == 2
     assert "--wav FILE" in done.stderr
+
+
+def test_without_devices_typing_is_answered(tmp_path: Path, devices: Devices) -> None:
+    """At a terminal and from a pipe; what is lacking is said, replies are shown or kept as sound."""
+    devices.plan.write_text("{}", encoding="utf-8")
+    kept = tmp_path / "replies.wav"
+    with model_endpoint(
+        stream_answer("Make **soup**."), stream_answer("With carrots."), stream_answer("Salt.")
+    ) as server:
+        home = tmp_path / "home"
+        make_home(home, server)
+        with TerminalSession(home, "voice", env=devices.env) as terminal:
+            terminal.wait_for_text("no microphone")
+            terminal.wait_for_text("Until then type.")
+            terminal.wait_for_text("no speakers")
+            terminal.wait_for_text("keeps them as sound")
+            terminal.enter("What should I cook?")
+            terminal.wait_for_text("Ember: Make soup.")
+            assert terminal.leave() == 0
+        piped = run_program(home, "voice", said="And in it?\n", env=devices.env)
+        recorded = run_program(home, "voice", "--out", str(kept), said="What else?\n", env=devices.env)
+    assert piped.returncode == recorded.returncode == 0, piped.stderr + recorded.stderr
+    assert "Ember: With carrots." in piped.stdout
+    assert "Ember: Salt." in recorded.stdout
+    assert "no speakers" not in recorded.stderr
+    assert loudness(read_wav(kept)) > 0.01
+
+
+def test_without_portaudio_typing_is_answered(tmp_path: Path) -> None:
+    """It is said once for both ways, with the fix."""
+    (tmp_path / "sounddevice.py").write_text('raise OSError("PortAudio library not found")', encoding="utf-8")
+    with model_endpoint(stream_answer("Make soup.")) as server:
+        make_home(tmp_path / "home", server)
+        done = run_program(tmp_path / "home", "voice", said="Supper?\n", env={"PYTHONPATH": str(tmp_path)})
+    assert done.returncode == 0, done.stderr
+    assert "Ember: Make soup." in done.stdout
+    assert done.stderr.count("PortAudio is not installed on this system: ") == 1
+    assert "Until then type; replies are only shown" in done.stderr
 
 
 def look(home: Path, env: dict[str, str]) -> list[str]:

@@ -12,7 +12,7 @@ from tests.setup.test_repository import package, pins, project
 from tests.setup.test_run_script import Checkout, make_checkout
 from tools.environment import EXTRAS, SetupProblem
 from tools.installer import claim_folder
-from tools.launch import EXTRA_OF_VERB, parse_extras, verb_of
+from tools.launch import EXTRA_OF_VERB, missing_file, parse_extras, verb_of
 from tools.lock import LOCKS, entries_beyond
 
 POSIX = pytest.mark.skipif(os.name == "nt", reason="the stand-in checkout is driven with POSIX paths")
@@ -47,6 +47,27 @@ def test_the_verb_stands_behind_the_options_of_the_program(words: list[str], ver
     """`web` brings its own packages, so the launcher has to know it when it sees it."""
     assert verb_of(words) == verb
     assert set(EXTRA_OF_VERB.values()) <= set(EXTRAS)
+
+
+def test_a_file_to_listen_to_is_looked_for_before_anything_is_installed(tmp_path: Path) -> None:
+    """However it is written; what is there, and what other verbs have, is none of the launcher's business."""
+    there, gone = tmp_path / "there.wav", tmp_path / "gone.wav"
+    there.write_bytes(b"")
+    assert missing_file(["voice", "--wav", str(gone), "--out", "x"]) == str(gone)
+    assert missing_file(["--home", "h", "voice", f"--script={gone}"]) == str(gone)
+    assert missing_file(["voice", "--wav", str(there), "--out", str(gone)]) is None
+    assert missing_file(["ask", "--wav", str(gone)]) is None
+    assert missing_file(["voice", "--wav"]) is None
+
+
+@POSIX
+def test_a_missing_recording_installs_nothing(tmp_path: Path) -> None:
+    """One sentence, exit code 2."""
+    checkout = with_locks(tmp_path)
+    done = checkout.run("--with", "voice", "voice", "--wav", "nope.wav", "--out", "answer.wav")
+    assert done.returncode == 2
+    assert done.stderr.strip() == "nope.wav cannot be read: there is no such file."
+    assert not checkout.mark.exists()
 
 
 @pytest.mark.parametrize("words", [["--with"], ["--with", "radio", "run"], ["--with="]])

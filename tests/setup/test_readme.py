@@ -44,7 +44,7 @@ installer.link_program(venv)
 folder = next(__import__("pathlib").Path(venv).glob("lib/python*/site-packages"))
 (folder / "packages_of_the_tests.pth").write_text(packages + "\\n")
 installer.compile_program(venv)
-locks = wanted_locks({}, testing=True, extras=["discord"])
+locks = wanted_locks({}, testing=True, extras=["discord", "voice"])
 installer.write_mark(venv, wanted_mark(venv, locks))
 """
 """The last steps of the set-up, with packages that are there already."""
@@ -72,6 +72,7 @@ STAND_INS = {
     "familiar connect": StandIn(types="embedded\n", says="embedded"),
     "python3 run.py chat --familiar mira": StandIn(types="Hello!\n", says="speaks through"),
     "python3 run.py memory forget Sam --familiar ember": StandIn(types="Sam\n", says="Erased"),
+    "python3 run.py voice": StandIn(types="Hello!\n", says="Ember: "),
     "python3 run.py --with discord run": StandIn(code=1, says="DISCORD_BOT"),
     "python3 run.py --with discord run --demo-discord": StandIn(
         types="ada: Ember, hello!\n", says="Ember is starting on Discord"

@@ -16,6 +16,7 @@ from familiar_connect.commands.common import (
     json_option,
     open_or_make_root,
     profile_of,
+    say,
 )
 from familiar_connect.commands.conversation import TERMINAL_PLACE
 from familiar_connect.commands.trust import ask_about_endpoints
@@ -31,14 +32,17 @@ VOICE_CHAT = "voice"
 EPILOG = """\b
 Examples:
   familiar voice                                        speak and listen; what you type is heard, too
+  familiar voice --say "Good evening." --out hello.wav  words of yours as a recording; nobody is asked anything
   familiar voice --headphones                           the same, and you may interrupt by speaking
   familiar voice --wav question.wav --out answer.wav    ask by voice, hear the reply
   familiar voice --wav evening.wav --out replies.wav    each question is answered when there is a pause
   familiar voice --wav question.wav --json              what was understood and answered, as JSON
   familiar voice --script talk.json --out talk.wav      several people talk with a copy of it, and over it
-A pause of `voice_lull_timeout` seconds (in character.toml) ends what is asked. Nothing leaves this computer
-unless the model or a speech service that the settings name, under [stt] and [tts], is elsewhere.
-Exit codes: 0 answered, or you left; 1 something is set up wrong, 3 no reply came to a recording.
+A pause ends what is asked: a short one after a question or a whole sentence, else `voice_lull_timeout` seconds (in
+character.toml). Without a microphone you can type; without speakers replies are shown, and --out FILE keeps them as
+sound. Nothing leaves this computer unless the model or a speech service that the settings name, under [stt] and
+[tts], is elsewhere.
+Exit codes: 0 answered, or you left; 1 something is set up wrong, 2 a file cannot be read, 3 a recording got no reply.
 """
 
 
@@ -52,6 +56,7 @@ Exit codes: 0 answered, or you left; 1 something is set up wrong, 3 no reply cam
 )
 @click.option("--script", type=click.Path(path_type=Path), help="A talk of several people to listen to, as JSON.")
 @click.option("--out", "answer", type=click.Path(path_type=Path), help="Where the spoken reply goes, as WAV.")
+@click.option("--say", "words", metavar="TEXT", help="Speak TEXT into the file of --out, and do nothing else.")
 @click.option("--as", "user_name", metavar="NAME", help="Who speaks.")
 @click.option("--headphones", "has_headphones", is_flag=True, help="Listen while it speaks: you wear headphones.")
 @json_option
@@ -62,26 +67,39 @@ def voice(
     question: Path | None,
     script: Path | None,
     answer: Path | None,
+    words: str | None,
     user_name: str | None,
     has_headphones: bool,
     as_json: bool,
 ) -> int:
     """Talk with a familiar by voice: through microphone and speakers, or from one recording into another."""
-    if question is not None and script is not None:
-        raise click.UsageError("name what is listened to: either --wav FILE or --script FILE")
-    is_live = question is None and script is None
-    if is_live and (answer is not None or as_json):
-        raise click.UsageError("--out and --json go with --wav FILE or --script FILE")
+    if sum(each is not None for each in (question, script, words)) > 1:
+        raise click.UsageError("name one of --wav FILE, --script FILE and --say TEXT")
+    if words is not None and answer is None:
+        raise click.UsageError("--say TEXT goes with --out FILE, where the recording is written")
+    is_live = question is None and script is None and words is None
+    if as_json and (is_live or words is not None):
+        raise click.UsageError("--json goes with --wav FILE or --script FILE")
     if has_headphones and not is_live:
-        raise click.UsageError("--headphones goes with the microphone, not with --wav or --script")
+        raise click.UsageError("--headphones goes with the microphone, not with --wav, --script or --say")
+    for file in (question, script):
+        if file is not None and not file.is_file():  # before anything is made or loaded
+            say(f"familiar: {file} cannot be read: there is no such file", err=True)
+            return exit_codes.USAGE
     home = home_of(ctx)
     root = open_or_make_root(home, familiar_id)
     require_voice_packages(root, home)
+    if words is not None and answer is not None:
+        from familiar_connect.commands.voice_say import say_into_file
+
+        return say_into_file(root, home, words, answer)
     ask_about_endpoints(root, home)
     if is_live:
         from familiar_connect.commands.voice_live import LiveWish, talk_live
 
-        wish = LiveWish(user_name=user_name, has_headphones=has_headphones, find_channel=_voice_channel)
+        wish = LiveWish(
+            user_name=user_name, has_headphones=has_headphones, recording=answer, find_channel=_voice_channel
+        )
         return talk_live(root, home, wish)
     from familiar_connect.commands.voice_files import FileDoor
 

@@ -16,6 +16,7 @@ from familiar_connect.commands import exit_codes
 from familiar_connect.commands.common import profile_of, say, say_json
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.voice import LOCAL_PROVIDER
+from familiar_connect.errors import ConfigError, FamiliarError
 from familiar_connect.identity import Author
 from familiar_connect.platforms.terminal.person import PLATFORM, person_at_terminal
 from familiar_connect.support.aio import off_loop
@@ -37,6 +38,12 @@ WAIT_FOR_SPEECH_S = 120.0
 """A line that counts from the familiar's speech is said after this long all the same."""
 SILENCE_S = 1.2
 """Who has said their line is silent for so long, which is enough to be heard."""
+
+
+def _refuse(problem: FamiliarError) -> int:
+    """Say why a file cannot be listened to; nothing was done."""
+    tell(str(problem))
+    return exit_codes.USAGE
 
 
 def tell(text: str) -> None:
@@ -65,6 +72,8 @@ class TalkEvent:
     """Of a reply: when it began to sound."""
     was_yielded: bool = False
     """Of a reply: whether it paused or ended for somebody who talked over it."""
+    talked_on: bool = False
+    """Of a reply: whether somebody talked over it and it went on."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,9 +90,12 @@ class FileDoor:
     def answer_recording(self, question: Path, user_name: str | None) -> int:
         """Answer what is said in *question*; the recording waits while the familiar speaks."""
         from familiar_connect.voice.recording_out import RecordingOut
-        from familiar_connect.voice.wav import read_wav
+        from familiar_connect.voice.wav import SoundFileError, read_wav
 
-        sound, out = read_wav(question), RecordingOut()
+        try:
+            sound, out = read_wav(question), RecordingOut()
+        except SoundFileError as error:
+            return _refuse(error)
         spoken = run_skipping(self._listen(sound, out, user_name))
         self._write(out)
         if not self.shows_text:
@@ -95,10 +107,13 @@ class FileDoor:
     def play_script(self, script: Path) -> int:
         """Play a talk of several people; nobody waits for anybody."""
         from familiar_connect.voice.recording_out import RecordingOut
-        from familiar_connect.voice.wav import read_wav
+        from familiar_connect.voice.wav import SoundFileError, read_wav
 
-        lines, out = read_script(script), RecordingOut(keeps_pauses=True)
-        sounds = {line.wav: read_wav(line.wav) for line in lines if line.wav is not None}
+        try:
+            lines, out = read_script(script), RecordingOut(keeps_pauses=True)
+            sounds = {line.wav: read_wav(line.wav) for line in lines if line.wav is not None}
+        except (ConfigError, SoundFileError) as error:
+            return _refuse(error)
         talk = run_skipping(self._play(lines, sounds, out))
         self._write(out)
         if not self.shows_text:
@@ -240,6 +255,7 @@ class _Talk:
     began_at: float = 0.0
     _first_sound: float | None = None
     _has_yielded: bool = False
+    _has_talked_on: bool = False
     _sounds: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
@@ -251,6 +267,7 @@ class _Talk:
             on_first_audio=self._note_first_audio,
             on_reply=self._note_reply,
             on_yield=self._note_yield,
+            on_talk_on=self._note_talk_on,
         )
 
     def begin(self) -> None:
@@ -284,6 +301,13 @@ class _Talk:
 
     def _note_yield(self) -> None:
         self._has_yielded = True
+        if self.show is not None:
+            tell(f"{self.name} is talked over and stops")
+
+    def _note_talk_on(self) -> None:
+        self._has_talked_on = True
+        if self.show is not None:
+            tell(f"{self.name} is talked over and talks on")
 
     def _note_reply(self, text: str) -> None:
         if text or self._first_sound is not None:
@@ -294,9 +318,10 @@ class _Talk:
                     said=text,
                     first_sound_at=self._first_sound,
                     was_yielded=self._has_yielded,
+                    talked_on=self._has_talked_on,
                 )
             )
-        self._first_sound, self._has_yielded = None, False
+        self._first_sound, self._has_yielded, self._has_talked_on = None, False, False
 
 
 async def _feed(

@@ -45,10 +45,10 @@ class VoiceBackends:
         except ValueError as error:
             raise SetupError(str(error)) from error
 
-    async def load(self) -> None:
-        """Load what runs on this computer now, so that the first words do not wait for it."""
-        for each in (self.recognizer, self.synthesizer):
-            if isinstance(each, _Loadable):
+    async def load(self, *, hears: bool = True, speaks: bool = True) -> None:
+        """Load what runs on this computer and is needed now, so that the first words do not wait for it."""
+        for each, is_needed in ((self.recognizer, hears), (self.synthesizer, speaks)):
+            if is_needed and isinstance(each, _Loadable):
                 await each.load()
 
     async def aclose(self) -> None:

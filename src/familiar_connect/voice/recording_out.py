@@ -1,10 +1,11 @@
-"""Speech that goes into a recording instead of a loudspeaker."""
+"""Speech that goes into a recording, or nowhere, instead of a loudspeaker."""
 
 from __future__ import annotations
 
 import asyncio
 
 from familiar_connect.voice.audio import SAMPLE_BYTES, duration_s
+from familiar_connect.voice.types import TTSResult
 
 
 class RecordingOut:
@@ -52,3 +53,28 @@ class RecordingOut:
         missing = round((now - self._opened_at) * self.sample_rate) * SAMPLE_BYTES - len(self.pcm)
         if missing > 0:
             self.pcm += bytes(missing)
+
+
+class UnplayedOut:
+    """Keeps what would be played, and nobody waits for it."""
+
+    def __init__(self) -> None:
+        self.pcm = bytearray()
+        self.sample_rate = 0
+        self._last_ms = 0.0
+
+    async def play(self, pcm: bytes, sample_rate: int) -> None:
+        self.pcm += pcm
+        self.sample_rate, self._last_ms = sample_rate, duration_s(pcm, sample_rate) * 1000
+
+    def position_ms(self) -> float:
+        return self._last_ms
+
+
+class SilentVoice:
+    """Says nothing, at once: for replies that are only shown."""
+
+    sample_rate = 16_000
+
+    async def synthesize(self, text: str) -> TTSResult:
+        return TTSResult(bytes(SAMPLE_BYTES))

@@ -31,12 +31,10 @@ from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.voice.audio import SAMPLE_BYTES
 from familiar_connect.voice.audio_feed import AudioFeed
 from familiar_connect.voice.back_channels import BackChannelFilter
-from familiar_connect.voice.end_of_turn import TurnPauses
 from familiar_connect.voice.interruption import (
     Burst,
     BurstOutcome,
     InterruptionDetector,
-    InterruptionLimits,
     ResponseState,
     ResponseTracker,
     compute_tolerance,
@@ -50,6 +48,7 @@ from familiar_connect.voice.protocols import (
     HearingCallbacks,
     SpeechSynthesizer,
 )
+from familiar_connect.voice.session_limits import MAX_HOLD_S, interruption_limits, longest_reply_s, turn_pauses
 from familiar_connect.voice.speakers import Speakers, uid_of
 from familiar_connect.voice.speech_journal import SpeechJournal
 from familiar_connect.voice.turn_taking import VoiceLullMonitor
@@ -62,17 +61,12 @@ from familiar_connect.voice.utterances import (
     note_while_speaking,
     when_due,
 )
-from familiar_connect.voice.vad import SILENCE_TIMEOUT_MS
 
 MIN_HOLD_S = 0.05
-MAX_HOLD_S = 60.0
-"""What was said is answered after this long, though somebody still speaks."""
 WORDS_GRACE_S = 3.0
 """How long the end of an interruption waits for its words."""
 FINISH_S = 10.0
 """How long leaving waits for the last words to be recognised."""
-SMALL_MODEL_REPLY_S = 20.0
-"""The model that comes with the program follows no instruction to be brief."""
 GOODBYE = bytes(HEARING_RATE * SAMPLE_BYTES * 2)
 """Silence, after which whoever left has stopped speaking."""
 
@@ -500,30 +494,3 @@ class VoiceSession:
         keys = frozenset(each.canonical_key for each in people)
         context = ChannelContext(channel.name, ChannelKind.voice)
         return Scene(channel=context, participants=people, is_dm=channel.is_dm, reader_keys=keys)
-
-
-def longest_reply_s(config: CharacterConfig) -> float | None:
-    """How long a reply may be spoken; None: as long as it is."""
-    is_small = config.llm["main_prose"].is_small_default
-    return config.longest_reply_s if config.longest_reply_s is not None else SMALL_MODEL_REPLY_S if is_small else None
-
-
-def turn_pauses(config: CharacterConfig) -> TurnPauses:
-    """What the settings say of the end of a turn."""
-    return TurnPauses(
-        lull_s=config.voice_lull_timeout,
-        finished_s=config.finished_pause_s,
-        unfinished_s=config.unfinished_pause_s,
-        language=config.stt.spoken_language,
-    )
-
-
-def interruption_limits(config: CharacterConfig) -> InterruptionLimits:
-    """What the settings say of being talked over."""
-    return InterruptionLimits(
-        min_interruption_s=config.min_interruption_s,
-        short_long_boundary_s=config.short_long_boundary_s,
-        lull_timeout_s=config.voice_lull_timeout,
-        silence_s=SILENCE_TIMEOUT_MS / 1000,
-        most_s=max(MAX_HOLD_S, config.short_long_boundary_s + config.voice_lull_timeout),
-    )

@@ -48,26 +48,28 @@ class SoundCard:
         self._open: list[SoundStream] = []
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="sound")
 
-    async def check(self) -> None:
-        """A `SetupError`, with the fix, where there is no way to hear or to be heard."""
-        problems = await asyncio.get_running_loop().run_in_executor(self._thread, self.list_problems)
-        if problems:
-            raise SetupError(f"voice: {problems[0]}; or talk by recordings with --wav FILE")
+    async def find_lacking(self) -> dict[Direction, str]:
+        """Which way there is no device, each with the reason and the fix."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._find_lacking_now)
 
     def list_problems(self) -> list[str]:
         """What this computer lacks, each with the fix."""
+        return list(dict.fromkeys(self._find_lacking_now().values()))
+
+    def _find_lacking_now(self) -> dict[Direction, str]:
         try:
             library = self._load()
         except SetupError as error:
-            return [str(error)]
-        return [
-            f"this computer has no {name}: plug {pronoun} in and choose {choice} in the system's sound settings"
-            for direction, name, pronoun, choice in (
-                ("input", MICROPHONE, "one", "it"),
-                ("output", SPEAKERS, "some", "them"),
-            )
-            if not _has_device(library, direction)
-        ]
+            return {"input": str(error), "output": str(error)}
+        ways: tuple[tuple[Direction, str, str, str], ...] = (
+            ("input", MICROPHONE, "one", "it"),
+            ("output", SPEAKERS, "some", "them"),
+        )
+        return {
+            way: f"this computer has no {name}: plug {pronoun} in and choose {choice} in the system's sound settings"
+            for way, name, pronoun, choice in ways
+            if not _has_device(library, way)
+        }
 
     async def open(
         self,
