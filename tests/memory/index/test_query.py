@@ -13,6 +13,7 @@ from familiar_connect.memory.index.query import (
     MAX_QUESTION_CHARS,
     concerns_speaker,
     content_words,
+    count_places_told,
     every_word,
     find_first_named,
     line_label,
@@ -116,6 +117,37 @@ def test_a_question_for_a_time_or_a_number_is_known_as_one(question: str, when: 
     asked = parse_query(question, names=[], now=NOW)
 
     assert (asked.asks_when, asked.asks_number) == (when, number)
+
+
+@pytest.mark.parametrize(
+    ("question", "is_asked"),
+    [
+        ("Where did she move?", True),
+        ("which European countries has he seen", True),
+        ("Wohin ist sie gezogen?", True),
+        ("¿Dónde vive?", True),
+        ("Who plays the cello?", False),
+        ("Somewhere nice, what a day", False),
+    ],
+)
+def test_a_question_for_a_place_is_known_as_one(question: str, is_asked: bool) -> None:
+    """In a few languages."""
+    assert parse_query(question, names=[], now=NOW).asks_where is is_asked
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("We moved to the Hague, then on to Lisbon and Porto", 3),
+        ("my flight to Boston is late", 2),
+        ("We met Samantha there", 1),
+        ("Nice to hear. I am glad. Well done!", 0),
+        ("in lisbon since may", 0),
+    ],
+)
+def test_a_place_is_told_by_capitals_in_mid_sentence(text: str, count: int) -> None:
+    """Surest after a word such as "in"; who writes without capitals tells none."""
+    assert count_places_told(text) == count
 
 
 @pytest.mark.parametrize("text", ["yesterday", "am Montag", "la semana pasada", "on the 3rd", "at 7:30", "明日ね"])

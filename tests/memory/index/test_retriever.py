@@ -236,6 +236,18 @@ async def test_a_day_is_found_by_what_was_told_of_it_later(home: Home) -> None:
     }
 
 
+async def test_where_a_place_is_asked_for_what_names_one_gains(home: Home) -> None:
+    """And nothing gains by it where something else is asked for."""
+    home.say("we had dinner after the concert in Lisbon")
+    home.say("we had dinner after the concert in peace", BO)
+    home.learn()
+
+    for question, gain in (("where was the dinner after the concert?", 1.6), ("how was dinner after the concert?", 0)):
+        hits = await home.retriever.recall(question)
+        told = {hit.text[-6:]: hit.explained.signals.get("tells a place", 0.0) for hit in hits}
+        assert told == {"Lisbon": pytest.approx(gain), " peace": 0.0}
+
+
 async def test_every_hit_says_why(home: Home) -> None:
     """The shares of its signals add up to its score."""
     home.say("I keep bees")

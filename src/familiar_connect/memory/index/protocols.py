@@ -33,6 +33,7 @@ SIGNALS = {
     "tells of then": "it tells of the time the question names, whenever it was said",
     "tells a time": "it names a time, and the question asks for one",
     "tells a number": "it names a number, and the question asks for one",
+    "tells a place": "it names a place, and the question asks for one",
     "substance": "it says more than a word or two",
     "a question": "it is itself a question, and those seldom answer one",
     "recency": "it is recent",

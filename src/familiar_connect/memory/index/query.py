@@ -19,6 +19,7 @@ MAX_QUESTION_CHARS = 2_000
 MAX_WORDS = 40
 MAX_LABEL_CHARS = 80
 """A label, such as who says a line, ends before this."""
+MOST_PLACES_TOLD = 3
 MAX_TAKEN_APART = 2_048
 """Texts whose words are kept: what a search finds is looked at several times on its way into a prompt."""
 
@@ -81,7 +82,17 @@ _ASKS_NUMBER = re.compile(
     r"|combien|quel âge|cuánt[oa]s?|quant[oa]s?|hoeveel|hoe oud)\b|いくつ|いくら|何[人個歳回]",
     re.I,
 )
+_ASKS_WHERE = re.compile(
+    r"\b(?:where|(?:what|which) (?:\w+ )?(?:city|cities|towns?|country|countries|states?|places?|villages?|islands?"
+    r"|continents?|regions?)|wo|woher|wohin|où|dónde|onde|waar)\b|どこ",
+    re.I,
+)
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_IN_CAPITALS = re.compile(r"""(?<=[a-zß-ÿ,'’"“]\s)["“'‘]?[A-ZÀ-Þ][a-zß-ÿ]+""")
+_IN_A_PLACE = re.compile(
+    r"\b(?:in|at|to|from|near|around|of|through|across|visit(?:ed|ing)?|nach|aus|à|en|de|para|naar|uit) (?:the )?"
+    r"[A-ZÀ-Þ][a-zß-ÿ]"
+)
 _LABEL = re.compile(r"\s*(?:[-*+>]\s+)?(?:\[[^\]\n]{1,40}\]\s*)?[*_]{0,3}([^\W_][^:*\n]{0,40}?)[*_]{0,3}:[*_]{0,3}\s")
 _IS_A_TIME_BEFORE = re.compile(
     r"(?:\b(?:in|of|last|this|next|during|since|by|until|early|late|mid)|\d(?:st|nd|rd|th)?)[\s-]+$", re.I
@@ -107,6 +118,7 @@ class SearchQuery:
     spans: tuple[TimeSpan, ...]
     asks_when: bool = False
     asks_number: bool = False
+    asks_where: bool = False
     first_named: frozenset[str] = frozenset()
     """Those of `names` that are named before all others: who does something stands before whom it is done to."""
 
@@ -126,6 +138,7 @@ def parse_query(utterance: str, *, names: Iterable[str], now: datetime) -> Searc
         spans,
         asks_when=_ASKS_WHEN.search(text) is not None,
         asks_number=_ASKS_NUMBER.search(text) is not None,
+        asks_where=_ASKS_WHERE.search(text) is not None,
     )
 
 
@@ -162,6 +175,12 @@ def content_words(text: str) -> Iterator[str]:
             yield from (bare[at : at + 2] for at in range(max(1, len(bare) - 1)))
         elif bare and bare not in STOP_WORDS and word not in STOP_WORDS:
             yield bare
+
+
+def count_places_told(text: str) -> int:
+    """How surely *text* names a place: by words with a capital in mid-sentence, and by what stands before them."""
+    capitals = len(_IN_CAPITALS.findall(text))
+    return min(MOST_PLACES_TOLD - 1, capitals) + (_IN_A_PLACE.search(text) is not None)
 
 
 def to_fts_text(text: str) -> str:

@@ -86,6 +86,8 @@ class SignalWeights:
     tells_when: float = 1.4
     """Names a time, where the question asks for one."""
     tells_number: float = 1.7
+    tells_where: float = 2.4
+    """Names a place, where the question asks for one; less where that is not sure."""
     tells_of_then: float = 2.0
     """Tells of the time the question names, whenever it was said: "yesterday", the day before."""
     recency: float = 0.15

@@ -31,8 +31,10 @@ from familiar_connect.memory.index.protocols import (
 )
 from familiar_connect.memory.index.query import (
     MAX_TAKEN_APART,
+    MOST_PLACES_TOLD,
     SearchQuery,
     concerns_speaker,
+    count_places_told,
     find_first_named,
     parse_query,
     plain_words,
@@ -360,7 +362,7 @@ class MemoryRetriever:
         the others are asked only once they are chosen.
         """
         found: list[_Candidate] = []
-        asks = question.asks_when or question.asks_number or bool(question.spans)
+        asks = question.asks_when or question.asks_number or question.asks_where or bool(question.spans)
         everything = scope.is_narrowed or (kind == "turn" and scope.files)
         count = len(ranked.units) if everything else ranked.fitting
         is_costly, checked, start = kind == "file" and scope.is_narrowed, scope, 0
@@ -379,8 +381,10 @@ class MemoryRetriever:
         return found[:limit]
 
     def _told_by(self, text: str, said_at: float, question: SearchQuery) -> dict[str, float]:
-        """What *text* adds because it tells a time or a number where one is asked for, or tells of the time named."""
+        """What *text* adds because it tells a time, a number or a place that is asked for, or of the time named."""
         told: dict[str, float] = {}
+        if question.asks_where and (places := _places_told(text)):
+            told["tells a place"] = self._weights.tells_where * places / MOST_PLACES_TOLD
         time, number = _tells(text)
         if question.spans and time and said_at >= 0:
             share = share_in(_times_told(text, said_at), question.spans)
@@ -411,6 +415,9 @@ def _tells(text: str) -> tuple[bool, bool]:
     """Whether *text* tells a time, and a number."""
     words = plain_words(text)
     return tells_time(text, words), tells_number(text, words)
+
+
+_places_told = lru_cache(maxsize=MAX_TAKEN_APART)(count_places_told)
 
 
 @lru_cache(maxsize=MAX_TAKEN_APART)
