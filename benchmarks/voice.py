@@ -2,7 +2,8 @@
 
 Own share, with scripted backends that answer at once, through a voice session and a whole familiar on disk: from the
 end of speech to the model's request (the pause that is waited for on purpose is taken off), and from the model's first
-word to the first sentence that is to be spoken. Run `python -m benchmarks.voice`; `--quick` for a short form, `--json`
+word to the first sentence that is to be spoken; stage by stage. The next turn begins when nothing of the last is left
+to do, as it has long been when people talk. Run `python -m benchmarks.voice`; `--quick` for a short form, `--json`
 for a script, `--offline` to measure the chain with the recogniser and the voice of the extra, too, and
 `--pipecat PYTHON` to put pipecat through the same turns in the same run: the interpreter of an environment that has
 `pipecat-ai`.
@@ -12,22 +13,30 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import inspect
 import json
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from benchmarks.conversation_script import CHARACTER
 from benchmarks.fixtures import load_familiar, without_warnings, write_character
 from benchmarks.table import Row, print_part, spread
 from familiar_connect.config.llm import SLOT_TEMPERATURES
+from familiar_connect.context.pipeline import ContextPipeline
+from familiar_connect.conversation.intake import Intake
 from familiar_connect.identity import Author
 from familiar_connect.llm.scripted import ScriptedModel
 from familiar_connect.llm.types import Capabilities, Message
+from familiar_connect.reply.runner import ReplyRunner
+from familiar_connect.reply.turn_builder import TurnBuilder
 from familiar_connect.voice.audio import SAMPLE_BYTES, duration_s, resample
 from familiar_connect.voice.hearing import Hearing
 from familiar_connect.voice.protocols import HEARING_RATE
@@ -41,6 +50,8 @@ LULL_S = 0.05
 QUESTION = "Good evening. What should I cook tonight?"
 WORDS = ["Make", " soup.", " It", " is", " cold", " outside."]
 ADA = Author(platform="terminal", user_id="7", username="ada", display_name="Ada")
+WINDOW = Capabilities(window=32_768, is_window_set=True)
+"""As settings that name it have it: a scripted model has no endpoint that could be asked for it."""
 CHUNK = 512
 LOUD = b"\x00\x40" * CHUNK
 QUIET = bytes(CHUNK * SAMPLE_BYTES)
@@ -85,14 +96,70 @@ class NoOut:
         return 0.0
 
 
+class StageClock:
+    """Notes when a turn comes to each stage, by looking on where the program does it."""
+
+    def __init__(self) -> None:
+        self.turns: list[dict[str, float]] = [{}]
+
+    def begin(self) -> None:
+        self.turns.append({})
+
+    def note(self, stage: str) -> None:
+        """The first time in a turn counts."""
+        self.turns[-1].setdefault(stage, time.perf_counter())
+
+    @contextmanager
+    def watch(self) -> Iterator[None]:
+        """While this is open, stages are noted."""
+        with ExitStack() as stack:
+            for owner, name, stage, is_before in WATCHED:
+                work = getattr(owner, name)
+                told = self._told_async if inspect.iscoroutinefunction(work) else self._told
+                stack.enter_context(patch.object(owner, name, told(work, stage, is_before)))
+            yield
+
+    def _told(self, work: Callable[..., Any], stage: str, is_before: bool) -> Callable[..., Any]:
+        def run(*args: Any, **more: Any) -> Any:
+            if is_before:
+                self.note(stage)
+            try:
+                return work(*args, **more)
+            finally:
+                self.note(stage)
+
+        return run
+
+    def _told_async(self, work: Callable[..., Any], stage: str, is_before: bool) -> Callable[..., Any]:
+        async def run(*args: Any, **more: Any) -> Any:
+            if is_before:
+                self.note(stage)
+            try:
+                return await work(*args, **more)
+            finally:
+                self.note(stage)
+
+        return run
+
+
+WATCHED: tuple[tuple[type, str, str, bool], ...] = (
+    (VoiceSession, "_on_transcript", "words", True),
+    (VoiceSession, "_on_lull", "pause is over", True),
+    (Intake, "_store", "words are a turn on disk", False),
+    (ReplyRunner, "respond", "reply is begun", True),
+    (TurnBuilder, "channel_setup", "settings", False),
+    (TurnBuilder, "build", "turn", False),
+    (ContextPipeline, "start", "prompt", False),
+)
+"""What is looked at, what it is called in the table, and whether its beginning counts or its end."""
+
+
 class NotedModel:
     """Answers with the same words, and tells when it was asked and when it began."""
 
     def __init__(self) -> None:
         self.asked = self.first_word = 0.0
-        self.client = ScriptedModel(
-            self._reply, model="scripted-main", capabilities=Capabilities(window=32_768), pieces=self._pieces
-        )
+        self.client = ScriptedModel(self._reply, model="scripted-main", capabilities=WINDOW, pieces=self._pieces)
 
     def _reply(self, _messages: list[Message]) -> str:
         self.asked = time.perf_counter()
@@ -123,35 +190,47 @@ async def _measure_own(turns: int) -> dict[str, list[float]]:
         root = Path(folder) / "wren"
         write_character(root, CHARACTER, f"voice_lull_timeout = {LULL_S}\n")
         model = NotedModel()
-        weak = ScriptedModel(model="weak", capabilities=Capabilities(window=32_768, side_tasks=False))
+        weak = ScriptedModel(model="weak", capabilities=replace(WINDOW, side_tasks=False))
         clients = {slot: model.client if slot == "main_prose" else weak for slot in SLOT_TEMPERATURES}
         familiar = load_familiar(root, clients)
-        voice, replied = OneTone(), asyncio.Event()
-        session = VoiceSession(
-            familiar,
-            lambda callbacks: Hearing(KnowsTheWords(), LoudIsSpeech, callbacks),
-            voice,
-            NoOut(),
-            VoiceChannel(platform="terminal", channel_id=7, is_dm=True),
-            show=lambda text: print(text, file=sys.stderr),
-            watcher=SessionWatcher(on_reply=lambda _text: replied.set()),
-        )
+        voice, replied, stages = OneTone(), asyncio.Event(), StageClock()
         found: dict[str, list[float]] = {"to_request": [], "to_speech": []}
-        try:
-            await familiar.start()
-            await session.start()
-            for _ in range(turns + 1):
-                replied.clear()
-                voice.first_asked = 0.0
-                ended = _say_question(session)
-                await asyncio.wait_for(replied.wait(), 60)
-                found["to_request"].append(model.asked - ended - LULL_S)
-                found["to_speech"].append(voice.first_asked - model.first_word)
-                await session.wait_until_idle()
-        finally:
-            await session.stop()
-            await familiar.aclose()
+        with stages.watch():
+            session = VoiceSession(
+                familiar,
+                lambda callbacks: Hearing(KnowsTheWords(), LoudIsSpeech, callbacks),
+                voice,
+                NoOut(),
+                VoiceChannel(platform="terminal", channel_id=7, is_dm=True),
+                show=lambda text: print(text, file=sys.stderr),
+                watcher=SessionWatcher(on_reply=lambda _text: replied.set()),
+            )
+            try:
+                await familiar.start()
+                await session.start()
+                for _ in range(turns + 1):
+                    replied.clear()
+                    stages.begin()
+                    voice.first_asked = 0.0
+                    ended = _say_question(session)
+                    await asyncio.wait_for(replied.wait(), 60)
+                    found["to_request"].append(model.asked - ended - LULL_S)
+                    found["to_speech"].append(voice.first_asked - model.first_word)
+                    _add_stages(found, stages.turns[-1], ended=ended, asked=model.asked)
+                    await session.wait_until_idle()
+                    await familiar.reply_path.recorder.wait_until_idle()
+            finally:
+                await session.stop()
+                await familiar.aclose()
     return {name: each[1:] for name, each in found.items()}  # the first loads what all others have
+
+
+def _add_stages(found: dict[str, list[float]], reached: dict[str, float], *, ended: float, asked: float) -> None:
+    """Seconds of each stage of one turn, in its order."""
+    last = ended
+    for stage, at in (*reached.items(), ("request", asked)):
+        found.setdefault(f"stage: {stage}", []).append(at - last - (LULL_S if stage == "pause is over" else 0.0))
+        last = at
 
 
 def _say_question(session: VoiceSession) -> float:
@@ -209,7 +288,12 @@ STAGES = {
 def rows(found: dict[str, Any]) -> list[Row]:
     ours = {name: spread(found["ours"][name], 1000) for name in STAGES}
     told = [Row(name=f"{words} (p50)", value=_ms(ours[name])) for name, words in STAGES.items()]
-    both = [sum(pair) for pair in zip(*found["ours"].values(), strict=True)]
+    told += [
+        Row(name=f"of it: → {name.removeprefix('stage: ')}, p95 (p50)", value=_ms(spread(each, 1000)))
+        for name, each in found["ours"].items()
+        if name.startswith("stage: ")
+    ]
+    both = [sum(pair) for pair in zip(*(found["ours"][name] for name in STAGES), strict=True)]
     total = spread(both, 1000)
     told.append(
         Row(

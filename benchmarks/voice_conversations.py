@@ -4,6 +4,7 @@ Run `python -m benchmarks.voice_conversations`; `--quick` for a short form, `--j
 voice are scripted and take their time; intake, history, queue, prompt and the voice session are the program's own.
 Counted are talks that do not come to an end, words that somebody said and the history lacks, and words that the
 history has and nobody heard. Then how soon the familiar is silent when it makes way, and what two hours leave behind.
+How far it has come is told on standard error; it ends with 1 where a bar is missed.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ import random
 import sys
 import tempfile
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from benchmarks.fixtures import ANA, BEN, CLEO, write_character
 from benchmarks.table import Row, percentile, run_part
@@ -37,6 +38,8 @@ from familiar_connect.voice.session import SessionWatcher, VoiceChannel, VoiceSe
 from familiar_connect.voice.speakers import uid_of
 from familiar_connect.voice.speech import estimate_timestamps
 from familiar_connect.voice.types import TTSResult
+
+T = TypeVar("T")
 
 TALKS, QUICK_TALKS = 1_000, 25
 BARGE_INS, QUICK_BARGE_INS = 300, 10
@@ -312,12 +315,33 @@ async def _familiar(root: Path) -> AsyncIterator[Familiar]:
         await familiar.aclose()
 
 
+class Progress:
+    """Tells on standard error how far a long run has come, ten times for each part."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+
+    def tell(self, what: str, done: float, total: float) -> None:
+        print(f"{time.monotonic() - self._began:6.0f} s  {what}: {done:g} of {total:g}", file=sys.stderr, flush=True)
+
+    async def follow(self, what: str, total: int, work: Callable[[int], Awaitable[T]]) -> list[T]:
+        """What *work* finds for each number up to *total*."""
+        found = []
+        for number in range(total):
+            found.append(await work(number))
+            if (number + 1) % max(1, total // 10) == 0:
+                self.tell(what, number + 1, total)
+        return found
+
+
 async def _measure(talks: int, barge_ins: int, hours: float) -> dict[str, Any]:
+    progress = Progress()
     with tempfile.TemporaryDirectory() as folder:
         async with _familiar(Path(folder) / "wren") as familiar:
-            results = [await hold_talk(familiar, 1_000 + seed, seed) for seed in range(talks)]
-            found = [await barge_in(familiar, 500_000 + seed, seed) for seed in range(barge_ins)]
+            results = await progress.follow("talks", talks, lambda seed: hold_talk(familiar, 1_000 + seed, seed))
+            found = await progress.follow("barge-ins", barge_ins, lambda seed: barge_in(familiar, 500_000 + seed, seed))
             lasting = await talk_for_hours(familiar, 900_000, hours)
+            progress.tell("hours of one session", hours, hours)
     decided = [each[0] for each in found if each is not None]
     stopped = [each[1] for each in found if each is not None]
     return {

@@ -7,16 +7,22 @@ import subprocess
 import sys
 from pathlib import Path
 
-from benchmarks.voice import _measure_own, rows
+import pytest
+
+from benchmarks.voice import STAGES, WATCHED, _measure_own, rows
 
 ROOT = Path(__file__).parent.parent.parent
 
 
 def test_turns_through_a_session_are_measured() -> None:
-    """Each has both parts of the own share."""
+    """Each has both parts of the own share, and every stage of the way to the request, which together are that way."""
     found = asyncio.run(_measure_own(2))
-    assert {name: len(each) for name, each in found.items()} == {"to_request": 2, "to_speech": 2}
-    assert all(seconds >= 0 for each in found.values() for seconds in each)
+    assert {name: len(found[name]) for name in STAGES} == {"to_request": 2, "to_speech": 2}
+    assert all(seconds >= 0 for name in STAGES for seconds in found[name])
+    stages = {name.removeprefix("stage: "): each for name, each in found.items() if name not in STAGES}
+    assert list(stages) == [*(stage for _, _, stage, _ in WATCHED), "request"]
+    for turn, seconds in enumerate(found["to_request"]):
+        assert sum(each[turn] for each in stages.values()) == pytest.approx(seconds)
 
 
 def test_a_share_that_is_too_large_misses_the_bar() -> None:

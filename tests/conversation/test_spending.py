@@ -161,3 +161,20 @@ def test_turns_side_by_side_pass_a_cap_by_one_turn_at_most(
         return meter.today().total.tokens
 
     assert asyncio.run(play()) < cap + FIRST_TURN.tokens
+
+
+@pytest.mark.parametrize(
+    ("limits", "is_owner", "has_caps"),
+    [
+        (LimitsConfig(), True, False),
+        (LimitsConfig(), False, True),
+        (LimitsConfig(tokens_per_day=5), True, True),
+        (LimitsConfig(money_per_day=0.5), True, True),
+        (LimitsConfig(tokens_per_person_per_day=0, money_per_person_per_day=0.0), False, False),
+    ],
+)
+def test_what_other_programs_used_is_asked_for_only_where_somebody_may_be_refused_for_it(
+    tmp_path: Path, limits: LimitsConfig, is_owner: bool, has_caps: bool
+) -> None:
+    """The owner is bound by the limits of the day alone."""
+    assert make_meter(tmp_path, limits).has_caps(is_owner=is_owner) is has_caps

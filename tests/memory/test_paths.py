@@ -17,9 +17,18 @@ from familiar_connect.memory.store import MemoryStore, MemoryStoreError, MemoryS
 
 CANARY = "outside, never touched"
 Operation = Callable[[MemoryStore, str], object]
+
+
+def read_while_held(store: MemoryStore, path: str) -> str:
+    with store.hold():
+        return store.read_file(path)
+
+
 OPERATIONS: dict[str, Operation] = {
     "list_dir": lambda store, path: store.list_dir(path),
     "read_file": lambda store, path: store.read_file(path),
+    "read_file while held": read_while_held,
+    "read_if_present": lambda store, path: store.read_if_present(path),
     "read_bytes": lambda store, path: store.read_bytes(path),
     "exists": lambda store, path: store.exists(path),
     "write_file": lambda store, path: store.write_file(path, "x"),
@@ -256,3 +265,29 @@ def keep_swapping(folder: Path, outside: Path, done: threading.Event) -> None:
         for step, names in steps:
             with contextlib.suppress(OSError):
                 step(*names)
+
+
+def test_while_the_top_is_held_files_are_read_as_they_are_now(store: MemoryStore) -> None:
+    """Of this thread alone; a hold in a hold is the same one, and nothing stays open."""
+    store.write_file("self/name.md", "Wren")
+    descriptors = Path("/proc/self/fd")
+    before = len(list(descriptors.iterdir())) if descriptors.exists() else 0
+    with store.hold(), store.hold():
+        assert store.read_if_present("self/name.md") == "Wren"
+        store.write_file("self/name.md", "Robin")
+        assert store.read_file("self/name.md") == "Robin"
+        assert store.read_if_present("self/missing.md") is None
+        assert store.glob("self/*.md") == store.glob("self/*.md") == ["self/name.md"]
+    assert store.read_file("self/name.md") == "Robin"
+    if descriptors.exists():
+        assert len(list(descriptors.iterdir())) == before
+
+
+def test_a_memory_that_is_not_there_can_be_held(tmp_path: Path) -> None:
+    """Whoever reads in it is told as ever."""
+    store = MemoryStore(tmp_path / "memory")
+    store.root.rmdir() if store.root.exists() else None
+    with store.hold():
+        assert store.read_if_present("self/name.md") is None
+        with pytest.raises(MemoryStoreError, match="no such file"):
+            store.read_file("self/name.md")

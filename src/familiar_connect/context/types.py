@@ -72,6 +72,8 @@ class ContextItem:
 
     @property
     def text(self) -> str:
+        if len(self.parts) == 1 and isinstance(only := self.parts[0], TextPart):  # as nearly every one is
+            return only.text
         return "".join(part.text for part in self.parts if isinstance(part, TextPart))
 
     @classmethod

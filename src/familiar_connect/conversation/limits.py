@@ -123,7 +123,8 @@ class ReplyLimits:
         if author is None:
             yield True
             return
-        await self._meter.sync()
+        if self._meter.has_caps(is_owner=self._is_owner(author)):
+            await self._meter.sync()
         is_direct = exchange.trigger is ResponseTrigger.direct_address
         is_addressed = is_direct or any(message.is_for_us for message in exchange.messages)
         if await self._refuse(author, place, is_addressed=is_addressed, is_reserving=True) is not None:

@@ -224,6 +224,13 @@ class SpendingMeter:
 
     # The ledger
 
+    def has_caps(self, *, is_owner: bool) -> bool:
+        """Whether somebody, or the owner, may be refused for what was used: what other programs used counts then."""
+        limits = self._limits
+        if limits.tokens_per_day or limits.money_per_day:
+            return True
+        return not is_owner and bool(limits.tokens_per_person_per_day or limits.money_per_person_per_day)
+
     async def sync(self) -> None:
         """Write what is not written, and learn what other programs added."""
         async with self._locks.lock("sync"):

@@ -49,6 +49,10 @@ class CardReader:
         self._known: tuple[tuple[int, int] | None, Mapping[str, object]] = (None, {})
 
     def read(self) -> CardFields:
+        with self._store.hold():
+            return self._read()
+
+    def _read(self) -> CardFields:
         rest = self._rest()
         texts = {stem: self._text(f"self/{stem}.md") or _text_of(rest.get(stem)) for stem in TEXT_FIELDS}
         extensions = rest.get("extensions")

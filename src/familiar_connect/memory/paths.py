@@ -13,6 +13,7 @@ import contextlib
 import errno
 import os
 import stat
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -91,16 +92,20 @@ class FolderStamp(NamedTuple):
 class Folder:
     """One folder of the tree, held open; names given to it are single components, never paths."""
 
-    def __init__(self, fd: int | None, parts: Parts, path: Path) -> None:
+    def __init__(self, fd: int | None, parts: Parts, root: Path) -> None:
         self.fd = fd
         self.parts = parts
-        self._path = path
+        self._root = root
+
+    @property
+    def _path(self) -> Path:
+        return self._root.joinpath(*self.parts)
 
     def open_folder(self, name: str) -> Folder:
         if self.fd is None:
-            return _checked_folder(self._path / name, (*self.parts, name))
+            return _checked_folder(self._root, (*self.parts, name))
         fd = os.open(name, _OPEN_FOLDER, dir_fd=self.fd)
-        return Folder(fd, (*self.parts, name), self._path / name)
+        return Folder(fd, (*self.parts, name), self._root)
 
     def read(self, name: str, max_bytes: int) -> bytes | None:
         """What the plain file *name* holds, None when that is over *max_bytes*.
@@ -141,8 +146,7 @@ class Folder:
 
     def leads_out(self, name: str) -> bool:
         """Whether the link *name* leads out of the tree."""
-        root = self._path.parents[len(self.parts) - 1] if self.parts else self._path
-        return not Path(os.path.realpath(self._path / name)).is_relative_to(root)
+        return not Path(os.path.realpath(self._path / name)).is_relative_to(self._root)
 
     def make_folder(self, name: str) -> None:
         os.mkdir(self.at(name), 0o700, dir_fd=self.fd)
@@ -199,6 +203,28 @@ class Root:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._held: dict[int, int] = {}
+        """The top as threads keep it open, by their numbers."""
+
+    @contextmanager
+    def hold(self) -> Iterator[None]:
+        """Keep the top open for this thread: what it reads meanwhile is not looked for from the root of the system.
+
+        For a handful of files that are read in one go. Links inside the tree are met as ever.
+        """
+        thread = threading.get_ident()
+        if not CAN_HOLD_FOLDERS or thread in self._held:
+            yield
+            return
+        try:
+            self._held[thread] = open_folder(self.path)
+        except OSError:  # whoever reads is told why
+            yield
+            return
+        try:
+            yield
+        finally:
+            os.close(self._held.pop(thread))
 
     @contextmanager
     def folder(self, parts: Parts, *, create: bool = False) -> Iterator[Folder]:
@@ -248,7 +274,9 @@ class Root:
     def _top(self) -> Folder:
         if not CAN_HOLD_FOLDERS:
             return _checked_folder(self.path, ())
-        return Folder(open_folder(self.path), (), self.path)
+        held = self._held.get(threading.get_ident())
+        fd = open_folder(self.path) if held is None else os.open(".", _OPEN_FOLDER, dir_fd=held)
+        return Folder(fd, (), self.path)
 
     def _step(self, folder: Folder, name: str, *, create: bool) -> Folder:
         try:
@@ -300,13 +328,14 @@ def _count_down(links_left: int, parts: Parts) -> int:
     return links_left - 1
 
 
-def _checked_folder(path: Path, parts: Parts) -> Folder:
-    """*path* without holding it open: it must be a folder and, links resolved, still be itself."""
+def _checked_folder(root: Path, parts: Parts) -> Folder:
+    """The folder at *parts* without holding it open: it must be one and, links resolved, still be itself."""
+    path = root.joinpath(*parts)
     if not stat.S_ISDIR(os.stat(path, follow_symlinks=False).st_mode):
         raise NotADirectoryError(errno.ENOTDIR, "not a folder")
     if os.path.normcase(os.path.realpath(path)) != os.path.normcase(path):
         raise OSError(errno.ELOOP, "a link")
-    return Folder(None, parts, path)
+    return Folder(None, parts, root)
 
 
 def _is_text(name: str) -> bool:

@@ -86,7 +86,7 @@ def hold_parent(path: Path | str, *, create: bool = False) -> Iterator[tuple[int
             target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         yield None, str(target)
         return
-    fd = _enter(target.parent, create=create)
+    fd = _enter(str(target.parent), create=create)
     try:
         yield fd, target.name
     finally:
@@ -125,15 +125,24 @@ def open_file(path: Path | str, flags: int = os.O_RDONLY) -> int:
 
 def open_folder(path: Path | str) -> int:
     """A descriptor of the folder *path*, good for flushing, locking and listing it."""
-    with hold_parent(path) as (folder, name):
-        if folder is None:
-            refuse_linked_path(path)
-        try:
-            return os.open(name or ".", os.O_RDONLY | _FOLDER | _NOFOLLOW | _CLOSE_ON_EXEC, dir_fd=folder)
-        except OSError as error:
-            if is_link(path):
-                raise LinkRefused(path, is_folder=True) from error
-            raise
+    # Every file of memory that a reply reads begins here, so it goes without the help of pathlib.
+    target = os.path.abspath(path)
+    parent, name = os.path.split(target)
+    folder: int | None = None
+    if CAN_WALK:
+        folder = _enter(parent, create=False)
+    else:
+        refuse_linked_path(target)
+    try:
+        place = (name or ".") if folder is not None else target
+        return os.open(place, os.O_RDONLY | _FOLDER | _NOFOLLOW | _CLOSE_ON_EXEC, dir_fd=folder)
+    except OSError as error:
+        if is_link(path):
+            raise LinkRefused(path, is_folder=True) from error
+        raise
+    finally:
+        if folder is not None:
+            os.close(folder)
 
 
 def open_to_read(path: Path | str) -> BinaryIO:
@@ -158,15 +167,16 @@ def remove_file(path: Path | str, *, missing_ok: bool = True) -> None:
         os.unlink(name, dir_fd=folder)
 
 
-def _enter(folder: Path, *, create: bool) -> int:
-    """A descriptor of *folder*, every part of its path entered without following a link."""
-    fd = os.open(folder.anchor, _STEP)
-    for depth, name in enumerate(folder.parts[1:], 2):
+def _enter(folder: str, *, create: bool) -> int:
+    """A descriptor of the absolute *folder*, every part of its path entered without following a link."""
+    fd = os.open("/", _STEP)
+    names = [name for name in folder.split("/") if name]
+    for depth, name in enumerate(names, 1):
         try:
             inner = _step(fd, name, create=create)
         except OSError as error:
             os.close(fd)
-            here = Path(*folder.parts[:depth])
+            here = Path("/", *names[:depth])
             if is_link(here):
                 raise LinkRefused(here, is_folder=True) from error
             raise OSError(error.errno, error.strerror, str(here)) from error

@@ -160,6 +160,7 @@ def load_vocabulary(model: str | None) -> None:
         _encoder(vocabulary)
 
 
+@lru_cache(maxsize=256)
 def vocabulary_of(model: str) -> str | None:
     """The bundled vocabulary of *model* (a provider prefix such as `openai/` does not matter)."""
     bare = model.lower().rsplit("/", 1)[-1]

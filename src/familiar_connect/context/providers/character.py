@@ -91,6 +91,10 @@ class CharacterProvider:
         return ""
 
     def _read(self) -> list[tuple[str, str]]:
+        with self._store.hold():
+            return self._read_all()
+
+    def _read_all(self) -> list[tuple[str, str]]:
         found = []
         paths = self._store.glob("self/*.md")
         for reason in self._store.unreadable_folders("self") if not paths else ():

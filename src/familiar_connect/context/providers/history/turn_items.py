@@ -150,7 +150,10 @@ def _mark(
         gap = (when - previous).total_seconds()
         return f"(about {gap_in_words(gap)} later) " if gap >= LATER_AFTER_S else ""
     timed = mode is ChannelMode.text_conversation_rp or (mode is None and turn.showing.include_timestamps)
-    return f"[{when.astimezone(zone):%H:%M}] " if timed else ""
+    if not timed:
+        return ""
+    local = when.astimezone(zone)
+    return f"[{local.hour:02}:{local.minute:02}] "
 
 
 def _spacer(
