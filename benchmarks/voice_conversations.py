@@ -1,7 +1,8 @@
 """Talks of two and three people with a familiar, who speak over each other and over it; in time that is skipped.
 
-Run `python -m benchmarks.voice_conversations`; `--quick` for a short form, `--json` for a script. Ears, model and
-voice are scripted and take their time; intake, history, queue, prompt and the voice session are the program's own.
+Run `python -m benchmarks.voice_conversations`, which takes about six minutes of a processor; `--quick` for a short
+form, `--json` for a script. Ears, model and voice are scripted and take their time; intake, history, queue, prompt and
+the voice session are the program's own.
 Counted are talks that do not come to an end, words that somebody said and the history lacks, and words that the
 history has and nobody heard. Then how soon the familiar is silent when it makes way, and what two hours leave behind.
 How far it has come is told on standard error; it ends with 1 where a bar is missed.
@@ -21,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from benchmarks.fixtures import ANA, BEN, CLEO, write_character
+from benchmarks.fixtures import ANA, BEN, CLEO, without_warnings, write_character
 from benchmarks.table import Row, percentile, run_part
 from familiar_connect.config import load_character_config
 from familiar_connect.config.llm import SLOT_TEMPERATURES
@@ -360,9 +361,10 @@ async def _measure(talks: int, barge_ins: int, hours: float) -> dict[str, Any]:
 
 def measure(*, quick: bool = False, talks: int | None = None) -> dict[str, Any]:
     """Everything; *quick* in a bounded form."""
-    if quick:
-        return run_skipping(_measure(talks or QUICK_TALKS, QUICK_BARGE_INS, QUICK_HOURS))
-    return run_skipping(_measure(talks or TALKS, BARGE_INS, HOURS))
+    with without_warnings("familiar_connect"):
+        if quick:
+            return run_skipping(_measure(talks or QUICK_TALKS, QUICK_BARGE_INS, QUICK_HOURS))
+        return run_skipping(_measure(talks or TALKS, BARGE_INS, HOURS))
 
 
 def rows(found: dict[str, Any]) -> list[Row]:
