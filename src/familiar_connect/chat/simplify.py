@@ -5,6 +5,10 @@ Pure. What people typed goes in between our own System lines so that it cannot p
 
 from __future__ import annotations
 
+from datetime import datetime
+from functools import lru_cache
+from typing import Literal
+
 from familiar_connect.chat.annotate.context import AnnotationContext
 from familiar_connect.chat.annotate.identity import Identity
 from familiar_connect.chat.annotate.media import NO_MEDIA, Media, attachment_notes, media_of
@@ -21,12 +25,16 @@ from familiar_connect.chat.annotate.notes import (
     reaction_note,
     reply_note,
 )
-from familiar_connect.chat.message_parts import ImageAttachment, MediaOrigin, VideoAttachment
-from familiar_connect.chat.types import InboundMessage, SimplifiedMessage
+from familiar_connect.chat.message_parts import ImageAttachment, VideoAttachment
+from familiar_connect.chat.types import AuthorKind, InboundMessage, SimplifiedMessage
 from familiar_connect.chat.window import WindowMessage
 from familiar_connect.support.system_notes import note, speaker_name, without_fake_notes
 
 DEBUG_MARK = "$:"
+MAX_ENTRIES = 2_048
+"""Entries that are made once, as long as they are shown as they are."""
+
+AuthorType = Literal["user", "persona"]
 
 
 def message_key(message: InboundMessage, place: int = 0) -> str:
@@ -114,6 +122,9 @@ def _said(seen: WindowMessage, key: str, reading: AnnotationContext) -> Simplifi
     who = reading.people.identity(message.author, is_self=message.is_self, webhook=message.webhook)
     text, debug = _words(message, reading)
     name = reading.people.persona if debug else who.name
+    if _is_bare(message):
+        content, shown = text if text.strip() else "", media_of(message, reading, source=key)
+        return _entry(seen, key, who, name, content, shown, debug=debug) if content or shown else None
     answered, media = ("", NO_MEDIA) if message.forwards else reply_note(key, who.name, message.reply_to, reading)
     forwarded, passed_on = forward_notes(key, who.name, message.forwards, reading)
     previews = () if message.is_bot or message.is_self else message.embeds
@@ -133,15 +144,30 @@ def _said(seen: WindowMessage, key: str, reading: AnnotationContext) -> Simplifi
     return _entry(seen, key, who, name, content, everything, debug=debug)
 
 
+def _is_bare(message: InboundMessage) -> bool:
+    """Whether there is nothing but words, as in most."""
+    return not (
+        message.reply_to
+        or message.reactions
+        or message.forwards
+        or message.embeds
+        or message.attachments
+        or message.stickers
+    )
+
+
 def _entry(
     seen: WindowMessage, key: str, who: Identity, name: str, content: str, media: Media, *, debug: bool
 ) -> SimplifiedMessage:
-    elsewhere: tuple[str, ...] = ()
-    origins: set[MediaOrigin] = set()
-    if media:
-        parts: tuple[ImageAttachment | VideoAttachment, ...] = (*media.images, *media.videos)
-        elsewhere = tuple(dict.fromkeys(part.source_message_id for part in parts if part.source_message_id))
-        origins = {part.origin for part in parts}
+    if not media:
+        author = (who.author_id, name, "persona" if debug else who.type, who.kind, name if debug else who.persona_name)
+        said = seen.message
+        return _words_entry(
+            key, author, content or None, said.timestamp, debug, said.history_id, seen.in_exchange, seen.ordinal
+        )
+    parts: tuple[ImageAttachment | VideoAttachment, ...] = (*media.images, *media.videos)
+    elsewhere = tuple(dict.fromkeys(part.source_message_id for part in parts if part.source_message_id))
+    origins = {part.origin for part in parts}
     return SimplifiedMessage(
         id=key,
         author_id=who.author_id,
@@ -159,6 +185,35 @@ def _entry(
         history_id=seen.message.history_id,
         in_exchange=seen.in_exchange,
         ordinal=seen.ordinal,
+    )
+
+
+@lru_cache(maxsize=MAX_ENTRIES)
+def _words_entry(
+    key: str,
+    author: tuple[str, str, AuthorType, AuthorKind, str | None],
+    content: str | None,
+    created_at: datetime,
+    is_debug: bool,
+    history_id: int | None,
+    in_exchange: bool,
+    ordinal: int | None,
+) -> SimplifiedMessage:
+    """An entry of words alone; the same ones are shown again in every turn until they leave the window."""
+    author_id, author_name, author_type, author_kind, persona_name = author
+    return SimplifiedMessage(
+        id=key,
+        author_id=author_id,
+        author_name=author_name,
+        author_type=author_type,
+        author_kind=author_kind,
+        persona_name=persona_name,
+        content=content,
+        created_at=created_at,
+        is_debug=is_debug,
+        history_id=history_id,
+        in_exchange=in_exchange,
+        ordinal=ordinal,
     )
 
 

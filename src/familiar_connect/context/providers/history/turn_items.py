@@ -7,7 +7,10 @@ described whatever the answering model can see.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
+from functools import lru_cache
+from typing import Literal
 from zlib import crc32
 
 from familiar_connect.chat.message_parts import ImageAttachment, VideoAttachment
@@ -21,9 +24,12 @@ from familiar_connect.support.system_notes import extract_notes, join_speaker, m
 
 MOST_PICTURED = 3
 """Messages, the newest, whose images are shown."""
+MAX_ITEMS = 2_048
+"""Items that are made once, as long as they are shown as they are."""
 
 ABOUT_OURS = note("about your own message below")
 
+AuthorType = Literal["user", "persona"]
 Between = Callable[[datetime, datetime], ContextItem | None]
 
 
@@ -100,24 +106,43 @@ def _items(
     said_before, words = split_notes(content)
     text = join_speaker(f"{mark}{name}", said_before, words) if name else content
     is_person = role == "user" and message.author_kind != "system"
-    items.append(
-        ContextItem(
-            role=role,
-            parts=(TextPart(text),),
-            tag=ItemTag.DIALOGUE,
-            name=sanitize_name(message.author_name) if is_person else None,
-            sender=Sender(name=message.author_name, kind=message.author_type) if is_person else None,
-            words=words,
-            message_id=message.id,
-            history_id=message.history_id,
-            timestamp=message.created_at,
-            source=SOURCE,
-            anchor=_is_anchor(message),
-            fresh=message.in_exchange,
-            media=media,
-        )
+    sender = (message.author_name, message.author_type) if is_person else None
+    item = _words_item(
+        (role, text, split_notes(content)[1]),
+        sender,
+        (message.id, message.history_id, message.created_at),
+        _is_anchor(message),
+        message.in_exchange,
     )
+    items.append(replace(item, media=media) if media else item)
     return items
+
+
+@lru_cache(maxsize=MAX_ITEMS)
+def _words_item(
+    said: tuple[Role, str, str],
+    sender: tuple[str, AuthorType] | None,
+    place: tuple[str, int | None, datetime | None],
+    is_anchor: bool,
+    is_fresh: bool,
+) -> ContextItem:
+    """What somebody said, without media; the same is shown again in every turn until it leaves the window."""
+    role, text, words = said
+    message_id, history_id, timestamp = place
+    return ContextItem(
+        role=role,
+        parts=(TextPart(text),),
+        tag=ItemTag.DIALOGUE,
+        name=sanitize_name(sender[0]) if sender is not None else None,
+        sender=Sender(name=sender[0], kind=sender[1]) if sender is not None else None,
+        words=words,
+        message_id=message_id,
+        history_id=history_id,
+        timestamp=timestamp,
+        source=SOURCE,
+        anchor=is_anchor,
+        fresh=is_fresh,
+    )
 
 
 def _note_item(message: SimplifiedMessage, id_: str, text: str) -> ContextItem:
