@@ -2,8 +2,9 @@
 
     python3 tools/page_screenshots.py FOLDER [NAME ...]
 
-Writes NAME-WIDTH-SCHEME.webp for every scene, or for the named ones, at three widths in dark and light. Needs the
-packages of the tests and a Chromium; the pictures in `docs/guides/images` are some of these.
+Writes NAME-WIDTH-SCHEME.webp for every scene, or for the named ones, at three widths in dark and light; a NAME such as
+`chat-390-light` is that picture alone. Needs the packages of the tests and a Chromium; the pictures in
+`docs/guides/images` are some of these.
 """
 
 from __future__ import annotations
@@ -134,7 +135,7 @@ def main(arguments: list[str]) -> int:
     if not arguments:
         sys.stderr.write("Where to? python3 tools/page_screenshots.py FOLDER [NAME ...]\n")
         return 2
-    folder, names = Path(arguments[0]), arguments[1:] or list(SCENES)
+    folder, wanted = Path(arguments[0]), arguments[1:] or list(SCENES)
     folder.mkdir(parents=True, exist_ok=True)
     with (
         tempfile.TemporaryDirectory() as home,
@@ -145,7 +146,9 @@ def main(arguments: list[str]) -> int:
             for scheme in SCHEMES:
                 address = f"{running.origin}/open?token={running.token}"
                 settings = {"viewport": {"width": width, "height": height}, "color_scheme": scheme}
-                for name in names:
+                for name in SCENES:
+                    if name not in wanted and f"{name}-{width}-{scheme}" not in wanted:
+                        continue
                     with open_visit(browser, address, **settings, reduced_motion="reduce") as visit:
                         visit.page.locator("[data-ready]").wait_for()
                         SCENES[name](visit.page)
