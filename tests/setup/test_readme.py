@@ -10,6 +10,7 @@ import hashlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -44,7 +45,7 @@ installer.link_program(venv)
 folder = next(__import__("pathlib").Path(venv).glob("lib/python*/site-packages"))
 (folder / "packages_of_the_tests.pth").write_text(packages + "\\n")
 installer.compile_program(venv)
-locks = wanted_locks({}, testing=True, extras=["discord", "voice"])
+locks = wanted_locks({}, testing=True, extras=["discord", "voice", "web"])
 installer.write_mark(venv, wanted_mark(venv, locks))
 """
 """The last steps of the set-up, with packages that are there already."""
@@ -61,6 +62,8 @@ class StandIn:
     code: int = 0
     says: str = ""
     """Words that must be among what it prints."""
+    is_stopped: bool = False
+    """It runs until Ctrl-C, which comes once it has said them."""
 
 
 STAND_INS = {
@@ -72,6 +75,7 @@ STAND_INS = {
     "familiar connect": StandIn(types="embedded\n", says="embedded"),
     "python3 run.py chat --familiar mira": StandIn(types="Hello!\n", says="speaks through"),
     "python3 run.py memory forget Sam --familiar ember": StandIn(types="Sam\n", says="Erased"),
+    "python3 run.py web": StandIn(with_words="--no-open --port 0", says="Ctrl-C stops.", is_stopped=True),
     "python3 run.py voice": StandIn(types="Hello!\n", says="Ember: "),
     "python3 run.py --with discord run": StandIn(code=1, says="DISCORD_BOT"),
     "python3 run.py --with discord run --demo-discord": StandIn(
@@ -108,20 +112,43 @@ class Clone:
 
     def type(self, command: str, *, said: str = "") -> subprocess.CompletedProcess[str]:
         """The command as a person types it in the clone's folder."""
-        kept = {key: value for key, value in os.environ.items() if not key.startswith(("FAMILIAR_", "PYTHON", "XDG_"))}
-        kept.pop("DISCORD_BOT", None)
-        path = os.pathsep.join([str(self.root.parent / "bin"), str(self.root / ".venv" / "bin"), kept["PATH"]])
         return subprocess.run(
             command,
             shell=True,
             cwd=self.root,
-            env={**kept, "HOME": str(self.root.parent), "PATH": path, "LC_ALL": "C.UTF-8"},
+            env=self.environment(),
             input=said,
             capture_output=True,
             text=True,
             timeout=900,
             check=False,
         )
+
+    def run_until(self, command: str, words: str) -> subprocess.CompletedProcess[str]:
+        """The same for a command that runs until Ctrl-C, which comes once it has said *words*."""
+        with subprocess.Popen(
+            f"exec {command}",
+            shell=True,
+            cwd=self.root,
+            env=self.environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        ) as running:
+            assert running.stdout is not None
+            told = ""
+            for line in running.stdout:
+                told += line
+                if words in line:
+                    running.send_signal(signal.SIGINT)
+            return subprocess.CompletedProcess(command, running.wait(timeout=900), told, "")
+
+    def environment(self) -> dict[str, str]:
+        kept = {key: value for key, value in os.environ.items() if not key.startswith(("FAMILIAR_", "PYTHON", "XDG_"))}
+        kept.pop("DISCORD_BOT", None)
+        path = os.pathsep.join([str(self.root.parent / "bin"), str(self.root / ".venv" / "bin"), kept["PATH"]])
+        return {**kept, "HOME": str(self.root.parent), "PATH": path, "LC_ALL": "C.UTF-8"}
 
 
 @pytest.fixture(scope="module")
@@ -159,7 +186,8 @@ def test_every_command_of_the_readme_works_as_it_is_written(clone: Clone) -> Non
     failures = []
     for command in (*readme_commands(), *guide_commands()):
         how = STAND_INS.get(command, StandIn())
-        done = clone.type(f"{command} {how.with_words}".strip(), said=how.types)
+        words = f"{command} {how.with_words}".strip()
+        done = clone.run_until(words, how.says) if how.is_stopped else clone.type(words, said=how.types)
         if done.returncode != how.code and TOO_SLOW in done.stdout + done.stderr:
             done = clone.type(command, said=how.types)  # as a person would on a machine with much else to do
         told = done.stdout + done.stderr
