@@ -125,7 +125,9 @@ async def build_turn(
         messages, transcribe, transcripts or TranscriptCache(), chat_only=settings.chat_only
     )
     seen = [
-        WindowMessage(message=message, in_exchange=each.in_exchange, ordinal=each.ordinal)
+        each
+        if message is each.message
+        else WindowMessage(message=message, in_exchange=each.in_exchange, ordinal=each.ordinal)
         for each, message in zip(seen, messages, strict=True)
     ]
     reading = _annotation_context(scene, ids, messages, settings, privacy, exchange, now, is_owner)

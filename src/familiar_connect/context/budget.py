@@ -42,6 +42,7 @@ NO_BUDGET = "no budget"
 """What is full where a layer has a budget of 0, as most have for a small model."""
 LEAST_WORTH_KEEPING = 8
 """A block shortened to fewer tokens than this says nothing; it goes whole."""
+EVERY_LAYER = dict.fromkeys(Layer)
 COMPLETION_SHARE = 0.15
 """Part of the token budget kept for the reply."""
 
@@ -62,21 +63,19 @@ class Budgeter:
         layers: Iterable[Layer] | None = None,
     ) -> BudgetResult:
         """Keep what fits each layer, best first; shorten what half fits; note the rest."""
-        wanted = list(Layer) if layers is None else list(dict.fromkeys(layers))
+        wanted = EVERY_LAYER if layers is None else dict.fromkeys(layers)
         by_layer: dict[Layer, list[Contribution]] = {}
         notes: list[DroppedNote] = []
         for contribution in contributions:
             if not (contribution.text.strip() or contribution.items):
                 continue
-            if contribution.layer in wanted:
+            if layers is None or contribution.layer in wanted:
                 by_layer.setdefault(contribution.layer, []).append(contribution)
             else:
                 notes.append(_note(contribution, "dropped", tokens_of(contribution, self._model)))
         result = BudgetResult(dropped=notes)
         kept: list[Contribution] = []
-        for layer in wanted if by_layer else ():
-            if layer not in by_layer:
-                continue
+        for layer in [layer for layer in wanted if layer in by_layer] if len(by_layer) > 1 else by_layer:
             survivors = _fill_layer(by_layer[layer], budget_by_layer.get(layer, 0), notes, self._model)
             kept += survivors
             if survivors:

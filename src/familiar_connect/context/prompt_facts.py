@@ -20,7 +20,8 @@ from familiar_connect.presets.types import RegexScript
 from familiar_connect.support.system_notes import strip_note_frame
 from familiar_connect.support.tokens import estimate_tokens
 
-_NO_DIRECTIVES = Directives()
+_NO_DIRECTIVES = Contribution.directives
+"""What a contribution has that brings none; nearly all share it, which is quick to tell."""
 _TAG_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
 
@@ -28,9 +29,10 @@ def collect_directives(found: Iterable[Contribution], request: ContextRequest) -
     """The last words that contributions bring, then the turn's own; a cut block keeps its directive."""
     total = Directives()
     for contribution in found:
-        if contribution.directives != _NO_DIRECTIVES:
+        if contribution.directives is not _NO_DIRECTIVES:
             total += contribution.directives
-    total += Directives(uncensor=strip_note_frame(request.settings.operator_directive or "") or None)
+    if operator := strip_note_frame(request.settings.operator_directive or ""):
+        total += Directives(uncensor=operator)
     return total + request.turn.directives if request.turn is not None else total
 
 
