@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from familiar_connect.chat.types import InboundMessage
+from familiar_connect.history.message_edits import MessageEdits
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.stored_messages import StoredMessages
 from familiar_connect.identity import Author
@@ -69,3 +70,18 @@ async def test_a_turn_by_nobody_in_particular_is_told_too() -> None:
     told = await StoredMessages(store, "sage", 1, platform="terminal").recent(5)
     assert [message.author.canonical_key for message in told] == ["terminal:unknown", "terminal:sage"]
     store.close()
+
+
+async def test_a_turn_that_was_changed_is_told_as_it_reads_now() -> None:
+    """One that was not is the very message of before."""
+    store = HistoryStore(":memory:", clock=ManualClock(NOON))
+    first = store.append_turn(familiar_id="sage", channel_id=1, role="user", content="soup", author=ADA)
+    store.append_turn(familiar_id="sage", channel_id=1, role="user", content="bread", author=ADA)
+    recent = StoredMessages(store, "sage", 1)
+    before = await recent.recent(5)
+    MessageEdits(store, "sage").record_edit_of_turn(first.id, "stew")
+    after = await recent.recent(5)
+
+    assert [message.text for message in before] == ["soup", "bread"]
+    assert [message.text for message in after] == ["stew", "bread"]
+    assert after[1] is before[1]

@@ -19,9 +19,12 @@ from familiar_connect.history.turn_visibility import only_since_opened
 from familiar_connect.history.types import HistoryTurn
 from familiar_connect.identity import Author
 from familiar_connect.support.aio import off_loop
+from familiar_connect.support.lru import LruCache
 
 NOBODY = "unknown"
 """User id of someone whose turn was stored without saying who they are."""
+MAX_MADE = 1_024
+"""Turns that are made messages once."""
 
 
 class StoredMessages:
@@ -48,6 +51,8 @@ class StoredMessages:
         self._me = me or Author(platform, familiar_id, None, None)
         self._mode = mode
         self._before_id = before_id
+        self._made: LruCache[int, tuple[HistoryTurn, InboundMessage]] = LruCache(MAX_MADE)
+        """Turns as messages, by their ids: most are told again in the next turn."""
 
     async def recent(self, limit: int) -> Sequence[InboundMessage]:
         """The newest messages since the mark in force, and that mark before them."""
@@ -82,7 +87,11 @@ class StoredMessages:
         )
 
     def _message(self, turn: HistoryTurn) -> InboundMessage:
-        return message_from_turn(turn, self._me, platform=self._platform)
+        known = self._made.get(turn.id)
+        if known is None or known[0] is not turn:  # a turn that was changed is another one
+            known = (turn, message_from_turn(turn, self._me, platform=self._platform))
+            self._made.put(turn.id, known)
+        return known[1]
 
 
 def message_from_turn(turn: HistoryTurn, me: Author, *, platform: str) -> InboundMessage:

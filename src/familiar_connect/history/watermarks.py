@@ -79,9 +79,10 @@ class WatermarkRows:
         )
         return [turn_from_row(row) for row in rows]
 
-    def count(self, familiar_id: str) -> int:
-        """How many turns are not written up yet."""
-        return int(self._database.read(f"SELECT COUNT(*){_UNWRITTEN}", (familiar_id,) * _IDS)[0][0])
+    def count(self, familiar_id: str, most: int = -1) -> int:
+        """How many turns are not written up yet, counted up to *most*; below 0 all of them."""
+        sql = f"SELECT COUNT(*) FROM (SELECT 1{_UNWRITTEN} ORDER BY id LIMIT ?)"
+        return int(self._database.read(sql, (*(familiar_id,) * _IDS, most))[0][0])
 
     def next_turns(self, familiar_id: str, limit: int) -> list[HistoryTurn]:
         """The oldest *limit* turns not written up yet, of the audience whose turn waits longest, ascending."""

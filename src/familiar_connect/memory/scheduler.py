@@ -214,8 +214,7 @@ class MemoryWriterScheduler:
 
     async def _waiting(self, most: int) -> int:
         """How many turns lie past the watermark, counted up to *most*."""
-        turns = await off_loop(self.history_store.turns_since_watermark, familiar_id=self.familiar_id, limit=most)
-        return len(turns)
+        return await off_loop(self.history_store.count_turns_to_write, familiar_id=self.familiar_id, most=most)
 
     def _latest_id(self) -> int:
         return self.history_store.latest_id(familiar_id=self.familiar_id) or 0

@@ -142,12 +142,8 @@ class VoiceSession:
         self._watcher = watcher or SessionWatcher()
         self._queue = familiar.intake.queue
         self._speakers = Speakers()
-        self._audio = AudioFeed(
-            ears,
-            HearingCallbacks(on_transcript=self._on_transcript, on_activity=self._on_activity, on_trouble=show),
-            show,
-            self._clock,
-        )
+        told = HearingCallbacks(on_transcript=self._on_transcript, on_activity=self._on_activity, on_trouble=show)
+        self._audio = AudioFeed(ears, told, show, self._clock)
         self._said: list[Utterance] = []
         """What is to be stored and answered."""
         self._first_said_at = 0.0
