@@ -297,6 +297,18 @@ def test_whatever_is_told_is_a_transcript_or_nothing(start: Any, length: Any, wo
         assert 3.0 <= found.transcript.start <= found.transcript.end <= found.understood_s
 
 
+@pytest.mark.parametrize(
+    ("more", "is_told"),
+    [({"from_finalize": True}, True), ({}, False), ({"from_finalize": True, "is_final": False}, False)],
+    ids=["asked for", "unasked", "not final"],
+)
+def test_an_empty_answer_counts_where_the_words_so_far_were_asked_for(more: dict[str, bool], is_told: bool) -> None:
+    """It says that no more are on their way; any other empty one says nothing."""
+    found = read_result(json.dumps({**result_of("", 0.0, 1.0), **more}))
+    assert found is not None
+    assert found.is_asked_for is is_told
+
+
 def test_times_are_those_of_the_words() -> None:
     """A pause after them is no speech; who spoke is told where the service tells people apart."""
     words = [{"word": "good", "start": 1.0, "end": 1.2, "speaker": 1}, {"word": "night", "start": 1.3, "end": 1.6}]

@@ -117,6 +117,16 @@ async def voice_den(home: Path, *, is_encrypted: bool = True, **more: Any) -> As
             await den.disconnect()
 
 
+async def test_with_voice_all_commands_of_channels_are_made_known(tmp_path: Path) -> None:
+    """To whoever may manage the channel; those of voice among them."""
+    async with voice_den(tmp_path) as here:
+        shown_to = {each["name"]: each["default_member_permissions"] for each in here.den.server.api.commands}
+    of_text = {"subscribe-text", "unsubscribe-text"}
+    of_voice = {"subscribe-my-voice", "unsubscribe-voice"}
+    of_modes = {"channel-full-rp", "channel-text-conversation-rp", "channel-imitate-voice"}
+    assert {shown_to.get(name) for name in of_text | of_voice | of_modes} == {"16"}
+
+
 async def test_a_conversation_in_an_encrypted_call(tmp_path: Path) -> None:
     """Asked to come, greeting, heard, answered aloud, kept in history, and left."""
     async with voice_den(tmp_path) as here:
