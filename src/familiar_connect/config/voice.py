@@ -117,7 +117,7 @@ class STTConfig(_ServiceChoice):
     api_key_env: str | None = setting(None, API_KEY_ENV, _API_KEY_MEANING, example='"MY_SPEECH_KEY"')
 
     @property
-    def spoken_language(self) -> str | None:
+    def language_if_known(self) -> str | None:
         """What is spoken as far as the settings tell; None: it may be any language."""
         return "en" if self.provider == LOCAL_PROVIDER else self.language
 

@@ -173,22 +173,12 @@ class VoiceSession:
             later=later,
         )
         self._pauses = turn_pauses(familiar.config)
-        self._back_channels = BackChannelFilter(familiar.config.stt.spoken_language, familiar.config.back_channels)
+        self._back_channels = BackChannelFilter(familiar.config.stt.language_if_known, familiar.config.back_channels)
         self._hold = RestartableTimer(self._hold_lull_back, later)
         self._grace = RestartableTimer(self._stop_waiting_for_words, later)
         self._patience = RestartableTimer(self._answer_now, later)
         self._tracker = ResponseTracker(channel.guild_id or channel.channel_id, clock=self._clock)
-        self._detector = InterruptionDetector(
-            self._tracker,
-            interruption_limits(familiar.config),
-            tolerance=self._tolerance,
-            on_yield=self._yield_turn,
-            on_burst=self._on_burst,
-            on_talk_on=self._watcher.on_talk_on,
-            clock=self._clock,
-            later=later,
-            rng=rng,
-        )
+        self._detector = self._make_detector(later, rng)
         self._place = VoicePlace(
             synthesizer,
             out,
@@ -200,6 +190,19 @@ class VoiceSession:
             longest_reply_s=longest_reply_s(familiar.config),
         )
         self._journal = SpeechJournal(familiar.intake, self._place)
+
+    def _make_detector(self, later: CallLater, rng: random.Random | None) -> InterruptionDetector:
+        return InterruptionDetector(
+            self._tracker,
+            interruption_limits(self._familiar.config),
+            tolerance=self._tolerance,
+            on_yield=self._yield_turn,
+            on_burst=self._on_burst,
+            on_talk_on=self._watcher.on_talk_on,
+            clock=self._clock,
+            later=later,
+            rng=rng,
+        )
 
     @property
     def state(self) -> ResponseState:

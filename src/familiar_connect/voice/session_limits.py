@@ -25,7 +25,7 @@ def turn_pauses(config: CharacterConfig) -> TurnPauses:
         lull_s=config.voice_lull_timeout,
         finished_s=config.finished_pause_s,
         unfinished_s=config.unfinished_pause_s,
-        language=config.stt.spoken_language,
+        language=config.stt.language_if_known,
     )
 
 
