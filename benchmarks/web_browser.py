@@ -116,8 +116,9 @@ async def _enter(context: BrowserContext, port: int, cookie: tuple[str, str]) ->
 
 async def _load(context: BrowserContext, port: int) -> dict[str, float]:
     page = await context.new_page()
+    page.set_default_timeout(WAIT_MS)
     await page.goto(f"http://127.0.0.1:{port}/chats/1")
-    await page.locator("[data-ready]").wait_for(timeout=WAIT_MS)
+    await page.locator("[data-ready]").wait_for()
     found: dict[str, float] = await page.evaluate(LOAD)
     await context.close()
     return found

@@ -35,16 +35,23 @@ def test_a_missed_bar_is_an_exit_code(monkeypatch: pytest.MonkeyPatch, capsys: p
         "load_kb": 100.0,
         "panel_tokens": 30_000,
         "panel": {"p50": 50.0},
+        "panel_cpu": {"p50": 50.0},
         "listed": 200,
         "list": {"p95": 20.0},
+        "list_cpu": {"p95": 20.0},
         "browser": None,
+        "was_busy": False,
     }
     monkeypatch.setattr(web, "measure", lambda *, quick: found)
     fine = web.main(["--quick"])
+    turn["added_ms"] = 50.0
+    late = web.main(["--quick"])
+    found["was_busy"] = True
+    beside_others = web.main(["--quick"])
     turn["added_cpu_ms"] = 2.5
     slow = web.main(["--quick"])
 
-    assert (fine, slow) == (0, 1)
+    assert (fine, late, beside_others, slow) == (0, 1, 0, 1)
     assert (
         "| added to a turn, 20 pages open, processor time, p50 | +2.50 ms (15.0 ms) | < 2 ms | ✗ |"
         in capsys.readouterr().out

@@ -105,10 +105,15 @@ def _key_to_plain(key: object) -> str:
     raise TypeError(f"a {type(key).__name__} cannot be a key in plain data")
 
 
+_origin_of = lru_cache(maxsize=1024)(typing.get_origin)
+_arguments_of = lru_cache(maxsize=1024)(typing.get_args)
+_AS_THEY_ARE = frozenset({str, int, float, bool})
+
+
 def _read(hint: object, data: object, where: str) -> object:
-    if hint is Any or hint is object:
+    if hint is Any or hint is object or (hint is type(data) and hint in _AS_THEY_ARE):
         return data
-    origin = typing.get_origin(hint)
+    origin = _origin_of(hint)
     if origin is not None:
         return _read_generic(hint, origin, data, where)
     if hint is None or hint is type(None):
@@ -119,7 +124,7 @@ def _read(hint: object, data: object, where: str) -> object:
 
 
 def _read_generic(hint: object, origin: object, data: Any, where: str) -> object:
-    arguments = typing.get_args(hint)
+    arguments = _arguments_of(hint)
     if origin in (typing.Union, types.UnionType):
         return _read_union(arguments, data, where)
     if origin is Literal:
@@ -186,7 +191,7 @@ def _read_class(kind: type, data: object, where: str) -> object:
             return kind(data)
         except ValueError:
             raise PlainDataError(f"{where}: {_glimpse(data)} is no {kind.__name__}") from None
-    if dataclasses.is_dataclass(kind):
+    if hasattr(kind, "__dataclass_fields__"):
         return _read_dataclass(kind, data, where)
     if kind is datetime:
         return _read_time(data, where)

@@ -96,6 +96,19 @@ async def test_a_reply_is_told_in_its_order_to_every_page() -> None:
     assert all(kinds(each) == ["thinking", "piece", "said", "done"] for each in told)
 
 
+async def test_a_reply_that_is_there_at_once_is_drawn_once() -> None:
+    """When it is kept; on the way there is nothing to show."""
+    async with open_pages(1) as (events, told):
+        events.begin_reply(CHAT)
+        events.add_piece(CHAT, "Hm.")
+        events.mark_whole(CHAT)
+        await until(lambda: "thinking" in kinds(told[0]))
+        events.end_reply(CHAT)
+        await until(lambda: "done" in kinds(told[0]))
+
+    assert kinds(told[0]) == ["thinking", "done"]
+
+
 async def test_a_drawing_that_fails_is_left_to_each_page() -> None:
     """It is told that there is something, and asks."""
 

@@ -33,7 +33,7 @@ FIRST_WORDS_S = 0.04
 RENDER_SHARE = 10
 """A reply is shown again only after so many times the time that rendering it took."""
 SAID_WAITS_S = 0.5
-"""New words are drawn with the first words of the reply, or so much later: its prompt comes first.
+"""New words are drawn with the reply to them, or so much later: its prompt comes first.
 
 The page they were written on shows them at once.
 """
@@ -54,6 +54,8 @@ class StreamedReply:
 
     text: str = ""
     is_busy: bool = False
+    is_whole: bool = False
+    """All of it was said; it is shown as it was kept, in a moment."""
     revises: int | None = None
     """The turn in whose place it is shown."""
     has_changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -61,6 +63,7 @@ class StreamedReply:
     def begin(self, revises: int | None, begins_with: str) -> bool:
         """Start over; says whether none was under way."""
         was_busy, self.is_busy, self.text, self.revises = self.is_busy, True, begins_with, revises
+        self.is_whole = False
         return not was_busy
 
     def add(self, piece: str) -> None:
@@ -122,7 +125,7 @@ class ChatEvents:
         self._replies: dict[int, StreamedReply] = {}
         self._drawing = KeyedLocks()
         self._awaited: dict[int, asyncio.Event] = {}
-        """Set when the reply has begun to be said for which new words wait."""
+        """Set when the reply is over for which new words wait."""
         self._unread: dict[OpenPage, None] = {}
         """Pages that are told something when it is their turn."""
         self._writing: asyncio.TimerHandle | None = None
@@ -160,7 +163,7 @@ class ChatEvents:
             self._writing = asyncio.get_running_loop().call_later(BETWEEN_PAGES_S, self._write_some)
 
     def publish_new(self, channel_id: int, kind: str = "said", *, wait_s: float = 0.0, **facts: Any) -> None:
-        """Tell every page what is new; after *wait_s*, or when there is something of the reply to show too."""
+        """Tell every page what is new; after *wait_s*, or when the reply to it is over."""
         if self._pages.get(channel_id):
             self._background.start(self._draw_new(channel_id, kind, wait_s, facts), name=f"{kind}-{channel_id}")
 
@@ -199,17 +202,19 @@ class ChatEvents:
         """More of the reply."""
         self._replies.setdefault(channel_id, StreamedReply()).add(piece)
 
+    def mark_whole(self, channel_id: int) -> None:
+        """All of the reply was said; it is over when it is kept."""
+        if channel_id in self._replies:
+            self._replies[channel_id].is_whole = True
+
     def end_reply(self, channel_id: int, **facts: Any) -> None:
         """The reply is over; *facts* say what came of it."""
         reply = self._replies.pop(channel_id, None)
         if reply is not None:
             reply.end()
-        self._let_new_words_in(channel_id)
-        self.publish_new(channel_id, "done", **facts)
-
-    def _let_new_words_in(self, channel_id: int) -> None:
         if channel_id in self._awaited:
             self._awaited[channel_id].set()
+        self.publish_new(channel_id, "done", **facts)
 
     async def _show(self, channel_id: int, reply: StreamedReply) -> None:
         """Show what there is of a reply, again and again, never faster than it can be rendered and read."""
@@ -218,14 +223,13 @@ class ChatEvents:
         while reply.is_busy:
             await reply.has_changed.wait()
             reply.has_changed.clear()
-            if not reply.is_busy or not reply.text:
+            if not reply.is_busy or not reply.text or reply.is_whole:
                 continue
             began = self._clock.monotonic()
             if self._pages.get(channel_id):
                 html = await off_loop(markdown_to_html, reply.text)
                 if reply.is_busy:
                     self.publish(channel_id, "piece", html=html)
-                    self._let_new_words_in(channel_id)
             await asyncio.sleep(max(SHOW_EVERY_S, RENDER_SHARE * (self._clock.monotonic() - began)))
 
     async def listen(self, channel_id: int, first: Callable[[], str], draw: DrawNew) -> AsyncIterator[str]:

@@ -44,7 +44,10 @@ class WebPlace:
     @asynccontextmanager
     async def thinking(self) -> AsyncIterator[None]:
         self._events.begin_reply(self._channel_id, revises=self._revises, begins_with=self._begins_with)
-        yield
+        try:
+            yield
+        finally:
+            self._events.mark_whole(self._channel_id)
 
     async def send(self, text: str) -> None:
         self._events.add_piece(self._channel_id, text)

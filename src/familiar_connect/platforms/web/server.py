@@ -54,10 +54,13 @@ class WebPlatform:
             limit_concurrency=MAX_CONNECTIONS,
             timeout_graceful_shutdown=GOODBYE_S,
         )
+        server = Server(config)
         try:
             with self._parts.chats.connect_reminders():
-                await Server(config).serve(sockets=[self._listening])
+                await server.serve(sockets=[self._listening])
         finally:
+            for each in getattr(server, "servers", ()):  # cancelled, it leaves its socket with the loop
+                each.close()
             if self._parts.familiars is not None:
                 await self._parts.familiars.aclose()
             await self._parts.rehearsals.aclose()
