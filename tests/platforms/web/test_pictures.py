@@ -68,6 +68,7 @@ def test_the_card_s_picture_is_the_familiar_s(page: PageProcess) -> None:
     status, headers, content = fetch(page, "/pictures/mira?v=1")
 
     assert '<img src="/pictures/mira?v=' in menu
+    assert "A lighthouse keeper." in menu
     assert chat.count('<img src="/f/mira/pictures/mira?v=') >= 3  # menu, header, first words
     assert (status, headers["content-type"]) == (200, "image/png")
     assert content == FACE

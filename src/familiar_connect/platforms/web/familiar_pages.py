@@ -44,7 +44,12 @@ class FamiliarPages:
 
     def _page(self, typed: dict[str, str], problem: str) -> Response:
         return self._renderer.page(
-            "familiars.html", status=400 if problem else 200, title="Familiars", typed=typed, problem=problem
+            "familiars.html",
+            status=400 if problem else 200,
+            title="Familiars",
+            typed=typed,
+            problem=problem,
+            describe=self._familiars.describe,
         )
 
     async def make(self, request: Request) -> Response:

@@ -23,14 +23,15 @@ from familiar_connect.platforms.web.familiar_pictures import FamiliarPictures
 from familiar_connect.platforms.web.guard import AsgiApp, Message, Receive, Scope, Send
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.no_follow import load_bytes
-from familiar_connect.support.text import one_line
+from familiar_connect.support.text import one_line, truncate_chars
 
 logger = logging.getLogger(__name__)
 
 MOST_OPEN = 3
 """Familiars that are open besides the first; each has databases and perhaps a model of its own."""
 MOST_LISTED = 30
-MAX_NAME_BYTES = 400
+MAX_NAME_BYTES, MAX_DESCRIPTION_BYTES = 400, 800
+DESCRIPTION_CHARS = 140
 _PREFIX = re.compile(r"/f/([A-Za-z0-9][A-Za-z0-9_-]{0,63})(/.*)?")
 
 
@@ -97,13 +98,21 @@ class HomeFamiliars:
             if is_valid_familiar_id(each)
         ]
 
+    def describe(self, entry: FamiliarEntry) -> str:
+        """How its description begins; empty where it has none."""
+        text = self._read_start(entry.id, "description", MAX_DESCRIPTION_BYTES)
+        return truncate_chars(text.replace("{{char}}", entry.name), DESCRIPTION_CHARS)
+
     def _name_of(self, familiar_id: str) -> str:
-        file = FamiliarFolder(HomeFolder(self._home).familiars / familiar_id).character / "name.md"
+        return self._read_start(familiar_id, "name", MAX_NAME_BYTES) or familiar_id
+
+    def _read_start(self, familiar_id: str, stem: str, most: int) -> str:
+        """The first *most* bytes of a text of the character, in one line."""
+        file = FamiliarFolder(HomeFolder(self._home).familiars / familiar_id).character / f"{stem}.md"
         try:
-            name = one_line(load_bytes(file, MAX_NAME_BYTES).decode("utf-8", "ignore")).strip()
+            return one_line(load_bytes(file, most).decode("utf-8", "ignore")).strip()
         except OSError:
-            name = ""
-        return name or familiar_id
+            return ""
 
     async def load(self, familiar_id: str) -> OpenedPages:
         """A familiar with its pages, opened where it is not."""
