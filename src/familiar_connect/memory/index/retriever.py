@@ -80,8 +80,8 @@ QUESTIONS_KEPT = 32
 """Questions whose vector is kept, for those who ask the same in the same turn."""
 SHOWN_BEYOND_LIMIT = 2
 """Times as many are looked at as are asked for: some turn out to be the same thing said and written."""
-LOOKS_FOR_REPEATS = 2
-"""Times that what was said is looked through for what passages repeat: others take the place of those that do."""
+SPARE_SHARE, LEAST_SPARE = 4, 10
+"""A fourth of what is asked for, and so many at least, take the place of passages that repeat what was said."""
 FILES_TRIED = 24
 """Passages whose files are asked at once whether they may be told."""
 _NOTHING: dict[str, float] = {}
@@ -229,16 +229,10 @@ class MemoryRetriever:
     ) -> list[Recollection]:
         """The best of *told*, each thing once. What turns out not to be told, or to be gone, makes room for others."""
         unasked = [hit.text for hit in told if hit.source == "turn" and not hit.fits]
-        looked_at: set[str] = set()
         for last in (False, False, True):
-            fitting = [hit for hit in told if hit.fits]
-            chosen = without_repeats(fitting, limit, also_said=unasked)
-            for _ in range(LOOKS_FOR_REPEATS):
-                repeated = self._said_elsewhere(chosen, looked_at, scope)
-                if not repeated:
-                    break
-                unasked += repeated
-                chosen = without_repeats(fitting, limit, also_said=unasked)
+            wanted = limit + max(LEAST_SPARE, limit // SPARE_SHARE)
+            chosen = without_repeats([hit for hit in told if hit.fits], wanted, also_said=unasked)
+            chosen = self._without_said(chosen, scope)[:limit]
             found: list[Recollection] = []
             for kind, source in sources.items():
                 with _unavailable_logged():
@@ -249,19 +243,17 @@ class MemoryRetriever:
             told = [hit for hit in told if hit.key not in gone]
         return sorted(found, key=lambda hit: (-hit.score, hit.key))
 
-    def _said_elsewhere(self, chosen: Sequence[_Candidate], looked_at: set[str], scope: RecallScope) -> list[str]:
-        """What was said that passages among *chosen* may repeat, however far from the question it was ranked.
-
-        Those in *looked_at* are known already; the others join them.
-        """
-        passages = [hit for hit in chosen if hit.source == "file" and hit.key not in looked_at]
-        looked_at |= {hit.key for hit in passages}
-        found: list[str] = []
-        if self._turns is not None and scope.turns and passages:
-            with _unavailable_logged():
-                moments = [(hit.text, float(hit.ranked.said_at[hit.at])) for hit in passages]
-                found += self._turns.texts_repeated(moments, scope)
-        return found
+    def _without_said(self, chosen: list[_Candidate], scope: RecallScope) -> list[_Candidate]:
+        """*chosen* without passages that repeat what was said, however far from the question that was ranked."""
+        passages = [hit for hit in chosen if hit.source == "file"]
+        if self._turns is None or not scope.turns or not passages:
+            return chosen
+        said: list[str] = []
+        with _unavailable_logged():
+            moments = [(hit.text, float(hit.ranked.said_at[hit.at])) for hit in passages]
+            said += self._turns.texts_repeated(moments, scope)
+        left = {hit.key for hit in without_repeats(passages, also_said=said)}
+        return [hit for hit in chosen if hit.source == "turn" or hit.key in left]
 
     async def query(self, utterance: str, top_k: int, *, exclude_paths: set[str] | None = None) -> list[RetrievedChunk]:
         """The same as plain chunks; something said has `history` for a path and its moment for a heading."""

@@ -11,6 +11,7 @@ import json
 import logging
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,7 +26,7 @@ from familiar_connect.identity import EVERYTHING_ALLOWED, Author, Privacy
 from familiar_connect.memory.index.chunking import split_long
 from familiar_connect.memory.index.edited_turns import SEARCHED_MARKS, has_words, newest_edit_mark, read_edited_turns
 from familiar_connect.memory.index.protocols import EmbeddingModel, ExplainedScore, Neighbour, RecallScope, Recollection
-from familiar_connect.memory.index.query import STOP_WORDS, content_words, line_label, to_fts_text
+from familiar_connect.memory.index.query import MAX_TAKEN_APART, STOP_WORDS, content_words, line_label, to_fts_text
 from familiar_connect.memory.index.ranking import MAX_PLACE, Floats, UnitFacts, stretch_of
 from familiar_connect.memory.index.storage import (
     DerivedFile,
@@ -207,15 +208,23 @@ class TurnIndex:
 
         They were said within a day of it and have as many words, or so many that a file may cut them.
         """
-        days = sorted({moment // DAY_S * DAY_S for _, moment in passages})
-        counts = {count for text, _ in passages for count in _word_counts(text)}
+        wanted = {(moment // DAY_S, count) for text, moment in passages for count in _word_counts(text)}
         rows = self._file.read(
-            "SELECT DISTINCT units.id FROM json_each(?) AS day CROSS JOIN units"
-            " ON units.said_at >= day.value - 86400 AND units.said_at < day.value + 172800"
+            "SELECT DISTINCT units.id, units.said_at, word_count FROM json_each(?) AS day CROSS JOIN units"
+            " ON units.said_at >= (day.value - 1) * 86400 AND units.said_at < (day.value + 2) * 86400"
             " WHERE word_count >= ? OR word_count IN (SELECT value FROM json_each(?)) LIMIT ?",
-            (json.dumps(days), LONG_TURN_WORDS, json.dumps(sorted(counts)), MOST_REPEATED),
+            (
+                json.dumps(sorted({day for day, _ in wanted})),
+                LONG_TURN_WORDS,
+                json.dumps(sorted({count for _, count in wanted})),
+                MOST_REPEATED,
+            ),
         )
-        units = [unit for (unit,) in rows]
+        units = [
+            unit
+            for unit, said_at, count in rows
+            if count >= LONG_TURN_WORDS or any((said_at // DAY_S + step, count) in wanted for step in (-1, 0, 1))
+        ]
         return [text for _, text in self.tellable_texts(units, scope).values()] if units else []
 
     def show(self, hits: Sequence[tuple[int, ExplainedScore]], scope: RecallScope) -> list[Recollection]:
@@ -475,11 +484,12 @@ def _names_of(author: Author) -> str:
     return without_surrogates("\n".join(found))
 
 
-def _word_counts(text: str) -> set[int]:
+@lru_cache(maxsize=MAX_TAKEN_APART)
+def _word_counts(text: str) -> frozenset[int]:
     """How many words of *text* say something: with what it may be labelled by, and without."""
     label = line_label(text)
     bare = text.split(":", 1)[1] if label is not None else text
-    return {sum(1 for _ in content_words(each)) for each in (text, bare)}
+    return frozenset(sum(1 for _ in content_words(each)) for each in {text, bare})
 
 
 def _key(turn_id: int, unit: int) -> str:
