@@ -1,7 +1,8 @@
 """Stands in for the library of microphones and speakers, with its names and its callbacks, in a program under test.
 
 FAKE_SOUND names a JSON file. `input` lists what the microphone hears each time it is opened: a file of mono 16-bit
-samples at 16 kHz, and whether it is unplugged at its end. What the speakers play goes into the file `output`; the first
+samples at 16 kHz, whether it is unplugged at its end, and a file that may come into being later (`then`) and is heard
+from that moment on. What the speakers play goes into the file `output`; the first
 time they are opened they are unplugged after `output_blocks` with sound, where that is given. Without FAKE_SOUND there
 is no device.
 """
@@ -93,6 +94,8 @@ class RawInputStream(_Stream):
             block = sound[at : at + self._size].ljust(self._size, b"\0")
             self._callback(memoryview(block), self._size // 2, None, None)
             at += self._size
+            if turn.get("then") and Path(turn["then"]).exists():
+                sound, at, turn = Path(turn["then"]).read_bytes(), 0, {}
             if turn.get("unplugged") and at > len(sound):
                 self._finished()
                 return
