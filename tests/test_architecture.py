@@ -323,6 +323,7 @@ OPENS_BY_NAME = {
     "support.sqlite": "SQLite, after the path was looked at",
     "observe.ledger": "SQLite, after the path was looked at",
     "memory.paths": "single names in folders held open",
+    "memory.index.minilm": "a file of the installed package",
     "memory.index.wordpiece": "a file of the installed package",
     "llm.local.catalogue": "a file of the installed package",
     "llm.embedded.gguf": "a file that the owner names, or one of the home after its path was looked at",

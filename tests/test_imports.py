@@ -62,6 +62,7 @@ def test_the_command_line_loads_nothing_heavy() -> None:
         "familiar_connect",
         "familiar_connect.cli",
         "familiar_connect.commands",
+        "familiar_connect.commands.habits",
         "familiar_connect.commands.help_lines",
         "familiar_connect.commands.lazy_group",
         "familiar_connect.commands.name_completion",

@@ -53,7 +53,8 @@ def explain_mistake(mistake: click.UsageError) -> str:
     words, path = extra[1], mistake.ctx.command_path
     verb = path.partition(" ")[2]
     if any(option.name == "familiar_id" for option in mistake.ctx.command.params) and words in _familiars(mistake.ctx):
-        return f"a familiar is named by an option: `familiar {verb} --familiar {words}`"
+        typed = shlex.join(["familiar", *verb.split(), "--familiar", words])
+        return f"a familiar is named by an option: `{typed}`"
     if verb == "chat" and len(words) <= _SHOWN_WORDS:
         return f"chat takes no words: `familiar ask {shlex.quote(words)}` says them and prints the reply"
     return sentence
