@@ -170,6 +170,10 @@ def end_program(code: int) -> NoReturn:
     sys.exit(code)
 
 
+def _way_to_help(ctx: click.Context) -> str:
+    return f"Try '{ctx.command_path} {ctx.help_option_names[0]}' for help."
+
+
 def _run_to_exit_code() -> int:
     """Run the verb; every mistake ends in one sentence and a meaningful exit code."""
     from familiar_connect.commands.habits import explain_mistake
@@ -195,9 +199,9 @@ def _run_to_exit_code() -> int:
             mistake = click.UsageError(sentence, ctx=mistake.ctx)
         told = explain_mistake(mistake) if isinstance(mistake, click.UsageError) else mistake.format_message()
         sentence = wrap_for(sys.stderr, with_command(f"{ERROR}{told}")).removeprefix(ERROR)
-        if isinstance(mistake, click.UsageError):
-            mistake = click.UsageError(sentence, ctx=mistake.ctx)
-        mistake.show() if isinstance(mistake, click.UsageError) else click.echo(f"{ERROR}{sentence}", err=True)
+        if isinstance(mistake, click.UsageError) and mistake.ctx is not None:
+            click.echo(f"{mistake.ctx.get_usage()}\n{wrap_for(sys.stderr, _way_to_help(mistake.ctx))}\n", err=True)
+        click.echo(f"{ERROR}{sentence}", err=True)
         return mistake.exit_code
     except FamiliarError as error:
         _tell(printable(with_command(str(error))))

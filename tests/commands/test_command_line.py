@@ -105,7 +105,8 @@ def test_a_mistake_is_broken_at_words(tmp_path: Path) -> None:
     """In a narrow window too."""
     with TerminalSession(tmp_path, "completion", "powershell", columns=40) as session:
         assert session.wait_end() == 2
-        session.wait_for_screen("not one of 'bash',\n'zsh', 'fish'.")
+        session.wait_for_screen("Try 'familiar completion -h' for help.")
+        session.wait_for_screen("one of 'bash', 'zsh', 'fish'.")
 
 
 def test_as_a_module_it_is_the_same_program(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def say(visit: Visit, text: str, reply: str) -> None:
     page.locator("#words").fill(text)
     page.locator("#words").press("Enter")
     page.locator(".message.own[data-id]:not(.live) .words", has_text=reply).last.wait_for()
-    page.locator("#glass .panel[data-turn] .ask").wait_for()
+    page.locator("#glass .panel[data-turn] .missed").wait_for()
 
 
 def test_world_info_names_book_entry_and_key_and_leads_to_the_entry(visit: Visit, model: ModelServer) -> None:
@@ -131,4 +131,4 @@ def test_the_blocks_are_there_while_the_model_is_still_silent(visit: Visit, mode
     assert model._server is not None
     model._server.get_loop().call_soon_threadsafe(opened.set)
     page.locator(".message.own[data-id]:not(.live) .words", has_text="At last.").wait_for()
-    page.locator("#glass .panel[data-turn] .ask").wait_for()
+    page.locator("#glass .panel[data-turn] .missed").wait_for()
