@@ -40,7 +40,7 @@ class Door:
             if how == "stuck":
                 await asyncio.Event().wait()
 
-run._bot = lambda familiar, home: Bot(familiar, [Door()], {{"twitch": "no channel"}}, run._tell)
+run._bot = lambda familiar, home, has_page: Bot(familiar, [Door()], {{"twitch": "no channel"}}, run._tell)
 sys.argv = ["familiar", "run"]
 sys.exit(cli.main())
 """

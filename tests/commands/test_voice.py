@@ -292,7 +292,7 @@ def test_a_spoken_reply_ends_with_a_sentence_once_it_is_long_enough(tmp_path: Pa
         assert done.returncode == 0, done.stderr
         [reply] = [each["said"] for each in json.loads(done.stdout)["talk"] if each["first_sound_at"] is not None]
         assert reply.count(".") in (sentences, sentences + 1 if limit else sentences)
-        assert reply in " ".join(run_program(home, "logs", "--chat", "voice").stdout.split())
+        assert reply in " ".join(run_program(home / "trial", "logs", "--chat", "voice").stdout.split())
 
 
 async def test_whatever_sound_comes_is_heard_or_said(tmp_path: Path) -> None:

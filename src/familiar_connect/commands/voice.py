@@ -115,7 +115,7 @@ def _play_with_copy(door: FileDoor, script: Path) -> int:
 
     with open_trial(door.root, door.home) as copy:
         code = replace(door, root=copy).play_script(script)
-    if door.shows_text:
+    if door.shows_text and code != exit_codes.USAGE:
         say_trial(door.root, door.home, err=True)
     return code
 
