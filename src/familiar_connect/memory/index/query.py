@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 
+from familiar_connect.identity import Author
 from familiar_connect.memory.index.time_expressions import TimeSpan, extract_times
+from familiar_connect.support.text import without_surrogates
 
 MAX_QUESTION_CHARS = 2_000
 """A longer text is searched for by its beginning and its end: that is where people put what they want."""
@@ -261,3 +263,21 @@ def _name_pattern(names: frozenset[str]) -> re.Pattern[str]:
         for name in sorted(names, key=len, reverse=True)
     )
     return re.compile(rf"(?<!\w)(?:{wanted})(?:['’]s)?(?!\w)", re.I)
+
+
+@lru_cache(maxsize=MAX_TAKEN_APART)
+def word_counts(text: str) -> frozenset[int]:
+    """How many words of *text* say something: with what it may be labelled by, and without."""
+    label = line_label(text)
+    bare = text.split(":", 1)[1] if label is not None else text
+    return frozenset(sum(1 for _ in content_words(each)) for each in {text, bare})
+
+
+def author_names(author: Author) -> str:
+    """What a person may be called in a question: their names, and the words of a longer one."""
+    found: dict[str, None] = {}
+    for name in (author.display_name, author.username, *sorted(author.aliases)):
+        low = (name or "").lower().strip()
+        words = [word for word in low.split() if len(word) > 2 and word not in STOP_WORDS]
+        found |= dict.fromkeys(part for part in (low, *words) if part)
+    return without_surrogates("\n".join(found))

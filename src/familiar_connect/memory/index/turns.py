@@ -11,7 +11,6 @@ import json
 import logging
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,11 +21,11 @@ from familiar_connect.history.rows import TURN_COLUMNS, turn_from_row
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.turn_visibility import turns_alike
 from familiar_connect.history.types import HistoryTurn
-from familiar_connect.identity import EVERYTHING_ALLOWED, Author, Privacy
+from familiar_connect.identity import EVERYTHING_ALLOWED, Privacy
 from familiar_connect.memory.index.chunking import split_long
 from familiar_connect.memory.index.edited_turns import SEARCHED_MARKS, has_words, newest_edit_mark, read_edited_turns
 from familiar_connect.memory.index.protocols import EmbeddingModel, ExplainedScore, Neighbour, RecallScope, Recollection
-from familiar_connect.memory.index.query import MAX_TAKEN_APART, STOP_WORDS, content_words, line_label, to_fts_text
+from familiar_connect.memory.index.query import author_names, to_fts_text, word_counts
 from familiar_connect.memory.index.ranking import MAX_PLACE, Floats, UnitFacts, stretch_of
 from familiar_connect.memory.index.storage import (
     DerivedFile,
@@ -208,7 +207,7 @@ class TurnIndex:
 
         They were said within a day of it and have as many words, or so many that a file may cut them.
         """
-        wanted = {(moment // DAY_S, count) for text, moment in passages for count in _word_counts(text)}
+        wanted = {(moment // DAY_S, count) for text, moment in passages for count in word_counts(text)}
         rows = self._file.read(
             "SELECT DISTINCT units.id, units.said_at, word_count FROM json_each(?) AS day CROSS JOIN units"
             " ON units.said_at >= (day.value - 1) * 86400 AND units.said_at < (day.value + 2) * 86400"
@@ -338,7 +337,7 @@ class TurnIndex:
     def _add(self, connection: sqlite3.Connection, said: HistoryTurn) -> list[Row]:
         """Put *said* in; what `TurnFacts` holds of its units."""
         key = said.author.canonical_key if said.author else ""
-        names = _names_of(said.author) if said.author else self._own_name.lower()
+        names = author_names(said.author) if said.author else self._own_name.lower()
         connection.execute(
             "INSERT INTO speakers VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET names = excluded.names", (key, names)
         )
@@ -472,24 +471,6 @@ class TurnIndex:
             added.append(insert_unit(connection, unit, said, text))
             connection.execute("UPDATE totals SET units = units + 1")
         return added
-
-
-def _names_of(author: Author) -> str:
-    """What a person may be called in a question: their names, and the words of a longer one."""
-    found: dict[str, None] = {}
-    for name in (author.display_name, author.username, *sorted(author.aliases)):
-        low = (name or "").lower().strip()
-        words = [word for word in low.split() if len(word) > 2 and word not in STOP_WORDS]
-        found |= dict.fromkeys(part for part in (low, *words) if part)
-    return without_surrogates("\n".join(found))
-
-
-@lru_cache(maxsize=MAX_TAKEN_APART)
-def _word_counts(text: str) -> frozenset[int]:
-    """How many words of *text* say something: with what it may be labelled by, and without."""
-    label = line_label(text)
-    bare = text.split(":", 1)[1] if label is not None else text
-    return frozenset(sum(1 for _ in content_words(each)) for each in {text, bare})
 
 
 def _key(turn_id: int, unit: int) -> str:
