@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import shutil
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +14,8 @@ from familiar_connect.config.command import program_name
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.errors import HomeError
 from familiar_connect.memory.persona import read_persona_name
-from familiar_connect.support.no_follow import make_folder, open_to_append
+from familiar_connect.support.file_lock import hold_alone
+from familiar_connect.support.no_follow import make_folder
 
 LOOKS = {"what was said": "logs", "what the model was shown last": "inspect", "its memory": "memory list"}
 """What can be looked at after a trial, and the verb that shows it."""
@@ -28,7 +28,9 @@ def open_trial(root: Path, home: Path) -> Iterator[Path]:
     It stays until the next trial, so that one can look at what came of it.
     """
     folder = HomeFolder(home)
-    with _held(folder.trial_lock):
+    with hold_alone(folder.trial_lock) as is_ours:
+        if not is_ours:
+            raise HomeError(f"another trial runs in this home ({folder.trial_lock} is held): end it first")
         try:
             if folder.trial.is_symlink() or folder.trial.exists():
                 shutil.rmtree(folder.trial)
@@ -52,20 +54,3 @@ def say_trial(root: Path, home: Path, *, err: bool = False) -> None:
     )
     for what, verb in LOOKS.items():
         say(f"  {what}: `{command} {verb}`", err=err)
-
-
-@contextmanager
-def _held(path: Path) -> Iterator[None]:
-    """One trial at a time; the second is told of the first. On Windows nobody keeps watch."""
-    if sys.platform == "win32":
-        yield
-        return
-    import fcntl
-
-    make_folder(path.parent)
-    with open_to_append(path) as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise HomeError(f"another trial runs in this home ({path} is held): end it first") from None
-        yield

@@ -30,8 +30,8 @@ from familiar_connect.commands.common import (
 from familiar_connect.commands.memory.session import MemorySession, open_session
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import FamiliarError, HomeError
+from familiar_connect.support.file_lock import is_held
 from familiar_connect.support.no_follow import refuse_linked_path
-from familiar_connect.support.shared_lock import is_held
 
 if TYPE_CHECKING:
     from familiar_connect.config import CharacterConfig

@@ -24,7 +24,7 @@ from familiar_connect.memory.index.folder_listing import FolderSnapshot
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.types import AuditEntry, GrepHit, MemoryEntry
 from familiar_connect.support.aio import BackgroundTasks, is_on_loop, off_loop
-from familiar_connect.support.shared_lock import SharedLock
+from familiar_connect.support.file_lock import SharedLock
 from familiar_connect.support.thread_pools import is_program, lower_thread_priority
 
 if TYPE_CHECKING:  # numpy is loaded with the index, not with the store

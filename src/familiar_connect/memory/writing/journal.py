@@ -21,14 +21,10 @@ from familiar_connect.memory.archives import original_path
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.writing.batch import Batch
 from familiar_connect.memory.writing.plan import Plan, PlannedWrite, RefusedEdit
+from familiar_connect.support.file_lock import hold_alone
 from familiar_connect.support.files import atomic_write, sync_folder
 from familiar_connect.support.no_follow import LinkRefused, load_bytes, make_folder, open_to_append, remove_file
 from familiar_connect.support.serialize import PlainDataError, from_plain, to_plain
-
-try:
-    import fcntl
-except ImportError:  # Windows: one process is trusted to be alone
-    fcntl = None  # type: ignore[assignment]
 
 MAX_KEPT_REPLY_CHARS = 20_000
 MAX_RUNS_BYTES = 2 * 1024 * 1024
@@ -191,17 +187,13 @@ class RunLog:
 @contextlib.contextmanager
 def writer_lock(folder: Path | None) -> Iterator[None]:
     """Held by one process at a time; another that comes meanwhile gets a `MemoryStoreError`."""
-    if folder is None or fcntl is None:
+    if folder is None:
         yield
         return
-    make_folder(folder)
-    with open_to_append(folder / "writer.lock") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise MemoryStoreError(
-                f"another process is writing to this memory and holds {folder / 'writer.lock'}; try again later"
-            ) from None
+    path = folder / "writer.lock"
+    with hold_alone(path) as is_ours:
+        if not is_ours:
+            raise MemoryStoreError(f"another process is writing to this memory and holds {path}; try again later")
         yield
 
 

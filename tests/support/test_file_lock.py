@@ -1,10 +1,10 @@
-"""A lock that says that something is in use."""
+"""Locks on a file: one that says that something is in use, and one that lets one in at a time."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from familiar_connect.support.shared_lock import SharedLock, is_held
+from familiar_connect.support.file_lock import SharedLock, hold_alone, is_held
 
 
 def test_it_is_held_while_anybody_holds_it(tmp_path: Path) -> None:
@@ -32,3 +32,17 @@ def test_a_place_that_cannot_be_written_is_done_without(tmp_path: Path) -> None:
     lock.release()
 
     assert not is_held(tmp_path / "a file" / "in-use.lock")
+
+
+def test_one_at_a_time_holds_it_alone(tmp_path: Path) -> None:
+    """The second is told, and gets it when the first is done; also where somebody only shares in it."""
+    path = tmp_path / "new folder" / "alone.lock"
+    with hold_alone(path) as first, hold_alone(path) as second:
+        assert (first, second, is_held(path)) == (True, False, True)
+    shared = SharedLock(path)
+    shared.hold()
+    with hold_alone(path) as third:
+        assert not third
+    shared.release()
+    with hold_alone(path) as fourth:
+        assert fourth

@@ -1,11 +1,13 @@
-"""SharedLock: a file that says that something is in use, for as long as any of the programs that hold it runs.
+"""Locks that programs hold on a file, and lose when they end: `SharedLock` says that something is in use, for as long
+as any of its holders runs, and whoever would throw it away asks `is_held` first; `hold_alone` lets one in at a time.
 
-Whoever would throw the thing away asks `is_held` first. Where the system has no such locks, none is known to be held.
+Where the system has no such locks, none is known to be held.
 """
 
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -39,13 +41,29 @@ class SharedLock:
             self._file = None
 
 
+@contextlib.contextmanager
+def hold_alone(path: Path) -> Iterator[bool]:
+    """Whether the lock at *path* is ours; held until the end of the block, and by nobody else meanwhile."""
+    if fcntl is None:
+        yield True
+        return
+    make_folder(path.parent)
+    with open_to_append(path) as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            is_ours = False
+        else:
+            is_ours = True
+        yield is_ours
+
+
 def is_held(path: Path) -> bool:
     """Whether a program holds the lock at *path* now."""
-    if fcntl is None or not path.is_file():
+    if not path.is_file():
         return False
     try:
-        with open_to_append(path) as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with hold_alone(path) as is_ours:
+            return not is_ours
     except OSError:
         return True
-    return False
