@@ -11,6 +11,7 @@ import struct
 import zlib
 from dataclasses import dataclass
 
+from familiar_connect.support.fetch.media_type import sniff_media_type
 from familiar_connect.support.png_chunks import SIGNATURE, chunks, is_whole
 
 MAX_PICTURE_BYTES = 12 * 1024 * 1024
@@ -38,12 +39,13 @@ def check_picture(data: bytes) -> Picture | None:
     """*data* as a picture; None where it is none, is cut short or is too large to be shown."""
     if len(data) > MAX_PICTURE_BYTES:
         return None
-    if data.startswith(SIGNATURE):
-        kind, size, content = "image/png", _png_size(data), _drawing_only(data) if is_whole(data) else b""
-    elif data.startswith(b"\xff\xd8\xff"):
-        kind, size, content = "image/jpeg", _jpeg_size(data), data
-    elif data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        kind, size, content = "image/webp", _webp_size(data), data
+    kind = sniff_media_type(data)
+    if kind == "image/png":
+        size, content = _png_size(data), _drawing_only(data) if is_whole(data) else b""
+    elif kind == "image/jpeg":
+        size, content = _jpeg_size(data), data
+    elif kind == "image/webp":
+        size, content = _webp_size(data), data
     else:
         return None
     if size is None or not content:
