@@ -68,12 +68,15 @@ def test_a_stranger_sees_nothing(page: PageProcess, path: str) -> None:
 
 
 def test_the_token_gives_a_cookie_that_scripts_and_other_sites_never_see(page: PageProcess) -> None:
-    """HttpOnly, SameSite=Strict; the token is not needed again."""
+    """HttpOnly, SameSite=Strict, and Secure behind a proxy that speaks HTTPS; the token is not needed again."""
+    behind_proxy = page.ask("GET", f"/open?token={page.token}", X_Forwarded_Proto="https")
     answer = page.ask("GET", f"/open?token={page.token}")
     cookie = answer.headers["set-cookie"]
     page.cookie = cookie.split(";")[0]
 
     assert {"HttpOnly", "SameSite=strict", "Path=/"} <= {part.strip() for part in cookie.split(";")}
+    assert "Secure" not in cookie
+    assert "; Secure" in behind_proxy.headers["set-cookie"]
     assert page.token not in cookie
     assert page.ask("GET", "/chats/1").status == 200
 

@@ -138,8 +138,11 @@ def _entry_routes(parts: WebParts, renderer: PageRenderer) -> list[BaseRoute]:
 
     door, tries = parts.door, RequestRate(TRIES_PER_S, TRIES_AT_ONCE, parts.familiar.clock)
 
-    def let_in(response: Response) -> Response:
-        response.set_cookie(door.cookie_name, door.issue_cookie(), max_age=SESSION_S, httponly=True, samesite="strict")
+    def let_in(request: Request, response: Response) -> Response:
+        # We speak HTTP ourselves. Who claims that a proxy before us speaks HTTPS can make the cookie stricter, no more.
+        is_secure = request.headers.get("x-forwarded-proto") == "https"
+        name, value = door.cookie_name, door.issue_cookie()
+        response.set_cookie(name, value, max_age=SESSION_S, httponly=True, samesite="strict", secure=is_secure)
         return response
 
     def turn_away(request: Request, sentence: str) -> Response:
@@ -149,7 +152,7 @@ def _entry_routes(parts: WebParts, renderer: PageRenderer) -> list[BaseRoute]:
     async def open_page(request: Request) -> Response:
         """The address that was printed. The page follows by itself: a cookie just given is not sent on a redirect."""
         if door.is_token(request.query_params.get("token", "")):  # too long to be guessed: nobody locks its owner out
-            return let_in(await off_loop(renderer.page, "enter.html", title="Welcome"))
+            return let_in(request, await off_loop(renderer.page, "enter.html", title="Welcome"))
         if not tries.has_left(client_of(request.scope)):
             return PlainTextResponse("Too many attempts. Wait a minute.\n", status_code=429)
         return turn_away(request, "This address is out of date: open the one that was printed last.")
@@ -163,7 +166,7 @@ def _entry_routes(parts: WebParts, renderer: PageRenderer) -> list[BaseRoute]:
             return PlainTextResponse("Too many attempts. Wait a minute.\n", status_code=429)
         if not door.is_password((await read_form(request)).get("password", "")):
             return turn_away(request, "That is not the password.")
-        return let_in(redirect("/"))
+        return let_in(request, redirect("/"))
 
     async def serve_file(request: Request) -> Response:
         file = renderer.files.get(request.path_params["name"])
