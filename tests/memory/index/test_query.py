@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from familiar_connect.memory.index import time_expressions
 from familiar_connect.memory.index.query import (
     MAX_QUESTION_CHARS,
     concerns_speaker,
@@ -248,6 +251,37 @@ def test_what_was_told_a_little_later_counts_a_little_less() -> None:
 
     assert (before, first, last, much_later) == (0.0, 1.0, 1.0, 0.0)
     assert 0.3 < later < 0.7
+
+
+_SAID = """
+in of last this early may May march sept SEP December 7 7th 31st 2023 1999 20234 may2023 2023-05 2023-05-07 9999-12-31
+spring fall the two a ago days week weeks weekend night year on monday Sunday today tonight yesterday before day
+3pm 7:30 19.30 明日 来週 曜日 laſt weeK tonıght ٣ _may_ may_ don't dogs' 'tis rock''n o’clock Doña ΣΑΣ . , - :
+"""
+_PIECES = st.sampled_from(_SAID.split())
+_TALK = st.lists(_PIECES | st.text(max_size=4), max_size=12).flatmap(
+    lambda pieces: st.sampled_from((" ", "", ". ", ", ", "  ")).map(lambda gap: gap.join(pieces))
+)
+
+
+@given(_TALK, st.datetimes(timezones=st.just(UTC)))
+def test_the_words_of_a_text_tell_which_times_it_cannot_name(text: str, now: datetime) -> None:
+    """What is passed over for its words alone is what the patterns would not have found."""
+    quick = extract_times(text, now)
+    with patch.object(time_expressions, "_TAKEN_FOR_OTHERS", [""]):  # stands in every text: nothing is passed over
+        assert quick == extract_times(text, now)
+
+
+@given(_TALK)
+def test_a_text_without_digits_and_signs_of_the_calendar_has_no_clock(text: str) -> None:
+    """Looking for the clock only where it can be finds every one."""
+    assert tells_time(text, ()) == (time_expressions._CLOCK.search(text) is not None)
+
+
+@given(_TALK)
+def test_words_are_told_apart_alike_with_and_without_a_pattern(text: str) -> None:
+    """The quick way for plain letters gives the words of the pattern."""
+    assert every_word(text) == tuple(word.lower() for word in re.findall(r"[^\W_]+(?:['’][^\W_]+)*", text))
 
 
 @given(st.text(max_size=300), st.datetimes(timezones=st.just(UTC)))

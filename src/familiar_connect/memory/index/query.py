@@ -90,6 +90,8 @@ _ASKS_WHERE = re.compile(
     re.I,
 )
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_ASCII_GAPS = {code: " " for code in range(128) if not chr(code).isalnum()}
+"""What stands between words: telling them apart so is several times as quick as by `_WORD`."""
 _IN_CAPITALS = re.compile(r"""(?<=[a-zß-ÿ,'’"“]\s)["“'‘]?[A-ZÀ-Þ][a-zß-ÿ]+""")
 _IN_A_PLACE = re.compile(
     r"\b(?:in|at|to|from|near|around|of|through|across|visit(?:ed|ing)?|nach|aus|à|en|de|para|naar|uit) (?:the )?"
@@ -206,7 +208,8 @@ def plain_words(text: str) -> tuple[str, ...]:
 def every_word(text: str) -> tuple[str, ...]:
     """The words of *text* in order, lower-cased."""
     if text.isascii():
-        return tuple(_WORD.findall(text.lower()))
+        low = text.lower()
+        return tuple(_WORD.findall(low) if "'" in low else low.translate(_ASCII_GAPS).split())
     return tuple(word.lower() for word in _WORD.findall(text))
 
 

@@ -377,6 +377,8 @@ class MemoryRetriever:
         told: dict[str, float] = {}
         if question.asks_where and (places := _places_told(text)):
             told["tells a place"] = self._weights.tells_where * places / MOST_PLACES_TOLD
+        if not (question.spans or question.asks_when or question.asks_number):
+            return told
         time, number = _tells(text)
         if question.spans and time and said_at >= 0:
             share = share_in(_times_told(text, said_at), question.spans)

@@ -44,6 +44,8 @@ _TIME_WORDS = frozenset([*_SAYS_WHEN.split(), *_DAYS, *_MONTHS]) - {"may"}
 _CLOCK = re.compile(
     r"\d(?:st|nd|rd|th|am|pm|[:.]\d\d)(?!\w)|(?<!\d)(?:19|20)\d\d(?!\d)|[昨今明]日|[先来][週月]|[去来]年|曜日", re.I
 )
+_CALENDAR_SIGNS = "日週月年"
+"""What matches `_CLOCK` without a digit has one of these."""
 _SAYS_HOW_MANY = """
 two three four five six seven eight nine ten eleven twelve dozen hundred thousand once twice both
 zwei drei vier fünf sechs sieben acht neun zehn deux trois quatre cinq sept huit neuf dix
@@ -51,6 +53,7 @@ dos tres cuatro cinco seis siete ocho nueve diez
 """
 _NUMBER_WORDS = frozenset(_SAYS_HOW_MANY.split())
 _DIGIT = re.compile(r"\d")
+_ANY_WORD = re.compile(r"\w+")
 _LENGTH_DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
 
 
@@ -66,7 +69,13 @@ def extract_times(text: str, now: datetime) -> tuple[tuple[TimeSpan, ...], str]:
     """The stretches of time *text* names, and what is left of it without them."""
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
     found: dict[TimeSpan, None] = {}
-    for pattern, read in _READERS:  # "7 May 2023" is a day, and then no month and no year
+    is_odd = any(letter in text for letter in _TAKEN_FOR_OTHERS)
+    words = set(_ANY_WORD.findall(text.lower()))
+    if _DIGIT.search(text) is not None:
+        words.add(_NUMBER)
+    for pattern, read, needed, also in _READERS:  # "7 May 2023" is a day, and then no month and no year
+        if not is_odd and (needed.isdisjoint(words) or also.isdisjoint(words)):
+            continue
         kept: list[str] = []
         end = 0
         for match in pattern.finditer(text):
@@ -95,7 +104,10 @@ def share_in(times: Collection[TimeSpan], spans: Collection[TimeSpan]) -> float:
 
 def tells_time(text: str, words: Collection[str]) -> bool:
     """Whether *text*, which holds these *words*, says when something was or will be."""
-    return not _TIME_WORDS.isdisjoint(words) or _CLOCK.search(text) is not None
+    if not _TIME_WORDS.isdisjoint(words):
+        return True
+    may_tell = _DIGIT.search(text) is not None or (not text.isascii() and any(sign in text for sign in _CALENDAR_SIGNS))
+    return may_tell and _CLOCK.search(text) is not None
 
 
 def tells_number(text: str, words: Collection[str]) -> bool:
@@ -201,15 +213,26 @@ def _month(today: datetime, year: int, month: int) -> TimeSpan | None:
     return TimeSpan(start.start, start.start + timedelta(days=calendar.monthrange(year, month)[1]))
 
 
+_NUMBER = "#"
+"""Stands among the words of a text for any number in it."""
+_ANYTHING_NUMBERED, _ANY_MONTH, _ANY_SEASON, _ANY_DAY = map(frozenset, ({_NUMBER}, _MONTHS, _SEASONS, _DAYS))
+_ANY_STRETCH = frozenset({"night", "week", "weekend", "month", "year"})
+_ANY_DAY_WORD = frozenset({"today", "tonight", "yesterday"})
+_BEFORE_A_MONTH = frozenset({"in", "of", "last", "this", "during", "since", "early", "late", "mid"})
+_ANY_AGO = frozenset({"ago"})
 _READERS = (
-    (_ISO, _iso),
-    (_DAY_MONTH, _day_month),
-    (_MONTH_DAY, _month_day),
-    (_MONTH_ALONE, _month_alone),
-    (_SEASON, _season),
-    (_YEAR, _year),
-    (_AGO, _ago),
-    (_RELATIVE, _relative),
-    (_WEEKDAY, _weekday),
-    (_DAY_WORD, _day_word),
+    (_ISO, _iso, _ANYTHING_NUMBERED, _ANYTHING_NUMBERED),
+    (_DAY_MONTH, _day_month, _ANY_MONTH, _ANYTHING_NUMBERED),
+    (_MONTH_DAY, _month_day, _ANY_MONTH, _ANYTHING_NUMBERED),
+    (_MONTH_ALONE, _month_alone, _ANY_MONTH, _BEFORE_A_MONTH | _ANYTHING_NUMBERED),
+    (_SEASON, _season, _ANY_SEASON, _ANY_SEASON),
+    (_YEAR, _year, _ANYTHING_NUMBERED, _ANYTHING_NUMBERED),
+    (_AGO, _ago, _ANY_AGO, _ANY_AGO),
+    (_RELATIVE, _relative, _ANY_STRETCH, _ANY_STRETCH),
+    (_WEEKDAY, _weekday, _ANY_DAY, _ANY_DAY),
+    (_DAY_WORD, _day_word, _ANY_DAY_WORD, _ANY_DAY_WORD),
 )
+"""Patterns, what reads a match of each, and two sets of words: a text that holds none of one of these names no such
+time, which is far quicker to see than that the pattern is nowhere."""
+_TAKEN_FOR_OTHERS = "\u0130\u0131\u017f\u212a"
+"""Letters that a pattern that heeds no case takes for i, s and k, though they are not those in lower case."""
