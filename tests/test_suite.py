@@ -12,8 +12,10 @@ import time
 from pathlib import Path
 
 import pytest
+from _pytest.assertion.rewrite import _read_pyc
 
 from tests.fakes import program_process
+from tests.fakes.collection import compile_tests, compiled_file
 from tests.fakes.leftovers import RUN, left_over, processes_of
 from tests.fakes.model_server import stream_answer
 from tests.fakes.program import make_home, model_endpoint, run_program
@@ -183,6 +185,21 @@ def test_checks_run_with_compiled_modules_kept(monkeypatch: pytest.MonkeyPatch) 
 
     assert launch.run_checks("venv", []) == 0
     assert kept == [False] * len(launch.CHECKS)
+
+
+def test_test_files_are_compiled_before_the_workers_start_and_only_when_they_changed(
+    tmp_path: Path, pytestconfig: pytest.Config
+) -> None:
+    """Where pytest looks for them, and as it would itself; one that is no Python is left to it."""
+    file, broken = tmp_path / "test_one.py", tmp_path / "test_two.py"
+    file.write_text("def test_one(): assert 1 + 1 == 2\n")
+    broken.write_text("def\n")
+
+    assert compile_tests(pytestconfig, tmp_path) == [file, broken]
+    code = _read_pyc(file, compiled_file(file))
+    assert code is not None
+    assert "@pytest_ar" in code.co_names
+    assert compile_tests(pytestconfig, tmp_path) == [broken]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,73 @@
+"""A pytest plugin: what every worker needs to know the tests is worked out once, and kept out of its later work.
+
+Each worker collects every test. Without this each of them would compile every test file, with assertions that tell
+what they compared, and the collector of garbage would look through what they keep for the whole run again and again.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from _pytest.assertion.rewrite import PYC_TAIL, _rewrite_test, _write_pyc, assertstate_key, get_cache_dir
+
+PATTERNS = ("test_*.py", "conftest.py")
+"""The files whose assertions pytest rewrites."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Before the workers are started: compile for all of them. A process that collects keeps what it makes."""
+    if not config.getoption("numprocesses", None):
+        gc.disable()
+    elif hasattr(os, "fork") and config.getoption("assertmode") == "rewrite" and not sys.dont_write_bytecode:
+        compile_tests(config, Path(__file__).parent.parent)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """What was collected lives as long as we do: no look for garbage needs to go through it."""
+    gc.enable()
+    gc.freeze()
+
+
+def compile_tests(config: pytest.Config, folder: Path) -> list[Path]:
+    """Compile the test files under *folder* that changed, on every core; those that were compiled."""
+    changed = [file for pattern in PATTERNS for file in sorted(folder.rglob(pattern)) if not is_compiled(file)]
+    cores = min(os.cpu_count() or 1, len(changed))
+    children = []
+    for core in range(cores):
+        child = os.fork()
+        if child == 0:
+            try:
+                for file in changed[core::cores]:
+                    compile_test(config, file)
+            finally:
+                os._exit(0)  # a file that cannot be compiled is the worker's to tell of
+        children.append(child)
+    for child in children:
+        os.waitpid(child, 0)
+    return changed
+
+
+def compiled_file(file: Path) -> Path:
+    """Where pytest looks for *file* compiled."""
+    return get_cache_dir(file) / f"{file.stem}{PYC_TAIL}"
+
+
+def is_compiled(file: Path) -> bool:
+    """Whether that is there and no older; pytest looks at its content again."""
+    try:
+        return compiled_file(file).stat().st_mtime >= file.stat().st_mtime
+    except OSError:
+        return False
+
+
+def compile_test(config: pytest.Config, file: Path) -> None:
+    """Write *file* compiled, as a worker would."""
+    digest, code = _rewrite_test(file, config)
+    target = compiled_file(file)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    _write_pyc(config.stash[assertstate_key], code, digest, target)
