@@ -44,7 +44,7 @@ from familiar_connect.support.clock import ManualClock
 from familiar_connect.support.tokens import estimate_tokens
 
 TURNS = 200
-QUICK_TURNS = 80
+QUICK_TURNS = 48
 LEAST_MEDIAN = 0.90
 INDEX_LIMIT_S = 600.0
 _STAMPED = re.compile(r"\[\d\d:\d\d\] ")

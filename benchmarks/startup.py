@@ -33,7 +33,8 @@ VERB_CPU_MS: dict[str, tuple[tuple[str, ...], float]] = {
     "memory search, cold": (("memory", "search", "tea"), 1000.0),
 }
 """What a verb may cost in CPU time, start of Python included."""
-ROUNDS, QUICK_ROUNDS = 15, 5
+ROUNDS, QUICK_ROUNDS = 15, 3
+VERB_ROUNDS, QUICK_VERB_ROUNDS = 7, 1
 HEAVY = (
     "asyncio",
     "httpx2",
@@ -77,7 +78,7 @@ def measure(*, quick: bool = False) -> dict[str, Any]:
         "modules_after_help": len(shown),
         "heavy": sorted(name for name in HEAVY if name in imported | shown),
         "forbidden": sorted(name for name in FORBIDDEN if name in imported | shown),
-        "verbs": measure_verbs(3 if quick else 7),
+        "verbs": measure_verbs(QUICK_VERB_ROUNDS if quick else VERB_ROUNDS),
     }
 
 

@@ -10,7 +10,7 @@ from benchmarks.confidence_rooms import LEAST_TOLD, measure
 @pytest.mark.timeout(900)
 def test_no_word_stands_where_its_hearers_would_not_be_alone() -> None:
     """Prompts of replies and side models, tools and slash answers; and at least 95 % of what may be told is told."""
-    found = measure(30, seed=7)
+    found = measure(12, seed=7)
 
     assert found.leaks == []
     assert found.share_told >= LEAST_TOLD, found.missing
