@@ -32,7 +32,7 @@ from familiar_connect.config.permissions import restrict_to_owner
 from familiar_connect.config.secrets import FAMILIAR_VARIABLE, HOME_VARIABLE, Secrets
 from familiar_connect.errors import HomeError
 from familiar_connect.support.text import escape_controls, printable
-from familiar_connect.support.word_wrap import wrap_for
+from familiar_connect.support.word_wrap import is_dumb_terminal, wrap_for
 
 if TYPE_CHECKING:
     from familiar_connect.config.limits import LimitsConfig
@@ -51,13 +51,17 @@ MOST_NAMED = 5
 """So many other familiars are named where one was chosen."""
 SPINNER_FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 SPINNER_S = 0.1
+LONG_WAIT_S = 3
+"""From here on a wait is counted."""
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for a script.")
 
 
 def say(text: str = "", *, nl: bool = True, err: bool = False, fg: str | None = None, bold: bool | None = None) -> None:
     """Print *text* for a person, broken at words, hints as they are typed here; nothing in it commands the terminal."""
     shown = printable(with_command(text))
-    click.secho(wrap_for(sys.stderr if err else sys.stdout, shown) if nl else shown, nl=nl, err=err, fg=fg, bold=bold)
+    wrapped = wrap_for(sys.stderr if err else sys.stdout, shown) if nl else shown
+    is_styled = (fg or bold) and not os.environ.get("NO_COLOR") and not is_dumb_terminal()
+    click.echo(click.style(wrapped, fg=fg, bold=bold) if is_styled else wrapped, nl=nl, err=err)
 
 
 def say_verbatim(text: str, *, nl: bool = True) -> None:
@@ -212,6 +216,10 @@ def progress_bar(what: str, *, quiet: bool) -> Iterator[Callable[[int, int], Non
     if quiet or not sys.stderr.isatty():
         yield None
         return
+    if is_dumb_terminal():
+        say(f"{what} …", err=True)
+        yield None
+        return
     with ExitStack() as stack:
         bar: list[Any] = []
 
@@ -231,7 +239,9 @@ def spinner(words: str, *, quiet: bool = False) -> Iterator[None]:
         yield
         return
     over = threading.Event()
-    turning = threading.Thread(target=_spin, args=(printable(words), over), name="spinner", daemon=True)
+    turning = threading.Thread(
+        target=_tell_once if is_dumb_terminal() else _spin, args=(printable(words), over), name="spinner", daemon=True
+    )
     turning.start()
     try:
         yield
@@ -240,11 +250,18 @@ def spinner(words: str, *, quiet: bool = False) -> Iterator[None]:
         turning.join()
 
 
+def _tell_once(words: str, over: threading.Event) -> None:
+    """Where a line cannot be drawn over: say what is waited for once it takes long."""
+    if not over.wait(LONG_WAIT_S):
+        sys.stderr.write(f"{words} …\n")
+        sys.stderr.flush()
+
+
 def _spin(words: str, over: threading.Event) -> None:
     began, frame = time.monotonic(), 0
     while not over.wait(SPINNER_S):
         waited = int(time.monotonic() - began)
-        seconds = f" {waited} s" if waited >= 3 else ""
+        seconds = f" {waited} s" if waited >= LONG_WAIT_S else ""
         sys.stderr.write(f"\r\x1b[2K{SPINNER_FRAMES[frame % len(SPINNER_FRAMES)]} {words}{seconds}")
         sys.stderr.flush()
         frame += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import unicodedata
@@ -118,6 +119,11 @@ def wrap_for(stream: TextIO, text: str) -> str:
 def terminal_width() -> int:
     """Columns of the terminal."""
     return max(1, shutil.get_terminal_size().columns)
+
+
+def is_dumb_terminal() -> bool:
+    """Whether the terminal says of itself that it only takes lines: no cursor, no colours."""
+    return os.environ.get("TERM") == "dumb"
 
 
 def display_width(text: str) -> int:

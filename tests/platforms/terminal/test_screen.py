@@ -67,11 +67,12 @@ def test_on_a_pipe_notes_stay_out_of_the_conversation() -> None:
     assert (out.getvalue(), aside.getvalue()) == ("Hello.\n", "about[31m it\n")
 
 
-async def test_a_spinner_is_gone_before_the_first_word() -> None:
-    """The line is cleared, and nothing spins after it."""
+async def test_a_spinner_is_gone_before_the_first_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The line is cleared, and nothing spins after it; it takes no colours."""
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
     out = Terminal()
     screen = Screen(out, io.StringIO(), plain=False)
-    screen.coloured = True
     async with screen.spinner(lambda: "thinking…"):
         await asyncio.sleep(0)
         screen.write("Hello")
@@ -162,3 +163,17 @@ def test_a_long_wait_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert "thinking… 11 s" in out.getvalue()
     assert "thinking… 4 s" not in out.getvalue()
+
+
+def test_a_dumb_terminal_is_told_once_that_it_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line that stays, and no sequence that such a terminal would show as signs."""
+
+    async def story(loop: SimulatedLoop) -> None:
+        async with Screen(out, io.StringIO(), plain=False).spinner(lambda: "thinking…"):
+            await asyncio.sleep(60)
+
+    monkeypatch.setenv("TERM", "dumb")
+    out = Terminal()
+    run_simulated(story)
+
+    assert out.getvalue() == "thinking…\n"

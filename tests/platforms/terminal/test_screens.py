@@ -110,7 +110,11 @@ def test_a_models_tags_are_neither_shown_nor_kept(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("env", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
 def test_without_colour_it_is_rendered_plainly(tmp_path: Path, env: dict[str, str]) -> None:
-    """The stars of actions and the backticks of code stay, the other marks go; nothing is coloured."""
+    """The stars of actions and the backticks of code stay, the other marks go; nothing is coloured.
+
+    Waiting is shown all the same, and a terminal that is dumb is sent nothing but lines.
+    """
+    is_dumb = "TERM" in env
     with model_endpoint(in_pieces(REPLY)) as server:
         make_home(tmp_path, server)
         with TerminalSession(tmp_path, "chat", "--as", "Sam", columns=40, env=env) as session:
@@ -119,6 +123,11 @@ def test_without_colour_it_is_rendered_plainly(tmp_path: Path, env: dict[str, st
             session.wait_for_screen(WITHOUT_COLOUR)
             assert session.leave() == 0
     assert not re.search(rb"\x1b\[[0-9;]*[13][0-9;]*m", session.raw), "a colour or a style"
+    assert ("thinking…".encode() in session.raw) != is_dumb
+    with TerminalSession(tmp_path, "connect", "--list", columns=40, env=env) as session:
+        session.wait_end()
+    assert b"\x1b[0m" not in session.raw
+    assert not is_dumb or b"\x1b" not in session.raw
 
 
 def test_a_window_that_changes_its_size_is_followed(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import sys
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
@@ -16,6 +15,7 @@ from familiar_connect.platforms.terminal.completion import Suggestion
 from familiar_connect.platforms.terminal.screen import Screen
 from familiar_connect.support.files import atomic_write
 from familiar_connect.support.no_follow import load_bytes, make_folder, open_to_append
+from familiar_connect.support.word_wrap import is_dumb_terminal
 
 logger = logging.getLogger(__name__)
 
@@ -194,7 +194,7 @@ class _AbovePrompt:
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
         self._waiting = ""
-        self._can_move = os.environ.get("TERM") != "dumb"
+        self._can_move = not is_dumb_terminal()
 
     def write(self, text: str) -> None:
         self._waiting += text

@@ -1,5 +1,7 @@
 """Screen: what the terminal shows. Colours and a spinner on a real terminal, plain text elsewhere.
 
+Without colours the spinner stays; on a `dumb` terminal, whose lines cannot be drawn over, a long wait is told once.
+
 Words from outside are data here too: control characters that could move the cursor, recolour the
 screen or turn the line around are taken out before anything is printed.
 """
@@ -17,7 +19,7 @@ from typing import TextIO
 from familiar_connect.config.command import with_command
 from familiar_connect.platforms.terminal.markdown_stream import MarkdownFlow
 from familiar_connect.support.text import printable
-from familiar_connect.support.word_wrap import display_width, terminal_width, wrap_words
+from familiar_connect.support.word_wrap import display_width, is_dumb_terminal, terminal_width, wrap_words
 
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _FRAME_S = 0.1
@@ -32,7 +34,7 @@ _CLEAR_LINE = "\r\x1b[2K"
 
 
 def _wants_no_colour() -> bool:
-    return bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
+    return bool(os.environ.get("NO_COLOR")) or is_dumb_terminal()
 
 
 class Screen:
@@ -42,7 +44,9 @@ class Screen:
         self._out = out
         self._aside = aside
         self.plain = plain
-        self.coloured = not plain and out.isatty() and not _wants_no_colour()
+        self._is_watched = not plain and out.isatty()
+        self._can_redraw = self._is_watched and not is_dumb_terminal()
+        self.coloured = self._is_watched and not _wants_no_colour()
         self._spinning: asyncio.Task[None] | None = None
         self._write_above: Callable[[str], None] | None = None
         """Where a line is being typed: what puts text above it."""
@@ -104,7 +108,7 @@ class Screen:
 
     def note_beside(self, text: str) -> None:
         """The same while something is waited for, which goes on being shown."""
-        if self._spinning is not None and self.coloured:
+        if self._spinning is not None and self._can_redraw:
             self._put(self._out, _CLEAR_LINE)
         self._write_note(text)
 
@@ -115,7 +119,7 @@ class Screen:
     @asynccontextmanager
     async def spinner(self, words: Callable[[], str]) -> AsyncIterator[None]:
         """A sign of life until the first word is written: a moving line, or where lines cannot move a note of news."""
-        show = self._spin if self.coloured else self._note_news
+        show = self._spin if self._can_redraw else self._note_news
         self._spinning = asyncio.get_running_loop().create_task(show(words), name="spinner")
         try:
             yield
@@ -135,12 +139,14 @@ class Screen:
                 await asyncio.sleep(_FRAME_S)
 
     async def _note_news(self, words: Callable[[], str]) -> None:
-        """Each new state once; thinking is no news."""
-        shown = words()
+        """Each new state once, and where somebody watches, once that it takes long; thinking alone is no news."""
+        shown, waited_s = words(), 0.0
         with contextlib.suppress(asyncio.CancelledError):
             while True:
                 await asyncio.sleep(_NEWS_S)
-                if (now := words()) not in (shown, THINKING):
+                waited_s += _NEWS_S
+                takes_long = self._is_watched and waited_s == _LONG_S
+                if (now := words()) not in (shown, THINKING) or takes_long:
                     shown = now
                     self._write_note(now)
 
@@ -149,6 +155,6 @@ class Screen:
         if self._spinning is not None:
             self._spinning.cancel()
             self._spinning = None
-            if self.coloured:
+            if self._can_redraw:
                 self._out.write(_CLEAR_LINE)
                 self._out.flush()
