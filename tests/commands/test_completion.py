@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from familiar_connect import __version__
+from familiar_connect.commands.completion import EPILOG
 from familiar_connect.commands.exit_codes import EXIT_CODES
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.history.chats import ChatRegistry
@@ -45,40 +46,59 @@ def test_tab_offers_verbs_options_and_names(tmp_path: Path) -> None:
     assert offered(tmp_path, "keys", "") == ["list", "remove", "set"]
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_each_shell_gets_a_script_it_takes(tmp_path: Path, shell: str) -> None:
-    """Where the shell is here, it reads the script without complaint."""
-    done = run_program(tmp_path, "completion", shell)
-
-    assert done.returncode == 0
-    assert "_FAMILIAR_COMPLETE" in done.stdout
-    assert "familiar-connect" in done.stdout
-    if shutil.which(shell):
-        read = subprocess.run([shell, "-n"], input=done.stdout, capture_output=True, text=True, check=False)
-        assert (read.returncode, read.stderr) == (0, "")
-
-
-@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
-def test_bash_completes_what_is_typed(tmp_path: Path) -> None:
-    """The function of the script, called as bash calls it."""
-    make_home(tmp_path)
-    bin_folder = tmp_path / "bin"
+def put_on_path(folder: Path) -> dict[str, str]:
+    """An environment with a home of its own in *folder*, in which `familiar` is a command."""
+    bin_folder = folder / "bin"
     bin_folder.mkdir()
     shim = bin_folder / "familiar"
     shim.write_text(f'#!/bin/sh\nexec {PROGRAM[0]} -m familiar_connect "$@"\n', encoding="utf-8")
     shim.chmod(0o755)
+    env = environment(folder)
+    return {**env, "HOME": str(folder), "PATH": f"{bin_folder}:{env['PATH']}"}
+
+
+@pytest.mark.parametrize(
+    ("shell", "file"),
+    [("bash", ".bashrc"), ("zsh", ".zshrc"), ("fish", ".config/fish/completions/familiar.fish")],
+)
+def test_the_line_of_the_help_installs_a_script_the_shell_takes(tmp_path: Path, shell: str, file: str) -> None:
+    """Pasted in a home without any settings; where the shell is here, it takes the script without complaint."""
+    line = next(line for line in EPILOG.splitlines() if f"completion {shell} >" in line)
+    env = put_on_path(tmp_path)
+    done = subprocess.run(["sh", "-c", line], env=env, capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    script = (tmp_path / file).read_text(encoding="utf-8")
+    assert "_FAMILIAR_COMPLETE" in script
+    assert "familiar-connect" in script
+    if shutil.which(shell):
+        begin = ["fish", "--no-config"] if shell == "fish" else [shell, "--norc" if shell == "bash" else "-f"]
+        read = subprocess.run([*begin, str(tmp_path / file)], env=env, capture_output=True, text=True, check=False)
+        assert (read.returncode, read.stdout, read.stderr) == (0, "", "")
+    assert shell != "fish" or "--max 1" in script, "what is said of a verb goes on behind its first comma"
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+def test_bash_completes_what_is_typed(tmp_path: Path) -> None:
+    """The function of the script, called as bash calls it; a name with spaces comes as one word of a line."""
+    root = make_home(tmp_path)
+    ChatRegistry(FamiliarFolder(root)).start(1, "a walk")
     script = run_program(tmp_path, "completion", "bash").stdout
-    ask = "COMP_WORDS=(familiar chat --fam); COMP_CWORD=2; _familiar_tab familiar; echo ${COMPREPLY[@]}"
-    env = environment(tmp_path)
+    ask = "_familiar_tab familiar; echo ${COMPREPLY[@]}; COMPREPLY=()"
     done = subprocess.run(
-        ["bash", "-c", f"{script}\n{ask}"],
-        env={**env, "PATH": f"{bin_folder}:{env['PATH']}"},
+        [
+            "bash",
+            "-c",
+            f"{script}\nCOMP_WORDS=(familiar chat --fam); COMP_CWORD=2; {ask}\n"
+            f"COMP_WORDS=(familiar chat --chat a); COMP_CWORD=3; {ask}",
+        ],
+        env=put_on_path(tmp_path),
         capture_output=True,
         text=True,
         check=False,
     )
 
-    assert done.stdout.strip() == "--familiar", done.stderr
+    assert done.stdout.splitlines() == ["--familiar", r"a\ walk"], done.stderr
 
 
 def test_the_version_comes_with_facts_for_a_bug_report(tmp_path: Path) -> None:

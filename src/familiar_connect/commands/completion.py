@@ -14,9 +14,20 @@ EPILOG = """\b
 Examples:
   familiar completion bash >> ~/.bashrc
   familiar completion zsh >> ~/.zshrc
-  familiar completion fish > ~/.config/fish/completions/familiar.fish
+  mkdir -p ~/.config/fish/completions && familiar completion fish > ~/.config/fish/completions/familiar.fish
 It completes `familiar` and `familiar-connect`, where one of them is on the PATH: both are in .venv/bin.
 """
+_TAKE_WORD = "COMPREPLY+=($value)"
+_TAKE_QUOTED_WORD = 'printf -v value %q "$value"; COMPREPLY+=("$value")'
+"""A name with spaces is put into bash's line as one word."""
+_SPLIT_ALL, _SPLIT_KIND = 'string split "," $completion', 'string split --max 1 "," $completion'
+"""What fish shows beside a word goes on behind its first comma."""
+_LOAD_ZSH_COMPLETION = """
+if ! whence compdef > /dev/null; then
+    autoload -Uz compinit && compinit -i
+fi
+"""
+"""What zsh needs before it completes anything, where the person's own settings have not said it."""
 
 
 @click.command(epilog=EPILOG)
@@ -28,7 +39,19 @@ def completion(shell: str) -> None:
     root = click.get_current_context().find_root().command
     kind = get_completion_class(shell)
     assert kind is not None
+    scripts = []
     for program in PROGRAMS:
         found = kind(root, {}, program, COMPLETE_VARIABLE)
-        script = found.source_template % {**found.source_vars(), "complete_func": f"_{program.replace('-', '_')}_tab"}
-        write_unchanged(f"{script}\n")
+        names = {**found.source_vars(), "complete_func": f"_{program.replace('-', '_')}_tab"}
+        scripts.append(found.source_template % names)
+    write_unchanged("\n".join([*_fit_to_shell(shell, scripts), ""]))
+
+
+def _fit_to_shell(shell: str, scripts: list[str]) -> list[str]:
+    """The scripts with what click's lack in *shell*."""
+    if shell == "bash":
+        return [script.replace(_TAKE_WORD, _TAKE_QUOTED_WORD) for script in scripts]
+    if shell == "fish":
+        return [script.replace(_SPLIT_ALL, _SPLIT_KIND) for script in scripts]
+    first_line, newline, rest = scripts[0].partition("\n")  # zsh looks there for what a file completes
+    return [f"{first_line}{newline}{_LOAD_ZSH_COMPLETION}{rest}", *scripts[1:]]
