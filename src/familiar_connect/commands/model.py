@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -207,9 +208,7 @@ def get_model(ctx: click.Context, name: str, source: Any, as_json: bool) -> None
             say(f"Fetching {entry.title}: {entry.bytes / MEGABYTE:,.0f} MB, licence {entry.licence}.", err=True)
         try:
             with _progress(entry.title, quiet=as_json) as progress:
-                fetch_model(
-                    entry, target, source=source, progress=progress, tell=lambda sentence: say(sentence, err=True)
-                )
+                fetch_model(entry, target, source=source, progress=progress, tell=_tell_below_bar)
         except KeyboardInterrupt:
             say(f"What has come is kept: `familiar model get {name}` goes on from there.", err=True)
             raise
@@ -220,6 +219,13 @@ def get_model(ctx: click.Context, name: str, source: Any, as_json: bool) -> None
         return
     say(f"{name} is here already." if was_here else f"{name} is here, checked, after {seconds:.0f} s: {target}")
     say(f"Use it: `{command_name()} model use {name}`")
+
+
+def _tell_below_bar(sentence: str) -> None:
+    """*sentence* on a line of its own, also where a bar stands half drawn."""
+    if sys.stderr.isatty():
+        say(err=True)
+    say(sentence, err=True)
 
 
 @contextmanager

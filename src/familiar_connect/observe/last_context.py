@@ -77,8 +77,13 @@ def page_of(messages: Sequence[Message], *, header: str, notes: str | None = Non
 
 def is_of_turn(page: bytes, trace_id: str) -> bool:
     """Whether *page* says of itself that it shows the prompt of that turn."""
+    return turn_of_page(page) == trace_id
+
+
+def turn_of_page(page: bytes) -> str | None:
+    """The id of the turn whose prompt *page* says it shows; None where it says none."""
     header = page.partition(b"\n")[0].decode("utf-8", errors="replace")
-    return header.endswith(f" turn={trace_id}")
+    return header.rpartition(" turn=")[2] if " turn=" in header else None
 
 
 def _section(index: int, message: Message) -> str:

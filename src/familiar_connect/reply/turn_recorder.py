@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from familiar_connect.config import ChannelConfig
+from familiar_connect.context.budget import NO_BUDGET
 from familiar_connect.context.generate import Generation
 from familiar_connect.context.pipeline import PipelineReply
 from familiar_connect.context.prompt_facts import blocks_of
@@ -215,7 +216,6 @@ def cuts_and_timings(trace: TurnTrace) -> str:
 
 
 def _cut(note: Mapping[str, object]) -> str:
-    return (
-        f"{note['source']} {note['reason']}, {note['tokens_dropped']} tokens ({note['layer']}; no room in the "
-        f"{note['full']})"
-    )
+    full = note["full"]
+    why = f"no budget for {note['layer']} here" if full == NO_BUDGET else f"{note['layer']}; no room in the {full}"
+    return f"{note['source']} {note['reason']}, {note['tokens_dropped']} tokens ({why})"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from familiar_connect.familiar import Familiar
 from familiar_connect.observe.inspector import explain_turn
+from familiar_connect.observe.last_context import turn_of_page
 from familiar_connect.observe.turn_table import outline_turn
 from familiar_connect.reply.prompt_replay import prompt_page
 from familiar_connect.slash.command import SlashCommand, SlashContext, SlashFile, SlashReply
@@ -31,7 +32,8 @@ async def run_context(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     page = await off_loop(familiar.last_context_cache.get, channel_id=ctx.channel_id)
     if page is None:
         return SlashReply(text="No context yet: say something first.")
-    trace = await off_loop(familiar.reply_path.collector.last_trace, familiar.id)
+    turn = turn_of_page(page)  # the familiar's latest turn may be of another place
+    trace = await off_loop(familiar.reply_path.collector.trace, turn) if turn else None
     if trace is None or trace.channel_id != ctx.channel_id:
         text = page.decode("utf-8", errors="replace")
         return SlashReply(text=text, file=SlashFile(name=FILE_NAME, text=text))

@@ -25,7 +25,7 @@ from tests.fakes.model_server import (
     stall,
     stream_answer,
 )
-from tests.fakes.program import make_home, model_endpoint
+from tests.fakes.program import make_home, model_endpoint, run_program
 from tests.fakes.waiting import files_holding, wait_until
 
 if sys.platform == "win32":
@@ -224,12 +224,14 @@ def test_slash_commands_work_inside(tmp_path: Path) -> None:
         session.wait_for_text("There is no /nonsense")
         session.enter("hi")
         session.wait_for_text("Ember: Hello.")
+        assert run_program(tmp_path, "ask", "hi").returncode == 0
         session.enter("/context")
-        session.wait_for_text("character:description")
+        session.wait_for_text("`/context full` shows the prompt itself")
         session.enter("/quit")
 
         assert session.wait_end() == 0
-    assert len(server.requests) == 1
+    assert "character:description" in session.text, "the outline of this chat's prompt, not of the latest one anywhere"
+    assert len(server.requests) == 2
 
 
 def test_typed_lines_come_back_in_the_next_run(tmp_path: Path) -> None:

