@@ -120,7 +120,7 @@ def test_a_run_that_leaves_a_process_behind_fails_and_names_it(tmp_path: Path) -
     done = subprocess.run(
         [sys.executable, "-c", script],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"},
+        env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}", "PYTEST_ADDOPTS": ""},
         capture_output=True,
         text=True,
         timeout=200,

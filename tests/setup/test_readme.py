@@ -145,7 +145,8 @@ class Clone:
             return subprocess.CompletedProcess(command, running.wait(timeout=900), told, "")
 
     def environment(self) -> dict[str, str]:
-        kept = {key: value for key, value in os.environ.items() if not key.startswith(("FAMILIAR_", "PYTHON", "XDG_"))}
+        ours = ("FAMILIAR_", "PYTEST_", "PYTHON", "XDG_")
+        kept = {key: value for key, value in os.environ.items() if not key.startswith(ours)}
         kept.pop("DISCORD_BOT", None)
         path = os.pathsep.join([str(self.root.parent / "bin"), str(self.root / ".venv" / "bin"), kept["PATH"]])
         return {**kept, "HOME": str(self.root.parent), "PATH": path, "LC_ALL": "C.UTF-8"}
