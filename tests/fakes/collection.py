@@ -17,6 +17,9 @@ from _pytest.assertion.rewrite import PYC_TAIL, _rewrite_test, _write_pyc, asser
 PATTERNS = ("test_*.py", "conftest.py")
 """The files whose assertions pytest rewrites."""
 
+THRESHOLDS = (20_000, 10, 10)
+"""How much is made before garbage is looked for: more than by default, since tests make much and end soon."""
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """Before the workers are started: compile for all of them. A process that collects keeps what it makes."""
@@ -31,6 +34,7 @@ def pytest_collection_finish() -> None:
     """What was collected lives as long as we do: no look for garbage needs to go through it."""
     gc.enable()
     gc.freeze()
+    gc.set_threshold(*THRESHOLDS)
 
 
 def compile_tests(config: pytest.Config, folder: Path) -> list[Path]:
