@@ -53,6 +53,8 @@ VERBS: CommandTable = {
 }
 ERROR = "Error: "
 """How click begins the sentence about a mistake."""
+MOST_SHOWN = 80
+"""A longer sentence is not repeated in a hint."""
 BEFORE_THE_VERB = {"--home": "--home DIR VERB", "--verbose": "--verbose VERB", "-v": "-v VERB"}
 """Options of the program itself, and how to write them."""
 
@@ -71,6 +73,11 @@ class Verbs(LazyGroup):
         if args and " " in args[0].strip():
             ctx.fail(f"no verb comes first. To say that to a familiar: `familiar ask {shlex.quote(args[0])}`")
         return super().resolve_command(ctx, args)
+
+    def explain_unknown(self, words: list[str]) -> str:
+        said = " ".join(words)
+        is_sentence = len(words) > 1 and len(said) <= MOST_SHOWN and not any(word.startswith("-") for word in words)
+        return f" To say that to a familiar: `familiar ask {shlex.quote(said)}`" if is_sentence else ""
 
     def invoke(self, ctx: click.Context) -> object:
         try:

@@ -74,6 +74,12 @@ def test_a_verb_like_nothing_points_to_help(monkeypatch: pytest.MonkeyPatch, cap
         (("version",), "`--version` alone tells it."),
         (("hello there, how are you",), "`familiar --home {home} ask 'hello there, how are you'`"),
         (("hello",), "`familiar --home {home} --help` lists the verbs."),
+        (("hello", "there"), "To say that to a familiar: `familiar --home {home} ask 'hello there'`"),
+        (("-m", "gpt-4", "hello"), 'ask -m MODEL "…"` asks through another model'),
+        (("run", "llama3.2:3b"), "`familiar --home {home} chat -m llama3.2:3b` talks through a model"),
+        (("chat", "list"), "`familiar --home {home} chat --list` lists the chats."),
+        (("model", "zzz"), "there is no `model zzz`. `familiar --home {home} model --help` lists what there is."),
+        (("keys", "path"), "`familiar --home {home} doctor` says where the home is"),
         (("chat", "ember"), "`familiar --home {home} chat --familiar ember`"),
         (("run", "ember"), "`familiar --home {home} run --familiar ember`"),
         (("chat", "good", "evening"), "`familiar --home {home} ask 'good evening'` says them and prints the reply"),
@@ -83,11 +89,14 @@ def test_a_verb_like_nothing_points_to_help(monkeypatch: pytest.MonkeyPatch, cap
 def test_habits_of_other_programs_are_understood(
     monkeypatch: pytest.MonkeyPatch, capsys: Shown, tmp_path: Path, typed: tuple[str, ...], told: str
 ) -> None:
-    """Whoever types what another program calls it is told what it is here; nothing is done."""
+    """Whoever types what another program calls it is told what it is here, as they started it; nothing is done."""
     make_home(tmp_path)
 
-    assert call(monkeypatch, "--home", str(tmp_path), *typed) == 2
-    assert told.format(home=tmp_path) in " ".join(capsys.readouterr().err.split())
+    for name in ("familiar", "python3 run.py"):
+        monkeypatch.setenv("FAMILIAR_COMMAND", name)
+        assert call(monkeypatch, "--home", str(tmp_path), *typed) == 2
+        said = " ".join(capsys.readouterr().err.split())
+        assert told.format(home=tmp_path).replace("familiar --home", f"{name} --home") in said
 
 
 @pytest.mark.parametrize("verb", ["import", "export"])

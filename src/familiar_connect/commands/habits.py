@@ -40,24 +40,71 @@ KIND_HABITS = {
     "worldinfo": "`familiar import lorebook FILE` brings it.",
 }
 """The same behind `import`."""
+KEY_HABITS = {
+    "path": "`familiar doctor` says where the home is; the keys are in its secrets.env.",
+    "get": "A key is never shown; `familiar keys` lists their names.",
+    "show": "A key is never shown; `familiar keys` lists their names.",
+    "add": "`familiar keys set NAME` keeps one.",
+    "delete": "`familiar keys remove NAME` removes one.",
+    "rm": "`familiar keys remove NAME` removes one.",
+}
+"""And behind `keys`."""
 _EXTRA = re.compile(r"Got unexpected extra arguments? \((.*)\)", re.DOTALL)
+_UNKNOWN = re.compile(r"No such command '([^']*)'\.", re.DOTALL)
 _SHOWN_WORDS = 80
+_MODEL = re.compile(r"[\w.:/-]{1,80}")
+_WORDS_BEHIND = {("chat", word): "`familiar chat --list` lists the chats." for word in ("list", "ls")}
+_ASK_THROUGH = '`familiar ask -m MODEL "…"` asks through another model, `familiar chat -m MODEL` talks.'
+_MISPLACED_OPTIONS = {
+    "-m": f"-m stands behind the verb: {_ASK_THROUGH}",
+    "--model": f"--model stands behind the verb: {_ASK_THROUGH}",
+    "-c": "-c stands behind the verb: `familiar chat -c` goes on with the chat of last time.",
+    "--continue": "--continue stands behind the verb: `familiar chat --continue` goes on with the chat of last time.",
+}
 
 
 def explain_mistake(mistake: click.UsageError) -> str:
     """What *mistake* says, with what was most likely meant."""
     sentence = mistake.format_message()
-    extra = _EXTRA.fullmatch(sentence)
-    if extra is None or mistake.ctx is None:
+    if mistake.ctx is None:
         return sentence
-    words, path = extra[1], mistake.ctx.command_path
-    verb = path.partition(" ")[2]
-    if any(option.name == "familiar_id" for option in mistake.ctx.command.params) and words in _familiars(mistake.ctx):
+    if isinstance(mistake, click.NoSuchOption):
+        return _MISPLACED_OPTIONS.get(mistake.option_name, sentence) if mistake.ctx.parent is None else sentence
+    if unknown := _UNKNOWN.fullmatch(sentence):
+        return _explain_unknown(mistake.ctx, unknown[1])
+    extra = _EXTRA.fullmatch(sentence)
+    return sentence if extra is None else _explain_words(mistake.ctx, extra[1]) or sentence
+
+
+def _explain_unknown(ctx: click.Context, word: str) -> str:
+    """What is said of *word*, which the group of *ctx* does not have, nor anything like it."""
+    verb = _verb(ctx)
+    habit = KEY_HABITS.get(word.lower()) if verb == "keys" else None
+    return f"there is no `{verb} {word}`. " + (habit or f"`familiar {verb} --help` lists what there is.")
+
+
+def _explain_words(ctx: click.Context, words: str) -> str | None:
+    """What was meant by *words* that the verb of *ctx* does not take; None where nobody can tell."""
+    verb = _verb(ctx)
+    if any(option.name == "familiar_id" for option in ctx.command.params) and words in _familiars(ctx):
         typed = shlex.join(["familiar", *verb.split(), "--familiar", words])
         return f"a familiar is named by an option: `{typed}`"
+    if (verb, words) in _WORDS_BEHIND:
+        return _WORDS_BEHIND[verb, words]
     if verb == "chat" and len(words) <= _SHOWN_WORDS:
         return f"chat takes no words: `familiar ask {shlex.quote(words)}` says them and prints the reply"
-    return sentence
+    if verb == "run" and _MODEL.fullmatch(words):
+        return f"`familiar run` is for Discord and Twitch; `familiar chat -m {words}` talks through a model"
+    return None
+
+
+def _verb(ctx: click.Context) -> str:
+    """The words of the verb, without the program, which may be several words itself."""
+    names: list[str] = []
+    while ctx.parent is not None:
+        names.insert(0, ctx.info_name or "")
+        ctx = ctx.parent
+    return " ".join(names)
 
 
 def _familiars(ctx: click.Context) -> list[str]:

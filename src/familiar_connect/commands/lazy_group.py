@@ -62,5 +62,10 @@ class LazyGroup(click.Group):
             near = get_close_matches(args[0], self._table, n=1, cutoff=CLOSE)
             path = command_path(ctx)
             hint = f"Did you mean `{path} {near[0]}`?" if near else f"`{path} --help` lists the {self._noun}s."
+            hint += self.explain_unknown(args) if not near else ""
             ctx.fail(f"there is no {self._noun} {args[0]!r}. {self._habits.get(args[0].lower(), hint)}")
         return super().resolve_command(ctx, args)
+
+    def explain_unknown(self, words: list[str]) -> str:
+        """What is said beside the way to help of *words* that begin with no member; nothing here."""
+        return ""
