@@ -8,6 +8,8 @@ from pathlib import Path
 
 import click
 
+from familiar_connect.config.command import command_name
+
 _A_FOLDER = "A familiar is a folder, and `familiar list` says where: delete it to be rid of the familiar."
 _TALK = "`familiar chat` talks with a familiar."
 VERB_HABITS = {
@@ -80,7 +82,7 @@ def _explain_unknown(ctx: click.Context, word: str) -> str:
     """What is said of *word*, which the group of *ctx* does not have, nor anything like it."""
     verb = _verb(ctx)
     habit = KEY_HABITS.get(word.lower()) if verb == "keys" else None
-    return f"there is no `{verb} {word}`. " + (habit or f"`familiar {verb} --help` lists what there is.")
+    return f"there is no `{verb} {word}`. " + (habit or f"`{command_name()} {verb} --help` lists what there is.")
 
 
 def _explain_words(ctx: click.Context, words: str) -> str | None:
