@@ -65,9 +65,10 @@ class Verbs(LazyGroup):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        from familiar_connect.config.command import set_home_option
+        from familiar_connect.config.command import set_familiar_option, set_home_option
 
         set_home_option(ctx.params.get("home"))  # what is said about a slip carries it, too
+        set_familiar_option(None)
         if args and args[0] == "help":
             return "help", _help(args[1:]), []
         if args and " " in args[0].strip():

@@ -124,7 +124,11 @@ def test_the_chat_of_last_time_goes_into_the_exports_folder(home: Path) -> None:
     ("options", "code", "says"),
     [
         (["--chat", "nowhere"], 1, "there are: main, travels"),
-        (["--channel", "12"], 1, "nothing was said in 12"),
+        (
+            ["--familiar", "ember", "--channel", "12"],
+            1,
+            "nothing was said in 12 yet: `familiar chat --list --familiar ember` and `familiar logs --familiar ember`",
+        ),
         (["-o", "chat.pdf"], 2, "not written as .pdf"),
         (["--chat", "main", "--channel", "1"], 2, "leave one out"),
     ],

@@ -7,14 +7,18 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
 from familiar_connect.cli import VERBS as CLI_VERBS
+from familiar_connect.cli import cli
 from familiar_connect.config.command import (
     VERBS,
+    VERBS_OF_A_FAMILIAR,
     command_name,
     command_with_extra,
     program_name,
+    set_familiar_option,
     set_home_option,
     with_command,
     with_command_in_help,
@@ -30,6 +34,7 @@ def without_options(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     set_home_option(None)
     yield
     set_home_option(None)
+    set_familiar_option(None)
 
 
 def started(monkeypatch: pytest.MonkeyPatch, *typed: str, script: str) -> str:
@@ -108,6 +113,34 @@ def test_a_hint_carries_the_home_of_this_run(monkeypatch: pytest.MonkeyPatch) ->
     assert with_command("run `familiar doctor`; or: familiar chat") == (
         "run `python3 run.py --home '/my data' doctor`; or: python3 run.py --home '/my data' chat"
     )
+
+
+def test_a_hint_carries_the_familiar_of_this_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where its verb takes one and it names none: without, it would be about whoever was talked with last."""
+    monkeypatch.setenv("FAMILIAR_COMMAND", "python3 run.py")
+    set_familiar_option("wren")
+
+    assert with_command("`familiar preset show`, `familiar memory list people`; `familiar chat --familiar mira`") == (
+        "`python3 run.py preset show --familiar wren`, `python3 run.py memory list people --familiar wren`; "
+        "`python3 run.py chat --familiar mira`"
+    )
+    assert with_command("`familiar model list`; or: familiar chat") == (
+        "`python3 run.py model list`; or: python3 run.py chat"
+    )
+
+
+@pytest.mark.parametrize("verb", sorted(VERBS_OF_A_FAMILIAR))
+def test_verbs_of_a_familiar_take_its_name(verb: str) -> None:
+    """So do all that stand below them: what is added to a hint is understood."""
+    with click.Context(cli, info_name="familiar") as ctx:
+        waiting = [cli.get_command(ctx, verb)]
+        while waiting:
+            command = waiting.pop()
+            assert command is not None
+            if isinstance(command, click.Group):
+                waiting += [command.get_command(ctx, name) for name in command.list_commands(ctx)]
+            else:
+                assert "--familiar" in {option for each in command.params for option in each.opts}, command.name
 
 
 @pytest.mark.parametrize("text", ["the familiar runs", "a familiar list", "familiar", "`familiar_connect chat`"])

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from familiar_connect.commands.name_completion import complete_familiars
-from familiar_connect.config.command import program_name, with_command
+from familiar_connect.config.command import program_name, set_familiar_option, with_command
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.home import (
     familiar_root,
@@ -138,6 +138,7 @@ def root_of(ctx: click.Context, familiar_id: str | None) -> Path:
     """The folder of the familiar that is meant; where several live here and none is named, who it is is said."""
     home = home_of(ctx)
     root = open_root(home, familiar_id)
+    set_familiar_option(familiar_id)
     options: dict[str, Any] = ctx.find_root().obj or {}
     if not (familiar_id or ctx.params.get("as_json") or options.get("choice_said") or familiar_from_env(home)):
         _say_choice(home, root)

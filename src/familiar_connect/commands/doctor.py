@@ -295,7 +295,7 @@ def _check_reachable(whose: str, model: str, address: str, *, ask_models: bool) 
         return DoctorFinding(
             "model",
             "ok",
-            says if ask_models else f"{says} (not asked: `{command_name()} doctor` without --offline does)",
+            says if ask_models else f"{says} (not asked: `familiar doctor` without --offline does)",
         )
     try:
         port = parts.port or (443 if parts.scheme == "https" else 80)
@@ -412,7 +412,7 @@ def _confidence(root: Path) -> Iterator[DoctorFinding]:
         store = MemoryStore(folder.memory, audit_dir=folder.audit)
         count = count_unsettled_files(PartAudiences(store, history, familiar_id=root.name))
     if count:
-        fix = f"`{command_name()} memory audiences` proposes whose they are"
+        fix = "`familiar memory audiences` proposes whose they are"
         yield DoctorFinding("confidence", "warn", f"{count} files do not say who may hear them: {fix}")
 
 

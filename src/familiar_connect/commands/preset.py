@@ -12,7 +12,6 @@ import click
 from familiar_connect.bootstrap.import_preset import import_preset as keep_preset
 from familiar_connect.channel_config import ChannelConfigStore
 from familiar_connect.commands.common import familiar_option, home_of, json_option, profile_of, root_of, say, say_json
-from familiar_connect.config.command import command_name
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.load import load_character_config
 from familiar_connect.errors import ConfigError, PresetError
@@ -131,7 +130,7 @@ def list_(ctx: click.Context, familiar_id: str | None, as_json: bool) -> None:
         say_json({"familiar": root.name, "active": active, "presets": rows})
         return
     if not rows:
-        say(f"{root.name} has no presets. Bring one in: `{command_name()} preset import FILE.json`.")
+        say(f"{root.name} has no presets. Bring one in: `familiar preset import FILE.json`.")
         return
     for row in rows:
         mark = "*" if row["active"] else " "
@@ -139,7 +138,7 @@ def list_(ctx: click.Context, familiar_id: str | None, as_json: bool) -> None:
             row["problem"] or f"{pluralize(row['prompts'], 'prompt')}, {row['enabled']} of {row['toggleable']} texts on"
         )
         say(f"{mark} {row['name']:<{_NAME_WIDTH}} {told}")
-    say(f"* is in force; `{command_name()} preset use NAME` chooses another." if active else "None is in force.")
+    say("* is in force; `familiar preset use NAME` chooses another." if active else "None is in force.")
 
 
 @preset.command(epilog=USE_EPILOG)
@@ -305,7 +304,7 @@ def _say_report(report: ImportReport, familiar_id: str) -> None:
     say(f"{report.name} {said} and is in force for {familiar_id} from the next reply on.", bold=True)
     for line in report.lines():
         say(f"  {line}")
-    say(f"Look into it: `{command_name()} preset show`. Leave it: `{command_name()} preset off`.")
+    say("Look into it: `familiar preset show`. Leave it: `familiar preset off`.")
 
 
 def _report_facts(report: ImportReport) -> dict[str, object]:

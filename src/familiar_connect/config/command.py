@@ -27,16 +27,25 @@ VERBS = (
     *("inspect", "keys", "list", "logs", "memory", "metrics", "model", "pack", "preset", "prompt", "regex", "rehearse"),
     *("replay", "run", "trust", "voice", "web", "why"),
 )
+VERBS_OF_A_FAMILIAR = frozenset(
+    {
+        *("ask", "chat", "config", "doctor", "export", "ignore", "import", "inspect", "logs", "memory", "metrics"),
+        *("pack", "preset", "prompt", "regex", "replay", "run", "voice", "web", "why"),
+    }
+)
+"""Those that take `--familiar`, with all that stands below them."""
 _VERB = rf"(?= (?:{'|'.join(VERBS)})\b)"
 _IN_HINT = re.compile(rf"(?<=[`;:] ){NAME}{_VERB}|(?<=`){NAME}{_VERB}")
+_WHOLE_HINT = re.compile(rf"`{NAME} (?P<verb>[a-z]+)\b(?P<words>[^`\n]*)`")
 _IN_HELP = re.compile(rf"(?<![\w-]){NAME}{_VERB}")
 
 
 @dataclass
 class _Options:
-    """What stood before the verb of this run."""
+    """What this run was told that holds for the next one too."""
 
     home: str | None = None
+    familiar_id: str | None = None
 
 
 _options = _Options()
@@ -45,6 +54,11 @@ _options = _Options()
 def set_home_option(home: Path | None) -> None:
     """Remember `--home` of this run, so that every hint carries it."""
     _options.home = None if home is None else str(home)
+
+
+def set_familiar_option(familiar_id: str | None) -> None:
+    """Remember `--familiar` of this run: another verb would look at the one talked with last."""
+    _options.familiar_id = familiar_id
 
 
 def program_name() -> str:
@@ -60,7 +74,17 @@ def command_name() -> str:
 
 def with_command(text: str) -> str:
     """*text* with each hint in it, such as `familiar doctor`, as it is typed here."""
-    return _IN_HINT.sub(lambda _: command_name(), text) if NAME in text else text
+    if NAME not in text:
+        return text
+    named = text if _options.familiar_id is None else _WHOLE_HINT.sub(_with_familiar, text)
+    return _IN_HINT.sub(lambda _: command_name(), named)
+
+
+def _with_familiar(hint: re.Match[str]) -> str:
+    """The hint with the familiar of this run, where its verb takes one and it names none."""
+    if hint["verb"] not in VERBS_OF_A_FAMILIAR or "--familiar" in hint["words"] or "--with" in hint["words"]:
+        return hint[0]
+    return f"{hint[0][:-1]} --familiar {shlex.quote(_options.familiar_id or '')}`"
 
 
 def with_command_in_help(text: str) -> str:
