@@ -33,8 +33,7 @@ BLOCK_ROWS = 131_072
 """One product covers this many vectors; a larger home has several."""
 FIRST_ROWS = 1_024
 OPENED_ROWS = 256
-"""Vectors made floats at a time: they stay in the processor's cache, and so small a product is not shared by threads,
-which would spin for a while afterwards."""
+"""Vectors made floats at a time; a far larger product would be shared by threads, which spin for a while afterwards."""
 MOST_STEPS = 127
 """What a byte counts up to."""
 LOAD_ROWS = 4_096
@@ -314,14 +313,10 @@ class Vectors:
         scores, vector = np.empty(self._count, dtype=np.float32), np.asarray(vector, dtype=np.float32)
         opened = np.empty((min(OPENED_ROWS, self._count), self.dim), dtype=np.float32)
         for first, block in zip(range(0, self._count, BLOCK_ROWS), self._blocks, strict=False):
-            rows = min(BLOCK_ROWS, self._count - first)
-            whole = rows - rows % OPENED_ROWS
-            for start in range(0, whole, OPENED_ROWS):
-                end = start + OPENED_ROWS
-                np.copyto(opened, block[start:end])
-                np.dot(opened, vector, scores[first + start : first + end])
-            if rows > whole:
-                np.dot(block[whole:rows].astype(np.float32), vector, scores[first + whole : first + rows])
+            for start in range(first, min(first + BLOCK_ROWS, self._count), OPENED_ROWS):
+                rows = block[start - first : min(start + OPENED_ROWS, self._count) - first]
+                np.copyto(opened[: len(rows)], rows)
+                np.dot(opened[: len(rows)], vector, scores[start : start + len(rows)])
         scores *= self._steps[: self._count]
         return scores
 
