@@ -42,6 +42,7 @@ from familiar_connect.memory.index.retriever import MemoryRetriever
 from familiar_connect.memory.index.storage import to_blob
 from familiar_connect.memory.part_audiences import PartAudiences
 from familiar_connect.memory.store import MemoryStore
+from familiar_connect.support.heap import freeze_heap
 
 DIM = 384
 TOP_K = 8
@@ -102,6 +103,7 @@ def asked(root: Path, turns: int, files: int) -> dict[str, Any]:
     with index_memory.open_retriever(root, model) as retriever:
         retriever.warm()
         parts = PartAudiences(MemoryStore(root / "memory", audit_dir=root / "audit"))
+        freeze_heap()  # as the program does once its index is loaded
         found = _ask(retriever, parts, model, turns + files)
     return found | {"turns": turns, "files": files, "memory": index_memory.measure_in_child(root)}
 

@@ -15,6 +15,7 @@ import pytest
 from numpy.typing import NDArray
 
 from familiar_connect.history.store import HistoryStore
+from familiar_connect.memory.index import indexing_store
 from familiar_connect.memory.index.embeddings import EmbeddingIndex
 from familiar_connect.memory.index.indexing_store import HANDFUL, LARGE_FILE_BYTES, Indexer, IndexingMemoryStore
 from familiar_connect.memory.index.retriever import MemoryRetriever
@@ -128,6 +129,25 @@ async def test_the_index_holds_still_while_a_reply_is_made(store: IndexingMemory
     assert stats is not None
     assert stats.rebuilt_paths == ["a.md"]
     index.close()
+
+
+@pytest.mark.parametrize("is_program", [True, False])
+def test_a_program_sets_its_heap_aside_once_the_index_is_loaded(
+    is_program: bool, store: IndexingMemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once, and nobody's heap who only imports the package."""
+    monkeypatch.setattr(indexing_store, "is_program", lambda: is_program)
+    frozen: list[bool] = []
+    model, index = CountingEmbedder(), an_index(store)
+    retriever = MemoryRetriever(model=model, files=index)
+    monkeypatch.setattr(indexing_store, "freeze_heap", lambda: frozen.append(retriever.is_warm))
+    indexer = Indexer(store=store, model=model, files=index, retriever=retriever)
+
+    indexer.build_now()
+    indexer.build_now()
+    index.close()
+
+    assert frozen == ([True] if is_program else [])
 
 
 async def test_what_the_owner_changes_by_hand_is_followed(store: IndexingMemoryStore) -> None:

@@ -25,6 +25,7 @@ from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.types import AuditEntry, GrepHit, MemoryEntry
 from familiar_connect.support.aio import BackgroundTasks, is_on_loop, off_loop
 from familiar_connect.support.file_lock import SharedLock
+from familiar_connect.support.heap import freeze_heap
 from familiar_connect.support.thread_pools import is_program, lower_thread_priority
 
 if TYPE_CHECKING:  # numpy is loaded with the index, not with the store
@@ -216,10 +217,13 @@ class Indexer:
         lower_thread_priority()
         with self._working:
             self._store.drain_pending()
-            if self._retriever is not None and not self._retriever.is_warm:
+            is_first = self._retriever is not None and not self._retriever.is_warm
+            if self._retriever is not None and is_first:
                 self._retriever.warm()
             stats: BuildStats | None = self._guarded(self._build_files, progress)
             self._guarded(self._follow_history)
+            if is_first and is_program():
+                freeze_heap()
         return stats
 
     @contextmanager
