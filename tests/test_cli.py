@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -33,6 +34,19 @@ def test_help_is_a_verb_too(monkeypatch: pytest.MonkeyPatch, capsys: Shown, word
     """Of the program, or of the verb named after it."""
     assert call(monkeypatch, *words) == 0
     assert f"Usage: {' '.join(['familiar', *words[1:]])}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("given", "threads"), [(None, "1"), ("3", "3")])
+def test_numpy_is_loaded_without_threads_that_spin(
+    monkeypatch: pytest.MonkeyPatch, given: str | None, threads: str
+) -> None:
+    """They cost each start 20 ms for every core; who sets a number of them has it."""
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", given or "")
+    if given is None:
+        monkeypatch.delenv("OPENBLAS_NUM_THREADS")
+
+    assert call(monkeypatch, "--version") == 0
+    assert os.environ["OPENBLAS_NUM_THREADS"] == threads
 
 
 def test_an_option_of_the_program_after_the_verb_is_put_right(

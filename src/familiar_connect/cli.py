@@ -164,6 +164,8 @@ def main() -> int:
     from familiar_connect.config.command import SCRIPTS
     from familiar_connect.config.permissions import owner_only_files
 
+    # Nothing here is large enough for threads of numpy's library, which spin for 20 ms each when it is loaded.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with owner_only_files():
         code = _run_to_exit_code()
     if Path(getattr(sys.modules["__main__"], "__file__", None) or "").stem in SCRIPTS:
