@@ -57,14 +57,16 @@ async def test_a_long_message_in_any_script_gets_a_reply_and_so_does_the_next() 
     suits = replace(EMBEDDED, budget_tokens=200)  # so that the walk does not take minutes
     model = EmbeddedModel(EmbeddedServer(), temperature=0.0, limits=PATIENT, capabilities=suits)
     top = ContextItem.of("system", "You are Ember, a small fire sprite.")
+    words = "今天下午我和朋友一起去公园散步" * 167 + "😀🎉" * 1000  # of its beginning and its end something is shown
     try:
-        for words in ("今天下午我和朋友一起去公园散步" * 167, "😀🎉" * 1000):
-            first = Generation(Prompt(items=(top, said("user", words))), [model])
-            reply = "".join([piece async for piece in first.pieces()])
-            assert reply.strip()
-            turns = (said("user", words), said("assistant", reply), said("user", "How are you?"))
-            then = Generation(Prompt(items=(top, *turns)), [model])
-            assert "".join([piece async for piece in then.pieces()]).strip()
-            assert [note.reason for note in first.prompt.dropped + then.prompt.dropped] == ["truncated", "dropped"]
+        first = Generation(Prompt(items=(top, said("user", words))), [model])
+        reply = "".join([piece async for piece in first.pieces()])
+        assert reply.strip()
+        shown = first.prompt.items[-1].text
+        assert ("今" in shown, "😀" in shown) == (True, True)
+        turns = (said("user", words), said("assistant", reply), said("user", "How are you?"))
+        then = Generation(Prompt(items=(top, *turns)), [model])
+        assert "".join([piece async for piece in then.pieces()]).strip()
+        assert [note.reason for note in first.prompt.dropped + then.prompt.dropped] == ["truncated", "dropped"]
     finally:
         await model.close()
