@@ -64,6 +64,8 @@ def commands_of(path: Path) -> list[str]:
 
 SHELL = re.compile(r"[|&;<>()$`*?\[\]~]")
 """A command with one of these needs a shell, though the mark may be quoted."""
+PIPED = re.compile(r"((?:echo|printf) [^|]*) \| (familiar .*)")
+"""What somebody types, and who hears it."""
 
 
 @pytest.mark.parametrize("path", [path for path in DOCS if commands_of(path)], ids=name_of)
@@ -79,9 +81,15 @@ def test_examples_run(path: Path, tmp_path: Path) -> None:
     path_variable = f"{shim.parent}{os.pathsep}{os.environ['PATH']}"
 
     def run(command: str) -> subprocess.CompletedProcess[str]:
-        words = [] if SHELL.search(command) else shlex.split(command)
+        piped = PIPED.fullmatch(command)
+        last = piped[2] if piped else command
+        words = [] if SHELL.search(last) else shlex.split(last)
         if words and words[0] == "familiar":  # from the process that has the program loaded: the same, and sooner
-            return run_program(home, *words[1:], cwd=tmp_path)
+            said = run_in_shell(piped[1]).stdout if piped else ""
+            return run_program(home, *words[1:], said=said, cwd=tmp_path)
+        return run_in_shell(command)
+
+    def run_in_shell(command: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             command,
             shell=True,
