@@ -72,14 +72,18 @@ def test_the_summary_comes_last(home: Path) -> None:
 
 
 def test_a_long_page_goes_through_the_pager(home: Path) -> None:
-    """Where somebody watches; the pager is the person's own."""
-    pager = home / "pager"
-    pager.write_text('#!/bin/sh\necho "IN PAGES"; cat > /dev/null\n', encoding="utf-8")
+    """Where somebody watches; the pager is the person's own. Lines are broken at words, tables stand in columns."""
+    pager, paged = home / "pager", home / "paged"
+    pager.write_text(f'#!/bin/sh\necho "IN PAGES"; cat > {paged}\n', encoding="utf-8")
     pager.chmod(0o755)
 
-    with TerminalSession(home, "inspect", env={"PAGER": str(pager)}) as session:
+    with TerminalSession(home, "inspect", columns=80, env={"PAGER": str(pager)}) as session:
         session.wait_for_text("IN PAGES")
         assert session.wait_end() == 0
+    text = paged.read_text(encoding="utf-8")
+    assert {line.count(" ") for line in text.splitlines() if len(line) > 80} <= {0}, "a long line that could be broken"
+    assert "You always answer with one short sentence." in " ".join(text.split())
+    assert len({line.index(" | ", 8) for line in text.splitlines() if re.match(r"\| \d+ +\| \[", line)}) == 1
 
 
 def test_a_reply_that_is_ended_here_is_not_said_to_cost_nothing(tmp_path: Path) -> None:

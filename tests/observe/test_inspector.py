@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -73,7 +74,7 @@ def test_prompts_of_a_preset_are_called_as_their_author_called_them() -> None:
 
     page = explain_turn(trace, record)
     assert "| preset:Plain:Weather, preset:Plain:bare |" in page
-    assert "| preset:Plain:newMainChat |" in page
+    assert f"| {'preset:Plain:newMainChat':<39} |" in page, "in even columns"
     assert [line["source"] for line in turn_as_json(trace, record)["blocks"][:2]] == [*sources]
 
 
@@ -91,6 +92,7 @@ def test_every_block_has_its_place_or_the_reason_it_has_none() -> None:
 def test_the_page_tells_blocks_providers_model_prefix_and_prompt() -> None:
     """Everything a person asks of a turn, in one page of Markdown."""
     page = explain_turn(TRACE, a_record(), b"# header\n\n## [0] system\n\nYou are a bird.")
+    page = re.sub(" +", " ", page)
 
     for line in (
         "| 1 | – | character | PERSONA | character | 300 | kept |",

@@ -77,12 +77,13 @@ def write_unchanged(text: str) -> None:
 
 def say_in_pages(text: str) -> None:
     """Print a long *text*: page by page where somebody watches and it does not fit the terminal."""
-    lines = text.count("\n") + 1
+    shown = wrap_for(sys.stdout, printable(with_command(text)))
+    lines = shown.count("\n") + 1
     if not sys.stdout.isatty() or not sys.stdin.isatty() or lines < shutil.get_terminal_size().lines:
-        say(text)
+        click.echo(shown)
         return
     os.environ.setdefault("LESS", "-FRX")  # what was shown stays on the screen
-    click.echo_via_pager(printable(with_command(text)))
+    click.echo_via_pager(shown)
 
 
 def say_json(value: object) -> None:

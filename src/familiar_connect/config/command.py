@@ -10,7 +10,6 @@ import os
 import re
 import shlex
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 COMMAND_VARIABLE = "FAMILIAR_COMMAND"
@@ -40,12 +39,18 @@ _WHOLE_HINT = re.compile(rf"`{NAME} (?P<verb>[a-z]+)\b(?P<words>[^`\n]*)`")
 _IN_HELP = re.compile(rf"(?<![\w-]){NAME}{_VERB}")
 
 
-@dataclass
 class _Options:
     """What this run was told that holds for the next one too."""
 
-    home: str | None = None
-    familiar_id: str | None = None
+    def __init__(self) -> None:
+        self.home: str | None = None
+        self.familiar_id: str | None = None
+
+    def set_home(self, home: Path | None) -> None:
+        self.home = None if home is None else str(home)
+
+    def set_familiar(self, familiar_id: str | None) -> None:
+        self.familiar_id = familiar_id
 
 
 _options = _Options()
@@ -53,12 +58,12 @@ _options = _Options()
 
 def set_home_option(home: Path | None) -> None:
     """Remember `--home` of this run, so that every hint carries it."""
-    _options.home = None if home is None else str(home)
+    _options.set_home(home)
 
 
 def set_familiar_option(familiar_id: str | None) -> None:
     """Remember `--familiar` of this run: another verb would look at the one talked with last."""
-    _options.familiar_id = familiar_id
+    _options.set_familiar(familiar_id)
 
 
 def program_name() -> str:

@@ -18,6 +18,7 @@ from familiar_connect.observe.report import seconds
 from familiar_connect.observe.trace import TurnTrace
 from familiar_connect.observe.trace_values import count_or_zero, finite_number, only_mappings, provider_outcomes
 from familiar_connect.support.tokens import MESSAGE_OVERHEAD
+from familiar_connect.support.word_wrap import display_width
 
 if TYPE_CHECKING:  # a report loads no more than it needs
     from familiar_connect.observe.replay_store import ReplayRecord
@@ -36,6 +37,8 @@ MODEL_FACTS = (
     "cost",
 )
 PREFIX_FACTS = ("prefix_ratio", "prefix_shared_tokens", "prefix_total_tokens", "prefix_ended_by", "prefix_ended_at")
+MOST_PADDED = 40
+"""A cell that is wider than this pushes its own line only."""
 
 
 @dataclass(frozen=True)
@@ -387,9 +390,16 @@ def _summary(trace: TurnTrace, record: TurnRecord | None) -> str:
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A Markdown table; whatever a cell holds, it stays one cell."""
-    lines = [list(header), ["---"] * len(header), *([_cell(value) for value in row] for row in rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    """A Markdown table in even columns; whatever a cell holds, it stays one cell."""
+    lines = [list(header), *([_cell(value) for value in row] for row in rows)]
+    widths = [min(MOST_PADDED, max(3, *map(display_width, column))) for column in zip(*lines, strict=True)]
+    widths[-1] = 3  # nothing stands behind the last one
+    lines.insert(1, ["-" * width for width in widths])
+    return "\n".join(f"| {' | '.join(map(_pad, line, widths))} |" for line in lines)
+
+
+def _pad(cell: str, width: int) -> str:
+    return cell + " " * (width - display_width(cell))
 
 
 def _cell(value: object) -> str:
