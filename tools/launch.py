@@ -32,7 +32,7 @@ def main(arguments: Sequence[str]) -> int:
     venv = environment_folder()
     try:
         extras, arguments = parse_extras(arguments)
-        extras += [extra for verb, extra in EXTRA_OF_VERB.items() if verb == verb_of(arguments)]
+        extras += extras_of_verb(arguments)
         testing = arguments[:1] == ["test"]
         if not is_ready(venv, testing=testing, extras=extras):
             if (missing := missing_file(arguments)) is not None:
@@ -66,6 +66,13 @@ def parse_extras(arguments: Sequence[str]) -> tuple[list[str], Sequence[str]]:
         if not set(extras) <= set(EXTRAS):
             raise SetupProblem(f"{word} needs one of {', '.join(EXTRAS)}: python3 run.py --with {EXTRAS[0]} run")
     return extras, arguments
+
+
+def extras_of_verb(arguments: Sequence[str]) -> list[str]:
+    """What the verb brings itself; whoever only asks for its help is told without."""
+    if "--help" in arguments or "-h" in arguments:
+        return []
+    return [extra for verb, extra in EXTRA_OF_VERB.items() if verb == verb_of(arguments)]
 
 
 def verb_of(arguments: Sequence[str]) -> str | None:

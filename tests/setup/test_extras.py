@@ -12,7 +12,7 @@ from tests.setup.test_repository import package, pins, project
 from tests.setup.test_run_script import Checkout, make_checkout
 from tools.environment import EXTRAS, SetupProblem
 from tools.installer import claim_folder
-from tools.launch import EXTRA_OF_VERB, missing_file, parse_extras, verb_of
+from tools.launch import EXTRA_OF_VERB, extras_of_verb, missing_file, parse_extras, verb_of
 from tools.lock import LOCKS, entries_beyond
 
 POSIX = pytest.mark.skipif(os.name == "nt", reason="the stand-in checkout is driven with POSIX paths")
@@ -47,6 +47,8 @@ def test_the_verb_stands_behind_the_options_of_the_program(words: list[str], ver
     """`web` brings its own packages, so the launcher has to know it when it sees it."""
     assert verb_of(words) == verb
     assert set(EXTRA_OF_VERB.values()) <= set(EXTRAS)
+    assert extras_of_verb(words) == ([verb] if verb in EXTRA_OF_VERB else [])
+    assert extras_of_verb([*words, "--help"]) == [], "help installs nothing"
 
 
 def test_a_file_to_listen_to_is_looked_for_before_anything_is_installed(tmp_path: Path) -> None:
@@ -95,13 +97,17 @@ def test_an_extra_is_installed_once_and_remembered(tmp_path: Path) -> None:
     lock = checkout.root / "requirements-discord.lock"
     lock.write_text(f"# newer\n{lock.read_text()}")
     renewed = checkout.run("doctor")
+    mark = checkout.mark.read_text()
+    added = checkout.run("--with", "voice", "doctor")
 
     assert first.returncode == 0, first.stderr
     assert (again.stderr, without.stderr) == ("", "")
     assert again.stdout.splitlines()[0] == "program glimmers doctor"
     assert "up to date" in renewed.stderr
-    assert "extra-discord" in checkout.mark.read_text()
-    assert "extra-twitch" not in checkout.mark.read_text()
+    assert "extra-discord" in mark
+    assert "extra-twitch" not in mark
+    told = " ".join(added.stderr.split())
+    assert re.search(r"Adding what voice needs to .*: 0 packages, about 180 MB to fetch, once\.", told), "said before"
 
 
 @POSIX
