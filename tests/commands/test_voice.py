@@ -15,17 +15,17 @@ import pytest
 from familiar_connect.errors import ConfigError
 from familiar_connect.voice.audio import loudness, resample
 from familiar_connect.voice.script import read_script
-from familiar_connect.voice.tts.local import LocalSynthesizer
 from familiar_connect.voice.wav import SoundFileError, read_wav, write_wav
 from tests.fakes.model_server import stream_answer, whole_answer
 from tests.fakes.program import make_home, model_endpoint, one_sentence, run_program
+from tests.fakes.spoken_words import Speaker
 
 pytest.importorskip("hibari", reason="voice is an extra: `python3 run.py --with voice voice -h` brings it")
 
 
 async def speak(path: Path, *sentences: str, pause_s: float = 6.0) -> None:
     """A recording of *sentences* with a long pause between two."""
-    voice = LocalSynthesizer()
+    voice = Speaker()
     sound = [(await voice.synthesize(each)).audio for each in sentences]
     write_wav(path, bytes(int(pause_s * voice.sample_rate) * 2).join(sound), voice.sample_rate)
 
@@ -297,7 +297,7 @@ def test_a_spoken_reply_ends_with_a_sentence_once_it_is_long_enough(tmp_path: Pa
 
 async def test_whatever_sound_comes_is_heard_or_said(tmp_path: Path) -> None:
     """Noise, clipping, one who never stops and ten at once: the question among them is answered, no error is shown."""
-    voice, rng = LocalSynthesizer(), np.random.default_rng(7)
+    voice, rng = Speaker(), np.random.default_rng(7)
     write_wav(tmp_path / "noise.wav", (rng.normal(0, 3000, 16_000 * 4)).astype("<i2").tobytes(), 16_000)
     loud = np.frombuffer((await voice.synthesize("This is far too loud for you.")).audio, dtype="<i2").astype(np.int32)
     write_wav(tmp_path / "clipped.wav", np.clip(loud * 30, -32768, 32767).astype("<i2").tobytes(), voice.sample_rate)

@@ -10,10 +10,10 @@ import pytest
 
 from familiar_connect.voice.audio import loudness, resample
 from familiar_connect.voice.protocols import HEARING_RATE
-from familiar_connect.voice.tts.local import LocalSynthesizer
 from familiar_connect.voice.wav import read_wav
 from tests.fakes.model_server import stream_answer
 from tests.fakes.program import make_home, model_endpoint, one_sentence, run_program
+from tests.fakes.spoken_words import Speaker
 from tests.fakes.terminal import TerminalSession
 from tests.fakes.waiting import wait_until
 
@@ -35,7 +35,7 @@ class Devices:
 
     async def hear(self, *turns: tuple[str, bool]) -> None:
         """For each time the microphone is opened: what is said into it, and whether it is unplugged then."""
-        voice = LocalSynthesizer()
+        voice = Speaker()
         hears = []
         for number, (words, is_unplugged) in enumerate(turns):
             file = self._folder / f"said{number}.pcm"

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from familiar_connect.voice.audio import loudness
-from familiar_connect.voice.tts.local import LocalSynthesizer
 from familiar_connect.voice.wav import read_wav, write_wav
 from tests.fakes.model_server import stream_answer
 from tests.fakes.program import make_home, model_endpoint, one_sentence, run_program
 from tests.fakes.speech_server import object_answer, sound_answer, speech_endpoint
+from tests.fakes.spoken_words import Speaker
 from tests.voice.test_cloud_voices import cartesia_answer, speak_well
 from tests.voice.test_vad import tone
 
@@ -22,7 +22,7 @@ KEY = "sk-verysecretkey123"
 
 
 async def record_question(path: Path) -> Path:
-    voice = LocalSynthesizer()
+    voice = Speaker()
     write_wav(path, (await voice.synthesize("Good evening, what is for dinner?")).audio, voice.sample_rate)
     return path
 

@@ -15,7 +15,6 @@ import pytest
 
 from familiar_connect.voice.audio import resample
 from familiar_connect.voice.protocols import HEARING_RATE
-from familiar_connect.voice.tts.local import LocalSynthesizer
 from familiar_connect.voice.wav import write_wav
 from tests.commands.test_voice import talk_file
 from tests.commands.test_voice_live import Devices, quick_lull
@@ -23,6 +22,7 @@ from tests.commands.test_voice_services import add_settings, record_question
 from tests.fakes.model_server import event, head, raw_answer, stall, stream_answer
 from tests.fakes.program import make_home, model_endpoint, run_program
 from tests.fakes.speech_server import cut_off, object_answer, sound_answer, speech_endpoint
+from tests.fakes.spoken_words import Speaker
 from tests.fakes.terminal import TerminalSession
 from tests.fakes.waiting import wait_until
 
@@ -40,7 +40,7 @@ def pending_words(database: Path) -> str:
 
 async def test_a_kill_while_the_familiar_speaks_loses_no_words_said_over_it(tmp_path: Path) -> None:
     """They are in the history after the next start, as a turn of whoever said them."""
-    devices, voice, later = Devices(tmp_path), LocalSynthesizer(), tmp_path / "later.pcm"
+    devices, voice, later = Devices(tmp_path), Speaker(), tmp_path / "later.pcm"
     await devices.hear(("What should I cook tonight?", False))
     plan = json.loads(devices.plan.read_text(encoding="utf-8"))
     plan["input"][0]["then"] = str(later)
@@ -89,7 +89,7 @@ SHORT_LIMIT = "import familiar_connect.voice.hearing as hearing\nhearing.RECOGNI
 
 async def test_a_recogniser_that_hangs_is_given_up_and_the_talk_goes_on(tmp_path: Path) -> None:
     """What could not be made out is said; what follows is heard and answered, and the program ends."""
-    voice, question = LocalSynthesizer(), tmp_path / "question.wav"
+    voice, question = Speaker(), tmp_path / "question.wav"
     said = [(await voice.synthesize(each)).audio for each in ("Good evening.", "Can you still hear me?")]
     write_wav(question, bytes(voice.sample_rate * 4).join(said), voice.sample_rate)
     (tmp_path / "double").mkdir()
@@ -111,7 +111,7 @@ async def test_a_recogniser_that_hangs_is_given_up_and_the_talk_goes_on(tmp_path
 @pytest.mark.parametrize("rate", [8_000, 96_000])
 async def test_speech_at_the_rates_of_telephones_and_studios_is_understood(tmp_path: Path, rate: int) -> None:
     """And answered."""
-    voice, question = LocalSynthesizer(), tmp_path / "question.wav"
+    voice, question = Speaker(), tmp_path / "question.wav"
     made = (await voice.synthesize("Good evening. What should I cook tonight?")).audio
     write_wav(question, resample(made, voice.sample_rate, rate), rate)
     with model_endpoint(stream_answer("Make soup.")) as server:
@@ -125,7 +125,7 @@ async def test_speech_at_the_rates_of_telephones_and_studios_is_understood(tmp_p
 
 async def test_one_who_never_stops_is_kept_and_keeps_nobody_from_an_answer(tmp_path: Path) -> None:
     """They are heard in pieces; what another said is answered after a minute, while they still speak."""
-    voice = LocalSynthesizer()
+    voice = Speaker()
     made = (await voice.synthesize("And then the sailors walked along the harbour and told another story, ")).audio
     times = -(-80 * voice.sample_rate * 2 // len(made))
     write_wav(tmp_path / "endless.wav", made * times, voice.sample_rate)
@@ -148,7 +148,7 @@ async def test_one_who_never_stops_is_kept_and_keeps_nobody_from_an_answer(tmp_p
 
 async def test_a_recogniser_that_dies_in_the_middle_costs_one_stretch(tmp_path: Path) -> None:
     """It hangs up on the first, twice; that is said, and the next one is answered."""
-    voice, question = LocalSynthesizer(), tmp_path / "question.wav"
+    voice, question = Speaker(), tmp_path / "question.wav"
     said = [(await voice.synthesize(each)).audio for each in ("Good evening.", "Can you still hear me?")]
     write_wav(question, bytes(voice.sample_rate * 4).join(said), voice.sample_rate)
     with (

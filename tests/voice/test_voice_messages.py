@@ -12,9 +12,9 @@ from familiar_connect.voice.audio import duration_s, resample
 from familiar_connect.voice.protocols import HEARING_RATE
 from familiar_connect.voice.service_access import ServiceAccess
 from familiar_connect.voice.stt.voice_messages import decode_recording, find_transcriber
-from familiar_connect.voice.tts.local import LocalSynthesizer
 from tests.fakes.familiar_on_discord import familiar_on_discord
 from tests.fakes.speech_server import SpeechServer, object_answer
+from tests.fakes.spoken_words import Speaker
 from tests.fakes.waiting import until
 
 av = pytest.importorskip("av", reason="voice is an extra: `python3 run.py --with voice voice -h` brings it")
@@ -25,7 +25,7 @@ async def record_voice_message(text: str) -> bytes:
     """*text* as Discord's clients send it: Opus in Ogg."""
     import numpy as np
 
-    voice = LocalSynthesizer()
+    voice = Speaker()
     pcm = resample((await voice.synthesize(text)).audio, voice.sample_rate, 48_000)
     file = io.BytesIO()
     with av.open(file, mode="w", format="ogg") as container:

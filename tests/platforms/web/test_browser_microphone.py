@@ -27,10 +27,10 @@ def speaking_browser(tmp_path: Path) -> Iterator[Browser]:
         pytest.skip(reason)
     from playwright.sync_api import sync_playwright
 
-    from familiar_connect.voice.tts.local import LocalSynthesizer
     from familiar_connect.voice.wav import write_wav
+    from tests.fakes.spoken_words import Speaker
 
-    voice = LocalSynthesizer()
+    voice = Speaker()
     made = asyncio.run(voice.synthesize("What should I cook tonight?"))
     file = tmp_path / "question.wav"
     write_wav(file, made.audio + bytes(voice.sample_rate), voice.sample_rate)
