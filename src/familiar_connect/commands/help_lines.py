@@ -12,6 +12,8 @@ from familiar_connect.support.word_wrap import display_width, terminal_width, wr
 
 MAX_COLUMNS = 80
 MIN_COLUMNS = 20
+MOST_SHORT_HELP = 400
+"""More than any verb's first sentence has; click's own limit cuts it off in the middle."""
 _EXAMPLE = re.compile(r"(?P<indent> +)(?P<command>\S.*?\S) {2,}(?P<meaning>\S.*)")
 
 
@@ -53,8 +55,9 @@ class HelpContext(click.Context):
 
 
 def fit_help(command: click.Command) -> None:
-    """Let *command* and everything below it show its help so."""
+    """Let *command* and everything below it show its help so, and be told in a whole sentence where it is listed."""
     command.context_class = HelpContext
+    command.short_help = command.get_short_help_str(MOST_SHORT_HELP)
     if isinstance(command, click.Group):
         for each in command.commands.values():
             fit_help(each)

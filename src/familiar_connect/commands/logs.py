@@ -101,7 +101,11 @@ def _rows(root: Path, home: Path, *, last: int, channel_id: int | None, query: s
     if not folder.history_db.exists():
         return []
     config = load_character_config(folder.settings_file, defaults_path=profile_of(home), zone=machine_zone())
-    zone, name, places = ZoneInfo(config.display_tz), persona_name(MemoryStore(folder.memory), root.name), _places(root)
+    zone, name, places = (
+        ZoneInfo(config.display_tz),
+        persona_name(MemoryStore(folder.memory), root.name),
+        name_places(root),
+    )
 
     def as_row(turn: HistoryTurn) -> dict[str, object]:
         return {
@@ -130,7 +134,7 @@ def _rows(root: Path, home: Path, *, last: int, channel_id: int | None, query: s
     return found[:last][::-1]
 
 
-def _places(root: Path) -> dict[int, str]:
+def name_places(root: Path) -> dict[int, str]:
     """What each channel is called: chats by their names, others as their settings or their server say."""
     from familiar_connect.conversation.channels import ChannelLabels
     from familiar_connect.history.chats import ChatRegistry

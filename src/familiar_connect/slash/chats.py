@@ -62,11 +62,12 @@ def branch_chat(familiar: Familiar, channel_id: int, up_to_id: int, name: str | 
 
 
 def _listing(familiar: Familiar, place_id: int, channel_id: int) -> str:
-    rows = []
-    for chat in familiar.stores.chats.all(place_id)[:MOST_LISTED]:
+    rows, chats = [], familiar.stores.chats.all(place_id)[:MOST_LISTED]
+    width = max((len(chat.name) for chat in chats), default=0)
+    for chat in chats:
         last = familiar.history_store.recent(familiar_id=familiar.id, channel_id=chat.channel_id, limit=1)
         when = f"{last[0].timestamp.astimezone():%Y-%m-%d %H:%M}" if last else "nothing said yet"
-        rows.append(f"{'*' if chat.channel_id == channel_id else ' '} {chat.name}  {when}")
+        rows.append(f"{'*' if chat.channel_id == channel_id else ' '} {chat.name:<{width}}  {when}")
     return "\n".join(rows)
 
 

@@ -108,7 +108,8 @@ def _number(words: str, how: str) -> int:
 def _shown(turn: HistoryTurn, familiar: Familiar) -> str:
     """One line of a chat on one line."""
     who = turn.author.label if turn.author is not None else familiar.name
-    words = truncate_chars(one_line(turn.content), SHOWN_CHARS)
+    said = one_line(turn.content)
+    words = said if len(said) <= SHOWN_CHARS else f"{truncate_chars(said, SHOWN_CHARS)} …"
     return f"{'(hidden) ' if turn.mark is TurnMark.hidden else ''}{who}: {words}"
 
 

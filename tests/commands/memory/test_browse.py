@@ -13,7 +13,7 @@ from tests.fakes.sample_week import ALICE_FILE
 
 def test_files_are_listed(run: Run) -> None:
     """All, or those of a folder, for people and for scripts."""
-    assert "people/discord-1001.md" in run("list").out
+    assert " B  people/discord-1001.md" in run("list").out
     assert [row["file"] for row in run("list", "topics", "--json").json["files"]] == [
         "topics/pixel.md",
         "topics/rowing-boat.md",

@@ -60,10 +60,15 @@ def call(command: click.Command, home: Path, *words: str) -> Any:
 
 
 def test_search_shows_what_was_said_with_who_and_when(home: Path, capsys: Shown) -> None:
-    """Best first, with what was said right after it; exit code 0."""
+    """Best first, with what was said right after it; exit code 0. A place is called by its name once it has one."""
+    assert call(memory_search.search, home, "where", "is", "the", "silver", "spoon?") == 0
+    shown = capsys.readouterr().out
+    named = home / "familiars" / "wren" / "channels" / "7.toml"
+    named.parent.mkdir()
+    named.write_text('channel_name = "garden"\n', encoding="utf-8")
     assert call(memory_search.search, home, "where", "is", "the", "silver", "spoon?") == 0
 
-    shown = capsys.readouterr().out
+    assert capsys.readouterr().out.startswith(" 1. said 2025-06-01 12:00 in garden (turn 1)\n")
     assert shown.startswith(" 1. said 2025-06-01 12:00 in channel 7 (turn 1)\n")
     assert "> Bo: I buried the silver spoon under the fig tree" in shown
 

@@ -112,10 +112,12 @@ async def test_controls_without_a_chat_say_so(tmp_path: Path) -> None:
 
 async def test_a_hidden_line_is_shown_to_people_alone(tmp_path: Path) -> None:
     """It can be named, and comes back."""
-    chat = Roleplay(tmp_path, "One.", "Two.", "Three.")
+    long = "no " * 80
+    chat = Roleplay(tmp_path, "One.", long, "Three.")
     lines = ("Secret plan", "/hide 2", "What was it?", "/lines", "/unhide 4", "And now?")
 
-    assert await chat.play(*lines) == ["Secret plan", "One.", "What was it?", "Two.", "And now?", "Three."]
+    assert await chat.play(*lines) == ["Secret plan", "One.", "What was it?", long.strip(), "And now?", "Three."]
+    assert "no no …\n" in chat.out.getvalue(), "what is shortened says so"
     assert "Secret plan" not in chat.prompt(1)
     assert "Secret plan" in chat.prompt(2)
     assert "  4  (hidden) Sam: Secret plan" in chat.out.getvalue()
@@ -166,4 +168,4 @@ async def test_chats_are_begun_switched_and_branched(tmp_path: Path) -> None:
     assert chat.familiar.stores.chats.current(CHANNEL_ID).name == "main"
     out = chat.out.getvalue()
     assert "The chat 'other' begins with 2 lines of the other one." in out
-    assert "* 2  " in out
+    assert "* 2      2" in out, "in columns, below main and other"

@@ -49,11 +49,11 @@ def list_(ctx: click.Context, folder: str, familiar_id: str | None, as_json: boo
             entry = entries[place][name]
             rows.append({"file": path, "bytes": entry.size_bytes, "modified": entry.modified.isoformat()})
             if not as_json:
-                say(f"{minute_stamp(entry.modified)}  {entry.size_bytes:>8,}  {path}")
+                say(f"{minute_stamp(entry.modified)}  {entry.size_bytes:>8,} B  {path}")
         if as_json:
             say_json({"root": str(memory.store.root), "files": rows})
         elif rows:
-            say(f"{len(rows)} files in {memory.store.root}")
+            say(f"{len(rows):,} {'file' if len(rows) == 1 else 'files'} in {memory.store.root}")
         else:
             say(f"No memory files{f' in {wanted}' if wanted else ''} yet in {memory.store.root}")
 

@@ -10,7 +10,7 @@ import math
 import sqlite3
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +27,7 @@ from familiar_connect.commands.common import (
     say_json,
     spinner,
 )
+from familiar_connect.commands.logs import name_places
 from familiar_connect.commands.memory.session import MemorySession, open_session
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import FamiliarError, HomeError
@@ -111,7 +112,8 @@ def search(
     elif not hits:
         say("Nothing in memory bears on that.")
     else:
-        say("\n\n".join(_shown(number, hit, explain=explain) for number, hit in enumerate(hits, 1)))
+        places = name_places(index.memory.root)
+        say("\n\n".join(_shown(number, hit, places, explain=explain) for number, hit in enumerate(hits, 1)))
         if explain:
             say(f"\n{_legend(hits)}")
     return 0 if hits else 1
@@ -349,8 +351,8 @@ def sync_index(
     return built, taken
 
 
-def _shown(number: int, hit: Recollection, *, explain: bool) -> str:
-    lines = [f"{number:>2}. {_where(hit)}"]
+def _shown(number: int, hit: Recollection, places: Mapping[int, str], *, explain: bool) -> str:
+    lines = [f"{number:>2}. {_where(hit, places)}"]
     for text, speaker in (
         *((beside.text, beside.speaker) for beside in hit.before),
         (hit.text, hit.speaker),
@@ -363,10 +365,11 @@ def _shown(number: int, hit: Recollection, *, explain: bool) -> str:
     return "\n".join(lines)
 
 
-def _where(hit: Recollection) -> str:
+def _where(hit: Recollection, places: Mapping[int, str]) -> str:
     when = f"{hit.when:%Y-%m-%d %H:%M}" if hit.when else ""
     if hit.source == "turn":
-        return f"said {when} in channel {hit.channel_id} (turn {hit.turn_id})"
+        place = places.get(hit.channel_id or 0) or f"channel {hit.channel_id}"
+        return f"said {when} in {place} (turn {hit.turn_id})"
     return f"{hit.rel_path}{f', {hit.heading_path}' if hit.heading_path else ''}"
 
 
