@@ -58,6 +58,7 @@ def test_import_again_says_what_to_do(home: Path) -> None:
     taken = {"written": ["lore/imported/glade.md"], "skipped": [], "errors": []}
     assert json.loads(forced.output) == {**taken, "entries": counts}
     assert "2 entries: 0 constant (pinned, always in the prompt), 1 with keys, 0 without" in again.output
+    assert "1 off (without a file; back on export)" in again.output
 
 
 def test_entries_that_cannot_be_taken_end_it_with_one(home: Path) -> None:

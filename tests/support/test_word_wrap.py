@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from familiar_connect.support.word_wrap import WordWrap, display_width, wrap_words
+from familiar_connect.support.word_wrap import WordWrap, display_width, wrap_below, wrap_words
 
 
 def wrapped(text: str, width: int, pieces: int = 1, column: int = 0) -> str:
@@ -99,3 +99,23 @@ def test_pieces_make_no_difference(text: str, width: int, pieces: int) -> None:
     assert streamed == wrapped(text, width)
     assert streamed.split() == text.split()
     assert all(display_width(line) <= width for line in streamed.split("\n"))
+
+
+@pytest.mark.parametrize(
+    ("width", "shown"),
+    [
+        (99, "✓ disk      free some space, or look at `familiar doctor`"),
+        (40, "✓ disk      free some space, or look at\n            `familiar doctor`"),
+        (34, "✓ disk      free some space, or\n  look at `familiar doctor`"),
+        (18, "✓ disk      free\nsome space, or\nlook at\n`familiar doctor`"),
+    ],
+)
+def test_what_stands_behind_a_name_goes_on_below_itself(width: int, shown: str) -> None:
+    """Where it leaves room enough, else below the name, else at the edge; no command is broken for it."""
+    assert wrap_below("✓ disk      ", "free some space, or look at `familiar doctor`", width) == shown
+
+
+@given(text=st.text(alphabet="ab `\n", max_size=60), head=st.text(alphabet="x ", max_size=12), width=st.integers(1, 60))
+def test_no_word_is_lost_below_a_name(text: str, head: str, width: int) -> None:
+    """Whatever the window."""
+    assert wrap_below(head, text, width).split() == (head + text).split()

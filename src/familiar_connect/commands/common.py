@@ -32,7 +32,7 @@ from familiar_connect.config.permissions import restrict_to_owner
 from familiar_connect.config.secrets import FAMILIAR_VARIABLE, HOME_VARIABLE, Secrets
 from familiar_connect.errors import HomeError
 from familiar_connect.support.text import escape_controls, printable
-from familiar_connect.support.word_wrap import is_dumb_terminal, wrap_for
+from familiar_connect.support.word_wrap import is_dumb_terminal, terminal_width, wrap_below, wrap_for
 
 if TYPE_CHECKING:
     from familiar_connect.config.limits import LimitsConfig
@@ -62,6 +62,12 @@ def say(text: str = "", *, nl: bool = True, err: bool = False, fg: str | None = 
     wrapped = wrap_for(sys.stderr if err else sys.stdout, shown) if nl else shown
     is_styled = (fg or bold) and not os.environ.get("NO_COLOR") and not is_dumb_terminal()
     click.echo(click.style(wrapped, fg=fg, bold=bold) if is_styled else wrapped, nl=nl, err=err)
+
+
+def say_below(head: str, text: str) -> None:
+    """Print *text* for a person behind *head*, such as the name of what it is about; its lines go on below it."""
+    shown = printable(with_command(text))
+    click.echo(wrap_below(head, shown, terminal_width()) if sys.stdout.isatty() else head + shown)
 
 
 def say_verbatim(text: str, *, nl: bool = True) -> None:

@@ -24,7 +24,7 @@ from familiar_connect.commands.common import (
     json_option,
     open_root,
     profile_of,
-    say,
+    say_below,
     say_json,
     spinner,
 )
@@ -39,7 +39,7 @@ from familiar_connect.commands.doctor_checks import (
 )
 from familiar_connect.commands.doctor_speech import check_speech_services
 from familiar_connect.commands.settings import settings_problems
-from familiar_connect.config.command import command_name
+from familiar_connect.config.command import command_name, set_familiar_option
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.home import list_familiars
 from familiar_connect.config.llm import EMBEDDED_MODEL
@@ -74,12 +74,13 @@ def doctor(ctx: click.Context, familiar_id: str | None, offline: bool, ask_model
     Each model is asked for a word, a server elsewhere too, and Discord is asked about a bot's token, intents and
     permissions. Exit code 1 when something is wrong.
     """
+    set_familiar_option(familiar_id)
     findings = []
     mark = {"ok": "✓", "warn": "!", "bad": "✗"}
     for finding in run_checks(home_of(ctx), familiar_id, ask_models=ask_models or not offline):
         findings.append(finding)
         if not as_json:
-            say(f"{mark[finding.state]} {finding.area:<9} {finding.says}")
+            say_below(f"{mark[finding.state]} {finding.area:<9} ", finding.says)
     if as_json:
         say_json([asdict(finding) for finding in findings])
     return 1 if any(finding.state == "bad" for finding in findings) else 0

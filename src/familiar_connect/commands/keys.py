@@ -96,6 +96,10 @@ def set_key(ctx: click.Context, name: str, more: tuple[str, ...]) -> None:
         value = click.prompt(f"{variable} (not shown)", hide_input=True, err=True)
     else:
         value = sys.stdin.read(MOST_CHARS) if sys.stdin is not None else ""
+    if not value.strip():
+        raise ConfigError(
+            f"no key came: type it when `familiar keys set {name}` asks, or pipe it in; nothing was changed"
+        )
     secrets = Secrets(home)
     was_there = secrets.get_from_home(variable) is not None
     secrets.put(variable, value)

@@ -105,9 +105,10 @@ def export_lorebook(ctx: click.Context, output: Path | None, folder: str, famili
 
 def describe_counts(counts: BookCounts) -> str:
     """The entries of a book in numbers."""
+    off = f"{counts.off} off" + (" (without a file; back on export)" if counts.off else "")
     return (
         f"{counts.entries} {'entry' if counts.entries == 1 else 'entries'}: {counts.constant} constant (pinned, always "
-        f"in the prompt), {counts.keyed} with keys, {counts.by_search} without (found by search), {counts.off} off"
+        f"in the prompt), {counts.keyed} with keys, {counts.by_search} without (found by search), {off}"
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from familiar_connect.commands import exit_codes
-from familiar_connect.commands.common import familiar_option, json_option, say, say_json
+from familiar_connect.commands.common import familiar_option, json_option, say, say_below, say_json
 from familiar_connect.commands.turn_choice import find_turn
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import HomeError
@@ -82,7 +82,7 @@ def _show(found: RecallExplanation) -> None:
     say(f"{found.sentence}\n")
     width = max(len(step.name) for step in found.steps)
     for step in found.steps:
-        say(f"{MARKS[step.outcome.value]}  {step.name:<{width}}  {step.evidence}")
+        say_below(f"{MARKS[step.outcome.value]}  {step.name:<{width}}  ", step.evidence)
     if found.answer.fix:
         say(f"\n{found.answer.fix}")
 

@@ -16,6 +16,9 @@ _PARTS = re.compile(r"\n|[^\S\n]+|\S+")
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
 _ITEM_MARK = re.compile(r"[•*+>-]|\d{1,3}[.)]")
 _COMMAND = re.compile(r"`[^`\n]+`")
+_WHOLE = re.compile(r"`[^`\n]+`|\S+")
+"""What stands on one line: a word, or a command."""
+SMALLER_INDENTS = (2,)
 _GLUE = "\ue000"
 """Stands for a space at which a line is not broken."""
 _NO_WIDTH = frozenset({"Mn", "Me", "Cf"})
@@ -109,6 +112,20 @@ def wrap_words(text: str, width: int) -> str:
     wrap = WordWrap(lambda: width)
     glued = text if _GLUE in text else _COMMAND.sub(lambda found: found[0].replace(" ", _GLUE), text)
     return (wrap.feed(glued) + wrap.close()).replace(_GLUE, " " if glued is not text else _GLUE)
+
+
+def wrap_below(head: str, text: str, width: int) -> str:
+    """*head* with *text* behind it, in lines of *width* columns that go on below the beginning of *text*.
+
+    Where that leaves too little room for its longest word, or its longest command, they go on below the head.
+    """
+    words = max((display_width(part) for part in _WHOLE.findall(text)), default=0)
+    column = display_width(head)
+    indent = next((each for each in (column, *SMALLER_INDENTS) if each + words <= width and each <= width // 3), 0)
+    if indent != column:
+        first, *rest = wrap_words(head + text, width - indent).split("\n")
+        return "\n".join([first, *(" " * indent + line for line in rest)])
+    return head + f"\n{' ' * indent}".join(wrap_words(text, width - indent).split("\n"))
 
 
 def wrap_for(stream: TextIO, text: str) -> str:

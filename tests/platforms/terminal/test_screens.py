@@ -175,6 +175,7 @@ def test_help_and_connect_are_broken_at_words(tmp_path: Path, columns: int) -> N
         (["connect", "--list"], ["No model server answers on this computer (Ollama, LM Studio, llama.cpp, KoboldCpp"]),
         (["connect", "--url", "http://127.0.0.1:9/v1", "--model", "m"], ["Nothing was written."]),
         (["chat", "--familiar", "nobody"], ["there is no familiar"]),
+        (["doctor", "--offline"], ["none: `familiar import document FILE` brings one in"]),
     ):
         with TerminalSession(tmp_path, *words, columns=columns, rows=99) as session:
             session.wait_end()
@@ -182,6 +183,9 @@ def test_help_and_connect_are_broken_at_words(tmp_path: Path, columns: int) -> N
         screen = session.screen.everything
         if sentences:
             assert_words_are_whole(screen, *sentences)
+        if words[0] == "doctor":  # under its name; each finding goes on below itself
+            findings = [line for line in screen.splitlines() if line and not line.startswith("[")]
+            assert all(re.match(r"[✓!✗] \w+|  ", line) or columns < 110 for line in findings), screen
         assert max(map(len, screen.splitlines())) <= columns
 
 
