@@ -23,6 +23,12 @@ def prompt(server: ModelServer, number: int = -1) -> str:
     return json.dumps(server.requests[number].payload, ensure_ascii=False)
 
 
+def talk(server: ModelServer) -> str:
+    """What the model was shown as said before in the chat itself; memory of other chats stands with the new message."""
+    messages = server.requests[-1].payload["messages"][:-1]
+    return "\n".join(str(message["content"]) for message in messages if message["role"] != "system")
+
+
 def test_a_question_is_answered_on_standard_output(tmp_path: Path, server: ModelServer) -> None:
     """The reply and nothing else."""
     make_home(tmp_path, server)
@@ -95,17 +101,17 @@ def test_chats_have_names_and_stay_apart(tmp_path: Path, server: ModelServer) ->
     make_home(tmp_path, server)
     run_program(tmp_path, "chat", said="The lighthouse is green.\n")
     run_program(tmp_path, "chat", "--new", said="The barn is red.\n")
-    fresh = prompt(server)
+    fresh = talk(server)
     run_program(tmp_path, "chat", "--continue", said="And now?\n")
-    continued = prompt(server)
+    continued = talk(server)
     run_program(tmp_path, "chat", "--chat", "main", said="Where were we?\n")
-    back = prompt(server)
+    back = talk(server)
     run_program(tmp_path, "chat", said="Still here?\n")
 
     assert "lighthouse" not in fresh
     assert "barn" in continued
     assert ("lighthouse" in back, "barn" in back) == (True, False)
-    assert "Where were we?" in prompt(server)
+    assert "Where were we?" in talk(server)
     chats = json.loads(run_program(tmp_path, "chat", "--list", "--json").stdout)
     assert [(chat["name"], chat["turns"], chat["current"]) for chat in chats] == [("main", 6, True), ("2", 4, False)]
     assert "* main" in run_program(tmp_path, "chat", "--list").stdout
