@@ -12,7 +12,9 @@ from pathlib import Path
 import click
 import pytest
 
-from tests.fakes.program import run_program
+from familiar_connect.config.folders import HomeFolder
+from tests.fakes.model_server import ModelServer, answer_as_asked
+from tests.fakes.program import run_program, serve_beside, set_model
 from tests.fakes.program_process import environment
 from tools.reference import pages
 
@@ -70,7 +72,11 @@ PIPED = re.compile(r"((?:echo|printf) [^|]*) \| (familiar .*)")
 
 @pytest.mark.parametrize("path", [path for path in DOCS if commands_of(path)], ids=name_of)
 def test_examples_run(path: Path, tmp_path: Path) -> None:
-    """The commands of a page, one after another in a fresh home, all end well."""
+    """The commands of a page, one after another in a fresh home, all end well.
+
+    Replies come from an endpoint, except where a command names the embedded model: that one is tried by README's
+    commands, which are run by `tests/setup/test_readme.py`, and takes most of a minute for a page.
+    """
     shim = tmp_path / "bin" / "familiar"
     shim.parent.mkdir()
     python = shlex.quote(sys.executable)
@@ -100,7 +106,9 @@ def test_examples_run(path: Path, tmp_path: Path) -> None:
             timeout=400,
         )
 
-    done = [(command, run(command)) for command in commands_of(path)]
+    with serve_beside(ModelServer([answer_as_asked("It is a fine evening for it.")])) as server:
+        set_model(HomeFolder(home).profile.settings_file, server)
+        done = [(command, run(command)) for command in commands_of(path)]
     failures = [
         (command, result.returncode, result.stdout[-300:], result.stderr[-300:])
         for command, result in done

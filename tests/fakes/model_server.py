@@ -154,6 +154,16 @@ def whole_answer(content: Any, **facts: Any) -> Answer:
     return json_answer({"choices": [choice], **facts})
 
 
+def answer_as_asked(content: str) -> Answer:
+    """Streamed to whoever asks for a stream, whole to others."""
+
+    async def answer(server: ModelServer, writer: asyncio.StreamWriter) -> None:
+        is_stream = server.requests[-1].payload.get("stream")
+        await (stream_answer(content) if is_stream else whole_answer(content))(server, writer)
+
+    return answer
+
+
 def json_answer(value: Any, status: int = 200, **headers: str) -> Answer:
     body = json.dumps(value).encode()
     return raw_answer(head(status, "application/json", Content_Length=str(len(body)), **headers) + body)

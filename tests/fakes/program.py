@@ -103,7 +103,13 @@ def make_home(path: Path, server: ModelServer | None = None, *, model: str = "te
     """
     root = make_starter(path, "ember")
     if server is not None:
-        settings = root / "character.toml"
-        slot = f'\n[llm.main_prose]\nmodel = "{model}"\nbase_url = "{server.base_url}"\n'
-        settings.write_text(settings.read_text(encoding="utf-8") + slot, encoding="utf-8")
+        set_model(root / "character.toml", server, model=model)
     return root
+
+
+def set_model(settings: Path, server: ModelServer, *, model: str = "test-model") -> None:
+    """Have replies come from *server*, in a file of settings that is made where there is none."""
+    slot = f'\n[llm.main_prose]\nmodel = "{model}"\nbase_url = "{server.base_url}"\n'
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    with settings.open("a", encoding="utf-8") as file:
+        file.write(slot)
