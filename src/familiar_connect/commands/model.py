@@ -20,6 +20,7 @@ from familiar_connect.config.folders import PROFILE_NAME, FamiliarFolder
 from familiar_connect.config.home import familiar_root, list_familiars
 from familiar_connect.config.llm import EMBEDDED_MODEL, EMBEDDED_PREFIX
 from familiar_connect.errors import ConfigError, FamiliarError
+from familiar_connect.support.word_wrap import terminal_width
 
 if TYPE_CHECKING:
     from familiar_connect.llm.local.library import ModelLibrary
@@ -35,6 +36,8 @@ Examples:
 TOLD_EVERY_S = 10.0
 """Without a terminal, progress is a line now and then."""
 MEGABYTE = 1_000_000
+TABLE_COLUMNS = 80
+"""What the table of models takes."""
 
 
 @click.group(epilog=MODEL_EPILOG)
@@ -92,15 +95,25 @@ def list_local_models(ctx: click.Context, as_json: bool) -> None:
     if free is not None:
         say(f"{free / MEGABYTE:,.0f} MB of memory are free.")
     say()
-    say(f"  {'NAME':<28} {'STATE':<9} {'FILE':>9} {'MEMORY':>9}  {'FITS':<5} LICENCE")
+    _say_rows(rows, is_narrow=sys.stdout.isatty() and terminal_width() < TABLE_COLUMNS)
+    say()
+    say(f"Get one: `{command_name()} model get NAME`. Use it: `{command_name()} model use NAME`.")
+
+
+def _say_rows(rows: list[ModelRow], *, is_narrow: bool) -> None:
+    """The models as a table; where it does not fit, each with what is said of it below its name."""
+    if not is_narrow:
+        say(f"  {'NAME':<28} {'STATE':<9} {'FILE':>9} {'MEMORY':>9}  {'FITS':<5} LICENCE")
     for row in rows:
         fits = {True: "yes", False: "no", None: "?"}[row.fits]
         size, memory = (f"{count / MEGABYTE:,.0f} MB" for count in (row.bytes, row.memory_bytes))
-        say(f"  {row.name:<28} {row.state:<9} {size:>9} {memory:>9}  {fits:<5} {row.licence}")
+        if is_narrow:
+            say(f"  {row.name}: {row.state}")
+            say(f"      file {size}, memory {memory}, fits: {fits}, {row.licence}")
+        else:
+            say(f"  {row.name:<28} {row.state:<9} {size:>9} {memory:>9}  {fits:<5} {row.licence}")
         if row.note:
             say(f"      {row.note}")
-    say()
-    say(f"Get one: `{command_name()} model get NAME`. Use it: `{command_name()} model use NAME`.")
 
 
 def _answering(home: Path) -> list[AnsweringModel]:
