@@ -69,7 +69,7 @@ def test_a_bad_hash_in_the_log_costs_one_line(root: Path) -> None:
     assert [("lost" in line) for line in done.stdout.splitlines() if line.startswith("v")][:2] == [False, True]
     for words in (("diff", "notes.md"), ("blame", "notes.md"), ("why", "notes.md"), ("restore", "notes.md", "2")):
         assert "Traceback" not in familiar(root, "memory", *words).stderr
-    assert "is not the hash of a text" in complaints(root)
+    assert "is not the hash of a text" in complaints(root, "--offline")
 
 
 def test_a_damaged_line_in_the_log_is_found(root: Path) -> None:
@@ -78,7 +78,7 @@ def test_a_damaged_line_in_the_log_is_found(root: Path) -> None:
     log.write_bytes(log.read_bytes() + b'{"time":"2026-\n')
 
     assert "Traceback" not in familiar(root, "memory", "log").stderr
-    assert "log.jsonl has 1 damaged lines: put back a copy of it" in complaints(root)
+    assert "log.jsonl has 1 damaged lines: put back a copy of it" in complaints(root, "--offline")
 
 
 @pytest.mark.parametrize("how", ["noise", "emptied", "deleted"])
@@ -96,7 +96,7 @@ def test_a_destroyed_store_of_texts_is_told(root: Path, how: str) -> None:
     assert done.returncode == 1
     assert {row["added"] for row in json.loads(done.stdout)} == {None}
     assert str(root / "audit") in one_sentence(familiar(root, "memory", "diff", "notes.md"))
-    assert str(root / "audit") in complaints(root)
+    assert str(root / "audit") in complaints(root, "--offline")
     assert pack.exists() == (how != "deleted")
     assert how != "emptied" or pack.stat().st_size == 0
 
@@ -112,11 +112,11 @@ def test_an_emptied_history_never_becomes_a_new_one(root: Path) -> None:
 
     assert f"{history} is empty (0 bytes)" in said
     assert "put back a copy of it, or delete the file to start a new one" in said
-    assert f"{history} is empty" in complaints(root)
+    assert f"{history} is empty" in complaints(root, "--offline")
     assert "is empty (0 bytes)" in familiar(root, "list").stdout
     assert history.stat().st_size == 0
     history.unlink()
-    assert "nothing said yet" in familiar(root, "doctor").stdout
+    assert "nothing said yet" in familiar(root, "doctor", "--offline").stdout
 
 
 def test_a_certificate_nobody_signed_is_told(tmp_path: Path) -> None:

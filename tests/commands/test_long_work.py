@@ -18,7 +18,7 @@ if sys.platform == "win32":
 from tests.fakes.terminal import TerminalSession
 from tests.fakes.waiting import wait_until
 
-FILES = 300
+FILES = 160
 
 
 def test_reindex_shows_how_far_it_is_and_goes_on_after_ctrl_c(tmp_path: Path) -> None:
