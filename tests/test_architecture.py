@@ -134,7 +134,8 @@ def rank(module: str) -> int:
     return next(floor for floor, line in enumerate(reversed(LAYERS)) if room(module) in line)
 
 
-def everything_imported(module: str) -> set[str]:
+@cache
+def everything_imported(module: str) -> frozenset[str]:
     found: set[str] = set()
     for node in ast.walk(trees()[module]):
         if isinstance(node, ast.Import):
@@ -142,10 +143,10 @@ def everything_imported(module: str) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and node.module:
             names = {f"{node.module}.{alias.name}" for alias in node.names}
             found |= (names & FILES.keys()) or {node.module}
-    return found
+    return frozenset(found)
 
 
-def imports(module: str) -> set[str]:
+def imports(module: str) -> frozenset[str]:
     return (everything_imported(module) & FILES.keys()) - {module, PACKAGE}
 
 

@@ -67,7 +67,7 @@ class StandIn:
 
 
 STAND_INS = {
-    "python3 run.py": StandIn(types="I'm Sam, and I had a long day.\nAre you a robot?\n", says="Welcome!"),
+    "python3 run.py": StandIn(types="I'm Sam, and I had a long day.\n", says="Welcome!"),
     "python3 run.py test": StandIn(with_words="tests/support/test_lru.py", says="passed"),
     "python3 run.py chat --as Sam": StandIn(types="/name\n", says="I call you Sam."),
     "python3 run.py chat --with wren --with mira": StandIn(types="/quit\n", says="Wren and Mira speak through"),
