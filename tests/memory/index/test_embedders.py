@@ -137,8 +137,8 @@ def test_minilm_for_few_texts_gives_the_same_and_is_made_quick_for_many(monkeypa
     monkeypatch.setattr(minilm, "_load", load_and_note)
     model = minilm.MiniLMModel(is_for_few=True)
     few = model.embed(["Where did Bo bury the spoon?"])[0]
-    model.embed(["one", "two", "three"])
-    model.embed(["four"])
+    model.embed([str(number) for number in range(minilm.FEW_TEXTS)])
+    model.embed(["one more"])
 
     assert float(few @ usual) > 0.999
     assert loads == [False, True]

@@ -145,6 +145,20 @@ def test_a_unit_is_as_near_as_its_best_sentence_too() -> None:
     assert found.explain(0).signals["a sentence"] > found.explain(1).signals["a sentence"]
 
 
+def test_words_like_those_asked_for_count_where_they_are_known() -> None:
+    """And where nobody knows them, the question's own words stand for them."""
+    asked = parse_query("bees and hives", names=[], now=NOW)
+    lexical = score_words({"bees": [A, FAR], "hives": []}, total=9, stretches=2)
+    facts = {A: plain(), B: plain(), FAR: plain()}
+    like = np.array([[0.1, 0.9, np.nan]] * 2)
+
+    found = rank_units(columns(facts), lexical, no_cosines, asked, now=NOW, likeness=lambda _: (like[0], like[1]))
+    told = {unit: found.explain(at).signals["words like these"] for at, unit in enumerate(found.units.tolist())}
+
+    assert told[B] > told[FAR] > told[A]
+    assert told[FAR] == pytest.approx(lexical.share_met * SignalWeights().words_like)
+
+
 def test_a_conversation_that_means_what_is_asked_draws_all_of_it_up() -> None:
     """The rest of a talk about bees comes before the rest of another, and belongs to the answer."""
     asked, nothing = parse_query("bees", names=[], now=NOW), score_words({}, total=9, stretches=2)
@@ -219,6 +233,10 @@ def reckon(
     """A unit's score and whether it has to do with the question, one signal after the other."""
     fact = facts[unit]
     own, around, stretch = shares(unit, {word: set(met) for word, met in postings.items() if met})
+    rarities = {
+        word: math.log(1 + (200.5 - max(1, len(met))) / (max(1, len(met)) + 0.5)) for word, met in postings.items()
+    }
+    met = sum(rarities[word] for word in postings if postings[word]) / (sum(rarities.values()) or 1.0)
     when = float(nearness(np.array([fact.said_at]), asked.spans)[0])
     days = max(0.0, NOW.timestamp() - fact.said_at) / 86_400
     near = {step: cosines.get(unit + step, NEUTRAL_COSINE) for step in (-2, -1, 0, 1)}
@@ -229,6 +247,8 @@ def reckon(
     score = (
         weights.words * own / (0.6 + 0.4 * fact.word_count / 12)
         + weights.words_around * around
+        + weights.words_like * own * met
+        + weights.words_like_around * around * met
         + weights.stretch * stretch
         + weights.stretch_meaning * best
         + weights.meaning_two_before * near[-2]

@@ -404,7 +404,7 @@ async def test_a_file_tells_what_was_said_to_others_where_it_may(home: Home) -> 
         audiences_of_passage=lambda path, text: frozenset(),
     )
 
-    found = await home.retriever.recall("honey", limit=14, scope=scope)
+    found = await home.retriever.recall("honey", limit=40, scope=scope)
 
     assert secret not in {hit.turn_id for hit in found}
     assert f"- **Ada:** {said}" in [hit.text for hit in found]

@@ -121,7 +121,7 @@ def test_only_new_turns_are_read_and_embedded(tmp_path: Path, history: HistorySt
     index = an_index(tmp_path, history)
 
     assert index.sync(model) == 1
-    assert model.texts == ["second thing"]
+    assert model.texts == ["second thing", "second"]  # "thing" was embedded with the first
     assert len(index.vectors) == 2
     assert index.sync(model) == 0
 
@@ -333,7 +333,7 @@ def test_an_edited_turn_is_found_by_its_new_words_alone(
     [hit] = look_for(index, "ducks")
     assert (hit.text, [each.text for each in hit.after]) == ("I keep ducks on the roof", ["How brave."])
     assert (postings(index, "bees"), postings(index, "ducks")) == ([], units)
-    assert model.texts[-1] == "I keep ducks on the roof"
+    assert model.texts[-2:] == ["I keep ducks on the roof", "ducks"]
     assert index.counts()[0] == 2
 
 

@@ -11,7 +11,7 @@ import json
 import re
 import sqlite3
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -28,6 +28,7 @@ from familiar_connect.memory.index.ranking import (
     Flags,
     Floats,
     UnitFacts,
+    no_likeness,
     stretch_of,
     unit_number,
     weigh_named,
@@ -263,6 +264,10 @@ class Passages:
     def best_sentences(self, vector: Vector, units: Numbers, whole: Floats) -> Floats:
         """As near as the passages are: they are cut at sentence ends already."""
         return whole
+
+    def compare_words(self, asked: Mapping[str, Vector], units: Numbers) -> tuple[Floats, Floats]:
+        """Nobody knows: the words of files have no vectors of their own."""
+        return no_likeness(units)
 
     def postings(self, word: str) -> Numbers:
         """Passages that hold *word*, of the newest files."""

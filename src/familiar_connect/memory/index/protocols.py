@@ -22,6 +22,8 @@ Source = Literal["file", "turn"]
 SIGNALS = {
     "words": "the question's words stand in it, rare ones counting more",
     "words around": "they stand in it or right beside it",
+    "words like these": "words that mean nearly the same, or the question's own, stand in it",
+    "words like these around": "they stand in it or right beside it",
     "conversation": "they stand somewhere in the same conversation or file",
     "conversation's meaning": "something in the same conversation or file means something near",
     "meaning": "it means something near, whatever the words",

@@ -29,6 +29,9 @@ Flags = NDArray[np.bool_]
 CosineLookup = Callable[[Numbers], Floats]
 SentenceLookup = Callable[[Numbers, Floats], Floats]
 """Gives, for units in order and their cosines, how near the best sentence of each is."""
+LikenessLookup = Callable[[Numbers], tuple[Floats, Floats]]
+"""Gives, for units in order, how far words like those of the question stand in each, and in it or right beside it;
+no number at all where nobody knows."""
 
 PLACE_BITS = 20
 MAX_PLACE = (1 << PLACE_BITS) - 1
@@ -49,6 +52,8 @@ REACH = 3
 FADES = 0.2
 """How much less it tells with each unit."""
 RECENT_DAYS = 90.0
+LIKE_WORDS_OF = 300
+"""Units, the best by all other signals, whose words are looked at one by one."""
 NAMED_LATER = 0.6
 """How much somebody counts whom the question names after somebody else: "what did Ada give to Bo?" asks for Ada."""
 TOLD_LATER_DAYS = 21.0
@@ -61,8 +66,12 @@ class SignalWeights:
 
     words: float = 0.3
     """The question's words in the unit itself, rare ones more, short units more."""
-    words_around: float = 2.7
+    words_around: float = 0.8
     """The same in the unit and a few neighbours, near ones more: an answer rarely repeats the question."""
+    words_like: float = 0.5
+    """Words in the unit itself that mean nearly the same as the question's."""
+    words_like_around: float = 3.0
+    """The same in the unit and a few neighbours."""
     stretch: float = 0.7
     """The same in the whole conversation or file."""
     meaning: float = 6.0
@@ -134,6 +143,8 @@ class LexicalScores:
     own: Floats
     around: Floats
     stretch: Floats
+    share_met: float = 1.0
+    """Of the weight of all words, that of those that stand somewhere."""
 
     def own_of(self, wanted: Numbers) -> Floats:
         """How far certain units themselves meet the words, 0 where they do not."""
@@ -197,18 +208,19 @@ def stretch_of(unit: int) -> tuple[int, int]:
 def score_words(postings: Mapping[str, Sequence[int] | Numbers], *, total: int, stretches: int) -> LexicalScores:
     """Shares of the question's words, each counted by how rare it is among *total* units and in *stretches*."""
     lists = [np.sort(np.asarray(units, dtype=np.int64)) for units in postings.values() if len(units)]
+    unmet = (len(postings) - len(lists)) * measure_rarity(0, total)
     if not lists:
         nothing = np.zeros(0)
         return LexicalScores(np.zeros(0, dtype=np.int64), nothing, nothing, nothing)
-    met = _merged(lists)
-    units = _merged([met + step for step in range(-REACH, REACH + 1)])
+    met = merge_numbers(lists)
+    units = merge_numbers([met + step for step in range(-REACH, REACH + 1)])
     homes_of_units = units >> PLACE_BITS
     is_first = np.concatenate(([True], homes_of_units[1:] != homes_of_units[:-1]))
     homes, home_of = homes_of_units[is_first], np.cumsum(is_first) - 1
     own, around, stretch = np.zeros(len(units)), np.zeros(len(units)), np.zeros(len(homes))
     weight_sum = stretch_sum = 0.0
     for numbers in lists:
-        rarity = _rarity(len(numbers), total)
+        rarity = measure_rarity(len(numbers), total)
         places = np.searchsorted(units, numbers)
         own[places] += rarity
         beside = np.zeros(len(units))
@@ -218,13 +230,14 @@ def score_words(postings: Mapping[str, Sequence[int] | Numbers], *, total: int, 
         around += rarity * beside
         weight_sum += rarity
         counts = np.bincount(home_of[places], minlength=len(homes))
-        home_rarity = _rarity(int(np.count_nonzero(counts)), stretches)
+        home_rarity = measure_rarity(int(np.count_nonzero(counts)), stretches)
         stretch += home_rarity * counts / (counts + 1.0)
         stretch_sum += home_rarity
-    return LexicalScores(units, own / weight_sum, around / weight_sum, (stretch / stretch_sum)[home_of])
+    shares = own / weight_sum, around / weight_sum, (stretch / stretch_sum)[home_of]
+    return LexicalScores(units, *shares, share_met=weight_sum / (weight_sum + unmet))
 
 
-def _merged(lists: Sequence[Numbers]) -> Numbers:
+def merge_numbers(lists: Sequence[Numbers]) -> Numbers:
     """Everything in *lists* in order, each number once."""
     together = np.sort(np.concatenate(lists), kind="stable")  # not np.unique: its first call loads all of numpy.ma
     return together[np.concatenate(([True], together[1:] != together[:-1]))] if len(together) else together
@@ -237,7 +250,12 @@ def candidates(lexical: LexicalScores, others: Sequence[int] | Numbers, limit: i
         kept = lexical.units[np.argpartition(cheap, len(cheap) - limit)[len(cheap) - limit :]]
     else:
         kept = lexical.units
-    return _merged((kept, np.asarray(others, dtype=np.int64)))
+    return merge_numbers((kept, np.asarray(others, dtype=np.int64)))
+
+
+def no_likeness(units: Numbers) -> tuple[Floats, Floats]:
+    """For a search without vectors of words: nobody knows."""
+    return np.full(len(units), np.nan), np.full(len(units), np.nan)
 
 
 def no_sentences(units: Numbers, whole: Floats) -> Floats:
@@ -254,17 +272,19 @@ def rank_units(
     now: datetime,
     weights: SignalWeights | None = None,
     sentences: SentenceLookup = no_sentences,
+    likeness: LikenessLookup = no_likeness,
 ) -> RankedUnits:
     """The units in *facts* with their scores, best first; those that have nothing to do with the question come last.
 
-    *cosines* gives, for units in order, how near in meaning each is, and *sentences* how near the best sentence is.
+    *cosines* gives, for units in order, how near in meaning each is, and *sentences* how near the best sentence is;
+    *likeness* how far words like those of the question stand there, and is asked for the best alone.
     """
     weights = weights or SignalWeights()
     units, words, said_at = facts.units, facts.word_count, facts.said_at
     own, around, stretch = lexical.of(units)
     meaning, before = cosines(units), cosines(units - 1)
     best = _best_in_stretch(units, meaning)
-    beside = weights.meaning_two_before * cosines(units - 2) + weights.meaning_after * cosines(units + 1)
+    two_away = weights.meaning_two_before * cosines(units - 2) + weights.meaning_after * cosines(units + 1)
     signals = {
         "words": weights.words * own / (0.6 + 0.4 * words / USUAL_WORDS),
         "words around": weights.words_around * around,
@@ -272,7 +292,7 @@ def rank_units(
         "conversation's meaning": weights.stretch_meaning * best,
         "meaning": weights.meaning * meaning,
         "a sentence": weights.sentence_meaning * sentences(units, meaning),
-        "meaning around": weights.meaning_before * before + beside,
+        "meaning around": weights.meaning_before * before + two_away,
         "an answer": weights.answers * before * np.isin(units - 1, units[facts.asks > 0]),
         "who": weights.who * facts.concerns,
         "when": weights.when * nearness(said_at, question.spans),
@@ -282,11 +302,26 @@ def rank_units(
         "same channel": weights.same_channel * facts.in_channel,
     }
     total = np.sum(list(signals.values()), axis=0)
+    itself, beside = own * lexical.share_met, around * lexical.share_met
+    first = _best_places(total, LIKE_WORDS_OF)
+    like = likeness(units[first])
+    for exact, found in zip((itself, beside), like, strict=True):
+        exact[first] = np.where(np.isnan(found), exact[first], found)
+    signals["words like these"] = weights.words_like * itself
+    signals["words like these around"] = weights.words_like_around * beside
+    total = total + signals["words like these"] + signals["words like these around"]
     near = best >= LEAST_COSINE
     fitting = near | (signals["conversation"] > 0) | (signals["who"] > 0) | (signals["when"] > 0)
     order = np.lexsort((-units, -total, ~fitting))
     ordered = {name: values[order] for name, values in signals.items()}
     return RankedUnits(units[order], total[order], ordered, said_at[order], int(np.count_nonzero(fitting)))
+
+
+def _best_places(values: Floats, limit: int) -> Numbers:
+    """Where the *limit* highest of *values* stand, in order."""
+    if len(values) <= limit:
+        return np.arange(len(values))
+    return np.sort(np.argpartition(-values, limit)[:limit])
 
 
 def _best_in_stretch(units: Numbers, values: Floats) -> Floats:
@@ -308,7 +343,9 @@ def no_cosines(units: Numbers) -> Floats:
     return np.full(len(units), NEUTRAL_COSINE)
 
 
-def _rarity(count: int, total: int) -> float:
+def measure_rarity(count: int, total: int) -> float:
+    """How much a word counts that stands in *count* of *total* units; one that stands nowhere as one that does once."""
+    count = max(1, count)
     return math.log(1 + (max(total, count) - count + 0.5) / (count + 0.5))
 
 

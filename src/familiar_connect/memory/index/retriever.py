@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -50,6 +50,7 @@ from familiar_connect.memory.index.ranking import (
     candidates,
     cosines_by_words,
     no_cosines,
+    no_likeness,
     no_sentences,
     rank_units,
     score_words,
@@ -76,8 +77,12 @@ IN_A_SPAN = 400
 MAX_SPANS = 3
 WIDER = (1, 4, 16)
 """Times as many candidates are looked at where what may not be told left too few."""
-QUESTIONS_KEPT = 32
-"""Questions whose vector is kept, for those who ask the same in the same turn."""
+QUESTIONS_KEPT = 96
+"""Questions, and words nobody said, whose vector is kept, for those who ask the same in the same turn."""
+MOST_WORDS_COMPARED = 12
+"""Words of a question, the first, that are compared with those that were said, one by one."""
+MOST_UNSAID = 3
+"""Of these, those that nobody ever said: embedding them costs half as much again as the question."""
 SHOWN_BEYOND_LIMIT = 2
 """Times as many are looked at as are asked for: some turn out to be the same thing said and written."""
 SPARE_SHARE, LEAST_SPARE = 4, 10
@@ -126,12 +131,21 @@ class UnitSource(Protocol):
     def counts(self) -> tuple[int, int]: ...
     def postings(self, word: str) -> Numbers: ...
     def best_sentences(self, vector: Vector, units: Numbers, whole: Floats) -> Floats: ...
+    def compare_words(self, asked: Mapping[str, Vector], units: Numbers) -> tuple[Floats, Floats]: ...
     def units_between(self, start: float, end: float, limit: int) -> Numbers: ...
     def facts(
         self, units: Numbers, scope: RecallScope, names: frozenset[str], first_named: frozenset[str]
     ) -> UnitFacts: ...
     def tellable_texts(self, units: Sequence[int], scope: RecallScope) -> dict[int, tuple[str, str]]: ...
     def show(self, hits: Sequence[tuple[int, ExplainedScore]], scope: RecallScope) -> list[Recollection]: ...
+
+
+class _AskedQuestion(NamedTuple):
+    """A question and what it means; without an embedder nothing is known of that."""
+
+    query: SearchQuery
+    vector: Vector | None
+    words: dict[str, Vector]
 
 
 class _Candidate(NamedTuple):
@@ -214,13 +228,14 @@ class MemoryRetriever:
         now = self._clock.now()
         names = self._known_names(scope)
         question = _with_people_meant(parse_query(utterance, names=names, now=now), scope)
-        vector = self._embed(question.meaning) if self._by_meaning else None
+        vector, words = self._embed_question(question, scope) if self._by_meaning else (None, {})
+        asked = _AskedQuestion(question, vector, words)
         scope = replace(scope, names=names)
         sources = self._sources(scope)
         told: list[_Candidate] = []
         for kind, source in sources.items():
             with _unavailable_logged():
-                told += self._search(kind, source, question, vector, scope, now, limit * SHOWN_BEYOND_LIMIT)
+                told += self._search(kind, source, asked, scope, now, limit * SHOWN_BEYOND_LIMIT)
         told.sort(key=lambda hit: (-hit.score, hit.key))
         return self._choose(told, limit, sources, scope)
 
@@ -283,12 +298,26 @@ class MemoryRetriever:
 
     def _embed(self, text: str) -> Vector:
         """The vector of a question; whoever else asks the same in a turn gets the one that was made."""
+        return self._embed_all([text])[0]
+
+    def _embed_all(self, texts: list[str]) -> list[Vector]:
         with self._embedding:
-            vector = self._embedded.get(text)
-            if vector is None:
-                vector = self._model.embed([text])[0]
+            held = {text: self._embedded.get(text) for text in texts}
+            missing = [text for text, vector in held.items() if vector is None]
+            made = dict(zip(missing, self._model.embed(missing), strict=True)) if missing else {}
+            for text, vector in made.items():
                 self._embedded.put(text, vector)
-            return vector
+            return [made[text] if (vector := held[text]) is None else vector for text in texts]
+
+    def _embed_question(self, question: SearchQuery, scope: RecallScope) -> tuple[Vector, dict[str, Vector]]:
+        """The vector of *question*, and those of its words: made now as far as they were never said."""
+        if self._turns is None or not scope.turns or not len(self._turns.words):
+            return self._embed(question.meaning), {}
+        wanted = question.words[:MOST_WORDS_COMPARED]
+        words = self._turns.words.vectors_of(wanted)
+        unsaid = [word for word in wanted if word not in words][:MOST_UNSAID]
+        words |= zip(unsaid, self._embed_all(unsaid), strict=True)  # apart: a word among sentences costs as much as one
+        return self._embed(question.meaning), {word: words[word] for word in wanted if word in words}
 
     def _known_names(self, scope: RecallScope) -> frozenset[str]:
         names = {name.lower() for name in (*scope.names, *self._names())}
@@ -309,13 +338,13 @@ class MemoryRetriever:
         self,
         kind: Source,
         source: UnitSource,
-        question: SearchQuery,
-        vector: Vector | None,
+        asked: _AskedQuestion,
         scope: RecallScope,
         now: datetime,
         limit: int,
     ) -> list[_Candidate]:
         """The best *limit* units of one source that may be told, best first."""
+        question, vector = asked.query, asked.vector
         total, stretches = source.counts()
         if not total:
             return []
@@ -325,6 +354,7 @@ class MemoryRetriever:
         near = source.vectors.compare(vector) if vector is not None else None
         cosines = no_cosines if near is None else _cosines_or_words(near, lexical)
         sentences = no_sentences if vector is None else partial(source.best_sentences, vector)
+        likeness = partial(source.compare_words, asked.words) if asked.words else no_likeness
         found: list[_Candidate] = []
         for wider in WIDER if scope.is_narrowed else WIDER[:1]:
             brought = [near.nearest_ids(NEAR_BY_MEANING * wider)] if near is not None else []
@@ -332,7 +362,16 @@ class MemoryRetriever:
                 brought.append(source.units_between(span.start.timestamp(), span.end.timestamp(), IN_A_SPAN * wider))
             wanted = candidates(lexical, np.concatenate(brought) if brought else (), MAX_CANDIDATES * wider)
             facts = source.facts(wanted, scope, question.names, question.first_named)
-            ranked = rank_units(facts, lexical, cosines, question, now=now, weights=self._weights, sentences=sentences)
+            ranked = rank_units(
+                facts,
+                lexical,
+                cosines,
+                question,
+                now=now,
+                weights=self._weights,
+                sentences=sentences,
+                likeness=likeness,
+            )
             found = self._tellable(kind, source, ranked, question, scope, limit)
             if len(found) >= limit or len(wanted) >= total:
                 break

@@ -7,7 +7,6 @@ of them, and the others draw the vector of the whole away from it.
 from __future__ import annotations
 
 import sqlite3
-import struct
 import threading
 from collections.abc import Iterable, Sequence
 
@@ -22,7 +21,6 @@ from familiar_connect.memory.index.storage import (
     BLOCK_ROWS,
     LOAD_FACTS,
     LOAD_ROWS,
-    MOST_STEPS,
     OPENED_ROWS,
     Codes,
     DerivedFile,
@@ -33,6 +31,8 @@ from familiar_connect.memory.index.storage import (
     Vectors,
     read_ids,
 )
+from familiar_connect.memory.index.words.byte_blobs import from_byte_blobs
+from familiar_connect.memory.index.words.word_vectors import WordVectors
 from familiar_connect.support.sqlite import Row
 
 STRETCH_GAP_S = 3600.0
@@ -61,6 +61,7 @@ def create_tables(connection: sqlite3.Connection) -> None:
         "CREATE INDEX units_by_time ON units (said_at)",
         "CREATE TABLE vectors (id INTEGER PRIMARY KEY, vector BLOB)",
         "CREATE TABLE sentence_vectors (id INTEGER PRIMARY KEY, vector BLOB)",
+        *WordVectors.TABLES,
         "CREATE TABLE speakers (key TEXT PRIMARY KEY, names TEXT)",
         "CREATE TABLE stretches (channel_id INTEGER PRIMARY KEY, stretch INTEGER, next_place INTEGER, last_at REAL)",
         "CREATE TABLE totals (only_row INTEGER PRIMARY KEY CHECK (only_row = 1), last_turn_id INTEGER,"
@@ -159,7 +160,7 @@ def delete_units(connection: sqlite3.Connection, gone: Sequence[tuple[int, str]]
         "INSERT INTO words (words, rowid, text) VALUES ('delete', ?, ?)",
         [(unit, to_fts_text(text)) for unit, text in gone],
     )
-    for table in ("units", "vectors"):
+    for table in ("units", "vectors", "unit_words"):
         connection.executemany(f"DELETE FROM {table} WHERE id = ?", [(unit,) for unit, _ in gone])
     connection.executemany(
         "DELETE FROM sentence_vectors WHERE id >= ? AND id < ?", [_sentence_range(unit) for unit, _ in gone]
@@ -209,7 +210,7 @@ class SentenceVectors(Vectors):
             first, last = int(missing[start]), int(missing[start : start + LOAD_ROWS][-1])
             select = "SELECT id, vector FROM sentence_vectors WHERE id BETWEEN ? AND ?"
             rows = self._file.read(select, (first, last))
-            self.put([row[0] for row in rows], _from_sentence_blobs([row[1] for row in rows], self.dim))
+            self.put([row[0] for row in rows], from_byte_blobs([row[1] for row in rows], self.dim))
 
     def drop_units(self, units: Sequence[int]) -> None:
         """Take away the sentences of *units*."""
@@ -277,16 +278,13 @@ def _telling_sentences(text: str) -> list[str]:
     return list(telling)[:MAX_SENTENCES]
 
 
-def sentence_blob(vector: Vector) -> bytes:
-    """A sentence's vector as it is stored: the step that is counted, then whole numbers of one byte."""
-    step = max(float(np.abs(vector).max(initial=0.0)), 1e-12) / MOST_STEPS
-    counts = np.asarray(np.rint(vector / step), dtype=np.int8)
-    return struct.pack("<f", step) + counts.tobytes()
-
-
-def _from_sentence_blobs(blobs: Sequence[bytes], dim: int) -> Vector:
-    rows = np.frombuffer(b"".join(blobs), dtype=[("step", "<f4"), ("counts", "i1", (dim,))])
-    return np.asarray(rows["counts"] * rows["step"][:, None], dtype=np.float32)
+def is_in_prompt(turn_id: int, channel_id: int, scope: RecallScope) -> bool:
+    """Whether the prompt shows a turn anyway."""
+    return turn_id in scope.exclude_turn_ids or (
+        scope.before_turn_id is not None
+        and turn_id >= scope.before_turn_id
+        and (scope.channel_id is None or channel_id == scope.channel_id)
+    )
 
 
 def _sentence_range(unit: int) -> tuple[int, int]:

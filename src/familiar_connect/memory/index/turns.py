@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -47,15 +47,17 @@ from familiar_connect.memory.index.turn_rows import (
     delete_units,
     embed_units,
     insert_unit,
+    is_in_prompt,
     next_unit_number,
     read_state,
-    sentence_blob,
 )
+from familiar_connect.memory.index.words.byte_blobs import to_byte_blob
+from familiar_connect.memory.index.words.word_vectors import WordVectors
 from familiar_connect.support.sqlite import Row
 from familiar_connect.support.text import without_surrogates
 
 TURNS_FILE = "turns.sqlite"
-VERSION = "2"
+VERSION = "3"
 """Another one makes the index anew."""
 NEWEST_BY_MEANING = 50_000
 """Units with vectors; at 384 numbers each they take 77 MB of memory."""
@@ -111,6 +113,7 @@ class TurnIndex:
         self._file = DerivedFile(Path(path), create=create_tables, identity=identity)
         self.vectors = Vectors(dim)
         self._sentences = SentenceVectors(self._file, dim)
+        self.words = WordVectors(self._file, dim)
         self._facts = TurnFacts(self._file)
         self._rows = RowCache(self._file, READ_UNITS)
         self._loaded = (0, 0)
@@ -168,6 +171,10 @@ class TurnIndex:
     def best_sentences(self, vector: Vector, units: Numbers, whole: Floats) -> Floats:
         """How near to *vector* the best sentence of each of *units* is, which lie as near as *whole* says."""
         return self._sentences.best_of(vector, units, whole)
+
+    def compare_words(self, asked: Mapping[str, Vector], units: Numbers) -> tuple[Floats, Floats]:
+        """How far words like those *asked* for stand in each of *units*, and around it."""
+        return self.words.score(asked, units)
 
     def postings(self, word: str) -> Numbers:
         """The newest units that hold *word*."""
@@ -274,7 +281,7 @@ class TurnIndex:
             if source is None or audience is None or text not in source.content:
                 continue
             label = source.author.label if source.author else self._own_name or None
-            is_beside = not _is_in_prompt(turn_id, channel, scope)
+            is_beside = not is_in_prompt(turn_id, channel, scope)
             beside = (Neighbour(unit & MAX_PLACE, text, label),) if is_beside else ()
             found[unit] = _ShownUnit(text, source, label, audience, beside)
         return found
@@ -294,8 +301,7 @@ class TurnIndex:
     def forget(self) -> None:
         """Throw the index away: it is made again without whatever was erased from the history meanwhile."""
         self._file.reset("something was erased")
-        self.vectors.clear()
-        self._sentences.clear()
+        self._clear()
 
     def close(self) -> None:
         self._file.close()
@@ -363,6 +369,7 @@ class TurnIndex:
                 (json.dumps(missing[start : start + EMBED_BATCH]),),
             )
             vectors, sentences, sentence_vectors = embed_units(model, rows)
+            words = self.words.embed_new(model, rows)
             with self._file.transaction() as connection:
                 connection.executemany(
                     "INSERT OR REPLACE INTO vectors VALUES (?, ?)",
@@ -370,8 +377,10 @@ class TurnIndex:
                 )
                 connection.executemany(
                     "INSERT OR REPLACE INTO sentence_vectors VALUES (?, ?)",
-                    [(number, sentence_blob(row)) for number, row in zip(sentences, sentence_vectors, strict=True)],
+                    [(number, to_byte_blob(row)) for number, row in zip(sentences, sentence_vectors, strict=True)],
                 )
+                self.words.insert(connection, words)
+            self.words.hold(words)
             self.vectors.put([unit for unit, _ in rows], vectors)
             self._sentences.put(sentences, sentence_vectors)
             self._sentences.trim()
@@ -383,10 +392,18 @@ class TurnIndex:
         old = held[held < oldest].tolist()
         if old:
             with self._file.transaction() as connection:
-                connection.execute("DELETE FROM vectors WHERE id < ?", (oldest,))
+                for table in ("vectors", "unit_words"):
+                    connection.execute(f"DELETE FROM {table} WHERE id < ?", (oldest,))
                 connection.execute("DELETE FROM sentence_vectors WHERE id < ?", (oldest << SENTENCE_BITS,))
-            self.vectors.drop(old)
-            self._sentences.drop_units(old)
+            self._drop(old)
+
+    def _clear(self) -> None:
+        for held in (self.vectors, self._sentences, self.words):
+            held.clear()
+
+    def _drop(self, units: Sequence[int]) -> None:
+        for held in (self.vectors.drop, self._sentences.drop_units, self.words.drop_units):
+            held(units)
 
     def _load(self) -> None:
         """Bring what is in memory level with the file: at first all of it, later what another process changed."""
@@ -395,12 +412,12 @@ class TurnIndex:
         if version == self._loaded:
             return
         if version[0] != self._loaded[0]:
-            self.vectors.clear()
-            self._sentences.clear()
+            self._clear()
         stored = read_ids(self._file, "SELECT id FROM vectors")
         select = "SELECT id, vector FROM vectors WHERE id IN (SELECT value FROM json_each(?))"
         sync_vectors(self.vectors, self._file, stored, select)
         self._sentences.load()
+        self.words.load()
         self._loaded = version
 
     def _forget_the_deleted(self) -> None:
@@ -423,8 +440,7 @@ class TurnIndex:
             connection.execute("UPDATE totals SET turns_seen = ?", (held,))
             after = read_state(connection)
         self._facts.follow(before, after, [unit for unit, _ in gone], ())
-        self.vectors.drop(unit for unit, _ in gone)
-        self._sentences.drop_units([unit for unit, _ in gone])
+        self._drop([unit for unit, _ in gone])
         _log.info("turns left the index with the history", extra={"units": len(gone)})
 
     def _follow_the_revised(self) -> None:
@@ -448,8 +464,7 @@ class TurnIndex:
             connection.execute("INSERT OR REPLACE INTO meta (key, value) VALUES ('revised', ?)", (mark,))
             after = read_state(connection)
         self._facts.follow(before, after, changed, added)
-        self.vectors.drop(changed)
-        self._sentences.drop_units(changed)
+        self._drop(changed)
 
     def _take_anew(
         self, connection: sqlite3.Connection, said: HistoryTurn, held: list[tuple[int, str]], changed: list[int]
@@ -480,12 +495,3 @@ def _key(turn_id: int, unit: int) -> str:
 def _told_as(turn: HistoryTurn, scope: RecallScope) -> Audience | None:
     """As whose a turn is told; None when it may not be told where the question comes from."""
     return turn.audience if scope.audience_of_turn is None else scope.audience_of_turn(turn)
-
-
-def _is_in_prompt(turn_id: int, channel_id: int, scope: RecallScope) -> bool:
-    """Whether the prompt shows a turn anyway."""
-    return turn_id in scope.exclude_turn_ids or (
-        scope.before_turn_id is not None
-        and turn_id >= scope.before_turn_id
-        and (scope.channel_id is None or channel_id == scope.channel_id)
-    )

@@ -1,0 +1,1 @@
+"""The words of what was said, by their meaning."""
