@@ -11,6 +11,8 @@ output and error of the child, and a pipe that is told the child's wait status.
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import gc
 import importlib
 import io
@@ -22,6 +24,7 @@ import select
 import signal
 import socket
 import sys
+import threading
 import time
 import warnings
 from typing import Any
@@ -158,9 +161,25 @@ def open_stream(number: int, like: io.TextIOWrapper) -> io.TextIOWrapper:
     )
 
 
+def end_soon(code: int) -> None:
+    """End as the interpreter would, but for libraries' own ends: onnxruntime's waits for a thread of the server."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    with contextlib.suppress(OSError):  # nobody listens any more
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(code)
+
+
 if __name__ == "__main__":
     load_program()
     wanted = Server(socket.socket(fileno=int(sys.argv[1]))).serve()
     if wanted is not None:
         del wanted
-        runpy.run_module("familiar_connect", run_name="__main__", alter_sys=True)
+        try:
+            runpy.run_module("familiar_connect", run_name="__main__", alter_sys=True)
+        except SystemExit as end:
+            if isinstance(end.code, int | None):
+                end_soon(end.code or 0)
+            raise
+        end_soon(0)
