@@ -40,7 +40,7 @@ from familiar_connect.support.clock import ManualClock
 SIZE, QUICK_SIZE = (100_000, 10_000), (2_000, 500)
 """Turns and files."""
 MOST_MB = 150.0
-ASKED_FOR = 160
+ASKED_FOR = 120
 """Recollections of one question, as `content_search` asks for them."""
 WARM_UP = 8
 """Texts the embedder has worked, and questions that were asked, before anything is measured."""

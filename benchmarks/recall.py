@@ -51,7 +51,8 @@ WITHIN = (500, 1500, 4000)
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop"}
 FAMILIAR = "listener"
 CHARS_PER_TOKEN = 4
-ASKED_FOR = 150
+ASKED_FOR = 120
+"""Recollections of one question, as `content_search` asks for them."""
 PROMPT_TOKENS = 60_000
 BARS = {"found within 1500": 0.94, "recall@10": 0.86}
 """On LoCoMo's dialogues; what informal chat must reach is `ABOVE_PLAIN`."""

@@ -81,9 +81,10 @@ QUESTIONS_KEPT = 96
 """Questions, and words nobody said, whose vector is kept, for those who ask the same in the same turn."""
 MOST_WORDS_COMPARED = 12
 """Words of a question, the first, that are compared with those that were said, one by one."""
-MOST_UNSAID = 3
-"""Of these, those that nobody ever said: embedding them costs half as much again as the question."""
-SHOWN_BEYOND_LIMIT = 2
+MOST_UNSAID = 2
+"""Of these, those that nobody ever said: embedding them costs half as much again as the question. A third finds no
+more."""
+SHOWN_BEYOND_LIMIT = 1.5
 """Times as many are looked at as are asked for: some turn out to be the same thing said and written."""
 SPARE_SHARE, LEAST_SPARE = 4, 10
 """A fourth of what is asked for, and so many at least, take the place of passages that repeat what was said."""
@@ -235,7 +236,7 @@ class MemoryRetriever:
         told: list[_Candidate] = []
         for kind, source in sources.items():
             with _unavailable_logged():
-                told += self._search(kind, source, asked, scope, now, limit * SHOWN_BEYOND_LIMIT)
+                told += self._search(kind, source, asked, scope, now, round(limit * SHOWN_BEYOND_LIMIT))
         told.sort(key=lambda hit: (-hit.score, hit.key))
         return self._choose(told, limit, sources, scope)
 

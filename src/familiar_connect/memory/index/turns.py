@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from pathlib import Path
 from typing import NamedTuple
 
@@ -63,8 +63,8 @@ NEWEST_BY_MEANING = 50_000
 """Units with vectors; at 384 numbers each they take 77 MB of memory."""
 PIECE_CHARS = 1_200
 """A longer turn is several units: a page has more than one thing to say."""
-WITH_NEIGHBOURS = 60
-"""Of so many hits, the first, what stands beside them is looked up: what is shown has no room for more."""
+WITH_NEIGHBOURS = 24
+"""Of so many hits, the first, what stands beside them is looked up: prompts show it of fewer."""
 READ_TURNS = 500
 EMBED_BATCH = 32
 READ_UNITS = "SELECT id, turn_id, channel_id, text FROM units WHERE id IN (SELECT value FROM json_each(?))"
@@ -80,7 +80,7 @@ _log = logging.getLogger(__name__)
 
 
 class _ShownUnit(NamedTuple):
-    """A unit as it may be told, and as it stands beside another; empty where the prompt shows it anyway."""
+    """A unit as it may be told, and as it stands beside another; empty where it does not, or the prompt holds it."""
 
     text: str
     source: HistoryTurn
@@ -235,16 +235,16 @@ class TurnIndex:
 
     def show(self, hits: Sequence[tuple[int, ExplainedScore]], scope: RecallScope) -> list[Recollection]:
         """*hits* with their text, the first of them with their neighbours, as the history holds them now."""
-        wanted = {unit for unit, _ in hits}
-        wanted |= {unit + step for unit, _ in hits[:WITH_NEIGHBOURS] for step in (-1, 1)}
-        shown = self._shown(list(self._rows.get(wanted, self._facts.level()).values()), scope)
+        near = {unit + step for unit, _ in hits[:WITH_NEIGHBOURS] for step in (-1, 1)}
+        rows = self._rows.get(near.union(unit for unit, _ in hits), self._facts.level())
+        shown = self._shown(list(rows.values()), scope, near)
         together: dict[tuple[int, ...], frozenset[Audience]] = {}
         found: list[Recollection] = []
-        for unit, explained in hits:
+        for at, (unit, explained) in enumerate(hits):
             if unit not in shown:
                 continue
             text, source, label, audience, _ = shown[unit]
-            before, after = shown.get(unit - 1), shown.get(unit + 1)
+            before, after = (shown.get(unit - 1), shown.get(unit + 1)) if at < WITH_NEIGHBOURS else (None, None)
             told = [audience, *(each.audience for each in (before, after) if each is not None and each.beside)]
             who = tuple(map(id, told))  # the same few again and again: far cheaper to tell apart than to compare
             if who not in together:
@@ -268,8 +268,8 @@ class TurnIndex:
             )
         return found
 
-    def _shown(self, rows: Sequence[Row], scope: RecallScope) -> dict[int, _ShownUnit]:
-        """Those of *rows* that may be told and still read so.
+    def _shown(self, rows: Sequence[Row], scope: RecallScope, near: Set[int]) -> dict[int, _ShownUnit]:
+        """Those of *rows* that may be told and still read so; those in *near* also as they stand beside another.
 
         A turn that was edited a moment ago is not shown in the words the index still has of it.
         """
@@ -281,7 +281,7 @@ class TurnIndex:
             if source is None or audience is None or text not in source.content:
                 continue
             label = source.author.label if source.author else self._own_name or None
-            is_beside = not is_in_prompt(turn_id, channel, scope)
+            is_beside = unit in near and not is_in_prompt(turn_id, channel, scope)
             beside = (Neighbour(unit & MAX_PLACE, text, label),) if is_beside else ()
             found[unit] = _ShownUnit(text, source, label, audience, beside)
         return found

@@ -77,7 +77,7 @@ WEIGHED_FOR_FILTER = 48
 """Of so many pieces all must fit, or a model is asked to pick; the others fill what room is left."""
 MOST_WITH_NEIGHBOURS = 4
 """Pieces, best first, that are shown with what stands beside them."""
-RECALLED_PER_CHUNK = 20
+RECALLED_PER_CHUNK = 15
 """What a recalling retriever finds is a sentence or a turn, so small that so many of them make a chunk."""
 CHARACTER_FOLDER = "self/"
 FLOOR_DEADLINE_S = 1.0

@@ -20,7 +20,6 @@ from familiar_connect.memory.index.query import content_words
 from familiar_connect.memory.index.ranking import FADES, REACH, Floats, measure_rarity, merge_numbers
 from familiar_connect.memory.index.storage import (
     LOAD_ROWS,
-    OPENED_ROWS,
     DerivedFile,
     Numbers,
     Vector,
@@ -38,6 +37,8 @@ WORDS_OF_UNIT = 24
 LEAST_LIKENESS = 0.3
 """The cosine of two words from which on one may be meant by the other."""
 NUMBER_BYTES = 4
+MOST_PRODUCT = 250_000
+"""Multiplications in one product: a larger one is shared by threads, which goes on costing after it."""
 
 
 @dataclass(frozen=True)
@@ -153,11 +154,11 @@ class WordVectors(Vectors):
             is_used[places] = True  # a word without a vector has place -1: the last row, which is no word's
             used = np.flatnonzero(is_used[:-1])
             like = np.zeros((len(self) + 1, len(asked)), dtype=np.float32)
-            for start in range(0, len(used), OPENED_ROWS):
-                handful = used[start : start + OPENED_ROWS]
-                opened = self._opened(handful)
-                for column, vector in enumerate(asked):  # one by one: a larger product would be shared by threads
-                    like[handful, column] = opened @ vector
+            handful = max(1, MOST_PRODUCT // (self.dim * len(asked)))
+            for start in range(0, len(used), handful):
+                some = used[start : start + handful]
+                stored = self._blocks[0][some].astype(np.float32)
+                like[some] = stored @ asked.T * self._steps[some][:, None]
         return like[places]
 
     def _opened(self, places: Sequence[int] | Numbers) -> Vector:
