@@ -142,6 +142,7 @@ async def test_whoever_is_answered_may_cut_in(tmp_path: Path) -> None:
         go_on = await answer_held_at_its_second_message(den)
         await den.mention("wait, something else")
         await den.wait_stored("something else")
+        await den.familiar.intake.wait_until_idle()  # stored is not yet heard
         go_on()
         await den.server.until(lambda: "Right." in den.server.replies_in(den.room))
         await den.wait_until_idle()
