@@ -22,6 +22,8 @@ from tests.fakes.waiting import wait_until
 
 _ASK_CURSOR = b"\x1b[6n"
 _ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07]*\x07|[()][A-Z0-9]|[=>])")
+LAST_WORDS_S = 10.0
+"""How long the last that the program wrote is waited for, after its end."""
 
 
 class TerminalSession:
@@ -69,6 +71,7 @@ class TerminalSession:
             self._child.kill()
         self._child.wait(100)
         os.close(self._slave)
+        self._reading.join(LAST_WORDS_S)  # it ends when all is read, unless somebody else still holds the terminal
         os.close(self._master)
         self._reading.join(100)
 
