@@ -108,6 +108,8 @@ def test_a_run_that_leaves_a_process_behind_fails_and_names_it(tmp_path: Path) -
         "def test_one():\n"
         "    child = subprocess.Popen(['sleep', '4321'], start_new_session=True)\n"
         "    print(child.pid, file=open('pid', 'w'))\n"
+        "    while not open(f'/proc/{child.pid}/environ').read():\n"
+        "        pass  # the system lets it start before it says with what\n"
         "    child.returncode = 0\n"
     )
     plugins = ["-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:hypothesispytest", "-p", "no:asyncio"]
