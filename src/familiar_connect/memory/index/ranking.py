@@ -52,7 +52,7 @@ REACH = 3
 FADES = 0.2
 """How much less it tells with each unit."""
 RECENT_DAYS = 90.0
-LIKE_WORDS_OF = 200
+LIKE_WORDS_OF = 120
 """Units, the best by all other signals, whose words are looked at one by one."""
 NAMED_LATER = 0.6
 """How much somebody counts whom the question names after somebody else: "what did Ada give to Bo?" asks for Ada."""

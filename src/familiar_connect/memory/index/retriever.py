@@ -84,7 +84,7 @@ MOST_WORDS_COMPARED = 12
 MOST_UNSAID = 2
 """Of these, those that nobody ever said: embedding them costs half as much again as the question. A third finds no
 more."""
-SHOWN_BEYOND_LIMIT = 1.5
+SHOWN_BEYOND_LIMIT = 1.25
 """Times as many are looked at as are asked for: some turn out to be the same thing said and written."""
 SPARE_SHARE, LEAST_SPARE = 4, 10
 """A fourth of what is asked for, and so many at least, take the place of passages that repeat what was said."""
