@@ -57,7 +57,6 @@ BARS = {
     "question": 5.0,
 }
 QUESTIONS = 40
-REST_S, MOST_RESTS = 0.005, 100
 _TEXT = (
     "the lantern on the hill went out twice before anyone thought to ask why it had been lit at all "
     "so Ada kept bees on the roof of the old mill and sold honey to whoever came by in the rain while Bo "
@@ -114,7 +113,6 @@ def _ask(retriever: MemoryRetriever, parts: PartAudiences, model: EmbeddingModel
     dense: list[float] = []
     for question in large_home.questions(QUESTIONS):
         scope = index_memory.scope_of(parts)
-        _let_threads_rest()
         began = time.process_time()
         assert retriever.recall_now(question, limit=index_memory.ASKED_FOR, scope=scope)
         ours.append(time.process_time() - began)
@@ -149,7 +147,6 @@ def vectors(root: Path, chunks: int) -> dict[str, Any]:
     after: list[float] = []
     for number, vector in enumerate(queries):
         bare.append(_cpu_s(lambda vector=vector: matrix @ vector))  # type: ignore[misc]
-        _let_threads_rest()
         ours.append(_cpu_s(lambda vector=vector: index.query(vector, TOP_K)))  # type: ignore[misc]
         store.write_file("notes.md", f"one small note, changed {number} times")
         index.refresh(store, "notes.md", model)
@@ -271,15 +268,6 @@ def _page(number: int, size: int) -> str:
     if number % 1000 == 0:
         lines.append("- somebody planted a heliotrope")
     return "\n".join(lines) + "\n"
-
-
-def _let_threads_rest() -> None:
-    """Wait for the threads of a large product, which spin for some 30 ms after it: nothing measured next is to pay."""
-    for _ in range(MOST_RESTS):
-        spent = time.process_time()
-        time.sleep(REST_S)
-        if time.process_time() - spent < REST_S / 10:
-            return
 
 
 def _cpu_s(call: Callable[[], object]) -> float:

@@ -32,7 +32,7 @@ from familiar_connect.config.permissions import restrict_to_owner
 from familiar_connect.config.secrets import FAMILIAR_VARIABLE, HOME_VARIABLE, Secrets
 from familiar_connect.errors import HomeError
 from familiar_connect.support.text import escape_controls, printable
-from familiar_connect.support.word_wrap import is_dumb_terminal, terminal_width, wrap_below, wrap_for
+from familiar_connect.support.word_wrap import is_dumb_terminal, terminal_width, wants_no_colour, wrap_below, wrap_for
 
 if TYPE_CHECKING:
     from familiar_connect.config.limits import LimitsConfig
@@ -60,7 +60,7 @@ def say(text: str = "", *, nl: bool = True, err: bool = False, fg: str | None = 
     """Print *text* for a person, broken at words, hints as they are typed here; nothing in it commands the terminal."""
     shown = printable(with_command(text))
     wrapped = wrap_for(sys.stderr if err else sys.stdout, shown) if nl else shown
-    is_styled = (fg or bold) and not os.environ.get("NO_COLOR") and not is_dumb_terminal()
+    is_styled = (fg or bold) and not wants_no_colour()
     click.echo(click.style(wrapped, fg=fg, bold=bold) if is_styled else wrapped, nl=nl, err=err)
 
 

@@ -14,7 +14,7 @@ from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.config.home import list_familiars
 from familiar_connect.config.links import refuse_links
 from familiar_connect.errors import FamiliarError
-from familiar_connect.support.word_wrap import display_width
+from familiar_connect.support.word_wrap import display_width, pad
 
 INIT_EPILOG = """\b
 Examples:
@@ -152,7 +152,7 @@ def list_(ctx: click.Context, as_json: bool) -> None:
         trouble = f"  ! {row['problem']}" if row["problem"] else ""
         more = "".join(f"  on {name}" for name in row["platforms"])
         more += f"  preset {row['preset']}" if row["preset"] else ""
-        columns = "  ".join(row[key] + " " * (width - display_width(row[key])) for key, width in widths.items())
+        columns = "  ".join(pad(row[key], width) for key, width in widths.items())
         say(f"  {columns}  {row['turns']:>6} turns{more}{trouble}")
 
 

@@ -18,7 +18,7 @@ from familiar_connect.observe.report import seconds
 from familiar_connect.observe.trace import TurnTrace
 from familiar_connect.observe.trace_values import count_or_zero, finite_number, only_mappings, provider_outcomes
 from familiar_connect.support.tokens import MESSAGE_OVERHEAD
-from familiar_connect.support.word_wrap import display_width
+from familiar_connect.support.word_wrap import display_width, pad
 
 if TYPE_CHECKING:  # a report loads no more than it needs
     from familiar_connect.observe.replay_store import ReplayRecord
@@ -395,11 +395,7 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> s
     widths = [min(MOST_PADDED, max(3, *map(display_width, column))) for column in zip(*lines, strict=True)]
     widths[-1] = 3  # nothing stands behind the last one
     lines.insert(1, ["-" * width for width in widths])
-    return "\n".join(f"| {' | '.join(map(_pad, line, widths))} |" for line in lines)
-
-
-def _pad(cell: str, width: int) -> str:
-    return cell + " " * (width - display_width(cell))
+    return "\n".join(f"| {' | '.join(map(pad, line, widths))} |" for line in lines)
 
 
 def _cell(value: object) -> str:

@@ -9,6 +9,7 @@ from familiar_connect.history.chats import Chat
 from familiar_connect.presets.story.state_store import StoryStateStore
 from familiar_connect.slash.command import SlashCommand, SlashContext, SlashOption, SlashReply
 from familiar_connect.support.aio import off_loop
+from familiar_connect.support.word_wrap import display_width, pad
 
 NEW = "new"
 MOST_LISTED = 50
@@ -63,11 +64,11 @@ def branch_chat(familiar: Familiar, channel_id: int, up_to_id: int, name: str | 
 
 def _listing(familiar: Familiar, place_id: int, channel_id: int) -> str:
     rows, chats = [], familiar.stores.chats.all(place_id)[:MOST_LISTED]
-    width = max((len(chat.name) for chat in chats), default=0)
+    width = max((display_width(chat.name) for chat in chats), default=0)
     for chat in chats:
         last = familiar.history_store.recent(familiar_id=familiar.id, channel_id=chat.channel_id, limit=1)
         when = f"{last[0].timestamp.astimezone():%Y-%m-%d %H:%M}" if last else "nothing said yet"
-        rows.append(f"{'*' if chat.channel_id == channel_id else ' '} {chat.name:<{width}}  {when}")
+        rows.append(f"{'*' if chat.channel_id == channel_id else ' '} {pad(chat.name, width)}  {when}")
     return "\n".join(rows)
 
 

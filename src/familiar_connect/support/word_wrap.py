@@ -138,6 +138,16 @@ def terminal_width() -> int:
     return max(1, shutil.get_terminal_size().columns)
 
 
+def pad(text: str, width: int) -> str:
+    """*text* with spaces behind it up to *width* columns."""
+    return text + " " * (width - display_width(text))
+
+
+def wants_no_colour() -> bool:
+    """Whether the person, or the terminal, asked for text without colours."""
+    return bool(os.environ.get("NO_COLOR")) or is_dumb_terminal()
+
+
 def is_dumb_terminal() -> bool:
     """Whether the terminal says of itself that it only takes lines: no cursor, no colours."""
     return os.environ.get("TERM") == "dumb"

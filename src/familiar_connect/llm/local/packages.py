@@ -20,6 +20,7 @@ from pathlib import Path
 from familiar_connect.config.command import command_name
 from familiar_connect.errors import ModelSetupError
 from familiar_connect.llm.local.catalogue import PackageRoute
+from familiar_connect.llm.local.publisher import AGAIN
 from familiar_connect.support.files import atomic_write
 from familiar_connect.support.no_follow import load_bytes, open_file, remove_file
 
@@ -29,7 +30,6 @@ MAX_COMPLAINT_CHARS = 200
 MAX_STATE_BYTES = 1_000
 DOWNLOAD = ("download", "--no-deps", "--only-binary=:all:", "--no-input", "--quiet", "--disable-pip-version-check")
 """Ready-made archives only: building one would run its code."""
-AGAIN = "give the same command again: it goes on from there"
 _WRITE = os.O_RDWR | os.O_CREAT
 
 

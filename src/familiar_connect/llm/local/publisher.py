@@ -20,6 +20,8 @@ READ_TIMEOUT_S = 60.0
 MAX_BREAKS = 5
 """Times in a row a connection may break without a byte in between."""
 CHUNK_BYTES = 1 << 20
+AGAIN = "give the same command again: it goes on from there"
+"""How to go on after a download that broke off, wherever it came from."""
 _RANGE = re.compile(r"bytes (\d+)-\d+/(?:\d+|\*)")
 
 
@@ -45,8 +47,8 @@ def download(url: str, part: Path, total: int, progress: Callable[[int, int], No
                     raise PublisherUnreachable(f"{host} cannot be reached ({type(error).__name__})") from error
                 if breaks >= MAX_BREAKS:
                     raise ModelSetupError(
-                        f"The connection to {host} broke after {_size(part) / 1e6:,.0f} of {total / 1e6:,.0f} MB: give "
-                        "the same command again: it goes on from there."
+                        f"The connection to {host} broke after {_size(part) / 1e6:,.0f} of {total / 1e6:,.0f} MB: "
+                        f"{AGAIN}."
                     ) from error
     progress(total, total)
 

@@ -84,8 +84,6 @@ MOST_WORDS_COMPARED = 12
 MOST_UNSAID = 2
 """Of these, those that nobody ever said: embedding them costs half as much again as the question. A third finds no
 more."""
-SHOWN_BEYOND_LIMIT = 1.25
-"""Times as many are looked at as are asked for: some turn out to be the same thing said and written."""
 SPARE_SHARE, LEAST_SPARE = 4, 10
 """A fourth of what is asked for, and so many at least, take the place of passages that repeat what was said."""
 FILES_TRIED = 24
@@ -236,7 +234,7 @@ class MemoryRetriever:
         told: list[_Candidate] = []
         for kind, source in sources.items():
             with _unavailable_logged():
-                told += self._search(kind, source, asked, scope, now, round(limit * SHOWN_BEYOND_LIMIT))
+                told += self._search(kind, source, asked, scope, now, _with_spare(limit))
         told.sort(key=lambda hit: (-hit.score, hit.key))
         return self._choose(told, limit, sources, scope)
 
@@ -246,8 +244,7 @@ class MemoryRetriever:
         """The best of *told*, each thing once. What turns out not to be told, or to be gone, makes room for others."""
         unasked = [hit.text for hit in told if hit.source == "turn" and not hit.fits]
         for last in (False, False, True):
-            wanted = limit + max(LEAST_SPARE, limit // SPARE_SHARE)
-            chosen = without_repeats([hit for hit in told if hit.fits], wanted, also_said=unasked)
+            chosen = without_repeats([hit for hit in told if hit.fits], _with_spare(limit), also_said=unasked)
             chosen = self._without_said(chosen, scope)[:limit]
             found: list[Recollection] = []
             for kind, source in sources.items():
@@ -429,6 +426,11 @@ class MemoryRetriever:
         if question.asks_number and number:
             told["tells a number"] = self._weights.tells_number
         return told
+
+
+def _with_spare(limit: int) -> int:
+    """How many are looked at where *limit* are asked for: some turn out to be the same thing said and written."""
+    return limit + max(LEAST_SPARE, limit // SPARE_SHARE)
 
 
 def _cosines_or_words(near: Similarities, lexical: LexicalScores) -> CosineLookup:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -19,7 +18,13 @@ from typing import TextIO
 from familiar_connect.config.command import with_command
 from familiar_connect.platforms.terminal.markdown_stream import MarkdownFlow
 from familiar_connect.support.text import printable
-from familiar_connect.support.word_wrap import display_width, is_dumb_terminal, terminal_width, wrap_words
+from familiar_connect.support.word_wrap import (
+    display_width,
+    is_dumb_terminal,
+    terminal_width,
+    wants_no_colour,
+    wrap_words,
+)
 
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _FRAME_S = 0.1
@@ -33,10 +38,6 @@ _RESET = "\x1b[0m"
 _CLEAR_LINE = "\r\x1b[2K"
 
 
-def _wants_no_colour() -> bool:
-    return bool(os.environ.get("NO_COLOR")) or is_dumb_terminal()
-
-
 class Screen:
     """Two streams: *out* for the conversation, *aside* for what is said about it."""
 
@@ -46,7 +47,7 @@ class Screen:
         self.plain = plain
         self._is_watched = not plain and out.isatty()
         self._can_redraw = self._is_watched and not is_dumb_terminal()
-        self.coloured = self._is_watched and not _wants_no_colour()
+        self.coloured = self._is_watched and not wants_no_colour()
         self._spinning: asyncio.Task[None] | None = None
         self._write_above: Callable[[str], None] | None = None
         """Where a line is being typed: what puts text above it."""
