@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from familiar_connect.memory.index.ranking import unit_number
 from familiar_connect.memory.index.storage import DerivedFile, Vector
 from familiar_connect.memory.index.turn_rows import create_tables
-from familiar_connect.memory.index.words.byte_blobs import from_byte_blobs, to_byte_blob
-from familiar_connect.memory.index.words.word_vectors import WORDS_OF_UNIT, WordVectors
+from familiar_connect.memory.index.vectors.byte_blobs import from_byte_blobs, to_byte_blob
+from familiar_connect.memory.index.vectors.word_vectors import WORDS_OF_UNIT, WordVectors
 
 DIM = 8
 CELLO, BREAD, EMPTY = unit_number(1, 1), unit_number(1, 9), unit_number(1, 20)

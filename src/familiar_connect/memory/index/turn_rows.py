@@ -31,8 +31,8 @@ from familiar_connect.memory.index.storage import (
     Vectors,
     read_ids,
 )
-from familiar_connect.memory.index.words.byte_blobs import from_byte_blobs
-from familiar_connect.memory.index.words.word_vectors import WordVectors
+from familiar_connect.memory.index.vectors.byte_blobs import from_byte_blobs
+from familiar_connect.memory.index.vectors.word_vectors import WordVectors
 from familiar_connect.support.sqlite import Row
 
 STRETCH_GAP_S = 3600.0

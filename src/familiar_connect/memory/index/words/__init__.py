@@ -1,1 +1,0 @@
-"""The words of what was said, by their meaning."""
