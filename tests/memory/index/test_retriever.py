@@ -259,6 +259,26 @@ async def test_every_hit_says_why(home: Home) -> None:
     assert {"words", "meaning", "who"} <= hit.explained.signals.keys()
 
 
+@pytest.mark.parametrize(
+    ("question", "embedded"),
+    [
+        ("which zither hangs in the cellar?", ["zither"]),
+        ("which zither hangs in the cellar behind the copper kettle?", []),
+    ],
+)
+async def test_words_nobody_said_are_embedded_where_few_others_were_said(
+    tmp_path: Path, question: str, embedded: list[str]
+) -> None:
+    """Four that were said are enough to find it by."""
+    model = CountingEmbedder()
+    home = Home(tmp_path, model)
+    home.say("The lute hangs in the cellar, behind the old copper kettle")
+    home.learn()
+    model.batches.clear()
+    await home.recall(question)
+    assert model.texts == [*embedded, question]
+
+
 async def test_without_an_embedder_words_remain(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """With one line in the log."""
     home = Home(tmp_path, BrokenEmbedder())

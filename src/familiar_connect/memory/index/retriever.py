@@ -84,6 +84,8 @@ MOST_WORDS_COMPARED = 12
 MOST_UNSAID = 2
 """Of these, those that nobody ever said: embedding them costs half as much again as the question. A third finds no
 more."""
+ENOUGH_SAID = 4
+"""Where so many words of a question were said, embedding those that were not finds no more."""
 SPARE_SHARE, LEAST_SPARE = 4, 10
 """A fourth of what is asked for, and so many at least, take the place of passages that repeat what was said."""
 FILES_TRIED = 24
@@ -313,7 +315,7 @@ class MemoryRetriever:
             return self._embed(question.meaning), {}
         wanted = question.words[:MOST_WORDS_COMPARED]
         words = self._turns.words.vectors_of(wanted)
-        unsaid = [word for word in wanted if word not in words][:MOST_UNSAID]
+        unsaid = [word for word in wanted if word not in words][: MOST_UNSAID if len(words) < ENOUGH_SAID else 0]
         words |= zip(unsaid, self._embed_all(unsaid), strict=True)  # apart: a word among sentences costs as much as one
         return self._embed(question.meaning), {word: words[word] for word in wanted if word in words}
 
