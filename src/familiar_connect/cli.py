@@ -13,6 +13,7 @@ from typing import NoReturn
 import click
 
 from familiar_connect.commands.habits import VERB_HABITS
+from familiar_connect.commands.help_lines import HELP_OPTIONS
 from familiar_connect.commands.lazy_group import CommandTable, LazyGroup
 from familiar_connect.commands.name_completion import COMPLETE_VARIABLE
 
@@ -120,7 +121,7 @@ Examples:
     table=VERBS,
     habits=VERB_HABITS,
     invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": HELP_OPTIONS},
     epilog=EPILOG,
 )
 @click.option("-v", "--verbose", count=True, help="-v: each turn, and why it spoke or was silent; -vv: all.")

@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from familiar_connect.bootstrap.starter import make_starter
+from familiar_connect.commands.help_lines import HELP_OPTIONS
 from familiar_connect.commands.lorebooks import export_lorebook, import_lorebook
 from familiar_connect.errors import FamiliarError
 from tests.fakes.program import make_home, run_program
@@ -32,7 +33,9 @@ def home(tmp_path: Path) -> Path:
 
 
 def call(home: Path, command: click.Command, *words: str) -> Result:
-    return CliRunner().invoke(command, list(words), obj={"home": home}, standalone_mode=False)
+    return CliRunner().invoke(
+        command, list(words), obj={"home": home}, standalone_mode=False, help_option_names=HELP_OPTIONS
+    )
 
 
 def test_a_lorebook_goes_in_and_comes_out_again(home: Path) -> None:

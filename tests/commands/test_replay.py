@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
+from familiar_connect.commands.help_lines import HELP_OPTIONS
 from familiar_connect.commands.replay import replay
 from familiar_connect.errors import FamiliarError
 from familiar_connect.memory.store import MemoryStore
@@ -41,7 +42,13 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def run(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
     def call(*words: str) -> tuple[str, str]:
         capsys.readouterr()
-        replay.main(list(words), prog_name="familiar replay", standalone_mode=False, obj={"home": tmp_path})
+        replay.main(
+            list(words),
+            prog_name="familiar replay",
+            standalone_mode=False,
+            obj={"home": tmp_path},
+            help_option_names=HELP_OPTIONS,
+        )
         return capsys.readouterr()
 
     return call

@@ -10,6 +10,7 @@ import click
 from familiar_connect.config.command import with_command_in_help
 from familiar_connect.support.word_wrap import display_width, terminal_width, wrap_words
 
+HELP_OPTIONS = ["-h", "--help"]
 MAX_COLUMNS = 80
 MIN_COLUMNS = 20
 MOST_SHORT_HELP = 400

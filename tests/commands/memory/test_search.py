@@ -14,6 +14,7 @@ from typing import Any
 import click
 import pytest
 
+from familiar_connect.commands.help_lines import HELP_OPTIONS
 from familiar_connect.commands.memory import search as memory_search
 from familiar_connect.errors import HomeError
 from familiar_connect.history.store import HistoryStore
@@ -56,7 +57,10 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def call(command: click.Command, home: Path, *words: str) -> Any:
-    return command.main(list(words), prog_name="familiar", standalone_mode=False, obj={"home": home})
+    """Its help is asked for as in the program: click settles that once for each command."""
+    return command.main(
+        list(words), prog_name="familiar", standalone_mode=False, obj={"home": home}, help_option_names=HELP_OPTIONS
+    )
 
 
 def test_search_shows_what_was_said_with_who_and_when(home: Path, capsys: Shown) -> None:
