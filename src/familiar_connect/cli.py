@@ -154,9 +154,9 @@ def cli(ctx: click.Context, verbose: int, home: Path | None) -> None:
 def _show_version(ctx: click.Context, is_asked: bool) -> None:
     if not is_asked or ctx.resilient_parsing:
         return
-    from familiar_connect.commands.version import version_text
+    from familiar_connect.commands.version import say_version
 
-    click.echo(version_text(ctx.params.get("home")))
+    say_version(ctx.params.get("home"))
     ctx.exit()
 
 

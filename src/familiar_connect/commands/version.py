@@ -7,6 +7,7 @@ from importlib import metadata
 from pathlib import Path
 
 from familiar_connect import __version__
+from familiar_connect.commands.common import say, say_below
 
 LIBRARIES = (
     "click",
@@ -23,8 +24,8 @@ LIBRARIES = (
 ABSENT = "not installed"
 
 
-def version_text(home: Path | None) -> str:
-    """What `familiar --version` prints: the version on the first line, then one fact a line."""
+def say_version(home: Path | None) -> None:
+    """Print the version on the first line, then one fact a line."""
     facts = {
         "python": f"{platform.python_version()} ({platform.python_implementation()}, {platform.machine()})",
         "system": platform.platform(),
@@ -34,7 +35,9 @@ def version_text(home: Path | None) -> str:
         "packages": ", ".join(f"{name} {_version_of(name)}" for name in LIBRARIES),
     }
     width = max(map(len, facts))
-    return "\n".join([f"familiar, version {__version__}", *(f"{key:<{width}}  {says}" for key, says in facts.items())])
+    say(f"familiar, version {__version__}")
+    for key, fact in facts.items():
+        say_below(f"{key:<{width}}  ", fact)
 
 
 def _started_as() -> list[str]:

@@ -184,6 +184,7 @@ def test_help_and_connect_are_broken_at_words(short_home: Path, columns: int) ->
         (["connect", "--list"], ["No model server answers on this computer (Ollama, LM Studio, llama.cpp, KoboldCpp"]),
         (["connect", "--url", "http://127.0.0.1:9/v1", "--model", "m"], ["Nothing was written."]),
         (["chat", "--familiar", "nobody"], ["there is no familiar"]),
+        (["--version"], ["prompt-toolkit", "google-re2", "onnxruntime"]),
         *([(["model", "list"], ["embedded: in use file "])] if columns == 40 else []),
         (["doctor", "--offline"], ["none: `familiar import document FILE` brings one in"]),
     ):
