@@ -85,7 +85,7 @@ MOST_UNSAID = 2
 """Of these, those that nobody ever said: embedding them costs half as much again as the question. A third finds no
 more."""
 ENOUGH_SAID = 4
-"""Where so many words of a question were said, embedding those that were not finds no more."""
+"""Where so many words of a question were said, embedding those that were not finds hardly any more."""
 SPARE_SHARE, LEAST_SPARE = 4, 10
 """A fourth of what is asked for, and so many at least, take the place of passages that repeat what was said."""
 FILES_TRIED = 24
