@@ -162,7 +162,7 @@ def _say_choice(home: Path, root: Path) -> None:
 
     name = read_persona_name(FamiliarFolder(root).memory, root.name)
     shown = ", ".join(others[:MOST_NAMED]) + (" …" if len(others) > MOST_NAMED else "")
-    say(f"This is {name}, whom you talked with last; --familiar ID chooses another: {shown}", err=True)
+    say(f"This is {name}, the one used last; --familiar ID chooses another: {shown}", err=True)
 
 
 def open_root(home: Path, familiar_id: str | None) -> Path:
