@@ -27,7 +27,8 @@ def run_short(*args, **kwargs):
 
 setattr(owner, method, run_short)
 sys.argv = ["familiar", "chat", "--plain"]
-sys.exit(importlib.import_module("familiar_connect.cli").main())
+program = importlib.import_module("familiar_connect.cli")
+program.end_program(program.main())
 """
 """The program, in which one call finds no memory the first time."""
 
