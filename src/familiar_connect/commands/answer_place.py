@@ -13,12 +13,16 @@ from familiar_connect.familiar import Familiar
 from familiar_connect.history.stored_messages import StoredMessages
 from familiar_connect.identity import Author
 from familiar_connect.support.text import printable
+from familiar_connect.support.word_wrap import WordWrap, terminal_width
 
 PIECE_LIMIT = 100_000
 
 
 class AnswerPlace:
-    """The terminal for one reply: pieces are written to *out*, notices to the error stream."""
+    """The terminal for one reply: pieces are written to *out*, notices to the error stream.
+
+    A window gets them broken at words, a pipe or a file as they are.
+    """
 
     streams = True
     limit = PIECE_LIMIT
@@ -27,6 +31,7 @@ class AnswerPlace:
         self._recent = StoredMessages(familiar.history_store, familiar.id, channel_id, platform="terminal")
         self._listener = listener
         self._out = out
+        self._wrap = WordWrap(terminal_width) if out.isatty() else None
         self._waiting = ExitStack()
         """Ends the sign of life."""
         self._pieces: list[str] = []
@@ -46,8 +51,8 @@ class AnswerPlace:
     async def send(self, text: str) -> None:
         self._waiting.close()
         self._pieces.append(text)
-        self._out.write(printable(text))
-        self._out.flush()
+        shown = printable(text)
+        self._write(shown if self._wrap is None else self._wrap.feed(shown))
 
     async def notice(self, text: str) -> None:
         self._waiting.close()
@@ -57,10 +62,15 @@ class AnswerPlace:
 
     def end(self) -> None:
         """End the last line."""
+        if self._wrap is not None:
+            self._write(self._wrap.close())
         if self._pieces and not self._pieces[-1].endswith("\n"):
             self._pieces.append("\n")
-            self._out.write("\n")
-            self._out.flush()
+            self._write("\n" if self._wrap is None else self._wrap.feed("\n"))
+
+    def _write(self, text: str) -> None:
+        self._out.write(text)
+        self._out.flush()
 
     async def recent(self, limit: int) -> Sequence[InboundMessage]:
         return await self._recent.recent(limit)
