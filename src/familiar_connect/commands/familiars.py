@@ -9,9 +9,10 @@ import click
 
 from familiar_connect.commands.common import home_of, json_option, say, say_json
 from familiar_connect.commands.doctor_checks import active_preset, platforms_of
+from familiar_connect.commands.habits import explain_file
 from familiar_connect.config.command import command_name
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
-from familiar_connect.config.home import list_familiars
+from familiar_connect.config.home import is_valid_familiar_id, list_familiars
 from familiar_connect.config.links import refuse_links
 from familiar_connect.errors import FamiliarError
 from familiar_connect.support.word_wrap import display_width, pad
@@ -54,6 +55,8 @@ def init(
     from familiar_connect.bootstrap.starter import STARTER_ID, make_starter  # heavy: `list` does without it
 
     wanted = familiar_id or STARTER_ID
+    if not is_valid_familiar_id(wanted) and (habit := explain_file(wanted)):
+        raise click.UsageError(f"a file is no name. {habit}")
     called = name or (None if wanted == STARTER_ID else wanted[:1].upper() + wanted[1:])
     root = make_starter(home_of(ctx), wanted, name=called, user_name=user_name)
     _share_name(root, user_name)

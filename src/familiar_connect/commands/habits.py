@@ -55,7 +55,32 @@ _EXTRA = re.compile(r"Got unexpected extra arguments? \((.*)\)", re.DOTALL)
 _UNKNOWN = re.compile(r"No such command '([^']*)'\.", re.DOTALL)
 _SHOWN_WORDS = 80
 _MODEL = re.compile(r"[\w.:/-]{1,80}")
-_WORDS_BEHIND = {("chat", word): "`familiar chat --list` lists the chats." for word in ("list", "ls")}
+_CHATS = "`familiar chat --list` lists the chats."
+_SAID = f"`familiar logs` shows the last lines; {_CHATS}"
+_WORDS_BEHIND = {
+    ("chat", "list"): _CHATS,
+    ("chat", "ls"): _CHATS,
+    ("logs", "list"): _SAID,
+    ("logs", "show"): _SAID,
+    ("logs", "path"): "`familiar doctor` says where everything lies; `familiar export chat` writes a chat out.",
+}
+_CHARACTER = "a familiar has a character instead: `familiar memory show self/description.md` shows it."
+_MODEL_SETTINGS = "how the model is set stands in character.toml: `familiar config show` lists it."
+_OPTIONS_BEHIND = {
+    ("ask", "-s"): _CHARACTER,
+    ("ask", "--system"): _CHARACTER,
+    ("ask", "-o"): _MODEL_SETTINGS,
+    ("ask", "--option"): _MODEL_SETTINGS,
+    ("ask", "--no-stream"): "`familiar ask --json` prints the reply at once, when it is whole.",
+}
+_FROM_CARD = "`familiar init --from-card {file}` makes a familiar of a card."
+_FILE_HABITS = {
+    **dict.fromkeys((".png", ".webp", ".charx", ".byaf", ".yaml"), _FROM_CARD),
+    ".json": f"{_FROM_CARD} `familiar import lorebook {{file}}` brings lore, `import preset` a preset.",
+    ".jsonl": "`familiar import chat {file}` brings a chat.",
+    **dict.fromkeys((".md", ".txt", ".pdf", ".html"), "`familiar import document {file}` brings a document."),
+}
+"""What is done with a file that stands where something else belongs, by its ending."""
 _ASK_THROUGH = '`familiar ask -m MODEL "…"` asks through another model, `familiar chat -m MODEL` talks.'
 _MISPLACED_OPTIONS = {
     "-m": f"-m stands behind the verb: {_ASK_THROUGH}",
@@ -71,11 +96,20 @@ def explain_mistake(mistake: click.UsageError) -> str:
     if mistake.ctx is None:
         return sentence
     if isinstance(mistake, click.NoSuchOption):
-        return _MISPLACED_OPTIONS.get(mistake.option_name, sentence) if mistake.ctx.parent is None else sentence
+        if mistake.ctx.parent is None:
+            return _MISPLACED_OPTIONS.get(mistake.option_name, sentence)
+        habit = _OPTIONS_BEHIND.get((_verb(mistake.ctx), mistake.option_name))
+        return sentence if habit is None else f"there is no {mistake.option_name} here: {habit}"
     if unknown := _UNKNOWN.fullmatch(sentence):
         return _explain_unknown(mistake.ctx, unknown[1])
     extra = _EXTRA.fullmatch(sentence)
     return sentence if extra is None else _explain_words(mistake.ctx, extra[1]) or sentence
+
+
+def explain_file(word: str) -> str:
+    """What is done with the file that *word* seems to name; nothing where it names none."""
+    habit = _FILE_HABITS.get(Path(word).suffix.lower(), "")
+    return habit.format(file=shlex.quote(word))
 
 
 def _explain_unknown(ctx: click.Context, word: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any, get_args
 import click
 
 from familiar_connect.commands.common import familiar_option, home_of, root_of, say, say_json
-from familiar_connect.commands.habits import KIND_HABITS
+from familiar_connect.commands.habits import KIND_HABITS, explain_file
 from familiar_connect.commands.lazy_group import CommandTable, LazyGroup
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.errors import HomeError
@@ -36,7 +36,14 @@ Examples:
 """
 
 
-import_ = LazyGroup(
+class ImportKinds(LazyGroup):
+    """What can be brought along; a file that stands where its kind belongs is told where it goes."""
+
+    def explain_unknown(self, words: list[str]) -> str:
+        return f" {explain_file(words[0])}".rstrip()
+
+
+import_ = ImportKinds(
     table=IMPORTS,
     noun="kind",
     habits=KIND_HABITS,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -112,6 +113,9 @@ def prompt(
     from familiar_connect.bootstrap.chat_files.sillytavern_chat import SUFFIX, read_sillytavern_chat
     from familiar_connect.chat.transcript_file import read_transcript
 
+    if not transcript.suffix and not transcript.exists():
+        asked = f"`familiar ask {shlex.quote(str(transcript))}`"
+        raise click.UsageError(f"there is no file {str(transcript)!r}; to say that to a familiar: {asked}")
     told = {"window": window, "vision": sees, "video": sees, "strict_roles": strict, "tools": tools}
     over = {name: value for name, value in told.items() if value is not None}
     wish = PromptOverrides(

@@ -84,7 +84,7 @@ class OpenIndex:
 @click.command(epilog=SEARCH_EPILOG)
 @click.argument("question", nargs=-1, required=True)
 @familiar_option
-@click.option("--limit", default=10, show_default=True, type=click.IntRange(1, 200), help="How many to show.")
+@click.option("-n", "--limit", default=10, show_default=True, type=click.IntRange(1, 200), help="How many to show.")
 @click.option("--files", "only", flag_value="files", help="Look through the memory files only.")
 @click.option("--turns", "only", flag_value="turns", help="Look through what was said only.")
 @click.option("--channel", type=int, metavar="ID", help="Ask as if in this channel.")
