@@ -172,7 +172,7 @@ def _preset_size(root: Path, home: Path | None, name: str, texts: list[str]) -> 
     """How much room the prompts of the preset take; too much where the talk has less than half of the window left."""
     from familiar_connect.config import load_character_config
     from familiar_connect.llm.profiles import capabilities_for
-    from familiar_connect.presets.import_report import pluralize
+    from familiar_connect.support.text import pluralize
     from familiar_connect.support.tokens import estimate_tokens
 
     config = load_character_config(FamiliarFolder(root).settings_file, defaults_path=home and profile_of(home))

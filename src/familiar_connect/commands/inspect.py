@@ -112,5 +112,5 @@ def explain_missing_turn(root: Path, turn: str | None) -> str:
 def _metrics(root: Path) -> Path:
     path = FamiliarFolder(root).metrics_db
     if not path.exists():
-        raise HomeError(f"{path} is not there yet: talk first with `familiar chat --familiar {root.name}`")
+        raise HomeError(f"there is no turn yet ({path}): talk first with `familiar chat --familiar {root.name}`")
     return path

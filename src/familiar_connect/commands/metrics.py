@@ -58,7 +58,7 @@ def metrics(
     root = root_of(ctx, familiar_id)
     path = FamiliarFolder(root).metrics_db
     if not path.exists():
-        raise HomeError(f"{path} is not there yet: talk first with `familiar chat --familiar {root.name}`")
+        raise HomeError(f"there is no turn yet ({path}): talk first with `familiar chat --familiar {root.name}`")
     if only_spending:
         record, limits = read_today(root)
         say_json(spending_facts(record, limits)) if as_json else say(_spending(record, limits))

@@ -15,10 +15,11 @@ from familiar_connect.commands.common import familiar_option, home_of, json_opti
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.load import load_character_config
 from familiar_connect.errors import ConfigError, PresetError
-from familiar_connect.presets.import_report import ImportReport, pluralize, report_on
+from familiar_connect.presets.import_report import ImportReport, report_on
 from familiar_connect.presets.prompt_order import find_node, nodes_of
 from familiar_connect.presets.store import PresetStore
 from familiar_connect.presets.types import Preset, PresetFidelity, PresetNode
+from familiar_connect.support.text import pluralize
 
 EPILOG = """\b
 Examples:

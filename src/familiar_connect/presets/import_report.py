@@ -12,6 +12,7 @@ from familiar_connect.presets.macros.types import MacroContext, Variables
 from familiar_connect.presets.prompt_order import nodes_of
 from familiar_connect.presets.regex_summary import summarize_scripts
 from familiar_connect.presets.types import Preset, PresetFidelity, PresetNode, PresetSettings
+from familiar_connect.support.text import pluralize
 
 ImportOutcome = Literal["read", "imported", "unchanged", "replaced"]
 
@@ -201,8 +202,3 @@ def _shown(value: object) -> str:
 def _names(names: Sequence[str]) -> str:
     shown = ", ".join(name if len(name) <= 60 else f"{name[:59]}…" for name in names[:MAX_SHOWN])
     return f"{shown} and {len(names) - MAX_SHOWN} more" if len(names) > MAX_SHOWN else shown
-
-
-def pluralize(count: int, what: str) -> str:
-    """*count* of *what*, for a sentence."""
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"

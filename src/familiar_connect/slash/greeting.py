@@ -18,7 +18,7 @@ from familiar_connect.presets.macros.types import MacroContext
 from familiar_connect.slash.command import SlashCommand, SlashContext, SlashOption, SlashReply
 from familiar_connect.slash.roleplay import door_of, show_version
 from familiar_connect.support.aio import off_loop
-from familiar_connect.support.text import one_line, truncate_chars
+from familiar_connect.support.text import one_line, shorten
 
 SHOWN_CHARS = 100
 
@@ -45,7 +45,7 @@ async def run_greeting(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     greetings = await off_loop(list_greetings, familiar, ctx.author)
     wanted = ctx.words.strip()
     if not wanted:
-        rows = [f"{number:>3}  {truncate_chars(one_line(text), SHOWN_CHARS)}" for number, text in enumerate(greetings)]
+        rows = [f"{number:>3}  {shorten(one_line(text), SHOWN_CHARS)}" for number, text in enumerate(greetings)]
         return SlashReply(text="\n".join(rows))
     if not wanted.isascii() or not wanted.isdigit() or len(wanted) > 6:
         raise HistoryError("That takes a number: /greeting 1; /greeting shows them.")

@@ -11,6 +11,7 @@ from familiar_connect.memory.maintenance.person_lookup import Person, files_of_p
 from familiar_connect.slash.command import SlashCommand, SlashContext, SlashOption, SlashReply
 from familiar_connect.slash.memory import memory_at_place
 from familiar_connect.support.aio import off_loop
+from familiar_connect.support.text import pluralize
 
 CONFIRM = "confirm"
 AT_HOME = "At your own computer `familiar memory forget NAME` erases a person, and shows first what goes."
@@ -28,7 +29,8 @@ async def run_what_do_you_know(ctx: SlashContext, familiar: Familiar) -> SlashRe
     level = familiar.stores.privacy.get(ctx.author).value
     if not (notes or person.turns or reminders):
         return SlashReply(text=f"{NOTHING} Your privacy is {level}.")
-    counts = [f"{person.turns:,} messages of yours"] + ([f"{len(reminders)} reminders"] if reminders else [])
+    counts = [f"{pluralize(person.turns, 'message')} of yours"]
+    counts += [pluralize(len(reminders), "reminder")] if reminders else []
     names = f" I know you as {', '.join(person.names)}." if person.names else ""
     head = f"I keep {' and '.join(counts)}; your privacy is {level}.{names}"
     told = "\n\n".join(notes) or "I have written nothing about you that may be told here."
@@ -82,12 +84,12 @@ def _eraser(familiar: Familiar) -> PersonEraser:
 
 def _warning(found: PersonRecords) -> str:
     parts = (
-        (found.turns, "messages of yours"),
-        (len(found.files), "files about you with every earlier version"),
-        (len(found.quotes), "parts of other files that tell what you said"),
-        (found.replays, "records of past prompts that may show your words"),
+        (found.turns, "message", "of yours"),
+        (len(found.files), "file", "about you with every earlier version"),
+        (len(found.quotes), "part", "of other files with what you said"),
+        (found.replays, "record", "of past prompts that may show your words"),
     )
-    listed = "; ".join(f"{count:,} {what}" for count, what in parts if count) or "nothing"
+    listed = "; ".join(f"{pluralize(count, what)} {more}" for count, what, more in parts if count) or "nothing"
     return (
         f"I keep of you: {listed}. All of it and your reminders are erased for good, in every place, by "
         f"/forget-me {CONFIRM}. It cannot be undone. What others said about you stays theirs."

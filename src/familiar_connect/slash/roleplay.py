@@ -10,12 +10,14 @@ from familiar_connect.familiar import Familiar
 from familiar_connect.history.types import HistoryTurn, TurnMark
 from familiar_connect.reply.chat_controls import ControlDoor, ControlResult
 from familiar_connect.slash.command import SlashCommand, SlashContext, SlashOption, SlashReply
-from familiar_connect.support.text import one_line, truncate_chars
+from familiar_connect.support.text import one_line, shorten
 
 SHOWN_LINES = 10
 MOST_LINES = 50
 SHOWN_CHARS = 100
 BACK, NEXT = "back", "next"
+SWIPE_STEPS = {"": 1, NEXT: 1, "right": 1, BACK: -1, "left": -1}
+"""Where a word leads from the version in use; SillyTavern's are among them."""
 NO_CHAT_HERE = "There is no chat here to control."
 
 
@@ -44,10 +46,10 @@ async def run_regenerate(ctx: SlashContext, familiar: Familiar) -> SlashReply:
 async def run_swipe(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     door, wanted = door_of(ctx), ctx.words.strip().lower()
     controls = familiar.reply_path.controls
-    if wanted in ("", NEXT, BACK):
-        return await show_version(door, familiar, await controls.swipe(door, step=-1 if wanted == BACK else 1))
+    if wanted in SWIPE_STEPS:
+        return await show_version(door, familiar, await controls.swipe(door, step=SWIPE_STEPS[wanted]))
     return await show_version(
-        door, familiar, await controls.swipe(door, _number(wanted, "/swipe back, /swipe next or /swipe 2") - 1)
+        door, familiar, await controls.swipe(door, _number(wanted, "/swipe 2; or /swipe next, /swipe back") - 1)
     )
 
 
@@ -56,7 +58,7 @@ async def run_continue(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     result = await familiar.reply_path.controls.continue_reply(door)
     if not result.is_shown:
         await show_version(door, familiar, result)
-    return SlashReply(text="Gone on with.", is_aside=True)
+    return SlashReply(text="It went on.", is_aside=True)
 
 
 async def run_undo(ctx: SlashContext, familiar: Familiar) -> SlashReply:
@@ -109,8 +111,7 @@ def _shown(turn: HistoryTurn, familiar: Familiar) -> str:
     """One line of a chat on one line."""
     who = turn.author.label if turn.author is not None else familiar.name
     said = one_line(turn.content)
-    words = said if len(said) <= SHOWN_CHARS else f"{truncate_chars(said, SHOWN_CHARS)} …"
-    return f"{'(hidden) ' if turn.mark is TurnMark.hidden else ''}{who}: {words}"
+    return f"{'(hidden) ' if turn.mark is TurnMark.hidden else ''}{who}: {shorten(said, SHOWN_CHARS)}"
 
 
 _LINE = SlashOption(name="line", description="Its number, counted from the last line, which is 1.", required=True)

@@ -27,6 +27,16 @@ def truncate(text: str, max_tokens: int, model: str | None = None) -> str:
     return truncate_chars(text, chars_within(text, max_tokens, model))
 
 
+def pluralize(count: int, what: str) -> str:
+    """*count* of *what*, for a sentence."""
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+
+
+def shorten(text: str, limit: int) -> str:
+    """*text*, or its beginning within *limit* characters and a sign that there is more."""
+    return text if len(text) <= limit else f"{truncate_chars(text, limit)} …"
+
+
 def truncate_chars(text: str, limit: int) -> str:
     """The beginning of *text* within *limit* characters, and at least most of them.
 

@@ -63,7 +63,7 @@ async def test_lines_are_changed_continued_and_hidden(tmp_path: Path) -> None:
 
         assert "It reads now" in await use(den, "edit", line="1", text="Once, long ago,")
         assert shown(den) == ["Once, long ago,"]
-        assert await use(den, "continue") == "Gone on with."
+        assert await use(den, "continue") == "It went on."
         assert [text[:20] for text in shown(den)] == ["Once, long ago, x x ", "x x x x x x x x x x "]
         assert await use(den, "edit", line="1", text="The end.") != ""
         assert shown(den) == ["The end."]

@@ -111,7 +111,7 @@ async def test_what_is_known_of_somebody_is_told_to_them_alone_as_far_as_the_pla
 
         here = (await used(den, "what-do-you-know-about-me", who=den.ben, may_manage=False))[-1]
         assert is_private(here)
-        assert "1 messages of yours" in words(here)
+        assert "1 message of yours" in words(here)
         assert "geese" not in words(here)
         there = (await used(den, "what-do-you-know-about-me", who=den.ben, room=direct, may_manage=False))[-1]
         assert "# Ben\n\nBen fears geese." in words(there)
@@ -133,7 +133,7 @@ async def test_whoever_wants_to_be_forgotten_is(tmp_path: Path) -> None:
 
         warned = (await used(den, "forget-me", who=den.ben, may_manage=False))[-1]
         assert is_private(warned)
-        assert "1 messages of yours" in words(warned)
+        assert "1 message of yours" in words(warned)
         assert "/forget-me confirm" in words(warned)
         assert len(den.history()) == 4
         done = (await used(den, "forget-me", who=den.ben, may_manage=False, choice="confirm", answers=2))[-1]

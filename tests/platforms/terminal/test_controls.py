@@ -45,7 +45,7 @@ async def test_a_reply_is_made_anew_without_the_model_seeing_the_old_one(tmp_pat
 async def test_swiping_goes_through_the_versions_and_makes_a_new_one_past_the_last(tmp_path: Path) -> None:
     """The one that is left chosen is what the next prompt holds."""
     chat = Roleplay(tmp_path, "Tea.", "Coffee.", "Milk.", "Fine.")
-    lines = ("What?", "/swipe", "/swipe next", "/swipe back", "/swipe 1", "/swipe back", "/swipe 2", "And now?")
+    lines = ("What?", "/swipe", "/swipe right", "/swipe left", "/swipe 1", "/swipe back", "/swipe 2", "And now?")
 
     assert await chat.play(*lines) == ["What?", "Coffee.", "And now?", "Fine."]
     assert chat.out.getvalue().splitlines() == [
@@ -145,12 +145,13 @@ async def test_another_greeting_is_chosen_until_somebody_speaks(tmp_path: Path) 
     chat = Roleplay(tmp_path, "Hello.")
     own = chat.familiar.memory_store
     own.write_file("self/first_mes.md", "Good day, {{user}}.", source="test")
-    own.write_file("self/alternate_greetings.md", join_greetings(["Ahoy!", "Moin."]), source="test")
+    own.write_file("self/alternate_greetings.md", join_greetings(["Ahoy!", "Moin." + " Na?" * 30]), source="test")
     lines = ("/greeting", "/greeting 1", "/greeting 2", "/swipe back", "/greeting 9", "Hi", "/greeting 0")
 
     assert await chat.play(*lines) == ["Ahoy!", "Hi", "Hello."]
     out = chat.out.getvalue()
     assert "  0  Good day, Sam." in out
+    assert "Na? …\n" in out, "and more of it"
     assert "there is no greeting 9: choose 0 to 2" in out
     assert "The chat has begun" in out
 

@@ -93,6 +93,51 @@ def test_a_reply_is_rendered_and_broken_at_words(tmp_path: Path, columns: int) -
         assert mark in session.raw.replace(b"\r\n", b" ")
 
 
+@pytest.mark.parametrize("columns", WIDTHS)
+def test_the_reply_to_one_question_is_broken_at_words_too(tmp_path: Path, columns: int) -> None:
+    """`ask` in a window; a pipe gets the reply as it came."""
+    reply = (
+        "I've got it down to a science, and you can ask me anything about the bell, but you'll have to wait a while."
+    )
+    with model_endpoint(in_pieces(reply), in_pieces(reply)) as server:
+        make_home(tmp_path, server)
+        with TerminalSession(tmp_path, "ask", "Tell me about the bell.", columns=columns) as session:
+            session.wait_end()
+            session.wait_for_text("while.")
+        assert run_program(tmp_path, "ask", "Tell me about the bell.").stdout == f"{reply}\n"
+    assert_words_are_whole(session.screen.everything, reply)
+
+
+def test_another_chat_opens_as_a_start_does(tmp_path: Path) -> None:
+    """A new one with the greeting, one that was begun with its last words."""
+    with model_endpoint(stream_answer("Tea it is.")) as server:
+        make_home(tmp_path, server)
+        with TerminalSession(tmp_path, "chat", "--as", "Sam", columns=110) as session:
+            session.wait_for_screen("Sam:")
+            session.enter("Tea?")
+            session.wait_for_screen("Ember: Tea it is.")
+            session.enter("/chat new tale")
+            session.wait_for_screen("A new chat, 'tale'.\nEmber: Oh, hello! I'm Ember")
+            session.enter("/chat main")
+            session.wait_for_screen("This is the chat 'main'.\nLast time")
+            session.wait_for_screen("  Ember: Tea it is.")
+            assert session.leave() == 0
+
+
+def test_help_tells_of_one_command_alone(tmp_path: Path) -> None:
+    """With the slash or without; one that is not there is answered with the nearest."""
+    make_home(tmp_path)
+    with TerminalSession(tmp_path, "chat", "--as", "Sam", columns=80) as session:
+        session.wait_for_screen("Sam:")
+        for name in ("swipe", "/swipe"):
+            session.enter(f"/help {name}")
+        session.enter("/help swip")
+        session.wait_for_screen("There is no /swip. Did you mean /swipe?")
+        assert session.leave() == 0
+    assert session.screen.everything.count("The next version of the last reply") == 2
+    assert "/regenerate" not in session.screen.everything
+
+
 def test_a_models_tags_are_neither_shown_nor_kept(tmp_path: Path) -> None:
     """What small models write of pages and templates goes; hearts, comparisons, blanks to fill in and code stay."""
     reply = "<rem>Hello</rem> Sam! I <3 tea, 1 < 2.<br>Dear <name>, a List<int>. Write `<b>` for bold.<|im_end|>"

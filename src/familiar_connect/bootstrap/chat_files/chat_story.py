@@ -13,10 +13,10 @@ from typing import Any
 from familiar_connect.bootstrap.chat_files.sillytavern_chat import NOTE_POSITIONS, OWN_FIELDS, ROLES, chat_facts
 from familiar_connect.channel_config import ChannelConfigStore
 from familiar_connect.config.folders import FamiliarFolder
-from familiar_connect.presets.import_report import pluralize
 from familiar_connect.presets.story.state_store import StoryStateStore, plain_timed_effects
 from familiar_connect.presets.story.types import AuthorNote, ChatFacts
 from familiar_connect.presets.world_info.types import TimedEffects
+from familiar_connect.support.text import pluralize
 
 NOTE_KEYS = ("note_prompt", "note_interval", "note_position", "note_depth", "note_role")
 

@@ -25,6 +25,8 @@ from familiar_connect.platforms.terminal.line_input import Interrupted, LineRead
 from familiar_connect.platforms.terminal.own_name import OwnName
 from familiar_connect.platforms.terminal.place import CHANNEL_ID, TerminalPlace
 from familiar_connect.platforms.terminal.screen import THINKING, Screen
+from familiar_connect.platforms.terminal.welcome import greet
+from familiar_connect.slash.chats import CHAT
 from familiar_connect.slash.command import SlashContext, SlashReply
 from familiar_connect.slash.registry import find_command, run_command
 from familiar_connect.support.aio import BackgroundTasks, cancel_and_wait, off_loop
@@ -214,7 +216,7 @@ class TerminalPlatform:
         if line.split()[0] in _LEAVE:
             self._leaving.set()
         elif name in _HELP:
-            self._screen.write(help_text(self._screen.width(), self._more_commands) + "\n")
+            self._help(words.strip().removeprefix("/"))
         elif name == "name":
             await self._call(" ".join(words.split()))
         elif (found := find_command(name)) is not None:
@@ -225,7 +227,18 @@ class TerminalPlatform:
                 words=words,
                 answers_at=self._place,
             )
-            self._show(await run_command(found, context, self._familiar))
+            reply = await run_command(found, context, self._familiar)
+            self._show(reply)
+            if reply.channel_id is not None and found is CHAT:
+                await greet(self._familiar, self._screen, self._user, channel_id=self._channel_id)
+        else:
+            self._screen.note(f"There is no /{name}. {hint_for(name, self._more_commands)}")
+
+    def _help(self, name: str) -> None:
+        """`/help`: every command; `/help NAME`: that one."""
+        told = help_text(self._screen.width(), self._more_commands, name)
+        if told:
+            self._screen.write(told + "\n")
         else:
             self._screen.note(f"There is no /{name}. {hint_for(name, self._more_commands)}")
 

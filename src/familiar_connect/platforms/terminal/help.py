@@ -13,11 +13,23 @@ from familiar_connect.support.word_wrap import display_width, wrap_words
 OWN_COMMANDS = {
     "name": "What I call you; /name NAME changes it.",
     "persona": "Who I am, and who you are to me; /persona TEXT says the latter.",
-    "help": "This list.",
+    "help": "This list; /help NAME tells of one.",
     "quit": "Leave. Ctrl-D does too.",
 }
 """Commands of the terminal's own, and what others mean here."""
-FIRST = ("name", "persona", "memory", "context", "privacy", "preset", "quit")
+FIRST = (
+    "name",
+    "persona",
+    "regenerate",
+    "swipe",
+    "undo",
+    "chat",
+    "memory",
+    "context",
+    "privacy",
+    "preset",
+    "quit",
+)
 """What people use most, in this order."""
 HABITS = {
     "bg": "/channel-backdrop sets where it takes place.",
@@ -56,9 +68,14 @@ def list_slash_commands() -> tuple[SlashCommand, ...]:
     return tuple(each for each in COMMANDS if not each.channels_only and not each.servers_only)
 
 
-def help_text(width: int, more: Mapping[str, str] = MappingProxyType({})) -> str:
-    """The list of commands for a window of *width* columns; *more* are this place's, with their meanings."""
+def help_text(width: int, more: Mapping[str, str] = MappingProxyType({}), about: str = "") -> str:
+    """The list of commands for a window of *width* columns; *more* are this place's, with their meanings.
+
+    Where it is *about* one of them, that one alone; nothing where it is not there.
+    """
     meanings = {**{each.name: each.description for each in list_slash_commands()}, **OWN_COMMANDS, **more}
+    if about:
+        return help_row(f"/{about}", meanings[about], width) if about in meanings else ""
     order = [*more, *FIRST, *(name for name in meanings if name not in (*FIRST, *more))]
     rows = [help_row(f"/{name}", meanings[name], width) for name in order if name in meanings]
     return "\n".join([*rows, "", wrap_words(KEYS, width)])

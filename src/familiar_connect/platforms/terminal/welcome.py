@@ -23,7 +23,7 @@ from familiar_connect.slash.greeting import choose_greeting, list_greetings
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.files import atomic_write
 from familiar_connect.support.names import join_names
-from familiar_connect.support.text import one_line, printable, truncate_chars
+from familiar_connect.support.text import one_line, printable, shorten
 
 logger = logging.getLogger(__name__)
 
@@ -142,8 +142,7 @@ async def show_last_words(familiar: Familiar, screen: Screen, channel_id: int) -
     screen.note(f"Last time, {when:%-d %B %H:%M}:" if sys.platform != "win32" else f"Last time, {when:%d %B %H:%M}:")
     for turn in turns:
         who = turn.author.label if turn.author else familiar.name
-        words = one_line(turn.content)
-        screen.note(f"  {who}: {words if len(words) <= SHOWN_CHARS else truncate_chars(words, SHOWN_CHARS) + ' …'}")
+        screen.note(f"  {who}: {shorten(one_line(turn.content), SHOWN_CHARS)}")
 
 
 def warm_up(familiar: Familiar, user: Author, channel_id: int = CHANNEL_ID) -> asyncio.Task[None]:
