@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -59,6 +60,22 @@ def test_documents_show_how_many_are_taken_in(tmp_path: Path) -> None:
     assert "documents" in shown
     assert "100%" in shown
     assert shown.count("Took page") == 3
+
+
+@pytest.mark.parametrize("columns", [80, 40, 24])
+def test_a_bar_fits_the_window_and_leaves_nothing_behind(tmp_path: Path, columns: int) -> None:
+    """However narrow: what is found and written stands alone on the screen."""
+    root = make_home(tmp_path)
+    (root / "memory" / "topics").mkdir(parents=True)
+    (root / "memory" / "topics" / "tea.md").write_text("# Tea\n\nSam likes green tea.", encoding="utf-8")
+    with TerminalSession(tmp_path, "memory", "search", "tea", columns=columns, rows=99) as session:
+        assert session.wait_end() == 0
+    drawn = re.findall(r"mem.*?%", session.raw.decode().replace("\r", "\n"))
+    assert drawn
+    assert max(map(len, drawn)) < columns
+    assert ("#" in drawn[-1]) == (columns == 80)
+    assert "%" not in session.screen.everything
+    assert session.screen.lines[0].strip()
 
 
 def test_a_model_that_is_being_fetched_can_be_interrupted(tmp_path: Path) -> None:

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from familiar_connect.support.word_wrap import WordWrap, display_width, wrap_below, wrap_words
+from familiar_connect.support.word_wrap import (
+    ENDLESS,
+    WordWrap,
+    clip,
+    columns_of,
+    display_width,
+    wrap_below,
+    wrap_words,
+)
 
 
 def wrapped(text: str, width: int, pieces: int = 1, column: int = 0) -> str:
@@ -119,3 +129,21 @@ def test_what_stands_behind_a_name_goes_on_below_itself(width: int, shown: str) 
 def test_no_word_is_lost_below_a_name(text: str, head: str, width: int) -> None:
     """Whatever the window."""
     assert wrap_below(head, text, width).split() == (head + text).split()
+
+
+def test_the_window_of_a_stream_is_its_own() -> None:
+    """As where output goes into a file and what is said about it to the terminal; a file has no edge."""
+    termios = pytest.importorskip("termios")
+    master, slave = os.openpty()
+    termios.tcsetwinsize(slave, (20, 33))
+    with open(slave, "w", encoding="utf-8") as terminal, open(os.devnull, "w", encoding="utf-8") as file:
+        assert columns_of(terminal) == 33
+        assert columns_of(file) == ENDLESS
+    os.close(master)
+
+
+def test_what_is_clipped_takes_no_more_than_its_columns() -> None:
+    """Wide letters count twice."""
+    assert clip("a fire", 6) == "a fire"
+    assert clip("a fire", 5) == "a fi…"
+    assert clip("火火火", 4) == "火…"

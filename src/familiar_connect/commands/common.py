@@ -32,7 +32,16 @@ from familiar_connect.config.permissions import restrict_to_owner
 from familiar_connect.config.secrets import FAMILIAR_VARIABLE, HOME_VARIABLE, Secrets
 from familiar_connect.errors import HomeError
 from familiar_connect.support.text import escape_controls, printable
-from familiar_connect.support.word_wrap import is_dumb_terminal, terminal_width, wants_no_colour, wrap_below, wrap_for
+from familiar_connect.support.word_wrap import (
+    clip,
+    columns_of,
+    display_width,
+    is_dumb_terminal,
+    terminal_width,
+    wants_no_colour,
+    wrap_below,
+    wrap_for,
+)
 
 if TYPE_CHECKING:
     from familiar_connect.config.limits import LimitsConfig
@@ -49,6 +58,10 @@ MOST_TURNS = 1_000_000
 """More turns than a ledger holds: a larger number is a slip of the hand."""
 MOST_NAMED = 5
 """So many other familiars are named where one was chosen."""
+BAR_COLUMNS, LEAST_BAR = 36, 5
+BESIDE_BAR = len("  [") + len("]  ")
+LONGEST_INFO = len("100%  9d 23:59:59")
+"""How far it is, and the time that is left."""
 SPINNER_FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 SPINNER_S = 0.1
 LONG_WAIT_S = 3
@@ -220,7 +233,10 @@ def read_refusals_today(root: Path) -> DayRecord:
 
 @contextmanager
 def progress_bar(what: str, *, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
-    """A progress bar on the error stream, once there is something to show; nothing where nobody watches."""
+    """A progress bar on the error stream, once there is something to show; nothing where nobody watches.
+
+    It goes when the work is done; where the work breaks off, it goes on showing how far it was.
+    """
     if quiet or not sys.stderr.isatty():
         yield None
         return
@@ -233,11 +249,24 @@ def progress_bar(what: str, *, quiet: bool) -> Iterator[Callable[[int, int], Non
 
         def progress(done: int, total: int) -> None:
             if not bar:
-                bar.append(stack.enter_context(click.progressbar(length=max(1, total), label=what, file=sys.stderr)))
+                shape = _bar_shape(what, columns_of(sys.stderr))
+                bar.append(stack.enter_context(click.progressbar(length=max(1, total), file=sys.stderr, **shape)))
             bar[0].length = max(1, total)
             bar[0].update(done - bar[0].pos)
 
         yield progress
+    if bar:
+        sys.stderr.write("\x1b[A\r\x1b[2K")
+        sys.stderr.flush()
+
+
+def _bar_shape(what: str, columns: int) -> dict[str, Any]:
+    """A bar that fits the window, its label and the time left beside it; no bar where that leaves no room for one."""
+    room = columns - 1 - LONGEST_INFO
+    width = min(BAR_COLUMNS, room - BESIDE_BAR - display_width(what))
+    if width >= LEAST_BAR:
+        return {"label": what, "width": width}
+    return {"label": clip(what, max(1, room - 2)), "width": 1, "bar_template": "%(label)s  %(info)s"}
 
 
 @contextmanager

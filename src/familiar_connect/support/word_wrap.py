@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import sys
 import unicodedata
 from collections.abc import Callable
 from typing import TextIO
 
+ENDLESS = sys.maxsize
+"""Columns of what is no window: a file or a pipe."""
 LONG_WORD = 20
 """Where so much room is left, a word is shown before it is whole: it will hardly reach the edge."""
 
@@ -130,7 +133,18 @@ def wrap_below(head: str, text: str, width: int) -> str:
 
 def wrap_for(stream: TextIO, text: str) -> str:
     """*text* broken at words for the terminal that *stream* is; as it is for a file or a pipe."""
-    return wrap_words(text, terminal_width()) if stream.isatty() else text
+    return wrap_words(text, columns_of(stream)) if stream.isatty() else text
+
+
+def columns_of(stream: TextIO) -> int:
+    """Columns of the terminal that *stream* is; endless for a file or a pipe."""
+    if not stream.isatty():
+        return ENDLESS
+    try:
+        shown = os.get_terminal_size(stream.fileno()).columns
+    except (OSError, ValueError):  # a stream without a descriptor
+        shown = 0
+    return terminal_width() if os.environ.get("COLUMNS") or not shown else shown
 
 
 def terminal_width() -> int:
@@ -141,6 +155,15 @@ def terminal_width() -> int:
 def pad(text: str, width: int) -> str:
     """*text* with spaces behind it up to *width* columns."""
     return text + " " * (width - display_width(text))
+
+
+def clip(text: str, width: int) -> str:
+    """*text*, its end left out where it takes more than *width* columns."""
+    if display_width(text) <= width:
+        return text
+    while text and display_width(text) >= width:
+        text = text[:-1]
+    return f"{text.rstrip()}…"
 
 
 def wants_no_colour() -> bool:
