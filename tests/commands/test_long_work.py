@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.commands.test_model import CONTENT, add_to_catalogue, here
-from tests.fakes.program import make_home, run_program
+from tests.fakes.model_server import stream_answer
+from tests.fakes.program import make_home, model_endpoint, run_program
 from tests.fakes.publisher import publisher_of
 
 if sys.platform == "win32":
@@ -76,6 +77,20 @@ def test_a_bar_fits_the_window_and_leaves_nothing_behind(tmp_path: Path, columns
     assert ("#" in drawn[-1]) == (columns == 80)
     assert "%" not in session.screen.everything
     assert session.screen.lines[0].strip()
+
+
+def test_an_export_counts_what_is_written(tmp_path: Path) -> None:
+    """What was taken back is not, so the bar ends with the last message; nothing of it stays in a narrow window."""
+    with model_endpoint(stream_answer("Hello."), stream_answer("Tea.")) as server:
+        make_home(tmp_path, server)
+        run_program(tmp_path, "chat", "--plain", "--as", "Sam", said="hi\ntea?\n/undo\n")
+    for form in ("jsonl", "md"):
+        words = ("export", "chat", "--format", form)
+        with TerminalSession(tmp_path, *words, columns=40, rows=99) as session:
+            assert session.wait_end() == 0
+        assert re.findall(r"Writing .*?(\d+)%", session.raw.decode())[-1] == "100"
+        assert "Writing" not in session.screen.everything
+        assert session.screen.everything.startswith("Wrote")
 
 
 def test_a_model_that_is_being_fetched_can_be_interrupted(tmp_path: Path) -> None:

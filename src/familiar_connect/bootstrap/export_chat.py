@@ -13,7 +13,7 @@ from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
 from familiar_connect.bootstrap.chat_files.sillytavern_lines import OUR_KEY
-from familiar_connect.history.message_edits import DELETED
+from familiar_connect.history.message_edits import DELETED, count_with_words
 from familiar_connect.history.message_metadata import foreign_fields
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.types import HistoryTurn
@@ -49,16 +49,20 @@ def export_chat(
     """The lines of the file, each with its end; what was deleted is left out."""
     is_jsonl = form == "jsonl"
     yield from (_jsonl_head if is_jsonl else _markdown_head)(history, chat)
-    total = history.count(familiar_id=chat.familiar_id, channel_id=chat.channel_id) if progress else 0
-    count = 0
+    total = _count(history, chat, with_hidden=is_jsonl) if progress else 0
+    written = 0
     for turns in _steps(history, chat, with_hidden=is_jsonl):
         versions = _versions(history, chat, turns) if is_jsonl else {}
         for turn in turns:
             if turn.content != DELETED:
                 yield _jsonl_line(turn, chat, versions.get(turn.id)) if is_jsonl else _markdown_line(turn, chat)
-        count += len(turns)
+                written += 1
         if progress is not None:
-            progress(count, total)
+            progress(written, total)
+
+
+def _count(history: HistoryStore, chat: ChatExport, *, with_hidden: bool) -> int:
+    return count_with_words(history, familiar_id=chat.familiar_id, channel_id=chat.channel_id, with_hidden=with_hidden)
 
 
 def _steps(history: HistoryStore, chat: ChatExport, *, with_hidden: bool) -> Iterator[list[HistoryTurn]]:

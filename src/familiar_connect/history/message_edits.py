@@ -14,7 +14,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
-from familiar_connect.history.rows import in_utc, parse_timestamp
+from familiar_connect.history.rows import in_utc, parse_timestamp, where_shown
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import Author
 from familiar_connect.support.clock import Clock, SystemClock
@@ -219,3 +219,13 @@ def record_change(connection: sqlite3.Connection, turn_id: int, clock: Clock, *,
             f" AND turns.familiar_id = {table}.familiar_id AND {condition})",
             (turn_id,),
         )
+
+
+def count_with_words(history: HistoryStore, *, familiar_id: str, channel_id: int, with_hidden: bool) -> int:
+    """How many turns of a channel `turns_after` shows that were not deleted since. Reads all of them."""
+    rows = history.database.read(
+        f"SELECT COUNT(*) FROM turns WHERE familiar_id = ? AND channel_id = ? AND {where_shown(with_hidden)}"
+        " AND content != ?",
+        (familiar_id, channel_id, DELETED),
+    )
+    return int(rows[0][0])

@@ -24,9 +24,9 @@ TURN_COLUMNS = (
 )
 """The columns `turn` reads, in its order."""
 UNMARKED = "mark IS NULL"
+"""Holds for the turns a model may see."""
 REMEMBERED = "(mark IS NULL OR mark = 'belated')"
 """Holds for the turns that are searched and written up."""
-"""Holds for the turns a model may see."""
 
 UNKNOWN_MOMENT = datetime.fromtimestamp(0, UTC)
 """Stands for a timestamp that cannot be read."""
@@ -36,6 +36,11 @@ MAX_TURNS = 2_048
 """Rows that are read as turns once, as long as they stay as they are; a prompt shows the same ones again and again."""
 MAX_AUTHORS = 4_096
 """Authors that are made once, not for each of their turns."""
+
+
+def where_shown(with_hidden: bool) -> str:
+    """Holds for the turns that are shown: to a model, or to people."""
+    return f"({UNMARKED} OR mark NOT IN ('undone', 'belated'))" if with_hidden else UNMARKED
 
 
 @lru_cache(maxsize=MAX_TURNS)

@@ -30,6 +30,7 @@ from familiar_connect.history.rows import (
     mode_value,
     other_channel_from_row,
     turn_from_row,
+    where_shown,
 )
 from familiar_connect.history.schema import MIGRATIONS, infer_audience
 from familiar_connect.history.summaries import SummaryRows
@@ -252,7 +253,7 @@ class HistoryStore:
         where, values = _in_channel(familiar_id, channel_id, mode)
         if before_id is not None:
             where, values = f"{where} AND id < ?", [*values, before_id]
-        return self._turns(f"{where} AND {_shown(with_hidden)}", values, limit=limit, newest=True)
+        return self._turns(f"{where} AND {where_shown(with_hidden)}", values, limit=limit, newest=True)
 
     def recent_distinct_authors(self, *, familiar_id: str, channel_id: int, limit: int) -> list[Author]:
         """Who spoke in a channel, newest first, each under the names of their newest turn."""
@@ -292,7 +293,7 @@ class HistoryStore:
     ) -> list[HistoryTurn]:
         """The next *limit* turns after *after_id*, up to and including *max_id*, ascending: one step of a walk."""
         where, values = _in_scope(familiar_id, channel_id)
-        where = f"{where} AND {_shown(with_hidden)}"
+        where = f"{where} AND {where_shown(with_hidden)}"
         if audience is not None:
             where, values = f"{where} AND audience = ?", [*values, str(audience)]
         where, values = f"{where} AND id > ?", [*values, after_id]
@@ -467,11 +468,6 @@ class HistoryStore:
             f"SELECT {TURN_COLUMNS} FROM turns WHERE {where} ORDER BY id {direction} LIMIT ?", [*values, limit]
         )
         return [turn_from_row(row) for row in (reversed(rows) if newest else rows)]
-
-
-def _shown(with_hidden: bool) -> str:
-    """Holds for the turns that are shown: to a model, or to people."""
-    return f"({UNMARKED} OR mark NOT IN ('undone', 'belated'))" if with_hidden else UNMARKED
 
 
 def _in_scope(familiar_id: str, channel_id: int | None) -> tuple[str, list[object]]:
