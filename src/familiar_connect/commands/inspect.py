@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from familiar_connect.commands.common import (
 from familiar_connect.commands.turn_choice import TurnCommand, find_turn, read_turn_word
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import HomeError
+from familiar_connect.support.word_wrap import columns_of
 
 if TYPE_CHECKING:
     from familiar_connect.observe.replay_files import RecordSummary
@@ -54,6 +56,7 @@ def inspect(
     from familiar_connect.observe.spending_report import refusal_facts, refusals_text
 
     root = root_of(ctx, familiar_id)
+    width = columns_of(sys.stdout)
     collector = SQLiteCollector(_metrics(root))
     if list_turns:
         traces = collector.recent_traces(familiar_id=root.name, limit=last)
@@ -62,13 +65,13 @@ def inspect(
         else:
             from familiar_connect.observe.turn_table import turn_table
 
-            not_answered = refusals_text(read_refusals_today(root))
-            say("\n\n".join(text for text in (turn_table(traces), not_answered) if text))
+            not_answered = refusals_text(read_refusals_today(root), width)
+            say("\n\n".join(text for text in (turn_table(traces, width), not_answered) if text))
         return
     turn_id = find_turn(collector, root.name, turn)
     trace = collector.trace(turn_id) if turn_id else None
     today = read_refusals_today(root)
-    if trace is None and not turn and not as_json and (not_answered := refusals_text(today)):
+    if trace is None and not turn and not as_json and (not_answered := refusals_text(today, width)):
         say(not_answered)
         return
     if trace is None:
@@ -77,8 +80,8 @@ def inspect(
     if as_json:
         say_json({**turn_as_json(trace, record, page), "not_answered_today": refusal_facts(today)})
     else:
-        text = explain_turn(trace, record, page)
-        not_answered = "" if turn else refusals_text(today)
+        text = explain_turn(trace, record, page, width=width)
+        not_answered = "" if turn else refusals_text(today, width)
         say_in_pages(f"{not_answered}\n\n{text}" if not_answered else text)
 
 

@@ -17,8 +17,10 @@ from familiar_connect.observe.replay_files import RecordSummary
 from familiar_connect.observe.report import seconds
 from familiar_connect.observe.trace import TurnTrace
 from familiar_connect.observe.trace_values import count_or_zero, finite_number, only_mappings, provider_outcomes
+from familiar_connect.support.text import one_line
+from familiar_connect.support.text_table import TableStyle, text_table
 from familiar_connect.support.tokens import MESSAGE_OVERHEAD
-from familiar_connect.support.word_wrap import display_width, pad
+from familiar_connect.support.word_wrap import ENDLESS, display_width, pad
 
 if TYPE_CHECKING:  # a report loads no more than it needs
     from familiar_connect.observe.replay_store import ReplayRecord
@@ -37,6 +39,9 @@ MODEL_FACTS = (
     "cost",
 )
 PREFIX_FACTS = ("prefix_ratio", "prefix_shared_tokens", "prefix_total_tokens", "prefix_ended_by", "prefix_ended_at")
+BLOCKS = TableStyle(left=(0, 1, 2, 3, 4, 6), name=2, indent=0)
+STAGES = TableStyle(left=(0, 3), indent=0)
+PROVIDERS = TableStyle(left=(0, 1, 3), indent=0)
 MOST_PADDED = 40
 """A cell that is wider than this pushes its own line only."""
 
@@ -56,9 +61,15 @@ class BlockLine:
     """Which message of the prompt holds it, counted from 0 as the prompt itself does."""
 
 
-def explain_turn(trace: TurnTrace, record: TurnRecord | None = None, messages: bytes | None = None) -> str:
-    """The turn as Markdown. *messages* is the prompt as it was written down when it was sent."""
-    sections = [_heading(trace), _blocks(trace, record), _world_info(trace), _stages(trace), _providers(trace)]
+def explain_turn(
+    trace: TurnTrace, record: TurnRecord | None = None, messages: bytes | None = None, *, width: int = ENDLESS
+) -> str:
+    """The turn as Markdown, but for its tables where they are shown in a window of *width* columns.
+
+    *messages* is the prompt as it was written down when it was sent.
+    """
+    sections = [_heading(trace), _blocks(trace, record, width), _world_info(trace)]
+    sections += [_stages(trace, width), _providers(trace, width)]
     sections += [_model(trace), _prefix(trace), _replay(record), _prompt(messages), _summary(trace, record)]
     return "\n\n".join(section for section in sections if section) + "\n"
 
@@ -210,7 +221,7 @@ def _heading(trace: TurnTrace) -> str:
     )
 
 
-def _blocks(trace: TurnTrace, record: TurnRecord | None) -> str:
+def _blocks(trace: TurnTrace, record: TurnRecord | None, width: int) -> str:
     lines = block_lines(trace, record)
     if not lines:
         return "## Blocks\n\nNo blocks were noted for this turn."
@@ -227,7 +238,8 @@ def _blocks(trace: TurnTrace, record: TurnRecord | None) -> str:
         ]
         for line in lines
     ]
-    body = markdown_table(["place", "message", "source", "tag", "layer", "tokens", "fate"], rows)
+    header = ["place", "message", "source", "tag", "layer", "tokens", "fate"]
+    body = _table(header, rows, width, BLOCKS)
     return f"## Blocks\n\n{body}\n\n{prompt_size_line(trace, lines)}."
 
 
@@ -274,14 +286,14 @@ def message_mark(line: BlockLine) -> str:
     return "–" if line.message is None else f"[{line.message}]"
 
 
-def _stages(trace: TurnTrace) -> str:
+def _stages(trace: TurnTrace, width: int) -> str:
     if not trace.stages:
         return ""
     rows = [
         [span.name, seconds(span.start_s), seconds(span.duration_s), span.metadata.get("error") or ""]
         for span in trace.stages
     ]
-    return "## Stages\n\n" + markdown_table(["stage", "began at", "took", "failed with"], rows)
+    return "## Stages\n\n" + _table(["stage", "began at", "took", "failed with"], rows, width, STAGES)
 
 
 def _blocked(outcome: Mapping[str, object]) -> str:
@@ -290,7 +302,7 @@ def _blocked(outcome: Mapping[str, object]) -> str:
     return f"blocked the event loop for {seconds(held)}" if held else ""
 
 
-def _providers(trace: TurnTrace) -> str:
+def _providers(trace: TurnTrace, width: int) -> str:
     rows = [
         [
             each.get("id", ""),
@@ -300,7 +312,8 @@ def _providers(trace: TurnTrace) -> str:
         ]
         for each in provider_outcomes(trace)
     ]
-    return "## Providers\n\n" + markdown_table(["provider", "status", "took", "error"], rows) if rows else ""
+    header = ["provider", "status", "took", "error"]
+    return "## Providers\n\n" + _table(header, rows, width, PROVIDERS) if rows else ""
 
 
 def _model(trace: TurnTrace) -> str:
@@ -387,6 +400,12 @@ def _summary(trace: TurnTrace, record: TurnRecord | None) -> str:
         ("failed", ", ".join(str(each.get("id")) for each in provider_outcomes(trace) if each.get("status") != "ok")),
     ]
     return "## Summary\n\n" + "\n".join(f"- {name}: {says}" for name, says in facts if says)
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[object]], width: int, style: TableStyle) -> str:
+    if width == ENDLESS:
+        return markdown_table(header, rows)
+    return text_table(header, [[one_line(str(value)) for value in row] for row in rows], width, style)
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

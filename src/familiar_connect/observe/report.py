@@ -1,6 +1,7 @@
 """Reports over past turns: percentiles, throughput, providers, comparisons, as aligned text.
 
-Every function takes traces and returns something to read, also when there is nothing to report.
+Every function takes traces and returns something to read, also when there is nothing to report; its tables fit a window
+of *width* columns.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from datetime import UTC, datetime
 
 from familiar_connect.observe.trace import TurnTrace
 from familiar_connect.observe.trace_values import finite_number, only_mappings
+from familiar_connect.support.text_table import text_table
+from familiar_connect.support.word_wrap import ENDLESS
 
 NOTHING = "No turns recorded yet."
 WITHOUT_TAG = "(none)"
@@ -20,12 +23,12 @@ TIME_COLUMNS = ("count", "p50", "p95", "max")
 PROVIDER_COLUMNS = ("count", "ok", "error", "timeout", "success", "p50", "p95")
 
 
-def summary_stats(traces: Sequence[TurnTrace]) -> str:
+def summary_stats(traces: Sequence[TurnTrace], width: int = ENDLESS) -> str:
     """How many turns, and how long they took."""
     if not traces:
         return f"Summary (count 0, p50 -, p95 -)\n{NOTHING}"
     shares = _numbers(trace.fact("prefix_ratio") for trace in traces)
-    text = "Summary\n" + table(["", *TIME_COLUMNS], summary_rows(traces))
+    text = "Summary\n" + text_table(["", *TIME_COLUMNS], summary_rows(traces), width)
     return text + (f"\nshared prefix, median: {percentile(shares, 50):.0%}" if shares else "")
 
 
@@ -57,10 +60,10 @@ def provider_rows(traces: Sequence[TurnTrace]) -> list[list[str]]:
     return [[name, *_fared(found)] for name, found in sorted(outcomes.items())]
 
 
-def stage_breakdown(traces: Sequence[TurnTrace]) -> str:
+def stage_breakdown(traces: Sequence[TurnTrace], width: int = ENDLESS) -> str:
     """How long each stage took, in the order stages first appear."""
     rows = stage_rows(traces)
-    return "Stages\n" + table(["stage", *TIME_COLUMNS], rows) if rows else f"Stages\n{NOTHING}"
+    return "Stages\n" + text_table(["stage", *TIME_COLUMNS], rows, width) if rows else f"Stages\n{NOTHING}"
 
 
 def throughput_stats(traces: Sequence[TurnTrace]) -> str:
@@ -84,15 +87,15 @@ def throughput_stats(traces: Sequence[TurnTrace]) -> str:
     return "\n".join(lines)
 
 
-def provider_success_rates(traces: Sequence[TurnTrace]) -> str:
+def provider_success_rates(traces: Sequence[TurnTrace], width: int = ENDLESS) -> str:
     """How often each provider answered in time, and how long it took."""
     rows = provider_rows(traces)
     if not rows:
         return "Providers\nNo provider outcomes recorded."
-    return "Providers\n" + table(["provider", *PROVIDER_COLUMNS], rows)
+    return "Providers\n" + text_table(["provider", *PROVIDER_COLUMNS], rows, width)
 
 
-def tag_comparison(traces: Sequence[TurnTrace], tag_key: str) -> str:
+def tag_comparison(traces: Sequence[TurnTrace], tag_key: str, width: int = ENDLESS) -> str:
     """Turns side by side, grouped by the value of one tag."""
     groups: dict[str, list[float]] = defaultdict(list)
     for trace in traces:
@@ -100,7 +103,7 @@ def tag_comparison(traces: Sequence[TurnTrace], tag_key: str) -> str:
     if not groups:
         return f"By {tag_key}\n{NOTHING}"
     rows = [[value, *_times(totals)] for value, totals in sorted(groups.items())]
-    return f"By {tag_key}\n" + table([tag_key, *TIME_COLUMNS], rows)
+    return f"By {tag_key}\n" + text_table([tag_key, *TIME_COLUMNS], rows, width)
 
 
 def percentile(values: Sequence[float], rank: float) -> float:
@@ -114,15 +117,6 @@ def percentile(values: Sequence[float], rank: float) -> float:
 def seconds(value: float) -> str:
     """A duration as people read it."""
     return f"{value * 1000:.1f} ms" if abs(value) < 1 else f"{value:.2f} s"
-
-
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns aligned: the first to the left, numbers to the right."""
-    widths = [max(len(row[column]) for row in (header, *rows)) for column in range(len(header))]
-    return "\n".join(
-        "  " + "  ".join(cell.ljust(width) if i == 0 else cell.rjust(width) for i, (cell, width) in enumerate(cells))
-        for cells in (list(zip(row, widths, strict=True)) for row in (header, *rows))
-    )
 
 
 def _times(values: Sequence[float]) -> list[str]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from familiar_connect.observe.report import table
+from familiar_connect.config.command import with_command
 from familiar_connect.observe.spending import NOBODY, DayRecord
 from familiar_connect.support.text import one_line
+from familiar_connect.support.text_table import text_table
+from familiar_connect.support.word_wrap import ENDLESS
 
 if TYPE_CHECKING:  # who was not answered is told without the limits
     from familiar_connect.config.limits import LimitsConfig
@@ -18,7 +20,7 @@ _WHY = {
 }
 
 
-def spending_text(record: DayRecord, limits: LimitsConfig) -> str:
+def spending_text(record: DayRecord, limits: LimitsConfig, width: int = ENDLESS) -> str:
     """What the day cost so far, all of it and person by person."""
     total = record.total
     rows = [
@@ -26,28 +28,29 @@ def spending_text(record: DayRecord, limits: LimitsConfig) -> str:
         ["money", f"{total.money:.4f}", _money(limits.money_per_day)],
         ["calls", f"{total.calls:,}", ""],
     ]
-    text = f"Spending on {record.day}\n" + table(["", "used", "limit"], rows)
+    text = f"Spending on {record.day}\n" + text_table(["", "used", "limit"], rows, width)
     people = sorted(record.spending.items(), key=lambda item: (-item[1].tokens, item[0]))
     if people:
         shown = [
             [one_line(person) or "(memory and upkeep)", f"{spent.calls:,}", f"{spent.tokens:,}", f"{spent.money:.4f}"]
             for person, spent in people[:MAX_PEOPLE]
         ]
-        text += "\n" + table(["person", "calls", "tokens", "money"], shown)
+        text += "\n" + text_table(["person", "calls", "tokens", "money"], shown, width)
         if len(people) > MAX_PEOPLE:
             text += f"\n  and {len(people) - MAX_PEOPLE} more"
     tokens, money = _tokens(limits.tokens_per_person_per_day), _money(limits.money_per_person_per_day)
     return text + f"\nlimit for each person but you: tokens {tokens}, money {money}"
 
 
-def refusals_text(record: DayRecord) -> str:
+def refusals_text(record: DayRecord, width: int = ENDLESS) -> str:
     """Who was not answered today, why and when last; nothing where everybody was."""
+    typed = str if width == ENDLESS else with_command  # a hint is as long as it is typed here
     rows = [
-        [one_line(person), f"{refused.messages:,}", one_line(refused.last_at), _why(reason)]
+        [one_line(person), f"{refused.messages:,}", one_line(refused.last_at), typed(_why(reason))]
         for (person, reason), refused in sorted(record.refusals.items())
         if person != NOBODY
     ]
-    return "Not answered today\n" + table(["person", "messages", "last", "why"], rows) if rows else ""
+    return "Not answered today\n" + text_table(["person", "messages", "last", "why"], rows, width) if rows else ""
 
 
 def spending_facts(record: DayRecord, limits: LimitsConfig) -> dict[str, object]:

@@ -19,10 +19,12 @@ from familiar_connect.observe.inspector import (
     prefix_line,
     prompt_size_line,
 )
-from familiar_connect.observe.report import NOTHING, seconds, table
+from familiar_connect.observe.report import NOTHING, seconds
 from familiar_connect.observe.trace import TurnTrace
 from familiar_connect.observe.trace_values import count_or_zero, finite_number, provider_outcomes
 from familiar_connect.support.text import one_line
+from familiar_connect.support.text_table import text_table
+from familiar_connect.support.word_wrap import ENDLESS
 
 if TYPE_CHECKING:  # a report loads no more than it needs
     from familiar_connect.observe.replay_store import ReplayRecord
@@ -33,19 +35,20 @@ _GATHERED = {ItemTag.SAMPLE.value: "examples", ItemTag.DIALOGUE.value: "turns of
 """Blocks of which a prompt holds many alike: one row tells them all."""
 
 
-def outline_turn(trace: TurnTrace, record: ReplayRecord | None = None) -> str:
-    """What the model was shown and what it cost, without the prompt itself."""
+def outline_turn(trace: TurnTrace, record: ReplayRecord | None = None, width: int = ENDLESS) -> str:
+    """What the model was shown and what it cost, without the prompt itself, in a window of *width* columns."""
     parts = [f"Turn {trace.trace_id} · {trace.timestamp} · {seconds(trace.total_duration_s)}"]
-    parts += [_blocks(trace, record), _cuts(trace, record), _providers(trace)]
+    parts += [_blocks(trace, record, width), _cuts(trace, record), _providers(trace)]
     parts += [_labelled("Model", model_facts_line(trace)), _labelled("Repeated", prefix_line(trace))]
     return "\n\n".join(part for part in parts if part)
 
 
-def turn_table(traces: Sequence[TurnTrace]) -> str:
+def turn_table(traces: Sequence[TurnTrace], width: int = ENDLESS) -> str:
     """One row a turn: when, which, by whom, how fast, how large, how many cuts."""
     if not traces:
         return NOTHING
-    return table(["time", "turn", "model", "first token", "prompt", "written", "cuts"], [_row(each) for each in traces])
+    header = ["time", "turn", "model", "first token", "prompt", "written", "cuts"]
+    return text_table(header, [_row(each) for each in traces], width)
 
 
 def _row(trace: TurnTrace) -> list[str]:
@@ -67,12 +70,12 @@ def _row(trace: TurnTrace) -> list[str]:
     ]
 
 
-def _blocks(trace: TurnTrace, record: ReplayRecord | None) -> str:
+def _blocks(trace: TurnTrace, record: ReplayRecord | None, width: int) -> str:
     lines = [line for line in block_lines(trace, record) if line.place is not None]
     if not lines:
         return "No blocks were noted for this turn."
     rows = [_block_row(list(alike)) for _, alike in groupby(lines, key=_kind)]
-    return table(["block", "message", "tokens"], rows) + f"\n  {prompt_size_line(trace, lines)}"
+    return text_table(["block", "message", "tokens"], rows, width) + f"\n  {prompt_size_line(trace, lines)}"
 
 
 def _kind(line: BlockLine) -> tuple[str, str | int | None]:

@@ -122,13 +122,18 @@ def wrap_below(head: str, text: str, width: int) -> str:
 
     Where that leaves too little room for its longest word, or its longest command, they go on below the head.
     """
-    words = max((display_width(part) for part in _WHOLE.findall(text)), default=0)
+    words = longest_word(text)
     column = display_width(head)
     indent = next((each for each in (column, *SMALLER_INDENTS) if each + words <= width and each <= width // 3), 0)
     if indent != column:
         first, *rest = wrap_words(head + text, width - indent).split("\n")
         return "\n".join([first, *(" " * indent + line for line in rest)])
     return head + f"\n{' ' * indent}".join(wrap_words(text, width - indent).split("\n"))
+
+
+def longest_word(text: str) -> int:
+    """Columns of the longest word of *text*, or of the longest command in it."""
+    return max((display_width(part) for part in _WHOLE.findall(text)), default=0)
 
 
 def wrap_for(stream: TextIO, text: str) -> str:

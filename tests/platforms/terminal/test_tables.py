@@ -1,0 +1,168 @@
+"""Tables in windows of 110, 80 and 40 columns: the real program on a real terminal; a pipe gets them as ever."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from familiar_connect.observe.ledger import SQLiteCollector
+from familiar_connect.observe.trace import StageSpan
+from tests.fakes.program import make_home, run_program
+from tests.fakes.traces import a_trace
+
+if sys.platform == "win32":
+    pytest.skip("pseudo-terminals are Unix's", allow_module_level=True)
+
+from tests.fakes.terminal import TerminalSession
+
+BLOCKS = {
+    110: """\
+place  message  source                 tag          layer           tokens  fate
+1      [0]      preamble               PREAMBLE     reserved            24  kept
+2      [0]      channel_notes:default  RULES        core                20  kept
+3      [0]      mode_instructions_shipped:text_conversation_rp
+                                       AUTHOR_NOTE  author_note         37  kept
+4      [1]      history:recent         DIALOGUE     recent_history       5  kept
+–      –        participants:now       NOW          scene               19  cut: layer scene has a budget of 0
+                                                                            here
+""",
+    80: """\
+preamble
+    place 1, message [0], tag PREAMBLE, layer reserved, tokens 24, fate kept
+channel_notes:default
+    place 2, message [0], tag RULES, layer core, tokens 20, fate kept
+mode_instructions_shipped:text_conversation_rp
+    place 3, message [0], tag AUTHOR_NOTE, layer author_note, tokens 37,
+    fate kept
+history:recent
+    place 4, message [1], tag DIALOGUE, layer recent_history, tokens 5,
+    fate kept
+participants:now
+    place –, message –, tag NOW, layer scene, tokens 19,
+    fate cut: layer scene has a budget of 0 here
+""",
+    40: """\
+preamble
+    place 1, message [0], tag PREAMBLE,
+    layer reserved, tokens 24, fate kept
+channel_notes:default
+    place 2, message [0], tag RULES,
+    layer core, tokens 20, fate kept
+mode_instructions_shipped:
+text_conversation_rp
+    place 3, message [0],
+    tag AUTHOR_NOTE, layer author_note,
+    tokens 37, fate kept
+history:recent
+    place 4, message [1], tag DIALOGUE,
+    layer recent_history, tokens 5,
+    fate kept
+participants:now
+    place –, message –, tag NOW,
+    layer scene, tokens 19,
+    fate cut: layer scene has a budget
+    of 0 here
+""",
+}
+PROVIDERS = {
+    110: """\
+provider           status     took  error
+character          ok       1.0 ms
+short_term_memory  ok       2.0 ms
+content_search     timeout  2.00 s  gave up after it had been waited for as long as the turn had time
+""",
+    80: """\
+provider           status     took  error
+character          ok       1.0 ms
+short_term_memory  ok       2.0 ms
+content_search     timeout  2.00 s  gave up after it had been waited for as long
+                                    as the turn had time
+""",
+    40: """\
+character
+    status ok, took 1.0 ms
+short_term_memory
+    status ok, took 2.0 ms
+content_search
+    status timeout, took 2.00 s,
+    error gave up after it had been
+    waited for as long as the turn had
+    time
+""",
+}
+
+
+def block(source: str, tag: str, layer: str, tokens: int, message: int | None) -> dict[str, Any]:
+    return {
+        "source": source,
+        "tag": tag,
+        "layer": layer,
+        "tokens": tokens,
+        "message": message,
+        "kept": message is not None,
+    }
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home in which one turn was made: a block was cut, a provider was late."""
+    root = make_home(tmp_path)
+    facts = {
+        "tokens_by_block": [
+            block("preamble", "PREAMBLE", "reserved", 24, 0),
+            block("channel_notes:default", "RULES", "core", 20, 0),
+            block("mode_instructions_shipped:text_conversation_rp", "AUTHOR_NOTE", "author_note", 37, 0),
+            block("history:recent", "DIALOGUE", "recent_history", 5, 1),
+            block("participants:now", "NOW", "scene", 19, None),
+        ],
+        "dropped": [
+            {
+                "layer": "scene",
+                "source": "participants:now",
+                "reason": "dropped",
+                "tokens_dropped": 19,
+                "full": "no budget",
+            }
+        ],
+        "provider_outcomes": [
+            {"id": "character", "duration_s": 0.001, "status": "ok"},
+            {"id": "short_term_memory", "duration_s": 0.002, "status": "ok"},
+            {
+                "id": "content_search",
+                "duration_s": 2.0,
+                "status": "timeout",
+                "error": "gave up after it had been waited for as long as the turn had time",
+            },
+        ],
+    }
+    trace = a_trace(familiar_id="ember", stages=(StageSpan("assemble", 0.0, 0.02, facts),))
+    SQLiteCollector(root / "metrics.db", flush_interval=1).record(trace)
+    return tmp_path
+
+
+def shown(home: Path, *words: str, columns: int) -> str:
+    """What a window of *columns* shows of a verb; nothing in it is wider."""
+    with TerminalSession(home, *words, columns=columns, rows=200) as session:
+        assert session.wait_end() == 0
+    assert max(map(len, session.text.splitlines())) <= columns
+    return session.screen.everything
+
+
+@pytest.mark.parametrize("columns", [110, 80, 40])
+def test_inspect_shows_its_tables_as_wide_as_the_window(home: Path, columns: int) -> None:
+    """A long last column goes on below itself; where the window is too narrow each row stands below its name."""
+    screen = shown(home, "inspect", columns=columns)
+    assert BLOCKS[columns] in screen
+    assert PROVIDERS[columns] in screen
+
+
+def test_inspect_is_markdown_in_a_pipe(home: Path) -> None:
+    """For files and other programs, as it ever was."""
+    page = run_program(home, "inspect").stdout
+    assert "| 1     | [0]     | preamble                                 | PREAMBLE    |" in page
+    assert (
+        "| –     | –       | participants:now                         | NOW         | scene          | 19     |" in page
+    )
