@@ -40,6 +40,8 @@ from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.errors import FamiliarError
 from familiar_connect.identity import Author
 from familiar_connect.support.clock import machine_zone
+from familiar_connect.support.text_table import TableStyle, text_table
+from familiar_connect.support.word_wrap import columns_of
 
 if TYPE_CHECKING:
     from familiar_connect.config.llm import LLMSlotConfig
@@ -177,11 +179,11 @@ def say_chats(root: Path, *, as_json: bool) -> None:
     if as_json:
         say_json(facts)
         return
-    width = max(len(str(each["name"])) for each in facts)
+    rows = []
     for row in facts:
-        mark = "*" if row["current"] else " "
         when = str(row["last"])[:16].replace("T", " ") if row["last"] else "nothing said yet"
-        say(f"{mark} {row['name']:<{width}}  {row['turns']:>6,} turns  {when}")
+        rows.append([f"{'*' if row['current'] else ' '} {row['name']}", f"{row['turns']:>6,} turns", when])
+    say(text_table(["", "", ""], rows, columns_of(sys.stdout), TableStyle(left=(0, 2), indent=0)))
 
 
 async def _chat(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from familiar_connect.commands.common import (
@@ -17,6 +19,7 @@ from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.limits import LimitsConfig
 from familiar_connect.errors import HomeError
 from familiar_connect.observe.spending import DayRecord
+from familiar_connect.support.word_wrap import columns_of
 
 EPILOG = """\b
 Examples:
@@ -56,12 +59,13 @@ def metrics(
     from familiar_connect.observe.spending_report import spending_facts
 
     root = root_of(ctx, familiar_id)
+    width = columns_of(sys.stdout)
     path = FamiliarFolder(root).metrics_db
     if not path.exists():
         raise HomeError(f"there is no turn yet ({path}): talk first with `familiar chat --familiar {root.name}`")
     if only_spending:
         record, limits = read_today(root)
-        say_json(spending_facts(record, limits)) if as_json else say(_spending(record, limits))
+        say_json(spending_facts(record, limits)) if as_json else say(_spending(record, limits, width))
         return
     traces = SQLiteCollector(path).recent_traces(familiar_id=root.name, limit=last)
     if tag:
@@ -81,14 +85,20 @@ def metrics(
         p50, p95 = report.seconds(report.percentile(times, 50)), report.seconds(report.percentile(times, 95))
         say(f"{stage}: {len(times)} times, p50 {p50}, p95 {p95}")
     elif compare:
-        say(report.tag_comparison(traces, compare))
+        say(report.tag_comparison(traces, compare, width))
     else:
-        parts = (report.summary_stats, report.stage_breakdown, report.throughput_stats, report.provider_success_rates)
-        texts = [*(part(traces) for part in parts), _spending(*read_today(root))]
+        texts = [
+            report.summary_stats(traces, width),
+            report.stage_breakdown(traces, width),
+            report.throughput_stats(traces),
+            report.provider_success_rates(traces, width),
+            _spending(*read_today(root), width),
+        ]
         say("\n\n".join(texts))
 
 
-def _spending(record: DayRecord, limits: LimitsConfig) -> str:
+def _spending(record: DayRecord, limits: LimitsConfig, width: int) -> str:
     from familiar_connect.observe.spending_report import refusals_text, spending_text
 
-    return "\n\n".join(text for text in (spending_text(record, limits), refusals_text(record)) if text)
+    texts = (spending_text(record, limits, width), refusals_text(record, width))
+    return "\n\n".join(text for text in texts if text)

@@ -14,6 +14,7 @@ from familiar_connect.chat.scene import ChannelContext, Scene
 from familiar_connect.familiar import Familiar
 from familiar_connect.identity import Author
 from familiar_connect.reply.protocols import Place
+from familiar_connect.support.word_wrap import ENDLESS
 
 
 async def _ignore_acknowledgement(text: str) -> None:
@@ -77,6 +78,8 @@ class SlashContext:
     """The words were written into the command's form: none of them is an answer, too."""
     place: SlashPlace | None = None
     """None: a door that is no channel among channels, like the terminal."""
+    columns: int = ENDLESS
+    """Of the window that the answer is shown in."""
     answers_at: Place | None = None
     """Where the familiar speaks here; None: nowhere."""
     may_control: bool = False

@@ -41,8 +41,8 @@ async def run_context(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     page = await off_loop(prompt_page, trace.trace_id, page, record)
     whole = SlashFile(name=FILE_NAME, text=explain_turn(trace, record, page))
     if ctx.words.strip().lower() == FULL:
-        return SlashReply(text=whole.text)
-    return SlashReply(text=f"{outline_turn(trace, record)}\n\n{MORE}", file=whole)
+        return SlashReply(text=explain_turn(trace, record, page, width=ctx.columns))
+    return SlashReply(text=f"{outline_turn(trace, record, ctx.columns)}\n\n{MORE}", file=whole)
 
 
 CONTEXT = SlashCommand(

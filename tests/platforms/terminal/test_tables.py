@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,8 @@ import pytest
 
 from familiar_connect.observe.ledger import SQLiteCollector
 from familiar_connect.observe.trace import StageSpan
-from tests.fakes.program import make_home, run_program
+from tests.fakes.model_server import stream_answer
+from tests.fakes.program import make_home, model_endpoint, run_program
 from tests.fakes.traces import a_trace
 
 if sys.platform == "win32":
@@ -93,6 +95,40 @@ content_search
     time
 """,
 }
+METRICS = {
+    110: """\
+Providers
+  provider           count  ok  error  timeout  success     p50     p95
+  character              1   1      0        0     100%  1.0 ms  1.0 ms
+  content_search         1   0      0        1       0%  2.00 s  2.00 s
+  short_term_memory      1   1      0        0     100%  2.0 ms  2.0 ms
+""",
+    40: """\
+Providers
+  character
+      count 1, ok 1, error 0, timeout 0,
+      success 100%, p50 1.0 ms,
+      p95 1.0 ms
+  content_search
+      count 1, ok 0, error 0, timeout 1,
+      success 0%, p50 2.00 s, p95 2.00 s
+  short_term_memory
+      count 1, ok 1, error 0, timeout 0,
+      success 100%, p50 2.0 ms,
+      p95 2.0 ms
+""",
+}
+METRICS[80] = METRICS[110]
+CHATS = {
+    40: """\
+  main
+    2 turns, WHEN
+* a rather long name of a chat
+    3 turns, WHEN""",
+    80: """\
+  main                               2 turns  WHEN
+* a rather long name of a chat       3 turns  WHEN""",
+}
 
 
 def block(source: str, tag: str, layer: str, tokens: int, message: int | None) -> dict[str, Any]:
@@ -166,3 +202,35 @@ def test_inspect_is_markdown_in_a_pipe(home: Path) -> None:
     assert (
         "| –     | –       | participants:now                         | NOW         | scene          | 19     |" in page
     )
+
+
+@pytest.mark.parametrize("columns", [110, 80, 40])
+def test_metrics_show_their_tables_as_wide_as_the_window(home: Path, columns: int) -> None:
+    """In columns, or each row below its name; in a pipe always in columns."""
+    assert METRICS[columns] in shown(home, "metrics", columns=columns)
+    if columns == 40:
+        assert METRICS[110] in run_program(home, "metrics").stdout
+
+
+def test_chats_and_their_contexts_fit_a_narrow_window(tmp_path: Path) -> None:
+    """The list of chats, and what the last prompt was made of, by /context and by /context full."""
+    with model_endpoint(*[stream_answer("Hello.")] * 2) as server:
+        make_home(tmp_path, server)
+        run_program(tmp_path, "chat", "--plain", "--as", "Sam", said="hi\n")
+        words = ("chat", "--as", "Sam", "--new", "--chat", "a rather long name of a chat")
+        with TerminalSession(tmp_path, *words, columns=40, rows=400) as session:
+            session.wait_for_screen("Sam:")
+            session.enter("hi")
+            session.wait_for_screen("Ember: Hello.")
+            session.enter("/context")
+            session.wait_for_screen("`familiar inspect`")
+            session.enter("/context full")
+            session.wait_for_screen("## Summary")
+            assert session.leave() == 0
+    outline, _, page = session.screen.everything.partition("## Blocks")
+    assert re.search(r"\n  preamble\n      message \[0\], tokens \d+\n", outline), outline
+    assert re.search(r"\n  mode_instructions_shipped:\n  text_conversation_rp\n      message \[0\], tokens", outline)
+    assert re.search(r"\npreamble\n    place 1, message \[0\], tag PREAMBLE,\n    layer reserved, tokens", page), page
+    for columns, table in CHATS.items():
+        screen = shown(tmp_path, "chat", "--list", columns=columns)
+        assert re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d", "WHEN", screen) == table

@@ -190,7 +190,7 @@ class Interactions:
     ) -> SlashContext:
         user = interaction.user
         scene = await self._scene(interaction.channel)
-        return SlashContext(
+        context = SlashContext(
             channel_id=interaction.channel_id,
             author=author_of(user),
             is_operator=user.id in self._owners,
@@ -206,8 +206,8 @@ class Interactions:
             ),
             answers_at=self._place_at(interaction.channel),
             may_control=interaction.guild_id is None or self._familiar.config.discord.controls == "everyone",
-            **({"acknowledge": said.acknowledge} if said is not None else {}),
         )
+        return context if said is None else replace(context, acknowledge=said.acknowledge)
 
     async def _scene(self, channel: Any) -> Scene | None:
         """The channel as it is now; None where it cannot be seen."""

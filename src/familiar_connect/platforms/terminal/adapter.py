@@ -225,6 +225,7 @@ class TerminalPlatform:
                 author=self._user,
                 is_operator=True,
                 words=words,
+                columns=self._screen.width(),
                 answers_at=self._place,
             )
             reply = await run_command(found, context, self._familiar)

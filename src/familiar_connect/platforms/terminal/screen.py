@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import TextIO
@@ -19,9 +18,10 @@ from familiar_connect.config.command import with_command
 from familiar_connect.platforms.terminal.markdown_stream import MarkdownFlow
 from familiar_connect.support.text import printable
 from familiar_connect.support.word_wrap import (
+    ENDLESS,
+    columns_of,
     display_width,
     is_dumb_terminal,
-    terminal_width,
     wants_no_colour,
     wrap_words,
 )
@@ -54,9 +54,7 @@ class Screen:
 
     def width(self) -> int:
         """Columns of the terminal; endless where there is none."""
-        if self.plain or not self._out.isatty():
-            return sys.maxsize
-        return terminal_width()
+        return ENDLESS if self.plain else columns_of(self._out)
 
     def paint(self, text: str, colour: str) -> str:
         return f"{_COLOURS[colour]}{text}{_RESET}" if self.coloured else text
@@ -93,7 +91,7 @@ class Screen:
 
     def _fit(self, text: str) -> str:
         width = self.width()
-        return text if width == sys.maxsize else wrap_words(text, width)
+        return text if width == ENDLESS else wrap_words(text, width)
 
     def speech(self, label: str) -> tuple[str, MarkdownFlow | None]:
         """How somebody's words begin, and what renders them; None where they go out as they are."""
