@@ -22,6 +22,8 @@ from tests.fakes.waiting import wait_until
 
 _ASK_CURSOR = b"\x1b[6n"
 _ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07]*\x07|[()][A-Z0-9]|[=>])")
+_ALL_READ = b"\x1b]all read\x07"
+"""A command that no terminal knows, written behind the last words of the program."""
 LAST_WORDS_S = 10.0
 """How long the last that the program wrote is waited for, after its end."""
 
@@ -105,17 +107,25 @@ class TerminalSession:
         self._child.send_signal(number)
 
     def wait_end(self) -> int:
-        """Wait for the program to leave; its exit code."""
-        return self._child.wait(300)
+        """Wait for the program to leave and for all it wrote; its exit code."""
+        code = self._child.wait(300)
+        self._wait_for_last_words()
+        return code
+
+    def _wait_for_last_words(self) -> None:
+        os.write(self._slave, _ALL_READ)
+        wait_until(lambda: _ALL_READ in self.raw, f"the last words behind {self.text!r}")
+        self.raw = self.raw.replace(_ALL_READ, b"")
 
     def leave(self) -> int:
         """Type Ctrl-D until the program has left: one typed while no prompt is up is not seen. Its exit code."""
         for _ in range(60):
             self.type("\x04")
             try:
-                return self._child.wait(1.5)
+                self._child.wait(1.5)
             except subprocess.TimeoutExpired:
                 continue
+            break
         return self.wait_end()
 
     @property
