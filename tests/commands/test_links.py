@@ -22,6 +22,7 @@ from familiar_connect.memory.maintenance.review_decisions import Decisions
 from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.versioning.provenance import Provenance
 from familiar_connect.memory.writing.journal import Journal, RunLog
+from familiar_connect.observe.ledger import SQLiteCollector
 from familiar_connect.observe.replay_store import ReplayStore
 from familiar_connect.presets.store import PresetStore
 from familiar_connect.privacy import PrivacyRegistry
@@ -141,7 +142,7 @@ def test_a_chat_does_not_begin_where_a_link_stands(
 HISTORY = "familiars/ember/history.db"
 VERBS = [
     (HISTORY, ("chat", "--plain")),
-    (HISTORY, ("prompt", "hello")),
+    (HISTORY, ("prompt", "hello.json")),
     (HISTORY, ("inspect",)),
     (HISTORY, ("doctor",)),
     (HISTORY, ("metrics",)),
@@ -200,7 +201,9 @@ def test_links_planted_while_it_runs_are_met_and_not_followed(
     root = home / "familiars" / "ember"
     with closing(RunningChat(home)) as chat:
         chat.say("hello", replies=1)
-        wait_until(lambda: len(list((root / "traces" / "turns").iterdir())) == 2, "the last that a turn writes")
+        wait_until(lambda: len(list((root / "traces" / "turns").iterdir())) == 2, "the record of the turn")
+        ledger = SQLiteCollector(root / "metrics.db")
+        wait_until(lambda: ledger.last_trace("ember") is not None, "the turn in the ledger")
         asked = len(server.requests)
         (tmp_path / "all").mkdir()
         links = [

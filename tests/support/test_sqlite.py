@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from familiar_connect.errors import FamiliarError, HistoryError
-from familiar_connect.support.sqlite import Database, Migration
+from familiar_connect.support.no_follow import LinkRefused
+from familiar_connect.support.sqlite import Database, Migration, connect_unlinked
 from familiar_connect.support.text import without_surrogates
 
 
@@ -38,6 +41,28 @@ def test_migrations_run_once_in_order(tmp_path: Path) -> None:
             found = bodies(database)
 
     assert found == ["first"]
+
+
+@pytest.mark.skipif(not hasattr(os, "symlink"), reason="links need a system that has them")
+@pytest.mark.parametrize("query", ["", "mode=rwc"])
+def test_a_link_put_there_while_it_is_opened_is_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, query: str
+) -> None:
+    """It was none when it was looked at; what it leads to stays as it was."""
+    path, target = tmp_path / "a.db", tmp_path / "outside.db"
+    Database(target, NOTES).close()
+    before = target.read_bytes(), target.stat().st_mtime_ns
+    real = sqlite3.connect
+
+    def connect_too_late(*args: Any, **settings: Any) -> sqlite3.Connection:
+        path.symlink_to(target)
+        opened: sqlite3.Connection = real(*args, **settings)
+        return opened
+
+    monkeypatch.setattr(sqlite3, "connect", connect_too_late)
+    with pytest.raises(LinkRefused, match=r"a\.db is a link"):
+        connect_unlinked(path, query)
+    assert (target.read_bytes(), target.stat().st_mtime_ns) == before
 
 
 def test_a_new_migration_runs_on_an_older_file(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from familiar_connect.memory.file_audience import read_audience
 from familiar_connect.memory.paths import Root
 from familiar_connect.memory.search import path_of, walk_files
 from familiar_connect.support.files import sync_folder, temporary_name
-from familiar_connect.support.sqlite import refuse_linked_database
+from familiar_connect.support.sqlite import connect_unlinked
 
 EXPERIENCE = ("people/", "servers/", "sessions/", "topics/")
 """Folders of memory that grow out of what people said."""
@@ -107,8 +107,7 @@ def _history(root: Path, beside: Path) -> bytes | None:
         return None
     copy = beside.with_name(temporary_name())
     try:
-        refuse_linked_database(path)
-        with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(copy)) as target:
+        with closing(connect_unlinked(path)) as source, closing(sqlite3.connect(copy)) as target:
             source.backup(target)
         return copy.read_bytes()
     finally:

@@ -24,7 +24,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 from familiar_connect.observe.compact_facts import pack_facts, unpack_facts
 from familiar_connect.observe.trace import StageSpan, TurnTrace
 from familiar_connect.support.no_follow import make_folder
-from familiar_connect.support.sqlite import refuse_linked_database
+from familiar_connect.support.sqlite import connect_unlinked
 
 logger = logging.getLogger(__name__)
 
@@ -279,7 +279,7 @@ class SQLiteCollector:
 
     def _hold(self) -> None:
         """Keep one connection that reads nothing more: the others open and close beside it without a flush."""
-        held = sqlite3.connect(self._path, timeout=BUSY_TIMEOUT_S, check_same_thread=False)
+        held = connect_unlinked(self._path, timeout=BUSY_TIMEOUT_S, check_same_thread=False)
         try:
             held.execute("SELECT 1 FROM traces LIMIT 1").fetchall()
         except sqlite3.Error:
@@ -304,9 +304,7 @@ class SQLiteCollector:
             raise refused
 
     def _connected(self, access: str, look: Callable[[sqlite3.Connection], object]) -> sqlite3.Connection:
-        refuse_linked_database(self._path)
-        address = f"{self._path.absolute().as_uri()}?{access}"
-        db = sqlite3.connect(address, uri=True, timeout=BUSY_TIMEOUT_S)
+        db = connect_unlinked(self._path, access, timeout=BUSY_TIMEOUT_S)
         try:
             look(db)
         except BaseException:
@@ -331,8 +329,7 @@ class SQLiteCollector:
 @contextmanager
 def open_ledger(path: Path) -> Iterator[sqlite3.Connection]:
     """The database at *path*, with its tables, for as long as the block runs."""
-    refuse_linked_database(path)
-    with closing(sqlite3.connect(path, timeout=BUSY_TIMEOUT_S)) as db:
+    with closing(connect_unlinked(path, timeout=BUSY_TIMEOUT_S)) as db:
         prepare_ledger(db)
         yield db
 

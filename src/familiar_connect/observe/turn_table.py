@@ -22,7 +22,7 @@ from familiar_connect.observe.inspector import (
 from familiar_connect.observe.report import NOTHING, seconds
 from familiar_connect.observe.trace import TurnTrace
 from familiar_connect.observe.trace_values import count_or_zero, finite_number, provider_outcomes
-from familiar_connect.support.text import one_line
+from familiar_connect.support.text import one_line, pluralize
 from familiar_connect.support.text_table import text_table
 from familiar_connect.support.word_wrap import ENDLESS
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:  # a report loads no more than it needs
 
 SHOWN_ID_CHARS = 12
 """The end of a turn's id, which is enough to ask for it; the rest is its time."""
-_GATHERED = {ItemTag.SAMPLE.value: "examples", ItemTag.DIALOGUE.value: "turns of dialogue"}
+_GATHERED = {ItemTag.SAMPLE.value: ("example", ""), ItemTag.DIALOGUE.value: ("turn", " of dialogue")}
 """Blocks of which a prompt holds many alike: one row tells them all."""
 
 
@@ -87,7 +87,8 @@ def _block_row(alike: Sequence[BlockLine]) -> list[str]:
     where = message_mark(first)
     if message_mark(last) != where:
         where = f"{where}–{message_mark(last)}"
-    name = f"{len(alike)} {_GATHERED[first.tag]}" if first.tag in _GATHERED else one_line(first.source)
+    what, more = _GATHERED.get(first.tag, ("", ""))
+    name = f"{pluralize(len(alike), what)}{more}" if what else one_line(first.source)
     shortened = "" if first.fate == "kept" else f" ({first.fate})"
     return [name + shortened, where, str(sum(line.tokens for line in alike))]
 

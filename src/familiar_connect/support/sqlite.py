@@ -210,11 +210,11 @@ class Database:
         return True
 
     def _connect(self, *, read_only: bool = False) -> sqlite3.Connection:
-        if not self.in_memory:
-            self._refuse_links()
-        connection = sqlite3.connect(
-            self.path, timeout=self._busy_timeout_s, isolation_level=None, check_same_thread=False
-        )
+        connect = sqlite3.connect if self.in_memory else connect_unlinked
+        try:
+            connection = connect(self.path, timeout=self._busy_timeout_s, isolation_level=None, check_same_thread=False)
+        except LinkRefused as exc:
+            raise self._error(str(exc)) from exc
         self._open.append(connection)
         connection.execute(f"PRAGMA synchronous={self._synchronous}")
         if self._synchronous == "FULL":
@@ -222,12 +222,6 @@ class Database:
         if read_only:
             connection.execute("PRAGMA query_only=ON")
         return connection
-
-    def _refuse_links(self) -> None:
-        try:
-            refuse_linked_database(self.path)
-        except LinkRefused as exc:
-            raise self._error(str(exc)) from exc
 
     def _use_wal(self) -> None:
         """Switch to a write-ahead log. The switch does not heed the busy timeout, so wait here."""
@@ -328,6 +322,22 @@ class Database:
             f"{self.path} is damaged ({detail}); it was left as it is: "
             f"move it aside with the files beside it ({aside}) to start a new one{doctor}."
         )
+
+
+def connect_unlinked(path: Path | str, query: str = "", **settings: Any) -> sqlite3.Connection:
+    """A connection to the database *path*, which may have a *query* such as `mode=ro`.
+
+    A `LinkRefused` where it is a link, also where it became one while it was opened: nothing is read or written then.
+    """
+    refuse_linked_database(path)
+    address = f"{Path(path).absolute().as_uri()}?{query}" if query else path
+    connection: sqlite3.Connection = sqlite3.connect(address, uri=bool(query), **settings)
+    try:
+        refuse_linked_database(path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def refuse_linked_database(path: Path | str) -> None:

@@ -32,7 +32,7 @@ from familiar_connect.commands.memory.session import MemorySession, open_session
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import FamiliarError, HomeError
 from familiar_connect.support.file_lock import is_held
-from familiar_connect.support.no_follow import refuse_linked_path
+from familiar_connect.support.sqlite import connect_unlinked
 
 if TYPE_CHECKING:
     from familiar_connect.config import CharacterConfig
@@ -267,9 +267,8 @@ def _model_of_index(path: Path) -> tuple[str, int] | None:
     """Which embedder the index at *path* was made with, and of how many numbers; None: there is none that tells."""
     if not path.is_file():
         return None
-    refuse_linked_path(path)
     try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
+        with closing(connect_unlinked(path, "mode=ro")) as database:
             meta = dict(database.execute("SELECT key, value FROM meta").fetchall())
         return str(meta["model"]), int(meta["dim"])
     except (sqlite3.Error, KeyError, ValueError):
