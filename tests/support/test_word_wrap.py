@@ -131,8 +131,9 @@ def test_no_word_is_lost_below_a_name(text: str, head: str, width: int) -> None:
     assert wrap_below(head, text, width).split() == (head + text).split()
 
 
-def test_the_window_of_a_stream_is_its_own() -> None:
+def test_the_window_of_a_stream_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """As where output goes into a file and what is said about it to the terminal; a file has no edge."""
+    monkeypatch.delenv("COLUMNS", raising=False)
     termios = pytest.importorskip("termios")
     master, slave = os.openpty()
     termios.tcsetwinsize(slave, (20, 33))
