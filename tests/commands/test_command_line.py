@@ -89,6 +89,7 @@ def test_a_verb_like_nothing_points_to_help(monkeypatch: pytest.MonkeyPatch, cap
             ("import", "my/Wren.png"),
             "`familiar --home {home} init --from-card my/Wren.png` makes a familiar of a card.",
         ),
+        (("import", "a b.json"), "`familiar --home {home} import preset 'a b.json'` brings a preset."),
         (("import", "old.jsonl"), "`familiar --home {home} import chat old.jsonl` brings a chat."),
         (("init", "my/Wren.png"), "`familiar --home {home} init --from-card my/Wren.png` makes a familiar of a card."),
         (("keys", "path"), "`familiar --home {home} doctor` says where the home is"),

@@ -14,8 +14,8 @@ import pytest
 
 from familiar_connect.bootstrap.starter import make_starter
 from familiar_connect.commands import preset
-from familiar_connect.commands.help_lines import HELP_OPTIONS
 from familiar_connect.errors import PresetError
+from tests.fakes.command_call import call_command
 
 Run = Callable[..., str]
 
@@ -34,13 +34,7 @@ def run(home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtu
     def call(*words: str, command: click.Command = preset.preset, typed: str = "") -> str:
         monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
         capsys.readouterr()
-        command.main(
-            list(words),
-            prog_name="familiar preset",
-            standalone_mode=False,
-            obj={"home": home},
-            help_option_names=HELP_OPTIONS,
-        )
+        call_command(command, home, *words, name="familiar preset")
         out, err = capsys.readouterr()
         return out + err
 

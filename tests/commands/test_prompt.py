@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from familiar_connect.bootstrap.starter import make_starter
-from familiar_connect.commands.help_lines import HELP_OPTIONS
 from familiar_connect.commands.prompt import prompt
 from familiar_connect.errors import ConfigError, FamiliarError
 from familiar_connect.memory.store import DEFAULT_MAX_RESULTS_PER_OP, MemoryStore
+from tests.fakes.command_call import call_command
 from tests.fakes.program import run_program
 
 Run = Callable[..., str]
@@ -71,13 +71,7 @@ def run(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
         file = tmp_path / "lounge.json"
         file.write_text(json.dumps({**LOUNGE, **changes}), encoding="utf-8")
         capsys.readouterr()
-        prompt.main(
-            [str(file), *words],
-            prog_name="familiar prompt",
-            standalone_mode=False,
-            obj={"home": tmp_path / "home"},
-            help_option_names=HELP_OPTIONS,
-        )
+        call_command(prompt, tmp_path / "home", str(file), *words, name="familiar prompt")
         return capsys.readouterr().out
 
     return call

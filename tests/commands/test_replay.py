@@ -10,10 +10,10 @@ from pathlib import Path
 import click
 import pytest
 
-from familiar_connect.commands.help_lines import HELP_OPTIONS
 from familiar_connect.commands.replay import replay
 from familiar_connect.errors import FamiliarError
 from familiar_connect.memory.store import MemoryStore
+from tests.fakes.command_call import call_command
 from tests.fakes.scripted_familiar import scripted_familiar
 
 Run = Callable[..., tuple[str, str]]
@@ -42,13 +42,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def run(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
     def call(*words: str) -> tuple[str, str]:
         capsys.readouterr()
-        replay.main(
-            list(words),
-            prog_name="familiar replay",
-            standalone_mode=False,
-            obj={"home": tmp_path},
-            help_option_names=HELP_OPTIONS,
-        )
+        call_command(replay, tmp_path, *words, name="familiar replay")
         return capsys.readouterr()
 
     return call

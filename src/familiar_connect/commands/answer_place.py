@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import ExitStack, asynccontextmanager
+from functools import partial
 from typing import TextIO
 
 from familiar_connect.chat.scene import ChannelContext, ChannelKind, Scene
@@ -13,7 +14,7 @@ from familiar_connect.familiar import Familiar
 from familiar_connect.history.stored_messages import StoredMessages
 from familiar_connect.identity import Author
 from familiar_connect.support.text import printable
-from familiar_connect.support.word_wrap import WordWrap, terminal_width
+from familiar_connect.support.word_wrap import WordWrap, columns_of
 
 PIECE_LIMIT = 100_000
 
@@ -31,7 +32,7 @@ class AnswerPlace:
         self._recent = StoredMessages(familiar.history_store, familiar.id, channel_id, platform="terminal")
         self._listener = listener
         self._out = out
-        self._wrap = WordWrap(terminal_width) if out.isatty() else None
+        self._wrap = WordWrap(partial(columns_of, out)) if out.isatty() else None
         self._waiting = ExitStack()
         """Ends the sign of life."""
         self._pieces: list[str] = []

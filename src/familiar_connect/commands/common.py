@@ -37,7 +37,6 @@ from familiar_connect.support.word_wrap import (
     columns_of,
     display_width,
     is_dumb_terminal,
-    terminal_width,
     wants_no_colour,
     wrap_below,
     wrap_for,
@@ -80,7 +79,7 @@ def say(text: str = "", *, nl: bool = True, err: bool = False, fg: str | None = 
 def say_below(head: str, text: str) -> None:
     """Print *text* for a person behind *head*, such as the name of what it is about; its lines go on below it."""
     shown = printable(with_command(text))
-    click.echo(wrap_below(head, shown, terminal_width()) if sys.stdout.isatty() else head + shown)
+    click.echo(wrap_below(head, shown, columns_of(sys.stdout)) if sys.stdout.isatty() else head + shown)
 
 
 def say_verbatim(text: str, *, nl: bool = True) -> None:

@@ -76,7 +76,8 @@ _OPTIONS_BEHIND = {
 _FROM_CARD = "`familiar init --from-card {file}` makes a familiar of a card."
 _FILE_HABITS = {
     **dict.fromkeys((".png", ".webp", ".charx", ".byaf", ".yaml"), _FROM_CARD),
-    ".json": f"{_FROM_CARD} `familiar import lorebook {{file}}` brings lore, `import preset` a preset.",
+    ".json": _FROM_CARD
+    + " `familiar import lorebook {file}` brings lore, `familiar import preset {file}` brings a preset.",
     ".jsonl": "`familiar import chat {file}` brings a chat.",
     **dict.fromkeys((".md", ".txt", ".pdf", ".html"), "`familiar import document {file}` brings a document."),
 }

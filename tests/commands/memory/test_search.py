@@ -9,12 +9,9 @@ import sqlite3
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-import click
 import pytest
 
-from familiar_connect.commands.help_lines import HELP_OPTIONS
 from familiar_connect.commands.memory import search as memory_search
 from familiar_connect.errors import HomeError
 from familiar_connect.history.store import HistoryStore
@@ -22,6 +19,7 @@ from familiar_connect.identity import PrivacyLevel
 from familiar_connect.memory.index.hashing import HashingModel
 from familiar_connect.memory.index.protocols import SIGNALS
 from familiar_connect.privacy import PrivacyRegistry
+from tests.fakes.command_call import call_command
 from tests.fakes.retrieval import ADA, BO, a_memory
 
 Shown = pytest.CaptureFixture[str]
@@ -56,21 +54,14 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def call(command: click.Command, home: Path, *words: str) -> Any:
-    """Its help is asked for as in the program: click settles that once for each command."""
-    return command.main(
-        list(words), prog_name="familiar", standalone_mode=False, obj={"home": home}, help_option_names=HELP_OPTIONS
-    )
-
-
 def test_search_shows_what_was_said_with_who_and_when(home: Path, capsys: Shown) -> None:
     """Best first, with what was said right after it; exit code 0. A place is called by its name once it has one."""
-    assert call(memory_search.search, home, "where", "is", "the", "silver", "spoon?") == 0
+    assert call_command(memory_search.search, home, "where", "is", "the", "silver", "spoon?") == 0
     shown = capsys.readouterr().out
     named = home / "familiars" / "wren" / "channels" / "7.toml"
     named.parent.mkdir()
     named.write_text('channel_name = "garden"\n', encoding="utf-8")
-    assert call(memory_search.search, home, "where", "is", "the", "silver", "spoon?") == 0
+    assert call_command(memory_search.search, home, "where", "is", "the", "silver", "spoon?") == 0
 
     assert capsys.readouterr().out.startswith(" 1. said 2025-06-01 12:00 in garden (turn 1)\n")
     assert shown.startswith(" 1. said 2025-06-01 12:00 in channel 7 (turn 1)\n")
@@ -79,7 +70,7 @@ def test_search_shows_what_was_said_with_who_and_when(home: Path, capsys: Shown)
 
 def test_search_shows_files_with_their_place(home: Path, capsys: Shown) -> None:
     """Only files, when only files are asked for."""
-    call(memory_search.search, home, "boat lighthouse spoon", "--files")
+    call_command(memory_search.search, home, "boat lighthouse spoon", "--files")
 
     shown = capsys.readouterr().out
     assert "topics/boats.md, Boats" in shown
@@ -90,13 +81,13 @@ def test_search_shows_files_with_their_place(home: Path, capsys: Shown) -> None:
 def test_nothing_found_is_exit_code_1(home: Path, capsys: Shown) -> None:
     """And a sentence."""
     (home / "familiars" / "wren" / "history.db").unlink()
-    assert call(memory_search.search, home, "zzyzx", "--turns") == 1
+    assert call_command(memory_search.search, home, "zzyzx", "--turns") == 1
     assert capsys.readouterr().out == "Nothing in memory bears on that.\n"
 
 
 def test_explain_shows_each_signals_share_and_what_it_means(home: Path, capsys: Shown) -> None:
     """The score as a sum, and below it a line for every signal that took part."""
-    call(memory_search.search, home, "what did Bo bury?", "--explain", "--limit", "1")
+    call_command(memory_search.search, home, "what did Bo bury?", "--explain", "--limit", "1")
 
     shown = capsys.readouterr().out
     assert " = " in shown
@@ -106,7 +97,7 @@ def test_explain_shows_each_signals_share_and_what_it_means(home: Path, capsys: 
 
 def test_the_shares_add_up_in_json(home: Path, capsys: Shown) -> None:
     """What a script gets is the same, in full."""
-    call(memory_search.search, home, "silver spoon", "--json")
+    call_command(memory_search.search, home, "silver spoon", "--json")
 
     hits = json.loads(capsys.readouterr().out)
     assert hits[0]["text"] == "I buried the silver spoon under the fig tree"
@@ -117,7 +108,7 @@ def test_the_shares_add_up_in_json(home: Path, capsys: Shown) -> None:
 
 def test_every_signal_is_explained(home: Path, capsys: Shown) -> None:
     """No name is shown that the legend does not know."""
-    call(memory_search.search, home, "where did Bo bury the spoon in June 2025?", "--channel", "7", "--json")
+    call_command(memory_search.search, home, "where did Bo bury the spoon in June 2025?", "--channel", "7", "--json")
 
     hits = json.loads(capsys.readouterr().out)
     assert {name for hit in hits for name in hit["signals"]} <= SIGNALS.keys()
@@ -125,11 +116,11 @@ def test_every_signal_is_explained(home: Path, capsys: Shown) -> None:
 
 def test_search_takes_in_what_was_edited_meanwhile(home: Path, capsys: Shown) -> None:
     """From any editor, without a word."""
-    call(memory_search.search, home, "boats")
+    call_command(memory_search.search, home, "boats")
     (home / "familiars/wren/memory/topics/kites.md").write_text("# Kites\n\nThe red kite fell.", encoding="utf-8")
     capsys.readouterr()
 
-    call(memory_search.search, home, "red kite", "--files")
+    call_command(memory_search.search, home, "red kite", "--files")
 
     assert "The red kite fell." in capsys.readouterr().out
 
@@ -138,7 +129,7 @@ def test_whoever_wants_not_to_be_heard_is_not_found(home: Path, capsys: Shown) -
     """Even words stored before the wish."""
     PrivacyRegistry(home / "familiars/wren/privacy.toml").set(BO, PrivacyLevel.FULL)
 
-    call(memory_search.search, home, "silver spoon", "--turns")
+    call_command(memory_search.search, home, "silver spoon", "--turns")
 
     assert "buried" not in capsys.readouterr().out
 
@@ -147,7 +138,7 @@ def test_reindex_tells_what_it_did(home: Path, capsys: Shown) -> None:
     """The first time everything, the second time nothing, anew everything again."""
     took = []
     for words in ([], [], ["--anew"]):
-        call(memory_search.reindex, home, "--json", *words)
+        call_command(memory_search.reindex, home, "--json", *words)
         facts = json.loads(capsys.readouterr().out)
         took.append((facts["files_taken_in"], facts["turns_taken_in"]))
 
@@ -156,7 +147,7 @@ def test_reindex_tells_what_it_did(home: Path, capsys: Shown) -> None:
 
 def test_reindex_in_words(home: Path, capsys: Shown) -> None:
     """For a person."""
-    call(memory_search.reindex, home)
+    call_command(memory_search.reindex, home)
 
     shown = capsys.readouterr().out
     assert "Took in 3 files and 3 turns, removed 0 files" in shown
@@ -173,7 +164,7 @@ def test_a_bar_is_shown_to_whoever_watches(home: Path, monkeypatch: pytest.Monke
     screen = Terminal()
     monkeypatch.setattr(sys, "stderr", screen)
 
-    call(memory_search.reindex, home)
+    call_command(memory_search.reindex, home)
 
     assert "memory files" in screen.getvalue()
     assert "100%" in screen.getvalue()
@@ -181,24 +172,24 @@ def test_a_bar_is_shown_to_whoever_watches(home: Path, monkeypatch: pytest.Monke
 
 def test_reindex_of_a_locked_index_says_so(home: Path) -> None:
     """One sentence, with the fix."""
-    call(memory_search.reindex, home, "--json")
+    call_command(memory_search.reindex, home, "--json")
     (home / "familiars/wren/memory/new.md").write_text("new", encoding="utf-8")
     other = sqlite3.connect(home / "familiars/wren/memory/.index/embeddings.sqlite", isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")
 
     try:
         with pytest.raises(HomeError, match="could not be brought level"):
-            call(memory_search.reindex, home, "--json")
+            call_command(memory_search.reindex, home, "--json")
     finally:
         other.close()
 
 
 def test_stats_count_files_and_index(home: Path, capsys: Shown) -> None:
     """By folder, dot folders left out; and what the index holds."""
-    call(memory_search.reindex, home, "--json")
+    call_command(memory_search.reindex, home, "--json")
     capsys.readouterr()
 
-    call(memory_search.stats, home, "--json")
+    call_command(memory_search.stats, home, "--json")
 
     facts = json.loads(capsys.readouterr().out)
     assert facts["files_by_folder"] == {"people": 1, "self": 1, "topics": 1}
@@ -211,6 +202,6 @@ def test_stats_of_a_memory_nobody_has_used(tmp_path: Path, capsys: Shown, monkey
     monkeypatch.setattr(memory_search, "_embedder", lambda *_args, **_more: HashingModel())
     (tmp_path / "familiars" / "wren").mkdir(parents=True)
 
-    call(memory_search.stats, tmp_path)
+    call_command(memory_search.stats, tmp_path)
 
     assert "memory files: 0, 0 bytes (none yet)" in capsys.readouterr().out
