@@ -107,7 +107,7 @@ def test_list_counts_turns_whatever_ails_the_settings(
 
     assert call(monkeypatch, "--home", str(tmp_path), "list") == 0
     shown = capsys.readouterr().out
-    assert "1 turns" in shown
+    assert "1 turn\n" in shown
     assert "nonsense" in shown
     assert "\x1b" not in shown
 

@@ -65,6 +65,12 @@ def test_a_broken_line_goes_on_below_its_beginning() -> None:
     assert wrap_words("one two three", 8) == "one two\nthree"
 
 
+def test_a_word_that_only_fits_without_the_indent_goes_to_the_edge() -> None:
+    """Broken anywhere it could not be read; one that no line holds begins where it stands."""
+    assert wrap_words("   one three-four", 11) == "   one\nthree-four"
+    assert wrap_words("   one three-and-four", 11) == "   one three-and-four"
+
+
 def test_styles_and_marks_take_no_room() -> None:
     """What only colours a word does not push it to the next line."""
     assert display_width("\x1b[3mwaves\x1b[23m") == 5

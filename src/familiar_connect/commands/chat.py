@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import click
 
@@ -40,6 +40,7 @@ from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.errors import FamiliarError
 from familiar_connect.identity import Author
 from familiar_connect.support.clock import machine_zone
+from familiar_connect.support.text import pluralize
 from familiar_connect.support.text_table import TableStyle, text_table
 from familiar_connect.support.word_wrap import columns_of
 
@@ -174,7 +175,7 @@ def say_chats(root: Path, *, as_json: bool) -> None:
             count = history.count(familiar_id=root.name, channel_id=each.channel_id)
             last = history.recent(familiar_id=root.name, channel_id=each.channel_id, limit=1)
             when = last[0].timestamp.astimezone().isoformat(timespec="minutes") if last else None
-            row = {"name": each.name, "channel_id": each.channel_id, "turns": count, "last": when}
+            row: dict[str, Any] = {"name": each.name, "channel_id": each.channel_id, "turns": count, "last": when}
             facts.append({**row, "current": each.is_current})
     if as_json:
         say_json(facts)
@@ -182,7 +183,7 @@ def say_chats(root: Path, *, as_json: bool) -> None:
     rows = []
     for row in facts:
         when = str(row["last"])[:16].replace("T", " ") if row["last"] else "nothing said yet"
-        rows.append([f"{'*' if row['current'] else ' '} {row['name']}", f"{row['turns']:>6,} turns", when])
+        rows.append([f"{'*' if row['current'] else ' '} {row['name']}", pluralize(row["turns"], "turn"), when])
     say(text_table(["", "", ""], rows, columns_of(sys.stdout), TableStyle(left=(0, 2), indent=0)))
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
-from familiar_connect.commands.common import home_of, json_option, say, say_json
+from familiar_connect.commands.common import home_of, json_option, say, say_below, say_json
 from familiar_connect.commands.doctor_checks import active_preset, platforms_of
 from familiar_connect.commands.habits import explain_file
 from familiar_connect.config.command import command_name
@@ -15,7 +16,9 @@ from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.config.home import is_valid_familiar_id, list_familiars
 from familiar_connect.config.links import refuse_links
 from familiar_connect.errors import FamiliarError
-from familiar_connect.support.word_wrap import display_width, pad
+from familiar_connect.support.text import pluralize
+from familiar_connect.support.text_table import TableStyle, text_table
+from familiar_connect.support.word_wrap import columns_of
 
 INIT_EPILOG = """\b
 Examples:
@@ -27,6 +30,7 @@ Examples:
 
 MOST_SHOWN = 10
 """Sentences about what a card could not bring."""
+LISTED = TableStyle(left=(0, 1, 2, 4))
 
 
 @click.command(epilog=INIT_EPILOG)
@@ -150,13 +154,17 @@ def list_(ctx: click.Context, as_json: bool) -> None:
         say(f"No familiar lives in {home} yet. Make one: `{command_name()} init`")
         return
     say(f"Familiars in {home}")
-    widths = {key: max(display_width(row[key]) for row in rows) for key in ("id", "name", "model")}
+    table = text_table([""] * 5, [_cells(row) for row in rows], columns_of(sys.stdout), LISTED)
+    say("\n".join(line.rstrip() for line in table.split("\n")))
     for row in rows:
-        trouble = f"  ! {row['problem']}" if row["problem"] else ""
-        more = "".join(f"  on {name}" for name in row["platforms"])
-        more += f"  preset {row['preset']}" if row["preset"] else ""
-        columns = "  ".join(pad(row[key], width) for key, width in widths.items())
-        say(f"  {columns}  {row['turns']:>6} turns{more}{trouble}")
+        if row["problem"]:
+            say_below("  ! ", f"{row['id']}: {row['problem']}")
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    more = [f"on {name}" for name in row["platforms"]]
+    more += [f"preset {row['preset']}"] if row["preset"] else []
+    return [row["id"], row["name"], row["model"], pluralize(row["turns"], "turn"), "  ".join(more)]
 
 
 def _facts(root: Path) -> dict[str, Any]:

@@ -87,7 +87,7 @@ class WordWrap:
         self._space = ""
         is_over = self._column + display_width(space) + size > self._width()
         fits_below = self._hanging + size <= self._width()
-        if is_over and self._column > self._hanging and not goes_on and (fits_below or _GLUE in part):
+        if is_over and self._column > self._hanging and not goes_on and (size <= self._width() or _GLUE in part):
             indent = self._hanging if fits_below else 0
             self._column = indent + size
             return f"\n{' ' * indent}{part}"

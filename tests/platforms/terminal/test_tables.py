@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from familiar_connect.history.store import HistoryStore
 from familiar_connect.observe.ledger import SQLiteCollector
 from familiar_connect.observe.trace import StageSpan
 from tests.fakes.model_server import stream_answer
@@ -126,8 +127,20 @@ CHATS = {
 * a rather long name of a chat
     3 turns, WHEN""",
     80: """\
-  main                               2 turns  WHEN
-* a rather long name of a chat       3 turns  WHEN""",
+  main                          2 turns  WHEN
+* a rather long name of a chat  3 turns  WHEN""",
+}
+FAMILIARS = {
+    80: """\
+  ember       Ember       embedded   1 turn
+  rather-odd  Rather-odd  ?         0 turns
+  ! rather-odd: """,
+    40: """\
+  ember
+      Ember, embedded, 1 turn
+  rather-odd
+      Rather-odd, ?, 0 turns
+  ! rather-odd: """,
 }
 
 
@@ -234,3 +247,16 @@ def test_chats_and_their_contexts_fit_a_narrow_window(tmp_path: Path) -> None:
     for columns, table in CHATS.items():
         screen = shown(tmp_path, "chat", "--list", columns=columns)
         assert re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d", "WHEN", screen) == table
+
+
+@pytest.mark.parametrize("columns", [80, 40])
+def test_familiars_are_listed_as_wide_as_the_window(tmp_path: Path, columns: int) -> None:
+    """One turn is one turn, and what is wrong with one stays in the window."""
+    store = HistoryStore(make_home(tmp_path) / "history.db")
+    store.append_turn(familiar_id="ember", channel_id=1, role="user", content="hi")
+    store.close()
+    run_program(tmp_path, "init", "rather-odd")
+    (tmp_path / "familiars" / "rather-odd" / "character.toml").write_text("nonsense = 1", encoding="utf-8")
+    with TerminalSession(tmp_path, "list", columns=columns, rows=200) as session:
+        assert session.wait_end() == 0
+    assert FAMILIARS[columns] in session.screen.everything
