@@ -36,6 +36,10 @@ from familiar_connect.support.tokens import estimate_tokens
 
 NO_DEADLINE = math.inf
 """A request's `deadline_s` where every provider is to be waited for."""
+FILES_DEADLINE_S = 3.0
+"""For providers that only read the owner's files: far longer than that takes on a busy machine or a slow disk, since a
+familiar without its character or its rules is another one; a disk that does not answer is not waited for longer.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)

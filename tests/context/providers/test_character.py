@@ -162,7 +162,7 @@ def test_it_answers_to_its_name_and_quickly(store: MemoryStore) -> None:
     """A plain read needs no more than a quarter of a second."""
     provider = CharacterProvider(store)
 
-    assert (provider.id, provider.deadline_s) == ("character", 0.25)
+    assert (provider.id, provider.deadline_s) == ("character", 3.0)
 
 
 async def test_the_depth_prompt_is_a_note_among_the_turns(store: MemoryStore) -> None:

@@ -66,7 +66,7 @@ async def test_it_is_paid_by_the_author_note_layer(tmp_path: Path) -> None:
         ItemTag.AUTHOR_NOTE,
         80,
     )
-    assert (provider.id, provider.deadline_s) == ("mode_instructions", 0.25)
+    assert (provider.id, provider.deadline_s) == ("mode_instructions", 3.0)
 
 
 async def test_a_note_that_cannot_be_read_is_passed_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -13,7 +13,7 @@ from datetime import timedelta
 from familiar_connect.chat.types import Turn
 from familiar_connect.context.confidence_gate import AUTHORED
 from familiar_connect.context.providers.scene.text import is_for_small_model, readable
-from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
+from familiar_connect.context.types import FILES_DEADLINE_S, ContextRequest, Contribution, ItemTag, Layer, Priority
 from familiar_connect.memory.store import MemoryStore, MemoryStoreError
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.system_notes import unwrap_note, wrap_note
@@ -21,7 +21,6 @@ from familiar_connect.support.tokens import estimate_tokens
 
 logger = logging.getLogger(__name__)
 
-DEADLINE_S = 0.25
 NOTE_ORDER = 40
 PERSONA_SOURCE = "channel_notes:persona"
 REUNION_DEPTH = 3
@@ -35,7 +34,7 @@ class ChannelNotesProvider:
     """The channel's prompt, its note or else the familiar's, and a word on how long nobody spoke."""
 
     id = "channel_notes"
-    deadline_s = DEADLINE_S
+    deadline_s = FILES_DEADLINE_S
 
     def __init__(self, store: MemoryStore) -> None:
         self._store = store

@@ -10,7 +10,7 @@ import logging
 from pathlib import PurePosixPath
 
 from familiar_connect.context.providers.mes_example import sample_items
-from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
+from familiar_connect.context.types import FILES_DEADLINE_S, ContextRequest, Contribution, ItemTag, Layer, Priority
 from familiar_connect.memory.persona import persona_name as persona_name
 from familiar_connect.memory.store import MemoryStore, MemoryStoreError
 from familiar_connect.presets.types import CardFields
@@ -21,7 +21,6 @@ from familiar_connect.support.tokens import estimate_tokens
 logger = logging.getLogger(__name__)
 
 CHARACTER_PRIORITY = int(Priority.CHARACTER)
-CHARACTER_DEADLINE_S = 0.25
 
 FIELDS: dict[str, tuple[ItemTag | None, int]] = {
     "system_prompt": (ItemTag.RULES, 10),
@@ -49,7 +48,7 @@ class CharacterProvider:
     """One contribution per non-empty file of `self/` that belongs in a prompt."""
 
     id = "character"
-    deadline_s = CHARACTER_DEADLINE_S
+    deadline_s = FILES_DEADLINE_S
 
     def __init__(self, store: MemoryStore, *, samples: bool = True) -> None:
         self._store = store

@@ -11,14 +11,13 @@ from collections.abc import Sequence
 from familiar_connect.chat.annotate.identity import People
 from familiar_connect.chat.scene import Scene
 from familiar_connect.context.providers.scene.text import inline_safe, is_dm, persona_of, readable
-from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
+from familiar_connect.context.types import FILES_DEADLINE_S, ContextRequest, Contribution, ItemTag, Layer, Priority
 from familiar_connect.identity import Author
 from familiar_connect.memory.conditioning import ACTIONS, MAX_REASON, Conditioning, ConditioningGroup, FeedbackKind
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.system_notes import speaker_name
 from familiar_connect.support.tokens import estimate_tokens
 
-DEADLINE_S = 0.5
 MOST_NAMED = 5
 SOURCE = "conditioning"
 LABEL = "what people here liked and did not like"
@@ -29,7 +28,7 @@ class ConditioningProvider:
     """At most one block, rewards before punishments."""
 
     id = "conditioning"
-    deadline_s = DEADLINE_S
+    deadline_s = FILES_DEADLINE_S
 
     def __init__(self, conditioning: Conditioning) -> None:
         self._conditioning = conditioning

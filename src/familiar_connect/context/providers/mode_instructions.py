@@ -10,7 +10,15 @@ from types import MappingProxyType
 
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.context.providers.scene.text import is_for_small_model
-from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Modality, Priority
+from familiar_connect.context.types import (
+    FILES_DEADLINE_S,
+    ContextRequest,
+    Contribution,
+    ItemTag,
+    Layer,
+    Modality,
+    Priority,
+)
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.no_follow import load_bytes
 from familiar_connect.support.tokens import estimate_tokens
@@ -18,7 +26,6 @@ from familiar_connect.support.tokens import estimate_tokens
 logger = logging.getLogger(__name__)
 
 MODE_INSTRUCTION_PRIORITY = int(Priority.MODE_INSTRUCTIONS)
-MODE_INSTRUCTION_DEADLINE_S = 0.25
 MAX_NOTE_BYTES = 65_536
 
 
@@ -52,7 +59,7 @@ class ModeInstructionProvider:
     """
 
     id = "mode_instructions"
-    deadline_s = MODE_INSTRUCTION_DEADLINE_S
+    deadline_s = FILES_DEADLINE_S
 
     def __init__(
         self,

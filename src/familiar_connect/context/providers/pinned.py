@@ -7,14 +7,13 @@ one that does not say is the owner's alone.
 from __future__ import annotations
 
 from familiar_connect.context.confidence_gate import AUTHORED
-from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
+from familiar_connect.context.types import FILES_DEADLINE_S, ContextRequest, Contribution, ItemTag, Layer, Priority
 from familiar_connect.memory.file_audience import read_audience, without_front_matter
 from familiar_connect.memory.lorebooks.entry_markdown import parse_entry
 from familiar_connect.memory.pins import PinnedFile, PinnedFiles
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.tokens import estimate_tokens
 
-DEADLINE_S = 2.0
 AUTHORED_FOLDERS = ("lore/", "documents/")
 CHARACTER_FOLDER = "self/"
 """Its files are in the prompt anyway."""
@@ -24,7 +23,7 @@ class PinnedProvider:
     """One contribution for each pinned file."""
 
     id = "pinned"
-    deadline_s = DEADLINE_S
+    deadline_s = FILES_DEADLINE_S
 
     def __init__(self, files: PinnedFiles) -> None:
         self._files = files

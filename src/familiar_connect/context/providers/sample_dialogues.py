@@ -15,7 +15,15 @@ from familiar_connect.config.types import HEAVY_HUMANIZER
 from familiar_connect.context.providers.casual_text import to_casual_text
 from familiar_connect.context.providers.mes_example import sample_items
 from familiar_connect.context.providers.scene.text import ANYONE, persona_of, readable
-from familiar_connect.context.types import ContextItem, ContextRequest, Contribution, ItemTag, Layer, Priority
+from familiar_connect.context.types import (
+    FILES_DEADLINE_S,
+    ContextItem,
+    ContextRequest,
+    Contribution,
+    ItemTag,
+    Layer,
+    Priority,
+)
 from familiar_connect.llm.types import TextPart
 from familiar_connect.memory.store import MemoryStore, MemoryStoreError
 from familiar_connect.support.aio import off_loop
@@ -24,7 +32,6 @@ from familiar_connect.support.tokens import estimate_tokens
 
 logger = logging.getLogger(__name__)
 
-DEADLINE_S = 0.25
 FILE = "self/mes_example.md"
 SAMPLES = "Samples of how you talk follow; nobody here said them."
 NEW_SCENE = "These were samples of how you talk. A new scene starts here."
@@ -35,7 +42,7 @@ class SampleDialoguesProvider:
     """At most one contribution, of user and assistant items."""
 
     id = "sample_dialogues"
-    deadline_s = DEADLINE_S
+    deadline_s = FILES_DEADLINE_S
 
     def __init__(self, store: MemoryStore) -> None:
         self._store = store

@@ -14,14 +14,21 @@ from familiar_connect.chat.types import Directives
 from familiar_connect.config.modes import channel_config_for_mode
 from familiar_connect.config.types import CRUDE_SUMMARY, NUDGE, ChannelMode
 from familiar_connect.context.providers.scene.text import inline_safe, persona_of, readable
-from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Modality, Priority
+from familiar_connect.context.types import (
+    FILES_DEADLINE_S,
+    ContextRequest,
+    Contribution,
+    ItemTag,
+    Layer,
+    Modality,
+    Priority,
+)
 from familiar_connect.identity import Author
 from familiar_connect.memory.short_term import MAX_SUMMARY_CHARS, NoteLine, ShortTermNote, ShortTermNotes
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.system_notes import quote_inline, speaker_name, wrap_note
 from familiar_connect.support.tokens import CHARS_PER_TOKEN, estimate_tokens
 
-DEADLINE_S = 0.5
 DEFAULT_TOOL = "short_term_note"
 NUDGE_EVERY = 5
 NUDGE_DEPTH = 2
@@ -40,7 +47,7 @@ class ShortTermMemoryProvider:
     """At most one summary with its hint; nothing without a speaker."""
 
     id = "short_term_memory"
-    deadline_s = DEADLINE_S
+    deadline_s = FILES_DEADLINE_S
 
     def __init__(
         self, notes: ShortTermNotes, *, tools_on: ToolsOn | None = None, tool_name: str = DEFAULT_TOOL

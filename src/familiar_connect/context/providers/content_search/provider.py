@@ -39,7 +39,7 @@ from familiar_connect.context.providers.content_search.unfiltered import (
     with_lore_macros,
 )
 from familiar_connect.context.providers.scene.text import persona_of
-from familiar_connect.context.types import NO_DEADLINE, ContextRequest, Contribution, Layer, Modality
+from familiar_connect.context.types import FILES_DEADLINE_S, NO_DEADLINE, ContextRequest, Contribution, Layer, Modality
 from familiar_connect.errors import MemoryStoreError
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import EVERYTHING_ALLOWED, Author, Privacy
@@ -80,7 +80,7 @@ MOST_WITH_NEIGHBOURS = 4
 RECALLED_PER_CHUNK = 15
 """What a recalling retriever finds is a sentence or a turn, so small that so many of them make a chunk."""
 CHARACTER_FOLDER = "self/"
-FLOOR_DEADLINE_S = 1.0
+FLOOR_DEADLINE_S = FILES_DEADLINE_S
 RETRIEVAL_DEADLINE_S = 2.0
 LEAST_FILTER_S = 0.3
 """With less time than this no model is asked."""

@@ -14,10 +14,17 @@ from familiar_connect.chat.message_parts import Emoji, Sticker
 from familiar_connect.chat.scene import Scene
 from familiar_connect.config.types import ChannelMode
 from familiar_connect.context.providers.scene.text import inline_safe, is_dm, is_voice_channel, persona_of, with_names
-from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Modality, Priority
+from familiar_connect.context.types import (
+    FILES_DEADLINE_S,
+    ContextRequest,
+    Contribution,
+    ItemTag,
+    Layer,
+    Modality,
+    Priority,
+)
 from familiar_connect.support.aio import off_loop
 
-DEADLINE_S = 0.5
 MOST_SHOWN = 60
 NOTE_CHARS = 120
 UNSET = "unset"
@@ -30,7 +37,7 @@ class AssetsProvider:
     """At most one block of emojis and one of stickers."""
 
     id = "assets"
-    deadline_s = DEADLINE_S
+    deadline_s = FILES_DEADLINE_S
 
     def __init__(
         self,

@@ -29,6 +29,7 @@ from familiar_connect.context.providers.scene.text import (
 )
 from familiar_connect.context.providers.scene.time_and_presence import clock_line, presence_line
 from familiar_connect.context.types import (
+    FILES_DEADLINE_S,
     ContextItem,
     ContextRequest,
     Contribution,
@@ -43,7 +44,6 @@ from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.support.system_notes import speaker_name, wrap_note
 from familiar_connect.support.tokens import estimate_tokens
 
-DEADLINE_S = 3.0
 NOW_DEPTH = 2
 NOW_ORDER = 10
 MOST_MEMORIES = 20
@@ -60,7 +60,7 @@ class ParticipantsProvider:
     """The list of people, and the moment."""
 
     id = "participants"
-    deadline_s = DEADLINE_S
+    deadline_s = FILES_DEADLINE_S
 
     def __init__(
         self,

@@ -16,11 +16,10 @@ from familiar_connect.context.providers.scene.text import (
     readable,
     with_names,
 )
-from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
+from familiar_connect.context.types import FILES_DEADLINE_S, ContextRequest, Contribution, ItemTag, Layer, Priority
 from familiar_connect.identity import EVERYTHING_ALLOWED, Privacy
 from familiar_connect.support.system_notes import quote_inline, speaker_name
 
-DEADLINE_S = 0.25
 DESCRIPTION_CHARS = 800
 PLATFORM_NOTES: Mapping[str, str] = MappingProxyType(
     {
@@ -39,7 +38,7 @@ class ServerInfoProvider:
     """One contribution, from the scene alone."""
 
     id = "server_info"
-    deadline_s = DEADLINE_S
+    deadline_s = FILES_DEADLINE_S
 
     def __init__(self, *, privacy: Privacy = EVERYTHING_ALLOWED) -> None:
         self._privacy = privacy

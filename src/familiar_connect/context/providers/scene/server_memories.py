@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 
 from familiar_connect.context.providers.scene.text import block_safe, inline_safe, is_dm, persona_of, readable
-from familiar_connect.context.types import ContextRequest, Contribution, ItemTag, Layer, Priority
+from familiar_connect.context.types import FILES_DEADLINE_S, ContextRequest, Contribution, ItemTag, Layer, Priority
 from familiar_connect.memory.part_audiences import PartAudiences
 from familiar_connect.memory.store import MemoryStore, MemoryStoreError
 from familiar_connect.memory.visibility import read_server_notes, server_path
@@ -23,7 +23,6 @@ from familiar_connect.support.system_notes import quote_inline, speaker_name
 
 logger = logging.getLogger(__name__)
 
-DEADLINE_S = 0.5
 MOST_SHOWN = 100
 MOST_READ_CHARS = 200_000
 TEXT_CHARS = 1_000
@@ -85,7 +84,7 @@ class ServerMemoriesProvider:
     """At most one block. It remembers the last good reading of a few files."""
 
     id = "server_memories"
-    deadline_s = DEADLINE_S
+    deadline_s = FILES_DEADLINE_S
 
     def __init__(self, store: MemoryStore, audiences: PartAudiences | None = None) -> None:
         self._audiences = audiences or PartAudiences(store)
