@@ -190,15 +190,16 @@ def test_a_hint_can_be_pasted_as_it_stands(tmp_path: Path) -> None:
     assert "Ember speaks through" in pasted.stderr
 
 
-def test_help_is_written_as_the_program_was_started(tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", ["python3 run.py", ".venv/bin/familiar", "/opt/familiar/bin/familiar"])
+def test_help_is_written_as_the_program_was_started(tmp_path: Path, command: str) -> None:
     """Usage and examples alike."""
     done = subprocess.run(
         [*PROGRAM, "help", "chat"],
-        env=environment(tmp_path, {"FAMILIAR_COMMAND": "python3 run.py"}),
+        env=environment(tmp_path, {"FAMILIAR_COMMAND": command}),
         capture_output=True,
         text=True,
         check=False,
     )
 
-    assert "Usage: python3 run.py chat [OPTIONS]" in done.stdout
-    assert "  python3 run.py chat --new" in done.stdout
+    assert f"Usage: {command} chat [OPTIONS]" in done.stdout
+    assert f"  {command} chat --new" in done.stdout

@@ -182,7 +182,7 @@ def end_program(code: int) -> NoReturn:
 
 
 def _way_to_help(ctx: click.Context) -> str:
-    return f"Try '{ctx.command_path} {ctx.help_option_names[0]}' for help."
+    return f"Try `{ctx.command_path} {ctx.help_option_names[0]}` for help."
 
 
 def _run_to_exit_code() -> int:

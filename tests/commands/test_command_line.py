@@ -127,7 +127,7 @@ def test_a_mistake_is_broken_at_words(tmp_path: Path) -> None:
     """In a narrow window too."""
     with TerminalSession(tmp_path, "completion", "powershell", columns=40) as session:
         assert session.wait_end() == 2
-        session.wait_for_screen("Try 'familiar completion -h' for help.")
+        session.wait_for_screen("Try `familiar completion -h` for help.")
         session.wait_for_screen("one of 'bash', 'zsh', 'fish'.")
 
 
@@ -312,7 +312,7 @@ def test_metrics_report_over_past_turns(monkeypatch: pytest.MonkeyPatch, capsys:
     home = ["--home", str(lived_in)]
     assert call(monkeypatch, *home, "metrics") == 0
     page = capsys.readouterr().out
-    assert all(word in page for word in ("p50", "p95", "model", "turns"))
+    assert all(word in page for word in ("p50", "p95", "model", "Throughput: 1 turn\n"))
     assert call(monkeypatch, *home, "metrics", "--stage", "model") == 0
     assert "p95" in capsys.readouterr().out
     assert call(monkeypatch, *home, "metrics", "--stage", "nope") == 1

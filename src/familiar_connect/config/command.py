@@ -36,7 +36,8 @@ VERBS_OF_A_FAMILIAR = frozenset(
 _VERB = rf"(?= (?:{'|'.join(VERBS)})\b)"
 _IN_HINT = re.compile(rf"(?<=[`;:] ){NAME}{_VERB}|(?<=`){NAME}{_VERB}")
 _WHOLE_HINT = re.compile(rf"`{NAME} (?P<verb>[a-z]+)\b(?P<words>[^`\n]*)`")
-_IN_HELP = re.compile(rf"(?<![\w-]){NAME}{_VERB}")
+_IN_HELP = re.compile(rf"(?<![\w/\\-]){NAME}{_VERB}")
+"""Not the end of a path: a usage line has the command already."""
 
 
 class _Options:

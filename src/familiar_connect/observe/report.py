@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 
 from familiar_connect.observe.trace import TurnTrace
 from familiar_connect.observe.trace_values import finite_number, only_mappings
+from familiar_connect.support.text import pluralize
 from familiar_connect.support.text_table import text_table
 from familiar_connect.support.word_wrap import ENDLESS
 
@@ -72,7 +73,7 @@ def throughput_stats(traces: Sequence[TurnTrace]) -> str:
         return f"Throughput: 0 turns\n{NOTHING}"
     moments = sorted(_seconds(trace.timestamp) for trace in traces)
     span_s = moments[-1] - moments[0]
-    lines = [f"Throughput: {len(traces)} turns"]
+    lines = [f"Throughput: {pluralize(len(traces), 'turn')}"]
     if span_s > 0:
         lines.append(f"  over {_period(span_s)}, {len(traces) / span_s * 3600:.1f} turns an hour")
     spans = [span for trace in traces if (span := trace.stage("model")) is not None]
