@@ -22,6 +22,13 @@ def test_without_a_window_columns_are_as_wide_as_they_need_to_be() -> None:
     )
 
 
+def test_an_empty_last_cell_leaves_no_spaces() -> None:
+    """What is copied from a table ends with its words."""
+    style = TableStyle(left=(0, 1))
+    shown = text_table(["name", "why"], [("one", ""), ("two", "late")], style=style)
+    assert shown == "  name  why\n  one\n  two   late"
+
+
 def test_in_a_window_wide_letters_count_twice() -> None:
     """So that columns line up where they are seen."""
     assert text_table(["", "used"], [["money", "1"], ["火火火", "2"]], 40) == (

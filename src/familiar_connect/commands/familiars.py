@@ -154,8 +154,7 @@ def list_(ctx: click.Context, as_json: bool) -> None:
         say(f"No familiar lives in {home} yet. Make one: `{command_name()} init`")
         return
     say(f"Familiars in {home}")
-    table = text_table([""] * 5, [_cells(row) for row in rows], columns_of(sys.stdout), LISTED)
-    say("\n".join(line.rstrip() for line in table.split("\n")))
+    say(text_table([""] * 5, [_cells(row) for row in rows], columns_of(sys.stdout), LISTED))
     for row in rows:
         if row["problem"]:
             say_below("  ! ", f"{row['id']}: {row['problem']}")

@@ -75,7 +75,7 @@ def _line(cells: Row, widths: Sequence[int], style: TableStyle, measure: Callabl
         lines[-1] += " " * (begins - measure(lines[-1])) + pieces[0]
         lines += [" " * begins + piece for piece in pieces[1:]]
         begins += width + GAP
-    return "\n".join(lines)
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def _stacked(header: Row, row: Row, width: int, style: TableStyle) -> str:
