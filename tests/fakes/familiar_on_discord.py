@@ -1,4 +1,4 @@
-"""Den: a familiar on our own Discord through the real library, with people to talk to it."""
+"""FamiliarOnDiscord: a familiar on our own Discord through the real library, with people to talk to it."""
 
 from __future__ import annotations
 

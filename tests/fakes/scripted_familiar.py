@@ -1,4 +1,4 @@
-"""House: one familiar with scripted models in a folder of its own, for stories about the whole program."""
+"""ScriptedFamiliar: one familiar with scripted models in a folder of its own, for stories about the whole program."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta, tzinfo
 
 from familiar_connect.chat.annotate.notes import LATE_AFTER
@@ -57,12 +57,13 @@ class RemindersTold:
         return bool(self._told.pop(reminder))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Door:
-    """How people of one platform are reached."""
+    """How people of one platform are reached, until the platform goes away; when it is back, all is tried at once."""
 
     place_at: PlaceAt | None
     tell: TellPlainly | None
+    not_before: LruCache[int, float] = field(default_factory=lambda: LruCache(MAX_REMEMBERED))
 
 
 class ReminderTimer:
@@ -88,7 +89,6 @@ class ReminderTimer:
         self._doors: dict[str, _Door] = {}
         self._timer = RestartableTimer(self.arm, later)
         self._under_way: set[int] = set()
-        self._not_before: LruCache[int, float] = LruCache(MAX_REMEMBERED)
         self._background = BackgroundTasks("reminders")
         book.watch(self.arm)
 
@@ -133,16 +133,20 @@ class ReminderTimer:
 
     def _start(self, due: Sequence[StoredReminder]) -> list[asyncio.Task[None]]:
         """Begin to tell those of *due* that nobody tells already, and that were not tried just now."""
-        now_s = self._clock.monotonic()
-        ready = [
-            each for each in due if each.id not in self._under_way and (self._not_before.get(each.id) or now_s) <= now_s
-        ]
+        ready = [each for each in due if each.id not in self._under_way and self._is_reachable(each)]
         self._under_way |= {each.id for each in ready}
         return [self._background.start(self._tell(each), name=str(each.id)) for each in ready]
 
+    def _is_reachable(self, stored: StoredReminder) -> bool:
+        """Whether the platform is here, and the place was not out of reach just now."""
+        door = self._doors.get(stored.author.platform)
+        now_s = self._clock.monotonic()
+        return door is not None and (door.not_before.get(stored.id) or now_s) <= now_s
+
     async def _tell(self, stored: StoredReminder) -> None:
+        door = self._doors.get(stored.author.platform)
         try:
-            is_over = self._privacy.is_full(stored.author) or await self._try(stored)
+            is_over = self._privacy.is_full(stored.author) or (door is not None and await self._try(stored, door))
         except Exception:  # isolation: one reminder that cannot be told costs no other
             logger.exception("a reminder could not be told", extra={"reminder": stored.id})
             is_over = False
@@ -150,14 +154,14 @@ class ReminderTimer:
             self._under_way.discard(stored.id)
         if is_over or self._clock.now() - stored.due_at > GIVEN_UP_AFTER:
             await off_loop(self._book.remove, stored.id)
-        else:
-            self._not_before.put(stored.id, self._clock.monotonic() + RETRY_S)
+            return
+        if door is not None:
+            door.not_before.put(stored.id, self._clock.monotonic() + RETRY_S)
+        if self._doors.get(stored.author.platform) is not door:  # the platform came back meanwhile
+            self.arm()
 
-    async def _try(self, stored: StoredReminder) -> bool:
+    async def _try(self, stored: StoredReminder, door: _Door) -> bool:
         """Have a reminder told; False: nobody can be reached now."""
-        door = self._doors.get(stored.author.platform)
-        if door is None:
-            return False
         if door.tell is not None:
             await door.tell(self.plain_words(stored))
             await off_loop(self._book.record_plain, stored, self.plain_words(stored))

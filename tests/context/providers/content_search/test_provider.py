@@ -9,14 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from familiar_connect.config.types import ChannelMode, PlaceSettings
 from familiar_connect.context.protocols import ContextProvider
 from familiar_connect.context.providers.content_search import provider as provider_module
 from familiar_connect.context.providers.content_search.provider import (
+    SPARE_S,
     ContentSearchProvider,
     SearchScope,
     time_granted_s,
+    time_usable_s,
 )
 from familiar_connect.context.types import NO_DEADLINE, Modality, PendingTurn
 from familiar_connect.errors import ModelError
@@ -333,6 +337,14 @@ async def test_a_failing_index_build_is_logged_and_nothing_else(
 def test_the_time_is_the_smaller_of_its_own_and_assemblys(turn_s: float, granted: float) -> None:
     """Assembly has three fifths of a turn."""
     assert time_granted_s(a_filtered_question(deadline_s=turn_s), 15.0) == pytest.approx(granted)
+
+
+@given(st.floats(0.001, 1_000))
+def test_the_later_tiers_are_over_before_the_granted_time_is_up(granted_s: float) -> None:
+    """So that whoever gathers is never told the people files late because of them."""
+    spare_s = granted_s - time_usable_s(granted_s)
+
+    assert spare_s >= min(SPARE_S, granted_s / 10) * 0.999
 
 
 async def test_cancelling_the_turn_cancels_what_it_started(tmp_path: Path) -> None:
