@@ -36,9 +36,9 @@ async def test_everything_that_is_set_up_is_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("lacks", "platform", "why"),
     [
-        ("DISCORD_BOT", "discord", "no DISCORD_BOT; put a line DISCORD_BOT="),
-        ("TWITCH_TOKEN", "twitch", "no TWITCH_TOKEN; put it into"),
-        ("TWITCH_CLIENT_ID", "twitch", "no TWITCH_CLIENT_ID; put it into"),
+        ("DISCORD_BOT", "discord", "no DISCORD_BOT; `familiar keys set DISCORD_BOT`"),
+        ("TWITCH_TOKEN", "twitch", "no TWITCH_TOKEN; `familiar keys set TWITCH_TOKEN` asks"),
+        ("TWITCH_CLIENT_ID", "twitch", "no TWITCH_CLIENT_ID; `familiar keys set TWITCH_CLIENT_ID` asks"),
     ],
 )
 async def test_what_lacks_a_key_is_named_with_the_key(tmp_path: Path, lacks: str, platform: str, why: str) -> None:

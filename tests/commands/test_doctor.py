@@ -134,7 +134,7 @@ def test_platforms_that_nobody_wants_are_off(tmp_path: Path, monkeypatch: pytest
     without_tokens(monkeypatch)
 
     assert found(tmp_path, "discord")[0] == found(tmp_path, "twitch")[0] == "ok"
-    assert "off: no DISCORD_BOT; put a line" in found(tmp_path, "discord")[1]
+    assert "off: no DISCORD_BOT; `familiar keys set DISCORD_BOT` asks" in found(tmp_path, "discord")[1]
     assert "off: no channel; set `channel` under [twitch]" in found(tmp_path, "twitch")[1]
 
 

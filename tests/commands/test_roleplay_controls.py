@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
+from unittest.mock import ANY
 
 from tests.fakes.model_server import ModelServer, stream_answer
 from tests.fakes.program import make_home, model_endpoint, run_program
@@ -67,7 +69,12 @@ def test_an_undone_line_is_found_and_exported_no_more(tmp_path: Path) -> None:
         run_program(tmp_path, "chat", "--plain", said="The kettle?\n/regenerate\nDo you know ska?\n/undo\n")
         written = run_program(tmp_path, "export", "chat", "--format", "md", "-o", "-")
         found = run_program(tmp_path, "memory", "search", "kettle")
+        counted = [
+            run_program(tmp_path, *words).stdout for words in (("list",), ("chat", "--list"), ("doctor", "--offline"))
+        ]
 
+    assert [re.findall(r"\d+ turns.*", text) for text in counted][:2] == [["2 turns"], [ANY]]
+    assert "2 turns, 2 more taken back, " in counted[2]
     assert written.returncode == 0, written.stderr
     assert "The kettle is green." in written.stdout
     assert "blue" not in written.stdout + found.stdout

@@ -84,11 +84,13 @@ class TerminalSession:
 
     def wait_for_text(self, words: str, *, times: int = 1) -> None:
         """Wait until *words* have been written so often."""
-        wait_until(lambda: self.text.count(words) >= times, f"{words!r} x{times} in {self.text!r}")
+        wait_until(lambda: self.text.count(words) >= times, lambda: f"{words!r} x{times} in {self.text!r}")
 
     def wait_for_screen(self, words: str) -> None:
         """Wait until the window shows *words*, as text with line ends."""
-        wait_until(lambda: words in self.screen.everything, f"{words!r} on the screen\n{self.screen.everything}")
+        wait_until(
+            lambda: words in self.screen.everything, lambda: f"{words!r} on the screen\n{self.screen.everything}"
+        )
 
     def resize(self, columns: int, rows: int) -> None:
         self.screen.resize(columns, rows)
@@ -114,7 +116,7 @@ class TerminalSession:
 
     def _wait_for_last_words(self) -> None:
         os.write(self._slave, _ALL_READ)
-        wait_until(lambda: _ALL_READ in self.raw, f"the last words behind {self.text!r}")
+        wait_until(lambda: _ALL_READ in self.raw, lambda: f"the last words behind {self.text!r}")
         self.raw = self.raw.replace(_ALL_READ, b"")
 
     def leave(self) -> int:

@@ -22,11 +22,12 @@ async def until(condition: Callable[[], object], *, within_s: float = 200.0) -> 
                 time.sleep(min(0.005, rounds / 200_000))  # noqa: ASYNC251 - a sleep of the loop's would move a clock that is the test's
 
 
-def wait_until(condition: Callable[[], object], what: str, *, within_s: float = 300.0) -> None:
-    """The same for plain code, looking often; *what* is said when it never holds."""
+def wait_until(condition: Callable[[], object], what: str | Callable[[], str], *, within_s: float = 300.0) -> None:
+    """The same for plain code, looking often; *what* is said when it never holds, as it is then."""
     ends = time.monotonic() + within_s
     while not condition():
-        assert time.monotonic() < ends, f"waited {within_s:g} s in vain: {what}"
+        if time.monotonic() >= ends:
+            raise AssertionError(f"waited {within_s:g} s in vain: {what() if callable(what) else what}")
         time.sleep(0.01)
 
 

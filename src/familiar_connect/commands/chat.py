@@ -166,13 +166,15 @@ def _talk_in_group(ctx: click.Context, group: GroupWish, options: TalkOptions, w
 def say_chats(root: Path, *, as_json: bool) -> None:
     """The chats with a familiar in the terminal: how much was said in each, and when last."""
     from familiar_connect.history.chats import ChatRegistry
+    from familiar_connect.history.message_edits import count_undone
     from familiar_connect.history.store import HistoryStore
 
     folder = FamiliarFolder(root)
     facts = []
     with closing(HistoryStore(folder.history_db)) as history:
         for each in ChatRegistry(folder).all(TERMINAL_PLACE):
-            count = history.count(familiar_id=root.name, channel_id=each.channel_id)
+            undone = count_undone(history, familiar_id=root.name, channel_id=each.channel_id)
+            count = history.count(familiar_id=root.name, channel_id=each.channel_id) - undone
             last = history.recent(familiar_id=root.name, channel_id=each.channel_id, limit=1)
             when = last[0].timestamp.astimezone().isoformat(timespec="minutes") if last else None
             row: dict[str, Any] = {"name": each.name, "channel_id": each.channel_id, "turns": count, "last": when}

@@ -78,14 +78,22 @@ def say(text: str = "", *, nl: bool = True, err: bool = False, fg: str | None = 
 
 def say_below(head: str, text: str) -> None:
     """Print *text* for a person behind *head*, such as the name of what it is about; its lines go on below it."""
-    shown = printable(with_command(text))
-    click.echo(wrap_below(head, shown, columns_of(sys.stdout)) if sys.stdout.isatty() else head + shown)
+    click.echo(_wrap_below(head, printable(with_command(text))))
+
+
+def _wrap_below(head: str, text: str) -> str:
+    return wrap_below(head, text, columns_of(sys.stdout)) if sys.stdout.isatty() else head + text
 
 
 def say_verbatim(text: str, *, nl: bool = True) -> None:
     """Print what somebody said or wrote: as it is, but for what would command the terminal."""
     shown = printable(text)
     click.echo(wrap_for(sys.stdout, shown) if nl else shown, nl=nl)
+
+
+def say_verbatim_below(head: str, text: str) -> None:
+    """`say_verbatim` behind *head*, such as who said it; its lines go on below it."""
+    click.echo(_wrap_below(printable(head), printable(text)))
 
 
 def write_unchanged(text: str) -> None:

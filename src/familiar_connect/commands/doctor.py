@@ -45,6 +45,7 @@ from familiar_connect.config.home import list_familiars
 from familiar_connect.config.llm import EMBEDDED_MODEL
 from familiar_connect.errors import FamiliarError, MemoryStoreError
 from familiar_connect.support.no_follow import load_bytes
+from familiar_connect.support.text import pluralize
 
 if TYPE_CHECKING:
     from familiar_connect.config.llm import LLMSlotConfig
@@ -322,6 +323,7 @@ def _history(root: Path) -> DoctorFinding:
 
 
 def _read_history(path: Path, familiar_id: str) -> str:
+    from familiar_connect.history.message_edits import count_undone
     from familiar_connect.history.store import HistoryStore
 
     store = HistoryStore(path)
@@ -329,7 +331,10 @@ def _read_history(path: Path, familiar_id: str) -> str:
         problems = store.check()
         if problems:
             raise FamiliarError(f"{path}: {problems[0]}; copy it to a safe place and restore a backup")
-        return f"{store.count(familiar_id=familiar_id):,} turns, {os.path.getsize(path) / 1e6:.1f} MB, sound"
+        undone = count_undone(store, familiar_id=familiar_id)
+        said = store.count(familiar_id=familiar_id) - undone
+        taken_back = f", {undone:,} more taken back" if undone else ""
+        return f"{pluralize(said, 'turn')}{taken_back}, {os.path.getsize(path) / 1e6:.1f} MB, sound"
     finally:
         store.close()
 

@@ -17,7 +17,7 @@ from familiar_connect.commands.common import (
     root_of,
     say,
     say_json,
-    say_verbatim,
+    say_verbatim_below,
 )
 from familiar_connect.commands.conversation import TERMINAL_PLACE
 from familiar_connect.commands.name_completion import complete_chats
@@ -72,7 +72,8 @@ def logs(
         say("Nothing was said there." if query is None else "No turn holds these words.")
     else:
         for row in rows:
-            say_verbatim(f"{str(row['time'])[:16].replace('T', ' ')}  {row['where']}  {row['who']}: {row['text']}")
+            when = str(row["time"])[:16].replace("T", " ")
+            say_verbatim_below(f"{when}  {row['where']}  {row['who']}: ", str(row["text"]))
 
 
 def find_chat(root: Path, name: str) -> int:

@@ -16,6 +16,7 @@ from datetime import datetime
 
 from familiar_connect.history.rows import in_utc, parse_timestamp, where_shown
 from familiar_connect.history.store import HistoryStore
+from familiar_connect.history.types import TurnMark
 from familiar_connect.identity import Author
 from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.support.serialize import canonical_json
@@ -227,5 +228,16 @@ def count_with_words(history: HistoryStore, *, familiar_id: str, channel_id: int
         f"SELECT COUNT(*) FROM turns WHERE familiar_id = ? AND channel_id = ? AND {where_shown(with_hidden)}"
         " AND content != ?",
         (familiar_id, channel_id, DELETED),
+    )
+    return int(rows[0][0])
+
+
+def count_undone(history: HistoryStore, *, familiar_id: str, channel_id: int | None = None) -> int:
+    """How many turns were taken back. Reads only those that were ever changed, of which each of them is one."""
+    here, values = ("", ()) if channel_id is None else (" AND channel_id = ?", (channel_id,))
+    rows = history.database.read(
+        "SELECT COUNT(*) FROM turns WHERE id IN (SELECT turn_id FROM turn_revisions)"
+        f" AND familiar_id = ? AND mark = ?{here}",
+        (familiar_id, TurnMark.undone.value, *values),
     )
     return int(rows[0][0])

@@ -38,17 +38,18 @@ def why_absent(
 
 def why_not_set_up(platform: str, config: CharacterConfig, root: Path, *, home: Path, secrets: Secrets) -> str | None:
     """What the owner has not given that *platform* takes."""
+    file = HomeFolder(home).secrets_file
     if platform == "discord":
         if secrets.get(discord_token_name(secrets, root.name)) is None:
-            return f"no DISCORD_BOT; put a line DISCORD_BOT= with the bot's token into {HomeFolder(home).secrets_file}"
-        return why_not_sent(secrets, HomeFolder(home).secrets_file)
+            return f"no DISCORD_BOT; `familiar keys set DISCORD_BOT` asks for the bot's token and keeps it in {file}"
+        return why_not_sent(secrets, file)
     if config.twitch.channel is None:
         return f"no channel; set `channel` under [twitch] in {FamiliarFolder(root).settings_file}"
     lacking = [name for name in ("TWITCH_CLIENT_ID", "TWITCH_TOKEN") if secrets.get(name) is None]
     if lacking:
-        return (
-            f"no {' and no '.join(lacking)}; put {'both' if lacking[1:] else 'it'} into {HomeFolder(home).secrets_file}"
-        )
+        commands = " and ".join(f"`familiar keys set {name}`" for name in lacking)
+        what_they_do = f"ask for them and keep them in {file}" if lacking[1:] else f"asks for it and keeps it in {file}"
+        return f"no {' and no '.join(lacking)}; {commands} {what_they_do}"
     return None
 
 

@@ -126,8 +126,9 @@ def wrap_below(head: str, text: str, width: int) -> str:
     column = display_width(head)
     indent = next((each for each in (column, *SMALLER_INDENTS) if each + words <= width and each <= width // 3), 0)
     if indent != column:
-        first, *rest = wrap_words(head + text, width - indent).split("\n")
-        return "\n".join([first, *(" " * indent + line for line in rest)])
+        start = head[:indent] if display_width(head[:indent]) == indent else ""
+        rest = head[len(start) :] + text
+        return start + f"\n{' ' * indent}".join(wrap_words(rest, width - indent).split("\n"))
     return head + f"\n{' ' * indent}".join(wrap_words(text, width - indent).split("\n"))
 
 

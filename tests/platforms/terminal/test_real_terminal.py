@@ -358,6 +358,23 @@ def test_a_name_alone_answers_the_question_for_it(tmp_path: Path) -> None:
             assert session.wait_end() == 0
 
 
+def test_who_gave_a_name_is_shown_by_it_in_what_was_said_before(tmp_path: Path) -> None:
+    """The last words of the last time name nobody "Friend" whose name is known by now."""
+    with model_endpoint(stream_answer("Hello.")) as server:
+        make_home(tmp_path, server)
+        with TerminalSession(tmp_path, "chat") as session:
+            session.wait_for_text("Friend: ")
+            session.enter("I'm Sam")
+            session.wait_for_text("Ember: Hello.")
+            session.wait_for_text("Sam: ")
+            assert session.leave() == 0
+        with TerminalSession(tmp_path, "chat") as again:
+            again.wait_for_text("  Sam: I'm Sam")
+            again.wait_for_text("Sam: ", times=2)
+            assert again.leave() == 0
+    assert "Friend" not in again.text
+
+
 def test_a_name_given_on_the_command_line_is_remembered(tmp_path: Path) -> None:
     """Whatever is said in that run; later /name changes it, and /persona says more. The account's name is nowhere."""
     account = {"LOGNAME": "j.smith42", "USER": "j.smith42"}

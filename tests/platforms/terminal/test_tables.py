@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from familiar_connect.history.store import HistoryStore
+from familiar_connect.identity import Author
+from familiar_connect.memory.store import MemoryStore
 from familiar_connect.observe.ledger import SQLiteCollector
 from familiar_connect.observe.trace import StageSpan
 from tests.fakes.model_server import stream_answer
@@ -144,6 +147,35 @@ FAMILIARS = {
 }
 
 
+LOGS = {
+    80: """\
+WHEN  main  Sam: What do we need for the long walk along the river
+  to the old mill?
+WHEN  main  Ember: Two things:
+  - tea, as always, in the large flask that keeps it hot until the evening
+  - a map""",
+    40: """\
+WHEN  main  Sam: What do we
+  need for the long walk along the river
+  to the old mill?
+WHEN  main  Ember: Two
+  things:
+  - tea, as always, in the large flask
+    that keeps it hot until the evening
+  - a map""",
+}
+CHANGES = {
+    80: """\
+v1    WHENZ      +1 −0 lines  memory_writer  run
+      20250601-120000-abcdef  turns 1–2  people/somebody-with-a-long-name.md""",
+    40: """\
+v1    WHENZ      +1 −0 lines
+      memory_writer  run
+      20250601-120000-abcdef  turns 1–2
+  people/somebody-with-a-long-name.md""",
+}
+
+
 def block(source: str, tag: str, layer: str, tokens: int, message: int | None) -> dict[str, Any]:
     return {
         "source": source,
@@ -260,3 +292,36 @@ def test_familiars_are_listed_as_wide_as_the_window(tmp_path: Path, columns: int
     with TerminalSession(tmp_path, "list", columns=columns, rows=200) as session:
         assert session.wait_end() == 0
     assert FAMILIARS[columns] in session.screen.everything
+
+
+@pytest.mark.parametrize("columns", [80, 40])
+def test_what_was_said_and_changed_goes_on_below_its_own_beginning(tmp_path: Path, columns: int) -> None:
+    """Where one line of the log ends and the next begins is seen at once."""
+    root = make_home(tmp_path)
+    sam = Author("terminal", "sam", None, "Sam")
+    with closing(HistoryStore(root / "history.db")) as store:
+        for role, author, text in (
+            ("user", sam, "What do we need for the long walk along the river to the old mill?"),
+            (
+                "assistant",
+                None,
+                "Two things:\n- tea, as always, in the large flask that keeps it hot until the evening\n- a map",
+            ),
+        ):
+            store.append_turn(familiar_id="ember", channel_id=1, role=role, author=author, content=text)
+    memory = MemoryStore(root / "memory", audit_dir=root / "audit")
+    memory.write_file(
+        "people/somebody-with-a-long-name.md",
+        "They walk.\n",
+        source="memory_writer",
+        run_id="20250601-120000-abcdef",
+        turn_range=(1, 2),
+    )
+    assert memory.audit is not None
+    memory.audit.close()
+
+    def seen(*words: str) -> str:
+        return re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d", "WHEN", shown(tmp_path, *words, columns=columns))
+
+    assert seen("logs") == LOGS[columns]
+    assert CHANGES[columns] in seen("memory", "log")

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from familiar_connect.commands.common import familiar_option, json_option, say, say_json
+from familiar_connect.commands.common import familiar_option, json_option, say, say_below, say_json
 from familiar_connect.commands.memory.browse import parse_version
 from familiar_connect.commands.memory.session import MemorySession, minute_stamp, open_session, version_label
 from familiar_connect.errors import MemoryStoreError
@@ -57,10 +57,10 @@ def log(ctx: click.Context, file: str | None, last: int, familiar_id: str | None
         else:
             for version, change in zip(found, changes, strict=True):
                 name = "" if path else f"  {version.rel_path}"
-                say(_line(version, change) + name)
+                say_below(f"v{version.number:<4} ", _line(version, change) + name)
                 for text, removed in memory.versions.removals_of(version):
                     words = truncate_chars(one_line(text).removeprefix("- "), QUOTE_CHARS)
-                    say(f"        gone: “{words}”, {removal_reason(removed)}")
+                    say_below("        gone: ", f"“{words}”, {removal_reason(removed)}")
         if not found and not as_json:
             say(f"{path} is not in the log yet: it was never changed by the program" if path else "No changes.")
         if lost:
@@ -213,7 +213,7 @@ def _line(version: Version, found: LineChange | str) -> str:
     change = "deleted" if version.content_hash is None else "lost" if isinstance(found, str) else str(found)
     run = f"  run {entry.run_id}" if entry.run_id else ""
     turns = f"  turns {entry.turn_range[0]}–{entry.turn_range[1]}" if entry.turn_range and entry.turn_range[1] else ""
-    return f"v{version.number:<4} {minute_stamp(entry.timestamp)}  {change:>9} lines  {entry.source}{run}{turns}"
+    return f"{minute_stamp(entry.timestamp)}  {change:>9} lines  {entry.source}{run}{turns}"
 
 
 def _facts(memory: MemorySession, version: Version, change: LineChange | str) -> dict[str, object]:

@@ -11,8 +11,10 @@ from familiar_connect.llm.embedded.server import EmbeddedServer
 from familiar_connect.llm.embedded.servers import open_model_file
 from familiar_connect.llm.profiles import local_file_capabilities
 from familiar_connect.llm.types import Message
-from familiar_connect.support.text import one_line
+from familiar_connect.support.text import one_line, sentences
 
+GREETING = "Hi, how are you?"
+"""A small model makes nothing of an order; to a greeting it has a word."""
 MAX_TOKENS = 16
 SHOWN_CHARS = 80
 
@@ -30,12 +32,14 @@ async def ask_model_file(name: str, path: Path) -> EmbeddedWord:
     """Load the model file and ask it for a word; a `ModelError` says why it does not answer."""
     local = open_model_file(name, path)
     suits = local_file_capabilities("main_prose", local.plan.window)
-    return await _ask(EmbeddedModel(local.server, model=name, file=local.file, capabilities=suits, is_main=True))
+    return await _ask(
+        EmbeddedModel(local.server, model=name, file=local.file, capabilities=suits, is_main=True, temperature=0.0)
+    )
 
 
 async def ask_small_model() -> EmbeddedWord:
     """The same of the small model that comes with the program."""
-    return await _ask(EmbeddedModel(EmbeddedServer()))
+    return await _ask(EmbeddedModel(EmbeddedServer(), temperature=0.0))
 
 
 async def _ask(client: EmbeddedModel) -> EmbeddedWord:
@@ -43,8 +47,8 @@ async def _ask(client: EmbeddedModel) -> EmbeddedWord:
     try:
         await client.server.ready()
         ready = time.monotonic()
-        done = await client.complete([Message("user", "Say hello in one word.")], max_tokens=MAX_TOKENS)
+        done = await client.complete([Message("user", GREETING)], max_tokens=MAX_TOKENS)
     finally:
         await client.close()
-    text = one_line(done.text)[:SHOWN_CHARS]
+    text = next(iter(sentences(one_line(done.text))), "")[:SHOWN_CHARS]
     return EmbeddedWord(text=text, load_s=ready - began, seconds=time.monotonic() - ready)

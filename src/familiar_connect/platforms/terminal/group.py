@@ -107,7 +107,7 @@ class GroupTerminal(TerminalPlatform):
         store = first.familiar.history_store
         if await off_loop(store.count, familiar_id=first.id, channel_id=first.channel_id):
             if not self._screen.plain:
-                await show_last_words(first.familiar, self._screen, first.channel_id)
+                await show_last_words(first.familiar, self._screen, first.channel_id, first.user)
             return
         if self._screen.plain and not is_chosen:
             return

@@ -102,7 +102,7 @@ async def greet(
         if greeting is not None:
             screen.note("You have talked before, so no greeting is said.")
         if not screen.plain:
-            await show_last_words(familiar, screen, channel_id)
+            await show_last_words(familiar, screen, channel_id, user)
         return
     if not screen.plain and (sentence := describe_confidence(familiar)) is not None:
         screen.note(sentence)
@@ -131,8 +131,8 @@ def record_greeting(words: str, familiar: Familiar, channel_id: int) -> None:
     )
 
 
-async def show_last_words(familiar: Familiar, screen: Screen, channel_id: int) -> None:
-    """The last words of the last time, so that both know where they left off."""
+async def show_last_words(familiar: Familiar, screen: Screen, channel_id: int, user: Author | None = None) -> None:
+    """The last words of the last time, so that both know where they left off; *user* by the name they gave since."""
     turns = await off_loop(
         familiar.history_store.recent, familiar_id=familiar.id, channel_id=channel_id, limit=SHOWN_FROM_LAST_TIME
     )
@@ -141,7 +141,10 @@ async def show_last_words(familiar: Familiar, screen: Screen, channel_id: int) -
     when = turns[-1].timestamp.astimezone(ZoneInfo(familiar.config.display_tz))
     screen.note(f"Last time, {when:%-d %B %H:%M}:" if sys.platform != "win32" else f"Last time, {when:%d %B %H:%M}:")
     for turn in turns:
-        who = turn.author.label if turn.author else familiar.name
+        author = turn.author
+        if author and user and author.canonical_key == user.canonical_key and not author.is_named:
+            author = user
+        who = author.label if author else familiar.name
         screen.note(f"  {who}: {shorten(one_line(turn.content), SHOWN_CHARS)}")
 
 
