@@ -9,7 +9,7 @@ from familiar_connect.history.chats import Chat
 from familiar_connect.presets.story.state_store import StoryStateStore
 from familiar_connect.slash.command import SlashCommand, SlashContext, SlashOption, SlashReply
 from familiar_connect.support.aio import off_loop
-from familiar_connect.support.word_wrap import display_width, pad
+from familiar_connect.support.text_table import TableStyle, text_table
 
 NEW = "new"
 MOST_LISTED = 50
@@ -24,7 +24,7 @@ async def run_chat(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     place_id = await off_loop(chats.place_of, ctx.channel_id)
     first, _, rest = ctx.words.strip().partition(" ")
     if not first:
-        return SlashReply(text=await off_loop(_listing, familiar, place_id, ctx.channel_id))
+        return SlashReply(text=await off_loop(_listing, familiar, place_id, ctx.channel_id, ctx.columns))
     if first.lower() == NEW:
         begun = await off_loop(chats.start, place_id, rest.strip() or None)
         return SlashReply(text=f"A new chat, {begun.name!r}.", channel_id=begun.channel_id)
@@ -62,14 +62,13 @@ def branch_chat(familiar: Familiar, channel_id: int, up_to_id: int, name: str | 
     return chat, count
 
 
-def _listing(familiar: Familiar, place_id: int, channel_id: int) -> str:
+def _listing(familiar: Familiar, place_id: int, channel_id: int, columns: int) -> str:
     rows, chats = [], familiar.stores.chats.all(place_id)[:MOST_LISTED]
-    width = max((display_width(chat.name) for chat in chats), default=0)
     for chat in chats:
         last = familiar.history_store.recent(familiar_id=familiar.id, channel_id=chat.channel_id, limit=1)
         when = f"{last[0].timestamp.astimezone():%Y-%m-%d %H:%M}" if last else "nothing said yet"
-        rows.append(f"{'*' if chat.channel_id == channel_id else ' '} {pad(chat.name, width)}  {when}")
-    return "\n".join(rows)
+        rows.append((f"{'*' if chat.channel_id == channel_id else ' '} {chat.name}", when))
+    return text_table(("", ""), rows, columns, TableStyle(left=(0, 1), indent=0))
 
 
 CHAT = SlashCommand(

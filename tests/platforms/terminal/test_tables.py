@@ -271,6 +271,8 @@ def test_chats_and_their_contexts_fit_a_narrow_window(tmp_path: Path) -> None:
             session.wait_for_screen("`familiar inspect`")
             session.enter("/context full")
             session.wait_for_screen("## Summary")
+            session.enter("/chat")
+            session.wait_for_screen("\n* a rather long name of a chat\n    20")
             assert session.leave() == 0
     outline, _, page = session.screen.everything.partition("## Blocks")
     assert re.search(r"\n  preamble\n      message \[0\], tokens \d+\n", outline), outline

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.identity import Author
 from familiar_connect.memory.maintenance.person_lookup import Person, PersonNotFound, find_person
 from familiar_connect.support.names import fold_name
-from familiar_connect.support.text import one_line, printable, truncate_chars
+from familiar_connect.support.text import one_line, pluralize, printable, truncate_chars
 
 QUOTE_CHARS = 120
 MAX_QUOTES_SHOWN = 30
@@ -194,19 +195,24 @@ def _listing(found: Any) -> str:
         shown = ", ".join(words[:10])
         return f"{shown} and {len(words) - 10} more" if len(words) > 10 else shown or "none"
 
+    def parts(of: Sequence[object]) -> str:
+        return pluralize(len(of), "part")
+
+    label = found.person.author.label
+    others = tuple(name for name in found.person.names if name != label)
     return "\n".join(
         (
-            f"{found.person}, also known as {names(tuple(found.person.names))}",
+            f"{found.person}, also known as {names(others)}" if others else str(found.person),
             f"  turns          {found.turns:,}",
-            f"  file           {names(found.files)}, {found.versions} versions",
+            f"  file           {names(found.files)}, {pluralize(found.versions, 'version')}",
             f"  aliases        {names(found.aliases)}",
             f"  proposals      {names(found.pending)}",
             f"  last prompts   {names(found.pages)}",
-            f"  traces         those of {found.replays:,} kept turns that speak of them",
+            f"  traces         those of {pluralize(found.replays, 'kept turn')} that speak of them",
             f"  summaries      {found.summaries}, made anew from what is left",
             f"  caches         {names(found.caches)}",
-            f"  speak of them  {names(found.mention_paths)} ({len(found.mentions)} parts; stay unless --also-mentions)",
-            f"  quoted         {len(found.quotes)} parts of other files, which go too",
+            f"  speak of them  {names(found.mention_paths)} ({parts(found.mentions)}; stay unless --also-mentions)",
+            f"  quoted         {parts(found.quotes)} of other files, which go too",
             *(
                 f"    {quote.rel_path}: {truncate_chars(one_line(quote.part.text), QUOTE_CHARS)}"
                 for quote in found.quotes[:MAX_QUOTES_SHOWN]
