@@ -54,15 +54,15 @@ if TYPE_CHECKING:
 
 EPILOG = """\b
 Examples:
-  familiar chat                          talk now
+  familiar chat                           talk now
   familiar chat --familiar mira --as Sam
-  familiar chat --greeting 2             begin with the second alternate greeting of the card
-  familiar chat --new                    begin a new chat; what it remembers of you stays
-  familiar chat --chat travels           the chat called travels, begun if there is none
-  familiar chat --with wren --with ember several familiars at once, who take turns
-  familiar chat --group hearth           the group that groups/hearth.toml describes
-  familiar chat -m qwen2.5-coder-1.5b    through another model this time
-  echo "hi" | familiar chat --plain      one answer per line, nothing else on stdout
+  familiar chat --greeting 2              begin with the second alternate greeting of the card
+  familiar chat --new                     begin a new chat; what it remembers of you stays
+  familiar chat --chat travels            the chat called travels, begun if there is none
+  familiar chat --with wren --with ember  several familiars at once, who take turns
+  familiar chat --group hearth            the group that groups/hearth.toml describes
+  familiar chat -m qwen2.5-coder-1.5b     through another model this time
+  echo "hi" | familiar chat --plain       one answer per line, nothing else on stdout
 Exit codes: 0 fine, 1 something is set up wrong, or a message got no reply.
 """
 

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterable, Iterator
 
 import click
 
 from familiar_connect.config.command import with_command_in_help
-from familiar_connect.support.word_wrap import display_width, terminal_width, wrap_words
+from familiar_connect.support.word_wrap import ENDLESS, NO_BREAK, display_width, terminal_width, wrap_words
 
 HELP_OPTIONS = ["-h", "--help"]
 MAX_COLUMNS = 80
 MIN_COLUMNS = 20
 MOST_SHORT_HELP = 400
 """More than any verb's first sentence has; click's own limit cuts it off in the middle."""
-_EXAMPLE = re.compile(r"(?P<indent> +)(?P<command>\S.*?\S) {2,}(?P<meaning>\S.*)")
+EXAMPLES = "Examples:"
+GOES_ON = " \\"
+"""A shell takes the next line as part of this one."""
+_EXAMPLE = re.compile(r"(?P<indent> +)(?P<command>\S.*?\S)(?: {2,}(?P<meaning>\S.*))?")
+_QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
 
 
 class HelpLines(click.HelpFormatter):
@@ -33,20 +38,44 @@ class HelpLines(click.HelpFormatter):
         text = with_command_in_help(super().getvalue())
         if not sys.stdout.isatty():
             return text
-        return "\n".join(_fit(line, terminal_width()) for line in text.split("\n"))
+        return "\n".join(_fit_lines(text.split("\n"), terminal_width()))
+
+
+def _fit_lines(lines: Iterable[str], columns: int) -> Iterator[str]:
+    """*lines* within the edge; what stands below "Examples:" are commands."""
+    indent_of_examples = ENDLESS
+    for line in lines:
+        indent = len(line) - len(line.lstrip())
+        if line.strip() == EXAMPLES:
+            indent_of_examples = indent
+        elif line and indent <= indent_of_examples:
+            indent_of_examples = ENDLESS
+        if display_width(line) <= columns:
+            yield line
+        elif indent > indent_of_examples:
+            yield _fit_example(line, columns)
+        else:
+            yield _fit(line, columns)
 
 
 def _fit(line: str, columns: int) -> str:
-    """*line*, an example's meaning below it where both do not fit."""
-    if display_width(line) <= columns:
-        return line
     if max(map(display_width, line.split())) > columns:
         line = line.replace("|", "| ")  # a long list of choices
+    return wrap_words(line, columns)
+
+
+def _fit_example(line: str, columns: int) -> str:
+    """A command in lines that a shell takes as one, and below it what it means."""
     example = _EXAMPLE.fullmatch(line)
     if example is None:
         return wrap_words(line, columns)
-    meaning = f"{example['indent']}    {example['meaning']}"
-    return f"{wrap_words(example['indent'] + example['command'], columns)}\n{wrap_words(meaning, columns)}"
+    indent, command, meaning = example.groups()
+    shown = indent + command
+    if display_width(shown) > columns:
+        whole = _QUOTED.sub(lambda quoted: quoted[0].replace(" ", NO_BREAK), shown)
+        lines = wrap_words(whole, columns - len(GOES_ON)).replace(NO_BREAK, " ").split("\n")
+        shown = f"{GOES_ON}\n".join(lines)
+    return f"{shown}\n{wrap_words(f'{indent}    {meaning}', columns)}" if meaning else shown
 
 
 class HelpContext(click.Context):

@@ -22,7 +22,7 @@ _COMMAND = re.compile(r"`[^`\n]+`")
 _WHOLE = re.compile(r"`[^`\n]+`|\S+")
 """What stands on one line: a word, or a command."""
 SMALLER_INDENTS = (2,)
-_GLUE = "\ue000"
+NO_BREAK = "\ue000"
 """Stands for a space at which a line is not broken."""
 _NO_WIDTH = frozenset({"Mn", "Me", "Cf"})
 
@@ -87,7 +87,7 @@ class WordWrap:
         self._space = ""
         is_over = self._column + display_width(space) + size > self._width()
         fits_below = self._hanging + size <= self._width()
-        if is_over and self._column > self._hanging and not goes_on and (size <= self._width() or _GLUE in part):
+        if is_over and self._column > self._hanging and not goes_on and (size <= self._width() or NO_BREAK in part):
             indent = self._hanging if fits_below else 0
             self._column = indent + size
             return f"\n{' ' * indent}{part}"
@@ -113,8 +113,8 @@ def wrap_words(text: str, width: int) -> str:
     it is too long for any.
     """
     wrap = WordWrap(lambda: width)
-    glued = text if _GLUE in text else _COMMAND.sub(lambda found: found[0].replace(" ", _GLUE), text)
-    return (wrap.feed(glued) + wrap.close()).replace(_GLUE, " " if glued is not text else _GLUE)
+    glued = text if NO_BREAK in text else _COMMAND.sub(lambda found: found[0].replace(" ", NO_BREAK), text)
+    return (wrap.feed(glued) + wrap.close()).replace(NO_BREAK, " " if glued is not text else NO_BREAK)
 
 
 def wrap_below(head: str, text: str, width: int) -> str:

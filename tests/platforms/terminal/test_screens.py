@@ -245,6 +245,21 @@ def test_help_and_connect_are_broken_at_words(short_home: Path, columns: int) ->
         assert max(map(len, screen.splitlines())) <= columns
 
 
+@pytest.mark.parametrize("columns", [80, 40])
+@pytest.mark.parametrize("verb", ["chat", "ask", "connect"])
+def test_an_example_that_is_too_long_can_still_be_pasted(tmp_path: Path, verb: str, columns: int) -> None:
+    """Its lines end as a shell wants it of lines that go on, and what is quoted stays whole."""
+    examples = run_program(tmp_path, verb, "--help").stdout.partition("Examples:\n")[2]
+    commands = {re.split(" {2,}", line.strip())[0] for line in examples.splitlines() if line.startswith("    ")}
+    with TerminalSession(tmp_path, verb, "--help", columns=columns, rows=99) as session:
+        assert session.wait_end() == 0
+    lines = session.text.splitlines()
+    assert max(map(len, lines)) <= columns
+    pasted = "\n".join(line.strip() for line in lines).replace("\\\n", "")
+    assert len(commands) > 2
+    assert commands <= {re.split(" {2,}", line)[0] for line in pasted.splitlines()}
+
+
 @pytest.mark.parametrize("columns", WIDTHS)
 def test_a_command_in_a_hint_is_never_broken(tmp_path: Path, columns: int) -> None:
     """It begins a line of its own where it does not fit: in the welcome, and in what is said of a mistake."""
