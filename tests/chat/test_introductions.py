@@ -76,7 +76,20 @@ def test_a_name_is_short_and_was_said(text: str, before: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "name"), [("Sam", "Sam"), ("sam!", "Sam"), ("it's sam", "Sam"), ("Sam Miller", "Sam Miller")]
+    ("said", "name"),
+    [
+        ("Sam", "Sam"),
+        ("sam!", "Sam"),
+        ("it's sam", "Sam"),
+        ("Sam Miller", "Sam Miller"),
+        ("Sam here", "Sam"),
+        ("Sam, and yours?", "Sam"),
+        ("Sam. You?", "Sam"),
+        ("call me Sam", "Sam"),
+        ("Call me Sam.", "Sam"),
+        ("Just call me sam", "Sam"),
+        ("my name is sam smith", "Sam"),
+    ],
 )
 def test_who_was_asked_may_say_nothing_but_the_name(said: str, name: str) -> None:
     """In small letters too."""
@@ -87,7 +100,24 @@ def test_who_was_asked_may_say_nothing_but_the_name(said: str, name: str) -> Non
 
 
 @pytest.mark.parametrize(
-    "said", ["hi", "why?", "tell me a story", "not telling", "guess", "I'm not telling you", "1234"]
+    "said",
+    [
+        "hi",
+        "why?",
+        "tell me a story",
+        "not telling",
+        "guess",
+        "I'm not telling you",
+        "1234",
+        "Nice kettle",
+        "nice kettle!",
+        "Lovely place",
+        "Cool",
+        "wow!",
+        "Tell me",
+        "sounds fun",
+        "you?",
+    ],
 )
 def test_an_answer_that_is_none_names_nobody(said: str) -> None:
     """Though a name was asked for."""

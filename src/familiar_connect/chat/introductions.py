@@ -28,7 +28,12 @@ _PLAYED = re.compile(
 _ASKED = re.compile(
     r"\b(?:your name|(?:should|shall|may|do|can) i call you|who are you)\b[^.!?\n]{0,40}\?\W*$", re.IGNORECASE
 )
-_ANSWER = re.compile(r"^\s*(?:(?:it['’]?s|i['’]?m|i am|the name is|just) )?" + _NAME + r"[.!]*\s*$", re.IGNORECASE)
+# Names of several words are written with capitals: "nice kettle" is a remark, as most of what is said in two words.
+_ANSWER = re.compile(
+    r"^\s*(?i:(?:it['’]?s|i['’]?m|i am|the name is|just) )?"
+    + _NAME
+    + r"(?i: here)?(?:[.!,]*|[.!,]?\s+(?i:(?:and )?(?:you|yours?|what['’]?s yours|who are you)\?*))\s*$"
+)
 _NO_NAMES = frozenset(
     """
     hi hello hey yes no yeah nope nah why thanks thank please guess idk lol haha bye stop quit help none me you
@@ -44,6 +49,11 @@ _NO_NAMES = frozenset(
     egyptian nigerian ghanaian kenyan ethiopian moroccan israeli lebanese iranian iraqi arab african asian
     european latina latino jewish christian muslim catholic protestant hindu buddhist sikh atheist vegan
     vegetarian gay straight bi trans autistic male female single married divorced pregnant retired unemployed
+    cool nice lovely wow whoa great awesome amazing sweet neat interesting pretty beautiful cute perfect wonderful
+    brilliant funny weird strange charming adorable cosy cozy warm cold hot hmm hm uh um er ah oh aha huh yo sup howdy
+    greetings welcome morning evening afternoon night goodnight cheers ta ping test testing go start begin continue
+    next more again wait look listen tell ask say show same neither both never always really indeed exactly
+    absolutely definitely certainly probably perhaps nevermind pass skip undefined null anon
     aries taurus gemini cancer virgo libra scorpio sagittarius capricorn aquarius pisces
     """.split()  # noqa: SIM905
 )
@@ -68,14 +78,21 @@ def read_introduction(text: str, *, was_asked: bool = False) -> Introduction | N
     text = text[:MAX_READ_CHARS]
     if _PLAYED.search(text):
         return None
+    if (name := _find(_SAID, text, plain=True)) is not None:
+        return Introduction(name, True)
     answer = _ANSWER.match(text) if was_asked and len(text.split()) <= MAX_ANSWER_WORDS else None
     if answer is not None and (name := _clean(answer["name"], plain=True)):
         return Introduction(name, True)
-    for pattern, plain in ((_SAID, True), (_AM, False)):
-        for found in pattern.finditer(text):
-            name = _clean(found["name"], plain=plain)
-            if name and not text[found.end() :].lstrip().startswith("?"):
-                return Introduction(name, plain)
+    name = _find(_AM, text, plain=False)
+    return Introduction(name, False) if name is not None else None
+
+
+def _find(pattern: re.Pattern[str], text: str, *, plain: bool) -> str | None:
+    """The first name that *pattern* finds in *text*, and that is not asked about."""
+    for found in pattern.finditer(text):
+        name = _clean(found["name"], plain=plain)
+        if name and not text[found.end() :].lstrip().startswith("?"):
+            return name
     return None
 
 

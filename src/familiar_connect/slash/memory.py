@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from familiar_connect.disclosure import may_tell_all
 from familiar_connect.familiar import Familiar
+from familiar_connect.memory.maintenance.person_lookup import find_notes
 from familiar_connect.memory.store import MemoryStoreError
 from familiar_connect.memory.visible_memory import VisibleMemory
 from familiar_connect.slash.command import SlashCommand, SlashContext, SlashOption, SlashReply
@@ -18,7 +19,7 @@ async def run_memory(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     """Without words: the list of files. With a file's name: its text. Both as far as may be told in this place."""
     memory = await off_loop(memory_at_place, ctx, familiar)
     if ctx.words.strip():
-        return SlashReply(text=await off_loop(_read_one, memory, ctx.words.strip()))
+        return SlashReply(text=await off_loop(_read_one, familiar, memory, ctx.words.strip()))
     return SlashReply(text=await off_loop(_listing, memory))
 
 
@@ -29,26 +30,40 @@ def memory_at_place(ctx: SlashContext, familiar: Familiar) -> VisibleMemory:
     return VisibleMemory(familiar.stores.audiences, lambda said_to: may_tell_all(said_to, here, policy))
 
 
-def _read_one(memory: VisibleMemory, wanted: str) -> str:
-    rel_path = _resolve_path(memory, wanted)
+def _read_one(familiar: Familiar, memory: VisibleMemory, wanted: str) -> str:
+    found = _find_files(familiar, memory, wanted)
+    if not found:
+        return f"There is no memory file {wanted!r} and nobody called so. /memory lists the files."
+    if len(found) > 1:
+        return f"{wanted!r} could be {', '.join(found[:MAX_SUGGESTED])}: say which."
     try:
-        return memory.read_file(rel_path).strip()
+        return memory.read_file(found[0]).strip()
     except MemoryStoreError as error:
         return str(error)
 
 
-def _resolve_path(memory: VisibleMemory, wanted: str) -> str:
-    """The one file whose name ends in *wanted*, where there is just one; else *wanted* itself."""
+def _find_files(familiar: Familiar, memory: VisibleMemory, wanted: str) -> list[str]:
+    """The files that are meant: by path, with or without `.md`, by the end of one, or by a person's name."""
     files = memory.glob("**/*.md")
-    found = [path for path in files if path.endswith(f"/{wanted}")]
-    return found[0] if wanted not in files and len(found) == 1 else wanted
+    names = (wanted, f"{wanted}.md")
+    if wanted.endswith(".md") or any(name in files for name in names):
+        exact = [name for name in names if name in files]
+        return exact[:1] or [path for path in files if path.endswith(f"/{wanted}")]
+    return find_notes(
+        wanted,
+        files,
+        familiar_id=familiar.id,
+        history=familiar.history_store,
+        store=familiar.memory_store,
+    ) or [path for path in files if path.endswith(f"/{wanted}.md")]
 
 
 def _listing(memory: VisibleMemory) -> str:
     files = memory.glob("**/*.md")
     shown = "\n".join(f"  {path}" for path in files[:MAX_LISTED])
     more = f"\n  … and {len(files) - MAX_LISTED} more" if len(files) > MAX_LISTED else ""
-    return f"Memory is plain Markdown in {memory.store.root}\n{shown}{more}\nRead one with /memory FILE."
+    how = "Read one with /memory FILE, or with a person's name."
+    return f"Memory is plain Markdown in {memory.store.root}\n{shown}{more}\n{how}"
 
 
 async def suggest_files(familiar: Familiar, begun: str) -> list[str]:
@@ -59,8 +74,8 @@ async def suggest_files(familiar: Familiar, begun: str) -> list[str]:
 
 MEMORY = SlashCommand(
     name="memory",
-    description="List the memory files; /memory FILE shows one.",
+    description="List the memory files; /memory FILE or a person's name shows one.",
     run=run_memory,
-    options=(SlashOption(name="file", description="A file to read.", suggest=suggest_files),),
+    options=(SlashOption(name="file", description="A file to read, or a person.", suggest=suggest_files),),
     operator_only=True,
 )

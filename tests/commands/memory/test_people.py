@@ -107,13 +107,16 @@ def test_retrying_an_unknown_batch_is_told(run: Run) -> None:
 
 
 def test_the_owner_is_found_by_the_name_they_have_just_given(tmp_path: Path) -> None:
-    """Told "I'm Sam", the familiar knows Sam, though nothing was said under that name yet."""
+    """Told "I'm Sam", the familiar knows Sam, by what they said first, too."""
     with model_endpoint(stream_answer("Hello.")) as server:
         make_home(tmp_path, server)
         with TerminalSession(tmp_path, "chat") as session:
             session.wait_for_text("your name?")
-            session.enter("I'm Sam, and I had a long day.")
-            session.wait_for_text("Sam: ")
+            session.enter("What a day!")
+            session.wait_for_text("Ember: Hello.")
+            session.wait_for_text("Friend: ", times=2)
+            session.enter("/name Sam")
+            session.wait_for_text("I call you Sam")
             assert session.leave() == 0
     found = json.loads(run_program(tmp_path, "memory", "forget", "sam", "--dry-run", "--json").stdout)
     assert (found["person"], found["turns"]) == ("terminal:you", 1)

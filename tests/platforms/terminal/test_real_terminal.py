@@ -316,7 +316,7 @@ def test_an_endpoint_the_folder_names_is_asked_about_once(tmp_path: Path) -> Non
 
 
 def test_a_name_is_learned_and_known_in_the_next_run(tmp_path: Path) -> None:
-    """From the next message on the person stands under it: at the prompt, in the history and in the settings."""
+    """From that message on the person stands under it: at the prompt, in the history and in the settings."""
     with model_endpoint(stream_answer("Hello."), stream_answer("Hm."), stream_answer("Ha.")) as server:
         make_home(tmp_path, server)
         with TerminalSession(tmp_path, "chat") as session:
@@ -341,21 +341,35 @@ def test_a_name_is_learned_and_known_in_the_next_run(tmp_path: Path) -> None:
     finally:
         store.close()
 
-    assert [turn.author.label for turn in turns if turn.author][1:] == ["Robin", "Robin"]
+    assert [turn.author.label for turn in turns if turn.author] == ["Robin", "Robin", "Rob"]
     assert 'user_name = "Rob"' in (tmp_path / "familiars" / "ember" / "character.toml").read_text(encoding="utf-8")
 
 
-def test_a_name_alone_answers_the_question_for_it(tmp_path: Path) -> None:
-    """The first greeting asks; most people just say it."""
+@pytest.mark.parametrize(
+    ("said", "label"),
+    [("robin", "Robin"), ("Call me Robin.", "Robin"), ("Robin, and yours?", "Robin"), ("Nice kettle!", "Friend")],
+)
+def test_a_name_alone_answers_the_question_for_it(tmp_path: Path, said: str, label: str) -> None:
+    """The first greeting asks; most people just say it, and a remark is no name. Memory knows them by it at once."""
     with model_endpoint(stream_answer("Hello.")) as server:
         make_home(tmp_path, server)
         with TerminalSession(tmp_path, "chat") as session:
             session.wait_for_text("What's your name?")
-            session.enter("robin")
+            session.enter(said)
             session.wait_for_text("Ember: Hello.")
-            session.wait_for_text("Robin: ")
-            session.enter("/quit")
-            assert session.wait_end() == 0
+            session.wait_for_text(f"{label}: ")
+            assert session.leave() == 0
+        known = run_program(tmp_path, "memory", "show", label)
+        with TerminalSession(tmp_path, "chat") as again:
+            again.wait_for_text("Last time")
+            again.enter("/memory nobody")
+            again.wait_for_text("There is no memory file 'nobody' and nobody called so. /memory lists the files.")
+            again.enter(f"/memory {label.lower()}")
+            again.wait_for_text("Sessions")
+            assert again.leave() == 0
+    assert known.returncode == 0, known.stderr
+    assert f"# {label}\n" in known.stdout
+    assert f"\n# {label}\n" in again.text
 
 
 def test_who_gave_a_name_is_shown_by_it_in_what_was_said_before(tmp_path: Path) -> None:
@@ -364,12 +378,14 @@ def test_who_gave_a_name_is_shown_by_it_in_what_was_said_before(tmp_path: Path) 
         make_home(tmp_path, server)
         with TerminalSession(tmp_path, "chat") as session:
             session.wait_for_text("Friend: ")
-            session.enter("I'm Sam")
+            session.enter("the kettle is cold")
             session.wait_for_text("Ember: Hello.")
-            session.wait_for_text("Sam: ")
+            session.wait_for_text("Friend: ", times=2)
+            session.enter("/name Sam")
+            session.wait_for_text("I call you Sam from now on.")
             assert session.leave() == 0
         with TerminalSession(tmp_path, "chat") as again:
-            again.wait_for_text("  Sam: I'm Sam")
+            again.wait_for_text("  Sam: the kettle is cold")
             again.wait_for_text("Sam: ", times=2)
             assert again.leave() == 0
     assert "Friend" not in again.text

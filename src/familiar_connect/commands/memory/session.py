@@ -21,7 +21,7 @@ from familiar_connect.history.store import HistoryStore
 from familiar_connect.identity import UNNAMED
 from familiar_connect.memory.audit import AuditLog
 from familiar_connect.memory.maintenance.links import markdown_files
-from familiar_connect.memory.maintenance.person_lookup import files_of_person, find_people
+from familiar_connect.memory.maintenance.person_lookup import find_notes
 from familiar_connect.memory.part_audiences import PartAudiences
 from familiar_connect.memory.paths import split_path
 from familiar_connect.memory.persona import persona_name
@@ -68,18 +68,13 @@ class MemorySession:
                 known = "/".join(split_path(path))
                 if self.store.exists(known) or self.audit.last_hash(known) or self.versions.log(known, last=1):
                     return known
-        people = find_people(words, familiar_id=self.familiar_id, history=self.history, store=self.store)
         files = markdown_files(self.store)
-        with_notes = [
-            path
-            for person in people
-            for path in ([person.file] if person.file in files else files_of_person(person, files))
-        ]
-        if len(with_notes) == 1:
-            return with_notes[0]
-        if with_notes:
-            raise MemoryStoreError(f"{words!r} could be {', '.join(with_notes)}: say which")
-        near = difflib.get_close_matches(words, markdown_files(self.store), n=1, cutoff=0.5)
+        notes = find_notes(words, files, familiar_id=self.familiar_id, history=self.history, store=self.store)
+        if len(notes) == 1:
+            return notes[0]
+        if notes:
+            raise MemoryStoreError(f"{words!r} could be {', '.join(notes)}: say which")
+        near = difflib.get_close_matches(words, files, n=1, cutoff=0.5)
         hint = f"did you mean {near[0]}?" if near else "`familiar memory list` shows the files"
         raise MemoryStoreError(f"there is no memory file {words!r} and nobody called so: {hint}")
 

@@ -5,7 +5,7 @@ Names only point at people. A name that points at several is never guessed: all 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 from familiar_connect.audience import between
@@ -98,6 +98,18 @@ def find_people(words: str, *, familiar_id: str, history: HistoryStore, store: M
         RosterEntry(person, "", (*person.author.all_known_names, *pointing.get(person.slug, ()))) for person in everyone
     )
     return list(roster.owners(words))
+
+
+def find_notes(
+    words: str, files: Collection[str], *, familiar_id: str, history: HistoryStore, store: MemoryStore
+) -> list[str]:
+    """Those of *files* that are about whomever *words* may mean."""
+    people = find_people(words, familiar_id=familiar_id, history=history, store=store)
+    return [
+        path
+        for person in people
+        for path in ([person.file] if person.file in files else files_of_person(person, files))
+    ]
 
 
 def list_people(*, familiar_id: str, history: HistoryStore, store: MemoryStore) -> list[Person]:

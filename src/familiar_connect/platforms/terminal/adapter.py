@@ -153,6 +153,7 @@ class TerminalPlatform:
 
     async def _say(self, line: str) -> None:
         """Let *line* be heard, and wait for the answer."""
+        await self._learn_name(line)
         message = InboundMessage(
             platform=self.id,
             channel_id=self._channel_id,
@@ -164,14 +165,11 @@ class TerminalPlatform:
             channel_name="terminal",
         )
         before = self._place.notices
-        asked = await self._last_words()
         heard = await self._familiar.intake.receive(message, self._place)
         if heard is IntakeResult.answering:
             await self._familiar.reply_path.queue.wait_until_channel_idle(self._channel_id)
         elif heard is IntakeResult.private:
             self._screen.note("Your privacy level is FULL, so that was not heard. `privacy.toml` says so.")
-        if self._own_name is not None and heard is not IntakeResult.private:
-            await self._learn_name(self._own_name, line, asked)
         if self._place.end():
             return
         if self._place.notices > before:
@@ -180,18 +178,21 @@ class TerminalPlatform:
             self._screen.note(f"({self._familiar.name} said nothing. Try other words.)")
             self.exit_code = EXIT_FAILED
 
-    async def _last_words(self) -> str:
+    async def _last_words(self, own_name: OwnName) -> str:
         """What the familiar said last, as long as the person's name is not known."""
-        if self._own_name is None or self._own_name.is_known:
+        if own_name.is_known:
             return ""
         turns = await off_loop(
             self._familiar.history_store.recent, familiar_id=self._familiar.id, channel_id=self._channel_id, limit=1
         )
         return turns[-1].content if turns and turns[-1].role == "assistant" else ""
 
-    async def _learn_name(self, own_name: OwnName, line: str, asked: str) -> None:
-        """Call the person from the next message on what they say they are called."""
-        name = await off_loop(own_name.learn, line, asked)
+    async def _learn_name(self, line: str) -> None:
+        """Call the person what they say they are called, from the line on in which they do."""
+        own_name = self._own_name
+        if own_name is None or self._familiar.stores.privacy.is_full(self._user):
+            return
+        name = await off_loop(own_name.learn, line, await self._last_words(own_name))
         if name is not None and name != self._user.display_name:
             self._rename(name)
 

@@ -235,11 +235,11 @@ class WebChats:
     async def answer(self, channel_id: int, text: str, files: SentFiles = NO_FILES) -> None:
         """Hear *text* with *files* and wait for what comes of it."""
         person = await off_loop(self.person)
-        place = self.place(channel_id, person)
         if text.startswith("/") and not files:
-            await self._run_slash(channel_id, person, place, text[1:].strip())
+            await self._run_slash(channel_id, person, self.place(channel_id, person), text[1:].strip())
             return
         familiar = self._familiar
+        person = await off_loop(self._learn_name, channel_id, person, text)
         message = InboundMessage(
             platform=PLATFORM,
             channel_id=channel_id,
@@ -251,15 +251,20 @@ class WebChats:
             is_mention=True,
             channel_name=CHANNEL_NAME,
         )
-        asked = await off_loop(self._last_words, channel_id)
+        place = self.place(channel_id, person)
         heard = await familiar.intake.receive(message, place)
         self.events.publish_new(channel_id, wait_s=SAID_WAITS_S)
-        if heard is not IntakeResult.private:
-            self._name = await off_loop(self._own_name.learn, text, asked) or self._name
         if heard is IntakeResult.private:
             await place.notice(PRIVATE)
         elif heard is IntakeResult.answering:
             await self._wait_for_reply(channel_id)
+
+    def _learn_name(self, channel_id: int, person: Author, text: str) -> Author:
+        """*person*, called what they say they are called from the line on in which they do."""
+        if self._familiar.stores.privacy.is_full(person):
+            return person
+        self._name = self._own_name.learn(text, self._last_words(channel_id)) or self._name
+        return self.person()
 
     def _last_words(self, channel_id: int) -> str:
         """What the familiar said last, as long as the person's name is not known."""
