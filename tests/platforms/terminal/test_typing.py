@@ -25,6 +25,7 @@ HELP_AT_40 = """\
 CLEAR = "\x15"
 PASS = "state=written"
 """A line of the log that tells of a memory pass ends so, about."""
+SEARCH, LINE_END = "\x12", "\x05"
 NEW_LINE = "\x1b\r"
 
 
@@ -73,6 +74,31 @@ def test_a_message_may_have_several_lines(tmp_path: Path) -> None:
             assert session.leave() == 0
         said = [str(request.payload["messages"][-1]["content"]) for request in server.requests]
     assert all(each.endswith("one\n> two") for each in said), said
+
+
+def test_a_line_found_by_ctrl_r_is_sent_edited_or_given_up(tmp_path: Path) -> None:
+    """As in a shell: Enter sends it, Ctrl-E, Right, Tab and Esc take it to be edited, Ctrl-C leaves the search."""
+    with model_endpoint(*(stream_answer(f"Answer {number}.") for number in range(7))) as server:
+        make_home(tmp_path, server)
+        with TerminalSession(tmp_path, "chat", "--as", "Sam", columns=80) as session:
+            session.wait_for_screen("Sam:")
+            session.enter("turn the light on")
+            session.wait_for_screen("Answer 0.\nSam:")
+            session.type(f"{SEARCH}light")
+            session.wait_for_screen("I-search backward: light")
+            session.type("\r")
+            session.wait_for_screen("Sam: turn the light on\nEmber: Answer 1.\nSam:")
+            line = "turn the light on"
+            for number, key in enumerate(("", "\x1b[C", "\t", "\x1b"), 2):
+                session.type(f"{SEARCH}light{key}{LINE_END}!\r")
+                line += "!"
+                session.wait_for_screen(f"Sam: {line}\nEmber: Answer {number}.\nSam:")
+            session.type(f"{SEARCH}light")
+            session.ctrl_c()
+            session.type(f"{SEARCH}\r{SEARCH}\x07never mind\r")
+            session.wait_for_screen("Sam: never mind\nEmber: Answer 6.")
+            assert session.leave() == 0
+        assert len(server.requests) == 7, "neither a search that was left nor an empty one says anything"
 
 
 def test_a_notice_stands_above_what_is_being_typed(tmp_path: Path) -> None:

@@ -230,11 +230,13 @@ def _goes_on(text: str) -> bool:
 
 
 def _key_bindings() -> Any:
-    from prompt_toolkit.key_binding import KeyBindings
+    """Keys of the line that is typed, and of a search in the earlier ones."""
+    from prompt_toolkit.filters import is_searching
+    from prompt_toolkit.key_binding import KeyBindings, merge_key_bindings
 
     bindings = KeyBindings()
 
-    @bindings.add("enter")
+    @bindings.add("enter", filter=~is_searching)
     def send(event: Any) -> None:
         buffer = event.current_buffer
         if _goes_on(buffer.text) and buffer.document.is_cursor_at_the_end:
@@ -242,10 +244,40 @@ def _key_bindings() -> Any:
         else:
             buffer.validate_and_handle()
 
-    @bindings.add("escape", "enter")
+    @bindings.add("escape", "enter", filter=~is_searching)
     def begin_line(event: Any) -> None:
         event.current_buffer.insert_text("\n")
 
+    return merge_key_bindings([bindings, _search_bindings()])
+
+
+def _search_bindings() -> Any:
+    """As in a shell: Enter sends the line that was found, a key that moves the cursor takes it to be edited."""
+    from prompt_toolkit import search
+    from prompt_toolkit.filters import is_searching
+    from prompt_toolkit.key_binding import KeyBindings
+
+    bindings = KeyBindings()
+
+    @bindings.add("tab", filter=is_searching)
+    @bindings.add("escape", filter=is_searching, eager=True)
+    def take_found(event: Any) -> None:
+        if event.current_buffer.text:
+            search.accept_search()
+        else:  # accepting would look for the words of an earlier search, whose line nobody sees
+            search.stop_search()
+
+    @bindings.add("enter", filter=is_searching)
+    def send_found(event: Any) -> None:
+        take_found(event)
+        event.current_buffer.validate_and_handle()
+
+    def take_and_move(event: Any) -> None:
+        take_found(event)
+        event.app.key_processor.feed_multiple(event.key_sequence, first=True)
+
+    for key in ("left", "right", "home", "end", "c-a", "c-b", "c-e", "c-f"):
+        bindings.add(key, filter=is_searching)(take_and_move)
     return bindings
 
 
