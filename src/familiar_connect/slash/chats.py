@@ -8,6 +8,7 @@ from familiar_connect.history.branches import copy_turns
 from familiar_connect.history.chats import Chat
 from familiar_connect.presets.story.state_store import StoryStateStore
 from familiar_connect.slash.command import SlashCommand, SlashContext, SlashOption, SlashReply
+from familiar_connect.slash.people import names_begun
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.text_table import TableStyle, text_table
 
@@ -60,6 +61,15 @@ def branch_chat(familiar: Familiar, channel_id: int, up_to_id: int, name: str | 
     states = StoryStateStore(FamiliarFolder(familiar.root).story)
     states.save(chat.channel_id, states.load(channel_id))
     return chat, count
+
+
+async def suggest_chats(familiar: Familiar, place_id: int, begun: str) -> list[str]:
+    """The chats of a place whose names begin with what was typed so far.
+
+    No `suggest` of the option: that is asked by every platform, and these names are for who sits at the place.
+    """
+    there = await off_loop(familiar.stores.chats.all, place_id)
+    return names_begun((chat.name for chat in there), begun)
 
 
 def _listing(familiar: Familiar, place_id: int, channel_id: int, columns: int) -> str:

@@ -154,7 +154,7 @@ class SlashCommand:
     form: Callable[[SlashContext, Familiar], Awaitable[SlashForm]] | None = None
     """Where a platform has forms, the command opens this one first."""
     words: tuple[str, ...] = ()
-    """Words that may follow the name of a command without options: offered where lines are typed."""
+    """Words that may follow the name, besides what its first option offers: for where lines are typed."""
     is_control: bool = False
     """For those the owner lets control a chat, and those who may manage the channel."""
     channels_only: bool = False

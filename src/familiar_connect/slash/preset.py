@@ -9,7 +9,7 @@ from familiar_connect.presets.prompt_order import find_node, nodes_of
 from familiar_connect.presets.store import PresetStore
 from familiar_connect.presets.types import PresetFidelity
 from familiar_connect.slash.command import SlashCommand, SlashContext, SlashOption, SlashReply
-from familiar_connect.slash.people import MAX_SUGGESTED
+from familiar_connect.slash.people import names_begun
 from familiar_connect.support.aio import off_loop
 
 MAX_LISTED = 40
@@ -89,8 +89,7 @@ def _toggle(store: PresetStore, fidelity: PresetFidelity, own: str | None, words
 async def suggest_preset_words(familiar: Familiar, begun: str) -> list[str]:
     """What may follow /preset, with the names of the presets there are."""
     names = await off_loop(PresetStore(FamiliarFolder(familiar.root).presets).names)
-    offered = ["list", "off", "toggle", *(f"use {name}" for name in names)]
-    return [each for each in offered if each.lower().startswith(begun.strip().lower())][:MAX_SUGGESTED]
+    return names_begun(["list", "off", "toggle", "use", *(f"use {name}" for name in names)], begun)
 
 
 PRESET = SlashCommand(

@@ -128,8 +128,8 @@ CONTROLS = (
         description="The next version of the last reply; /swipe back the one before, /swipe 2 the second.",
         run=run_swipe,
         is_control=True,
-        options=(SlashOption(name="version", description="next, back, or a number.", choices=()),),
-        words=(BACK, NEXT),
+        options=(SlashOption(name="version", description="next, back, or a number."),),
+        words=tuple(word for word in SWIPE_STEPS if word),
     ),
     SlashCommand(name="continue", description="Let me go on with my last reply.", run=run_continue, is_control=True),
     SlashCommand(

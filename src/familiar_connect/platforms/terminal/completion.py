@@ -7,8 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from familiar_connect.familiar import Familiar
-from familiar_connect.slash.command import SlashCommand
-from familiar_connect.slash.people import suggest_names
+from familiar_connect.platforms.terminal.place import CHANNEL_ID
+from familiar_connect.slash.chats import CHAT, suggest_chats
+from familiar_connect.slash.command import SlashCommand, SlashOption
+from familiar_connect.slash.people import names_begun, suggest_names
+from familiar_connect.slash.registry import HELP
 
 MIN_NAME_CHARS = 2
 """A name is offered from here on; before that nearly every name would be."""
@@ -38,22 +41,30 @@ class LineCompletion:
             return await self._names(before)
         name, space, words = before[1:].partition(" ")
         if not space:
-            found = sorted(each for each in self._meanings if each.startswith(name.lower()))
-            return [Suggestion(f"/{each} ", len(before), self._meanings[each]) for each in found]
+            return [Suggestion(f"/{each} ", len(before), self._meanings[each]) for each in self._commands_begun(name)]
+        words = words.lstrip()
+        if name == HELP.name:
+            return [Suggestion(each, len(words), self._meanings[each]) for each in self._commands_begun(words)]
         command = self._commands.get(name)
-        return [] if command is None else await self._words(command, words.lstrip())
+        return [] if command is None else await self._words(command, words)
+
+    def _commands_begun(self, name: str) -> list[str]:
+        return sorted(each for each in self._meanings if each.startswith(name.lower()))
 
     async def _words(self, command: SlashCommand, words: str) -> list[Suggestion]:
         """What the option that is being typed may be; the last one takes all the rest."""
-        if not command.options:
-            return [Suggestion(each, len(words)) for each in command.words if each.startswith(words.lower())]
-        begun = words.split(" ", len(command.options) - 1)
-        option = command.options[len(begun) - 1]
+        begun = words.split(" ", max(len(command.options) - 1, 0))
+        found = names_begun(command.words, begun[0]) if len(begun) == 1 else []
+        if command.options:
+            found += await self._option(command.options[len(begun) - 1], begun[-1])
+        if command is CHAT:
+            found += await suggest_chats(self._familiar, CHANNEL_ID, begun[-1])
+        return [Suggestion(each, len(begun[-1])) for each in dict.fromkeys(found)]
+
+    async def _option(self, option: SlashOption, begun: str) -> list[str]:
         if option.suggest is not None:
-            found = await option.suggest(self._familiar, begun[-1])
-        else:
-            found = [each for each in option.choices if each.startswith(begun[-1].lower())]
-        return [Suggestion(each, len(begun[-1])) for each in found]
+            return await option.suggest(self._familiar, begun)
+        return names_begun(option.choices, begun)
 
     async def _names(self, before: str) -> list[Suggestion]:
         """People, and the familiar itself, whose names the last word begins."""
