@@ -28,6 +28,7 @@ from familiar_connect.reply.protocols import ChecksWritable, Place, RewritesPost
 from familiar_connect.reply.turn_builder import TurnBuilder
 from familiar_connect.support.aio import off_loop
 from familiar_connect.support.clock import Clock, SystemClock
+from familiar_connect.support.text import pluralize
 
 LOOK_BACK = 200
 """Newest lines of a chat that can be named by number."""
@@ -196,21 +197,19 @@ class ChatControls:
         await self._correct_memory()
         return (await self._result(turn.id)).turn
 
-    async def undo(self, door: ControlDoor) -> list[HistoryTurn]:
-        """Take the last exchange back: what was said last by people, and the replies to it. The turns, oldest first."""
+    async def undo(self, door: ControlDoor, count: int = 1) -> list[HistoryTurn]:
+        """Take the last *count* exchanges back: what people said, and the replies to it. The turns, oldest first."""
         channel_id = door.channel_id
         await self._queue.wait_until_channel_idle(channel_id)
-        asked, replies = _last_exchange(await self._visible(channel_id))
-        if not asked:
-            raise HistoryError(NOTHING_SAID if not replies else "There is no exchange to undo: nobody has asked yet.")
-        gone = [*asked, *replies]
+        gone = _last_exchanges(await self._visible(channel_id), count)
         await off_loop(self._versions.mark_turns, [turn.id for turn in gone], TurnMark.undone)
         for turn in gone:
             self._on_change(channel_id, turn.id, None)
         await self._correct_memory()
         if isinstance(door.place, RewritesPosts):
-            for turn in replies:
-                await self._rewrite(door.place, turn, "")
+            for turn in gone:
+                if turn.role == "assistant":
+                    await self._rewrite(door.place, turn, "")
         return gone
 
     # Showing
@@ -361,6 +360,19 @@ class ChatControls:
 
     async def _is_exact(self, channel_id: int) -> bool:
         return (await self._turns.channel_setup(channel_id)).inputs.is_exact
+
+
+def _last_exchanges(turns: Sequence[HistoryTurn], count: int) -> list[HistoryTurn]:
+    """The turns of the last *count* exchanges; refused where there are fewer."""
+    start = len(turns)
+    for found in range(count):
+        asked, replies = _last_exchange(turns[:start])
+        if not asked and found:
+            raise HistoryError(f"No more than {pluralize(found, 'exchange')} can be taken back: /undo {found}.")
+        if not asked:
+            raise HistoryError("There is no exchange to undo: nobody has asked yet." if replies else NOTHING_SAID)
+        start -= len(asked) + len(replies)
+    return list(turns[start:])
 
 
 def _last_exchange(turns: Sequence[HistoryTurn]) -> tuple[list[HistoryTurn], list[HistoryTurn]]:

@@ -14,6 +14,7 @@ from familiar_connect.support.text import one_line, shorten
 
 SHOWN_LINES = 10
 MOST_LINES = 50
+MOST_UNDONE = 20
 SHOWN_CHARS = 100
 BACK, NEXT = "back", "next"
 SWIPE_STEPS = {"": 1, NEXT: 1, "right": 1, BACK: -1, "left": -1}
@@ -62,7 +63,11 @@ async def run_continue(ctx: SlashContext, familiar: Familiar) -> SlashReply:
 
 
 async def run_undo(ctx: SlashContext, familiar: Familiar) -> SlashReply:
-    gone = await familiar.reply_path.controls.undo(door_of(ctx))
+    wanted = ctx.words.strip()
+    count = _number(wanted, "/undo 2 for the last two exchanges") if wanted else 1
+    if count > MOST_UNDONE:
+        raise HistoryError(f"At most {MOST_UNDONE} exchanges are taken back at once: /undo {MOST_UNDONE}.")
+    gone = await familiar.reply_path.controls.undo(door_of(ctx), count)
     lines = "\n".join(f"  {_shown(turn, familiar)}" for turn in gone)
     return SlashReply(text=f"Taken back, as if it had never been said:\n{lines}")
 
@@ -138,7 +143,13 @@ CONTROLS = (
         run=run_impersonate,
         is_control=True,
     ),
-    SlashCommand(name="undo", description="Take the last exchange back.", run=run_undo, is_control=True),
+    SlashCommand(
+        name="undo",
+        description="Take the last exchange back; /undo 2 takes the last two.",
+        run=run_undo,
+        is_control=True,
+        options=(SlashOption(name="count", description="How many exchanges."),),
+    ),
     SlashCommand(
         name="edit",
         description="Change a line, mine or yours: /edit 1 NEW WORDS.",

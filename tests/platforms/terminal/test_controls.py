@@ -67,6 +67,19 @@ async def test_an_undone_exchange_is_in_no_later_prompt(tmp_path: Path) -> None:
     assert "Nothing has been said here yet." in chat.out.getvalue()
 
 
+async def test_several_exchanges_are_undone_at_once(tmp_path: Path) -> None:
+    """As many as were asked for; what cannot be meant is said in a sentence and takes nothing back."""
+    chat = Roleplay(tmp_path, "One.", "Two.", "Three.")
+    refused = ("/undo all", "/undo 0", "/undo -1", "/undo 21", "/undo 4")
+
+    assert await chat.play("a", "b", "c", *refused, "/undo 2") == ["a", "One."]
+    out = chat.out.getvalue()
+    assert out.count("That takes a number: /undo 2 for the last two exchanges.\n") == 3
+    assert "At most 20 exchanges are taken back at once: /undo 20.\n" in out
+    assert "No more than 3 exchanges can be taken back: /undo 3.\n" in out
+    assert out.endswith("  Sam: b\n  Ember: Two.\n  Sam: c\n  Ember: Three.\n")
+
+
 async def test_a_line_of_either_side_is_changed(tmp_path: Path) -> None:
     """The model reads what it reads now; what cannot be meant is said in a sentence."""
     chat = Roleplay(tmp_path, "Blue.", "Indeed.")
