@@ -10,6 +10,7 @@ from familiar_connect.presets.story.state_store import StoryStateStore
 from familiar_connect.slash.command import SlashCommand, SlashContext, SlashOption, SlashReply
 from familiar_connect.slash.people import names_begun
 from familiar_connect.support.aio import off_loop
+from familiar_connect.support.text import pluralize
 from familiar_connect.support.text_table import TableStyle, text_table
 
 NEW = "new"
@@ -42,9 +43,8 @@ async def run_branch(ctx: SlashContext, familiar: Familiar) -> SlashReply:
     line = await familiar.reply_path.controls.line(ctx.channel_id, int(first) if is_number else 1)
     name = (rest if is_number else ctx.words).strip() or None
     chat, count = await off_loop(branch_chat, familiar, ctx.channel_id, line.id, name)
-    return SlashReply(
-        text=f"The chat {chat.name!r} begins with {count} lines of the other one.", channel_id=chat.channel_id
-    )
+    lines = pluralize(count, "line")
+    return SlashReply(text=f"The chat {chat.name!r} begins with {lines} of the other one.", channel_id=chat.channel_id)
 
 
 def branch_chat(familiar: Familiar, channel_id: int, up_to_id: int, name: str | None) -> tuple[Chat, int]:

@@ -174,7 +174,7 @@ async def test_chats_are_begun_switched_and_branched(tmp_path: Path) -> None:
     chat = Roleplay(tmp_path, "Tea.", "Coffee.", "Two.", "Rain.", "Snow.")
     lines = ("What?", "/swipe", "And then?", "/branch 3 other", "Weather?", "/chat new", "Hm?", "/chat", "/chat main")
 
-    assert await chat.play(*lines) == ["What?", "Coffee.", "And then?", "Two."]
+    assert await chat.play(*lines, "/branch 4 one", "/chat main") == ["What?", "Coffee.", "And then?", "Two."]
     assert chat.by_chat["other"] == ["What?", "Coffee.", "Weather?", "Rain."]
     assert chat.by_chat["2"] == ["Hm?", "Snow."]
     assert "Coffee." in chat.prompt(3)
@@ -182,4 +182,5 @@ async def test_chats_are_begun_switched_and_branched(tmp_path: Path) -> None:
     assert chat.familiar.stores.chats.current(CHANNEL_ID).name == "main"
     out = chat.out.getvalue()
     assert "The chat 'other' begins with 2 lines of the other one." in out
+    assert "The chat 'one' begins with 1 line of the other one." in out
     assert "* 2      2" in out, "in columns, below main and other"
