@@ -83,10 +83,22 @@ async def test_each_line_is_answered_in_its_turn(tmp_path: Path) -> None:
 
 async def test_leaving_by_word(tmp_path: Path) -> None:
     """What follows is not heard."""
-    for word in ("/quit", "/exit", "/q"):
+    for word in ("/quit", "/exit", "/q", "/QUIT"):
         chat = Chat(tmp_path)
         assert await chat.run(word, "never said") == 0
         assert chat.model.calls == []
+
+
+async def test_help_is_shown_without_a_slash_and_in_capitals(tmp_path: Path) -> None:
+    """Where somebody types, the model is asked only by what holds more than the word; a pipe says what it says."""
+    chat = Chat(tmp_path, "Of course.", plain=False)
+    assert await chat.run("help", " ? ", "/Help", "/HELP Undo", "help me", "Exit", "never said") == 0
+    assert chat.out.getvalue().count("/regenerate") == 3
+    assert chat.out.getvalue().count("/undo 2 takes the last two") == 4
+    assert len(chat.model.calls) == 1
+    pipe = Chat(tmp_path, "Of course.")
+    assert await pipe.run("help") == 0
+    assert len(pipe.model.calls) == 1
 
 
 @pytest.mark.parametrize("reply", ["", " \n ", "Ember:"], ids=["nothing", "blanks", "its name alone"])

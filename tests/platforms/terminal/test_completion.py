@@ -31,7 +31,7 @@ async def offered(house: ScriptedFamiliar, before: str) -> list[str]:
     ("before", "lines"),
     [
         ("/swipe ", ["/swipe next", "/swipe right", "/swipe back", "/swipe left"]),
-        ("/swipe B", ["/swipe back"]),
+        ("/Swipe B", ["/Swipe back"]),
         ("/remind ", ["/remind list", "/remind cancel"]),
         ("/remind cancel ", []),
         ("/preset ", ["/preset list", "/preset off", "/preset toggle", "/preset use"]),

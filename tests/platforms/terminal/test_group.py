@@ -238,7 +238,7 @@ async def test_no_command_changes_what_one_of_them_alone_remembers(
     monkeypatch.setattr("familiar_connect.platforms.terminal.group.find_command", lambda name: CONTEXT)
 
     async with table(tmp_path, wren=["One."], ember=["Two."]) as group:
-        assert await group.say("Hello", "/undo") == ["Wren: One.", "Ember: Two."]
+        assert await group.say("Hello", "/Undo") == ["Wren: One.", "Ember: Two."]
         assert "/undo changes the chat of one familiar, so it is not for groups." in group.aside.getvalue()
         assert [len(group.turns(name)) for name in ("wren", "ember")] == [3, 3]
 

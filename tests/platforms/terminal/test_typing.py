@@ -50,7 +50,7 @@ def test_tab_completes_and_a_slip_is_met_with_what_was_meant(tmp_path: Path) -> 
             session.wait_for_screen("There is no /memroy. Did you mean\n/memory?")
             session.enter("/clear")
             session.wait_for_screen("There is no /clear. /reset begins the\nchat anew.")
-            session.enter("/help")
+            session.enter("help")
             session.wait_for_screen(HELP_AT_40)
             session.wait_for_screen("Ctrl-D leaves.\nSamantha:")
             session.enter("/preset use Nothing")

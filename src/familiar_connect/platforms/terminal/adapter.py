@@ -35,10 +35,10 @@ from familiar_connect.support.text import printable
 
 EXIT_OK, EXIT_FAILED = 0, 1
 LEAVING = "Ctrl-C again, Ctrl-D or /quit to leave."
-_LEAVE = {"/quit", "/exit", "/q", "/bye"}
-_LEAVE_TYPED = {"quit", "exit"}
-"""Leaves too where somebody types; from a pipe it is a message like any other."""
+_LEAVE = {"quit", "exit", "q", "bye"}
 _HELP = {"help", "?", "h"}
+_TYPED_ALONE = {"quit", "exit", "help", "?"}
+"""Understood without a slash where somebody types; from a pipe each is a message like any other."""
 
 
 def prompt_of(screen: Screen, user: Author) -> str:
@@ -144,12 +144,12 @@ class TerminalPlatform:
 
     async def _take(self, line: str) -> None:
         if line.startswith("/"):
-            await self._slash(line.strip())
-            return
-        if not self._screen.plain and line.strip().lower() in _LEAVE_TYPED:
-            self._leaving.set()
-            return
-        await self._say(line)
+            name, _, words = line.strip()[1:].partition(" ")
+            await self._slash(name.lower(), words)
+        elif not self._screen.plain and line.strip().lower() in _TYPED_ALONE:
+            await self._slash(line.strip().lower(), "")
+        else:
+            await self._say(line)
 
     async def _say(self, line: str) -> None:
         """Let *line* be heard, and wait for the answer."""
@@ -212,12 +212,12 @@ class TerminalPlatform:
         self._place.set_listener(self._user)
         self._reader.set_prompt(prompt_of(self._screen, self._user))
 
-    async def _slash(self, line: str) -> None:
-        name, _, words = line[1:].partition(" ")
-        if line.split()[0] in _LEAVE:
+    async def _slash(self, name: str, words: str) -> None:
+        """Use the command *name*, which is in small letters."""
+        if name in _LEAVE:
             self._leaving.set()
         elif name in _HELP:
-            self._help(words.strip().removeprefix("/"))
+            self._help(words.strip().removeprefix("/").lower())
         elif name == "name":
             await self._call(" ".join(words.split()))
         elif (found := find_command(name)) is not None:

@@ -40,16 +40,17 @@ class LineCompletion:
         if "\n" in before or not before.startswith("/"):
             return await self._names(before)
         name, space, words = before[1:].partition(" ")
+        name = name.lower()
         if not space:
             return [Suggestion(f"/{each} ", len(before), self._meanings[each]) for each in self._commands_begun(name)]
         words = words.lstrip()
         if name == HELP.name:
-            return [Suggestion(each, len(words), self._meanings[each]) for each in self._commands_begun(words)]
+            return [Suggestion(each, len(words), self._meanings[each]) for each in self._commands_begun(words.lower())]
         command = self._commands.get(name)
         return [] if command is None else await self._words(command, words)
 
     def _commands_begun(self, name: str) -> list[str]:
-        return sorted(each for each in self._meanings if each.startswith(name.lower()))
+        return sorted(each for each in self._meanings if each.startswith(name))
 
     async def _words(self, command: SlashCommand, words: str) -> list[Suggestion]:
         """What the option that is being typed may be; the last one takes all the rest."""

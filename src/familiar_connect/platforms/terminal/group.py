@@ -198,26 +198,25 @@ class GroupTerminal(TerminalPlatform):
 
     # Commands of a group
 
-    async def _slash(self, line: str) -> None:
-        command, _, words = line[1:].partition(" ")
-        if command in FOR_ONE_ALONE and find_command(command) is not None:
-            self._screen.note(f"/{command} changes the chat of one familiar, so it is not for groups.")
-        elif command not in GROUP_COMMANDS:
-            await super()._slash(line)
-        elif command == "speak" and not words.strip():
+    async def _slash(self, name: str, words: str) -> None:
+        if name in FOR_ONE_ALONE and find_command(name) is not None:
+            self._screen.note(f"/{name} changes the chat of one familiar, so it is not for groups.")
+        elif name not in GROUP_COMMANDS:
+            await super()._slash(name, words)
+        elif name == "speak" and not words.strip():
             await self._hold_round(self._latest_text, is_from_person=False)
-        elif command == "mute" and not words.strip():
+        elif name == "mute" and not words.strip():
             muted = self._roster.silent_names
             self._screen.line(f"Only listening: {', '.join(muted)}." if muted else "Nobody is muted. /mute NAME does.")
         elif (id_ := self._roster.find(words)) is None:
             self._screen.note(
                 f"Nobody here is called {words.strip() or 'that'}; there are {join_names(self._roster.names)}."
             )
-        elif command == "speak":
+        elif name == "speak":
             self._is_cut = False
             if not await self._let_speak(self._members[id_], unasked=True):
                 self._screen.note(f"({self._roster.name_of(id_)} said nothing. Say something first.)")
         else:
-            self._roster.set_muted(id_, is_muted=command == "mute")
-            does = "only listens" if command == "mute" else "speaks again"
+            self._roster.set_muted(id_, is_muted=name == "mute")
+            does = "only listens" if name == "mute" else "speaks again"
             self._screen.line(f"{self._roster.name_of(id_)} {does}.")
