@@ -200,7 +200,7 @@ def test_doctor_says_what_voice_lacks_here(tmp_path: Path, devices: Devices) -> 
 
 
 def test_doctor_says_that_packages_of_voice_are_not_installed(tmp_path: Path) -> None:
-    """None at all means that nobody wants it; some that an installation ended too early."""
+    """None at all means that nobody wants it; some that an installation ended too early. The command given talks."""
     home = tmp_path / "home"
     make_home(home)
     hides = tmp_path / "sitecustomize.py"
@@ -210,6 +210,7 @@ def test_doctor_says_that_packages_of_voice_are_not_installed(tmp_path: Path) ->
     )
     [finding] = look(home, {"PYTHONPATH": str(tmp_path)})
     assert finding.startswith("ok: off: its library is not installed; ")
+    assert finding.endswith("run.py --with voice voice` once")
     hides.write_text(hide.format("('hibari',)"), encoding="utf-8")
     [finding] = look(home, {"PYTHONPATH": str(tmp_path)})
     assert finding.startswith("warn: not all of it is there (hibari): its library is not installed; ")

@@ -168,6 +168,8 @@ def test_a_missing_extra_is_asked_for_with_the_same_words(monkeypatch: pytest.Mo
         "python3 run.py --with discord --home '/my data' run --demo-discord"
     )
     assert command_with_extra("discord", ["doctor"]) == "python3 run.py --with discord --home '/my data' run"
+    assert command_with_extra("voice", ["doctor"]) == "python3 run.py --with voice --home '/my data' voice"
+    assert command_with_extra("voice", ["run"]) == "python3 run.py --with voice run", "for voice channels"
     monkeypatch.delenv("FAMILIAR_COMMAND")
     beside = command_with_extra("twitch", ["run"])
     assert beside is not None

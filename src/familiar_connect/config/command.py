@@ -33,6 +33,8 @@ VERBS_OF_A_FAMILIAR = frozenset(
     }
 )
 """Those that take `--familiar`, with all that stands below them."""
+VERBS_OF_EXTRA = {"discord": ("run",), "twitch": ("run",), "voice": ("voice", "run"), "web": ("web",)}
+"""The verbs that use the packages of an extra; whoever typed another is told of the first."""
 _VERB = rf"(?= (?:{'|'.join(VERBS)})\b)"
 _IN_HINT = re.compile(rf"(?<=[`;:] ){NAME}{_VERB}|(?<=`){NAME}{_VERB}")
 _WHOLE_HINT = re.compile(rf"`{NAME} (?P<verb>[a-z]+)\b(?P<words>[^`\n]*)`")
@@ -99,12 +101,14 @@ def with_command_in_help(text: str) -> str:
 
 
 def command_with_extra(extra: str, words: list[str] | None = None) -> str | None:
-    """How this run is started with the packages of *extra*: the same words; None where no launcher lies beside us."""
+    """How this run is started with the packages of *extra*: the same words, or its verb where the words use none.
+
+    None where no launcher lies beside us.
+    """
     words = sys.argv[1:] if words is None else words
-    if extra == "web" and "web" not in words:
-        words = [*(["--home", _options.home] if _options.home is not None else []), "web"]
-    elif extra != "web" and "run" not in words:
-        words = [*(["--home", _options.home] if _options.home is not None else []), "run"]
+    verbs = VERBS_OF_EXTRA[extra]
+    if not set(verbs) & set(words):
+        words = [*(["--home", _options.home] if _options.home is not None else []), verbs[0]]
     launcher = Path(__file__).parents[3] / LAUNCHER
     typed = os.environ.get(COMMAND_VARIABLE, "")
     if not typed.endswith(LAUNCHER):
