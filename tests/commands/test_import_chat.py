@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -422,3 +424,24 @@ def test_chats_with_different_familiars_are_refused_before_anything_is_taken(hom
     more = write_chat(home / "e2.jsonl", HEADER, *LINES[:2])
     done = run_program(home, "import", "chat", embers, more, "--json")
     assert [each["familiar"] for each in json.loads(done.stdout)["chats"]] == ["ember", "ember"]
+
+
+def test_an_import_is_no_talk(home: Path) -> None:
+    """Who was talked with last goes on being meant where none is named; the list marks them."""
+    assert run_program(home, "init", "wren", "--name", "Wren").returncode == 0
+    with closing(HistoryStore(home / "familiars/ember/history.db")) as history:
+        history.append_turn(familiar_id="ember", channel_id=1, role="user", content="Good evening.")
+    later = datetime.now(UTC) + timedelta(days=1)
+    said = {**LINES[0], "name": "Wren", "send_date": later.isoformat()}
+    file = write_chat(home / "w.jsonl", {**HEADER, "character_name": "Wren"}, said)
+    assert facts_of(home, file)["familiar"] == "wren"
+
+    listed = json.loads(run_program(home, "list", "--json").stdout)["familiars"]
+    assert [(each["id"], each["current"]) for each in listed] == [("ember", True), ("wren", False)]
+    assert run_program(home, "list").stdout.splitlines()[1].startswith("* ember ")
+    assert "Good evening." in run_program(home, "logs").stdout
+    assert not list((home / "familiars").glob("*/history.db-*")), "whoever looks leaves nothing behind"
+
+    with closing(HistoryStore(home / "familiars/wren/history.db")) as history:
+        history.append_turn(familiar_id="wren", channel_id=1, role="user", content="Hello, Wren.")
+        assert "* wren" in run_program(home, "list").stdout, "also while somebody else has it open"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -25,6 +24,10 @@ def home_with(home: Path, *names: str) -> Path:
     for name in names:
         (home / "familiars" / name).mkdir(parents=True)
     return home
+
+
+def never(_root: Path) -> float:
+    return 0.0
 
 
 def test_the_first_that_applies_is_the_home(tmp_path: Path) -> None:
@@ -82,10 +85,10 @@ def test_the_one_that_is_meant_is_picked(tmp_path: Path) -> None:
     three = home_with(tmp_path / "three", "aria", "default")
     (three / "secrets.env").touch(mode=0o600)
 
-    assert pick_familiar(home, "zoe", environ={"FAMILIAR_ID": "aria"}) == "zoe"
-    assert pick_familiar(home, environ={"FAMILIAR_ID": "aria"}) == "aria"
-    assert pick_familiar(alone, environ={}) == "zoe"
-    assert pick_familiar(three, environ={}) == "default"
+    assert pick_familiar(home, "zoe", last_talk=never, environ={"FAMILIAR_ID": "aria"}) == "zoe"
+    assert pick_familiar(home, last_talk=never, environ={"FAMILIAR_ID": "aria"}) == "aria"
+    assert pick_familiar(alone, last_talk=never, environ={}) == "zoe"
+    assert pick_familiar(three, last_talk=never, environ={}) == "default"
 
 
 @pytest.mark.parametrize(
@@ -106,7 +109,7 @@ def test_when_nobody_can_be_picked_the_sentence_says_what_to_do(
     home_with(tmp_path, *names)
 
     with pytest.raises(HomeError) as caught:
-        pick_familiar(tmp_path, wanted, environ={})
+        pick_familiar(tmp_path, wanted, last_talk=never, environ={})
 
     assert [fragment for fragment in fragments if fragment not in str(caught.value)] == []
 
@@ -139,10 +142,7 @@ def test_a_valid_name_is_one_folder(name: str) -> None:
 
 def test_of_several_the_one_talked_with_last_is_meant(tmp_path: Path) -> None:
     """Nobody has to name a familiar to go on where they left off."""
-    for name, when in (("aria", 100), ("mira", 300), ("zoe", 200)):
-        root = tmp_path / "familiars" / name
-        root.mkdir(parents=True)
-        (root / "history.db").touch()
-        os.utime(root / "history.db", (when, when))
+    home = home_with(tmp_path, "aria", "mira", "zoe")
+    when = {"aria": 100.0, "mira": 300.0, "zoe": 200.0}
 
-    assert pick_familiar(tmp_path, environ={}) == "mira"
+    assert pick_familiar(home, last_talk=lambda root: when[root.name], environ={}) == "mira"

@@ -185,9 +185,16 @@ def _say_choice(home: Path, root: Path) -> None:
     say(f"This is {name}, the one used last; --familiar ID chooses another: {shown}", err=True)
 
 
+def familiar_meant(home: Path, familiar_id: str | None = None) -> str:
+    """Which familiar is meant in *home*, by *familiar_id* or without."""
+    from familiar_connect.history.chats import last_talk
+
+    return pick_familiar(home, familiar_id, last_talk=last_talk)
+
+
 def open_root(home: Path, familiar_id: str | None) -> Path:
     """The folder of the familiar that is meant in *home*; one with a link in it is refused."""
-    root = familiar_root(home, pick_familiar(home, familiar_id))
+    root = familiar_root(home, familiar_meant(home, familiar_id))
     refuse_links(FamiliarFolder(root))
     return root
 

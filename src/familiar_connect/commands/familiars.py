@@ -8,14 +8,14 @@ from typing import Any
 
 import click
 
-from familiar_connect.commands.common import home_of, json_option, say, say_below, say_json
+from familiar_connect.commands.common import familiar_meant, home_of, json_option, say, say_below, say_json
 from familiar_connect.commands.doctor_checks import active_preset, platforms_of
 from familiar_connect.commands.habits import explain_file
 from familiar_connect.config.command import command_name
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.config.home import is_valid_familiar_id, list_familiars
 from familiar_connect.config.links import refuse_links
-from familiar_connect.errors import FamiliarError
+from familiar_connect.errors import FamiliarError, HomeError
 from familiar_connect.support.text import pluralize
 from familiar_connect.support.text_table import TableStyle, text_table
 from familiar_connect.support.word_wrap import columns_of
@@ -30,7 +30,7 @@ Examples:
 
 MOST_SHOWN = 10
 """Sentences about what a card could not bring."""
-LISTED = TableStyle(left=(0, 1, 2, 4))
+LISTED = TableStyle(left=(0, 1, 2, 4), indent=0)
 
 
 @click.command(epilog=INIT_EPILOG)
@@ -146,7 +146,8 @@ def _has(extensions: object, key: str) -> bool:
 def list_(ctx: click.Context, as_json: bool) -> None:
     """List the familiars of this home: their model, how much was said, platforms and preset."""
     home = home_of(ctx)
-    rows = [_facts(HomeFolder(home).familiar(name).root) for name in list_familiars(home)]
+    meant = _meant(home)
+    rows = [_facts(HomeFolder(home).familiar(name).root) | {"current": name == meant} for name in list_familiars(home)]
     if as_json:
         say_json({"home": str(home), "familiars": rows})
         return
@@ -158,12 +159,23 @@ def list_(ctx: click.Context, as_json: bool) -> None:
     for row in rows:
         if row["problem"]:
             say_below("  ! ", f"{row['id']}: {row['problem']}")
+    if meant is not None and len(rows) > 1:
+        say("* is meant where none is named; --familiar ID chooses another.")
+
+
+def _meant(home: Path) -> str | None:
+    """Who answers where none is named; None where one has to be named."""
+    try:
+        return familiar_meant(home)
+    except HomeError:
+        return None
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
     more = [f"on {name}" for name in row["platforms"]]
     more += [f"preset {row['preset']}"] if row["preset"] else []
-    return [row["id"], row["name"], row["model"], pluralize(row["turns"], "turn"), "  ".join(more)]
+    mark = "* " if row["current"] else "  "
+    return [f"{mark}{row['id']}", row["name"], row["model"], pluralize(row["turns"], "turn"), "  ".join(more)]
 
 
 def _facts(root: Path) -> dict[str, Any]:

@@ -33,11 +33,13 @@ def complete_chats(ctx: click.Context, _parameter: click.Parameter, incomplete: 
     from familiar_connect.config.folders import FamiliarFolder
     from familiar_connect.config.home import familiar_root, pick_familiar
     from familiar_connect.errors import FamiliarError
-    from familiar_connect.history.chats import ChatRegistry
+    from familiar_connect.history.chats import ChatRegistry, last_talk
 
     home = _home(ctx)
     try:
-        folder = FamiliarFolder(familiar_root(home, pick_familiar(home, ctx.params.get("familiar_id"))))
+        folder = FamiliarFolder(
+            familiar_root(home, pick_familiar(home, ctx.params.get("familiar_id"), last_talk=last_talk))
+        )
         return _items([chat.name for chat in ChatRegistry(folder).all(1)], incomplete)
     except FamiliarError:  # a Tab is no place for an explanation
         return []

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from familiar_connect.config.folders import FamiliarFolder, HomeFolder
+from familiar_connect.config.folders import HomeFolder
 from familiar_connect.config.secrets import FAMILIAR_VARIABLE, Secrets, expand_folder, home_from_environment
 from familiar_connect.config.toml import format_value
 from familiar_connect.errors import HomeError
@@ -60,8 +60,17 @@ def list_familiars(home: Path) -> list[str]:
         raise HomeError(f"{folder}: cannot be read ({exc.strerror}); check that it is a folder you may read") from exc
 
 
-def pick_familiar(home: Path, wanted: str | None = None, *, environ: Mapping[str, str] | None = None) -> str:
-    """Which familiar is meant: *wanted*, else `FAMILIAR_ID`, else the only one or the one talked with last."""
+def pick_familiar(
+    home: Path,
+    wanted: str | None = None,
+    *,
+    last_talk: Callable[[Path], float],
+    environ: Mapping[str, str] | None = None,
+) -> str:
+    """Which familiar is meant: *wanted*, else `FAMILIAR_ID`, else the only one or the one talked with last.
+
+    *last_talk* says when that was, of the folder of a familiar; 0 for never.
+    """
     there = list_familiars(home)
     name = wanted or Secrets(home, environ=environ).get(FAMILIAR_VARIABLE)
     if name:
@@ -72,20 +81,13 @@ def pick_familiar(home: Path, wanted: str | None = None, *, environ: Mapping[str
         raise HomeError(f"{home}: there is no familiar here yet; make one with `familiar init`")
     if len(there) == 1:
         return there[0]
-    when = {each: _last_used(familiar_root(home, each)) for each in there}
+    when = {each: last_talk(familiar_root(home, each)) for each in there}
     if DEFAULT_FAMILIAR_ID not in there and not any(when.values()):
         raise HomeError(
             f"{home}: several familiars live here ({_listed(there)}) and none was talked with yet; "
             f"say which with --familiar ID or {FAMILIAR_VARIABLE}"
         )
     return max(there, key=lambda each: (when[each], each == DEFAULT_FAMILIAR_ID))
-
-
-def _last_used(root: Path) -> float:
-    """Time of the familiar's last message; its folder's modification time where there is none."""
-    folder = FamiliarFolder(root)
-    times = [path.stat().st_mtime for path in (folder.history_db, folder.history_wal) if path.exists()]
-    return max(times, default=0.0)
 
 
 def is_valid_familiar_id(text: str) -> bool:

@@ -3,21 +3,26 @@
 A place is where people talk: the terminal, a direct message, a channel of a server. Its first chat has the place's own
 channel id, so a place that never had another needs no entry. Every further chat gets a channel id of its own, and with
 it everything that is kept by channel: turns, settings, the last prompt. What a familiar remembers is not kept by
-channel and is the same in all of them. Kept in `chats.toml`; each call reads it.
+channel and is the same in all of them. Kept in `chats.toml`; each call reads it. `last_talk` asks the history itself.
 """
 
 from __future__ import annotations
 
 import os
-from contextlib import AbstractContextManager
+import sqlite3
+from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from pathlib import Path
 
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.toml import format_rows, format_value, read_rows, read_text, write_text
 from familiar_connect.errors import HomeError
+from familiar_connect.history.types import IMPORT_PREFIX
 from familiar_connect.support.clock import Clock, SystemClock
 from familiar_connect.support.files import open_locked
+from familiar_connect.support.no_follow import LinkRefused
+from familiar_connect.support.sqlite import connect_unlinked
 
 FIRST_CHAT = "main"
 """The name of a place's first chat."""
@@ -26,6 +31,11 @@ MAX_CHATS = 10_000
 LOWEST_OWN_ID, HIGHEST_OWN_ID = 10**12, 10**16
 """Channel ids of chats are milliseconds since 1970: above every Twitch id and below every Discord id."""
 
+NEVER = 0.0
+_LAST_SAID_HERE = (
+    "SELECT timestamp FROM turns WHERE platform_message_id IS NULL OR platform_message_id NOT GLOB ?"
+    " ORDER BY id DESC LIMIT 1"
+)
 _TABLE = "chat"
 _HEADER = (
     "# The chats of this familiar's places. Written by the program; a name may be changed while it is not running."
@@ -196,3 +206,21 @@ def _chat_from(row: object) -> Chat | None:
 
 def _moment(when: datetime) -> str:
     return when.isoformat(timespec="seconds")
+
+
+def last_talk(root: Path) -> float:
+    """Time of the last message that was said with the familiar of *root*; that of a file that does not tell it.
+
+    Chats that were brought in are no talk, whatever dates they have: nobody said anything here.
+    """
+    folder = FamiliarFolder(root)
+    files = [path for path in (folder.history_db, folder.history_wal) if path.exists()]
+    if folder.history_db not in files:
+        return NEVER
+    # A reader cannot take away the files that it makes beside a database in peace, so it is told to make none.
+    access = "mode=ro" if folder.history_wal in files else "mode=ro&immutable=1"
+    with suppress(sqlite3.Error, TypeError, ValueError, LinkRefused):
+        with closing(connect_unlinked(folder.history_db, access)) as database:
+            row = database.execute(_LAST_SAID_HERE, (f"{IMPORT_PREFIX}*",)).fetchone()
+        return NEVER if row is None else datetime.fromisoformat(row[0]).timestamp()
+    return max(path.stat().st_mtime for path in files)

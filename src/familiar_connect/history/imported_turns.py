@@ -16,12 +16,11 @@ from familiar_connect.audience import OWNER
 from familiar_connect.history.message_edits import record_change
 from familiar_connect.history.rows import Mode, in_utc, mode_value
 from familiar_connect.history.store import HistoryStore
-from familiar_connect.history.types import TurnMark
+from familiar_connect.history.types import IMPORT_PREFIX, TurnMark
 from familiar_connect.history.versions import TurnVersions, TurnVersionStore
 from familiar_connect.identity import Author
 from familiar_connect.support.clock import Clock, SystemClock
 
-PREFIX = "import:"
 _INSERT = (
     "INSERT INTO turns (familiar_id, channel_id, role, author_platform, author_user_id, author_username,"
     " author_display_name, content, timestamp, platform_message_id, facts, audience, mark, mode)"
@@ -78,7 +77,7 @@ class ImportedTurns:
         self._versions = TurnVersionStore(store, familiar_id, clock=clock)
         self._familiar_id = familiar_id
         self._channel_id = channel_id
-        self._prefix = f"{PREFIX}{number}:"
+        self._prefix = f"{IMPORT_PREFIX}{number}:"
         self._mode = mode_value(mode)
         self._clock = clock or SystemClock()
 
@@ -160,7 +159,7 @@ class ImportedTurns:
 
 def parse_import_id(message_id: str | None) -> tuple[int, int, str] | None:
     """Number of the import, place and fingerprint; None for a message that came with none."""
-    parts = message_id.split(":") if message_id and message_id.startswith(PREFIX) else []
+    parts = message_id.split(":") if message_id and message_id.startswith(IMPORT_PREFIX) else []
     if len(parts) != 4 or not (parts[1].isdigit() and parts[2].isdigit()):
         return None
     return int(parts[1]), int(parts[2]), parts[3]

@@ -9,6 +9,9 @@ from enum import StrEnum
 from familiar_connect.audience import OWNER, Audience
 from familiar_connect.identity import Author
 
+IMPORT_PREFIX = "import:"
+"""How the platform's id of a message begins that came with a chat file."""
+
 
 class TurnMark(StrEnum):
     """Why a turn is not part of the conversation as it is shown."""

@@ -135,14 +135,14 @@ CHATS = {
 }
 FAMILIARS = {
     80: """\
-  ember       Ember       embedded   1 turn
+* ember       Ember       embedded   1 turn
   rather-odd  Rather-odd  ?         0 turns
   ! rather-odd: """,
     40: """\
-  ember
-      Ember, embedded, 1 turn
+* ember
+    Ember, embedded, 1 turn
   rather-odd
-      Rather-odd, ?, 0 turns
+    Rather-odd, ?, 0 turns
   ! rather-odd: """,
 }
 
