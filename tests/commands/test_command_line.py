@@ -14,7 +14,7 @@ from familiar_connect.config.load import write_default_model
 from familiar_connect.config.trust import TrustedOrigins
 from familiar_connect.history.store import HistoryStore
 from tests.fakes.model_server import stream_answer
-from tests.fakes.program import make_home, model_endpoint, run_program
+from tests.fakes.program import make_home, model_endpoint, one_sentence, run_program
 from tests.fakes.scripted_familiar import scripted_familiar
 from tests.fakes.terminal import TerminalSession
 
@@ -78,7 +78,14 @@ def test_a_verb_like_nothing_points_to_help(monkeypatch: pytest.MonkeyPatch, cap
         (("-m", "gpt-4", "hello"), 'ask -m MODEL "…"` asks through another model'),
         (("run", "llama3.2:3b"), "`familiar --home {home} chat -m llama3.2:3b` talks through a model"),
         (("chat", "list"), "`familiar --home {home} chat --list` lists the chats."),
-        (("model", "zzz"), "there is no `model zzz`. `familiar --home {home} model --help` lists what there is."),
+        (("model", "zzz"), "there is no verb 'zzz'. `familiar --home {home} model --help` lists the verbs."),
+        (("model", "pull", "llama3"), "there is no verb 'pull'. `familiar --home {home} model get NAME` fetches a"),
+        (("model", "download", "llama3"), "`familiar --home {home} model get NAME` fetches a model."),
+        (("model", "ls"), "there is no verb 'ls'. Did you mean `familiar --home {home} model list`?"),
+        (("ignore", "rm", "Ben"), "there is no verb 'rm'. Did you mean `familiar --home {home} ignore remove`?"),
+        (("preset", "rm", "x"), "Did you mean `familiar --home {home} preset delete`?"),
+        (("config", "list"), "there is no verb 'list'. `familiar --home {home} config --help` lists the verbs."),
+        (("keys", "get", "x"), "there is no verb 'get'. A key is never shown; `familiar --home {home} keys` lists"),
         (("logs", "list"), "`familiar --home {home} logs` shows the last lines;"),
         (("logs", "path"), "`familiar --home {home} export chat` writes a chat out."),
         (("ask", "-s", "A pirate.", "hi"), "`familiar --home {home} memory show self/description.md` shows it."),
@@ -110,6 +117,15 @@ def test_habits_of_other_programs_are_understood(
         assert call(monkeypatch, "--home", str(tmp_path), *typed) == 2
         said = " ".join(capsys.readouterr().err.split())
         assert told.format(home=tmp_path).replace("familiar --home", f"{name} --home") in said
+
+
+def test_a_slip_behind_a_verb_is_one_sentence(tmp_path: Path) -> None:
+    """The words of a wrong verb, with what can be pasted; nothing was done."""
+    done = run_program(tmp_path, "model", "ls")
+    assert (done.returncode, one_sentence(done)) == (
+        2,
+        "Error: there is no verb 'ls'. Did you mean `familiar model list`?",
+    )
 
 
 @pytest.mark.parametrize("verb", ["import", "export"])

@@ -16,6 +16,7 @@ from familiar_connect.commands.common import (
     say,
     say_json,
 )
+from familiar_connect.commands.lazy_group import VerbGroup
 from familiar_connect.config.command import command_name
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
 from familiar_connect.config.home import list_familiars
@@ -38,7 +39,7 @@ Examples:
 """
 
 
-@click.group()
+@click.group(cls=VerbGroup)
 def discord() -> None:
     """Set up a bot of your own on Discord."""
 

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import click
 
-from familiar_connect.config.command import command_name
-
 _A_FOLDER = "A familiar is a folder, and `familiar list` says where: delete it to be rid of the familiar."
+_FETCH = "`familiar model get NAME` fetches a model."
 _TALK = "`familiar chat` talks with a familiar."
 VERB_HABITS = {
     "card": "`familiar init --from-card FILE` makes a familiar of a card.",
@@ -19,9 +18,9 @@ VERB_HABITS = {
     "delete": _A_FOLDER,
     "remove": _A_FOLDER,
     "rm": _A_FOLDER,
-    "download": "`familiar model get NAME` fetches a model.",
-    "install": "`familiar model get NAME` fetches a model.",
-    "pull": "`familiar model get NAME` fetches a model.",
+    "download": _FETCH,
+    "install": _FETCH,
+    "pull": _FETCH,
     "ps": "`familiar model list` shows which model answers.",
     "history": "`familiar logs` shows what was said.",
     "login": "`familiar keys set openrouter` keeps a key.",
@@ -51,8 +50,12 @@ KEY_HABITS = {
     "rm": "`familiar keys remove NAME` removes one.",
 }
 """And behind `keys`."""
+MODEL_HABITS = {
+    **dict.fromkeys(("add", "download", "fetch", "install", "pull"), _FETCH),
+    **dict.fromkeys(("ps", "show", "status"), "`familiar model list` shows which model answers."),
+}
+"""And behind `model`."""
 _EXTRA = re.compile(r"Got unexpected extra arguments? \((.*)\)", re.DOTALL)
-_UNKNOWN = re.compile(r"No such command '([^']*)'\.", re.DOTALL)
 _SHOWN_WORDS = 80
 _MODEL = re.compile(r"[\w.:/-]{1,80}")
 _CHATS = "`familiar chat --list` lists the chats."
@@ -101,8 +104,6 @@ def explain_mistake(mistake: click.UsageError) -> str:
             return _MISPLACED_OPTIONS.get(mistake.option_name, sentence)
         habit = _OPTIONS_BEHIND.get((_verb(mistake.ctx), mistake.option_name))
         return sentence if habit is None else f"there is no {mistake.option_name} here: {habit}"
-    if unknown := _UNKNOWN.fullmatch(sentence):
-        return _explain_unknown(mistake.ctx, unknown[1])
     extra = _EXTRA.fullmatch(sentence)
     return sentence if extra is None else _explain_words(mistake.ctx, extra[1]) or sentence
 
@@ -111,13 +112,6 @@ def explain_file(word: str) -> str:
     """What is done with the file that *word* seems to name; nothing where it names none."""
     habit = _FILE_HABITS.get(Path(word).suffix.lower(), "")
     return habit.format(file=shlex.quote(word))
-
-
-def _explain_unknown(ctx: click.Context, word: str) -> str:
-    """What is said of *word*, which the group of *ctx* does not have, nor anything like it."""
-    verb = _verb(ctx)
-    habit = KEY_HABITS.get(word.lower()) if verb == "keys" else None
-    return f"there is no `{verb} {word}`. " + (habit or f"`{command_name()} {verb} --help` lists what there is.")
 
 
 def _explain_words(ctx: click.Context, words: str) -> str | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from familiar_connect.commands.common import familiar_option, json_option, root_of, say, say_json
+from familiar_connect.commands.lazy_group import VerbGroup
 from familiar_connect.config.folders import FamiliarFolder
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ What they say is stored, since others see it too; it is never answered and no oc
 """
 
 
-@click.group(epilog=EPILOG)
+@click.group(cls=VerbGroup, epilog=EPILOG)
 def ignore() -> None:
     """List, add and remove people who are not answered."""
 

@@ -14,6 +14,8 @@ import click
 
 from familiar_connect.commands.common import home_of, json_option, profile_of, progress_bar, say, say_json, spinner
 from familiar_connect.commands.connect import ConnectOptions, connect_home, say_choice
+from familiar_connect.commands.habits import MODEL_HABITS
+from familiar_connect.commands.lazy_group import VerbGroup
 from familiar_connect.commands.model_choice import ModelChoice, write_model
 from familiar_connect.config.command import command_name
 from familiar_connect.config.folders import PROFILE_NAME, FamiliarFolder
@@ -40,7 +42,7 @@ TABLE_COLUMNS = 80
 """What the table of models takes."""
 
 
-@click.group(epilog=MODEL_EPILOG)
+@click.group(cls=VerbGroup, habits=MODEL_HABITS, epilog=MODEL_EPILOG)
 def model() -> None:
     """Get and use a better model on this computer; see which one answers."""
 

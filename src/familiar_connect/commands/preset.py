@@ -12,6 +12,7 @@ import click
 from familiar_connect.bootstrap.import_preset import import_preset as keep_preset
 from familiar_connect.channel_config import ChannelConfigStore
 from familiar_connect.commands.common import familiar_option, home_of, json_option, profile_of, root_of, say, say_json
+from familiar_connect.commands.lazy_group import VerbGroup
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.load import load_character_config
 from familiar_connect.errors import ConfigError, PresetError
@@ -80,7 +81,7 @@ fidelity_option = click.option(
 )
 
 
-@click.group(epilog=EPILOG, invoke_without_command=True)
+@click.group(cls=VerbGroup, epilog=EPILOG, invoke_without_command=True)
 @click.pass_context
 def preset(ctx: click.Context) -> None:
     """Bring in SillyTavern presets, choose one, switch its parts, look into it."""

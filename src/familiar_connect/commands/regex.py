@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from familiar_connect.commands.common import familiar_option, json_option, root_of, say, say_json
+from familiar_connect.commands.lazy_group import VerbGroup
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import PresetError
 from familiar_connect.memory.card_fields import CardReader
@@ -42,7 +43,7 @@ Examples:
 """
 
 
-@click.group(epilog=EPILOG, invoke_without_command=True)
+@click.group(cls=VerbGroup, epilog=EPILOG, invoke_without_command=True)
 @click.pass_context
 def regex(ctx: click.Context) -> None:
     """List, switch and add regex scripts, which rewrite what is said, shown or sent."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from familiar_connect.commands.common import familiar_option, home_of, json_option, profile_of, root_of, say, say_json
+from familiar_connect.commands.lazy_group import VerbGroup
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.errors import FamiliarError
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from familiar_connect.config.load import EffectiveSetting
 
 
-@click.group()
+@click.group(cls=VerbGroup)
 def config() -> None:
     """Show the settings and where each comes from; check the files."""
 

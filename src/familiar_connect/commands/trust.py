@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from familiar_connect.commands.common import home_of, json_option, profile_of, say, say_json
+from familiar_connect.commands.lazy_group import VerbGroup
 from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.trust import TrustedOrigins
 
@@ -21,7 +22,7 @@ Endpoints on this computer that need no key are always allowed.
 """
 
 
-@click.group(epilog=TRUST_EPILOG, invoke_without_command=True)
+@click.group(cls=VerbGroup, epilog=TRUST_EPILOG, invoke_without_command=True)
 @click.pass_context
 def trust(ctx: click.Context) -> None:
     """Show or change where familiars may send what they see, and which key goes where."""
