@@ -202,8 +202,8 @@ def _run_to_exit_code() -> int:
         click.echo("Stopped.", err=True)
         return 130
     except click.exceptions.NoArgsIsHelpError as asked:
-        click.echo(asked.format_message(), err=True)
-        return asked.exit_code
+        click.echo(asked.format_message())
+        return 0
     except click.ClickException as mistake:
         if isinstance(mistake, click.NoSuchOption) and (right := BEFORE_THE_VERB.get(mistake.option_name)):
             sentence = f"{mistake.option_name} stands before the verb: {program_name()} {right}"

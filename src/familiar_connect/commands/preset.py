@@ -81,12 +81,9 @@ fidelity_option = click.option(
 )
 
 
-@click.group(cls=VerbGroup, epilog=EPILOG, invoke_without_command=True)
-@click.pass_context
-def preset(ctx: click.Context) -> None:
+@click.group(cls=VerbGroup, epilog=EPILOG)
+def preset() -> None:
     """Bring in SillyTavern presets, choose one, switch its parts, look into it."""
-    if ctx.invoked_subcommand is None:
-        say(ctx.get_help())
 
 
 def _import_command(name: str) -> click.Command:

@@ -43,12 +43,9 @@ Examples:
 """
 
 
-@click.group(cls=VerbGroup, epilog=EPILOG, invoke_without_command=True)
-@click.pass_context
-def regex(ctx: click.Context) -> None:
+@click.group(cls=VerbGroup, epilog=EPILOG)
+def regex() -> None:
     """List, switch and add regex scripts, which rewrite what is said, shown or sent."""
-    if ctx.invoked_subcommand is None:
-        say(ctx.get_help())
 
 
 @regex.command(name="list", epilog=LIST_EPILOG)

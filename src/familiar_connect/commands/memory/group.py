@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from familiar_connect.commands.common import say
 from familiar_connect.commands.lazy_group import CommandTable, LazyGroup
 
 VERBS: CommandTable = {
@@ -39,12 +38,9 @@ Examples:
 """
 
 
-@click.group(cls=LazyGroup, table=VERBS, epilog=EPILOG, invoke_without_command=True)
-@click.pass_context
-def memory(ctx: click.Context) -> None:
+@click.group(cls=LazyGroup, table=VERBS, epilog=EPILOG)
+def memory() -> None:
     """Read, search, review, correct, undo and erase what is remembered.
 
     Memory is plain Markdown: any editor will do, and edits by hand are noticed and kept as versions too.
     """
-    if ctx.invoked_subcommand is None:
-        say(ctx.get_help())
