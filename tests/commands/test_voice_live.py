@@ -156,13 +156,15 @@ def test_without_devices_typing_is_answered(tmp_path: Path, devices: Devices) ->
             terminal.wait_for_text("Until then type.")
             terminal.wait_for_text("no speakers")
             terminal.wait_for_text("keeps them as sound")
+            terminal.wait_for_screen("Friend:")
             terminal.enter("What should I cook?")
             terminal.wait_for_text("Ember: Make soup.")
             assert terminal.leave() == 0
+        assert terminal.screen.everything.count("What should I cook?") == 1, "it stands where it was typed"
         piped = run_program(home, "voice", said="And in it?\n", env=devices.env)
         recorded = run_program(home, "voice", "--out", str(kept), said="What else?\n", env=devices.env)
     assert piped.returncode == recorded.returncode == 0, piped.stderr + recorded.stderr
-    assert "Ember: With carrots." in piped.stdout
+    assert "Friend: And in it?\nEmber: With carrots." in piped.stdout
     assert "Ember: Salt." in recorded.stdout
     assert "no speakers" not in recorded.stderr
     assert loudness(read_wav(kept)) > 0.01

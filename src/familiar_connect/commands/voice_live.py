@@ -97,6 +97,8 @@ class _LiveTalk:
         self._user = user
         self._screen = screen
         self._leaving = asyncio.Event()
+        self._on_screen: list[str] = []
+        """Lines that stand where they were typed, until they are said."""
 
     async def begin(
         self,
@@ -181,6 +183,7 @@ class _LiveTalk:
             try:
                 while (line := await self._next_line(lines)) is not None:
                     if line.strip():
+                        self._on_screen += [] if self._screen.plain else [line.strip()]
                         session.type_text(self._user, line)
                 if not self._leaving.is_set() and self._screen.plain:
                     await session.wait_until_idle()
@@ -194,9 +197,14 @@ class _LiveTalk:
             if text:
                 self._screen.line(f"{self._familiar.name}: {text}")
 
-        return SessionWatcher(
-            on_said=lambda author, text: self._screen.line(f"{author.label}: {text}"), on_reply=show_reply
-        )
+        return SessionWatcher(on_said=self._show_said, on_reply=show_reply)
+
+    def _show_said(self, author: Author, text: str) -> None:
+        """What was heard; a line that was typed stands there already, also where it is put together with speech."""
+        while self._on_screen and self._on_screen[0] in text:
+            text = text.replace(self._on_screen.pop(0), "", 1)
+        if text.strip():
+            self._screen.line(f"{author.label}: {text.strip()}")
 
     async def _next_line(self, lines: _TypedLines) -> str | None:
         """What is typed next; None where the person leaves."""
