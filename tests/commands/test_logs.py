@@ -140,3 +140,18 @@ def test_what_cannot_be_exported_is_one_sentence(home: Path, options: list[str],
     assert done.returncode == code
     assert says in one_sentence(done)
     assert not (home / "exports").exists()
+
+
+def test_names_stand_where_a_card_wrote_macros(home: Path) -> None:
+    """To people; a script gets what is stored."""
+    root = home / "familiars" / "ember"
+    (root / "character.toml").write_text('user_name = "Sam"\n', encoding="utf-8")
+    store = HistoryStore(root / "history.db")
+    store.append_turn(
+        familiar_id="ember", channel_id=1, role="assistant", content="{{char}} waves: before the tide, {{User}}."
+    )
+    store.close()
+
+    assert "Ember: Ember waves: before the tide, Sam." in run_program(home, "logs", "-n", "1").stdout
+    [row] = json.loads(run_program(home, "logs", "-n", "1", "--json").stdout)
+    assert row["text"] == "{{char}} waves: before the tide, {{User}}."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import tzinfo
 from pathlib import Path
 
 import click
@@ -59,21 +60,34 @@ def logs(
     as_json: bool,
 ) -> None:
     """Show what was said lately, oldest first: when, where, by whom."""
+    from zoneinfo import ZoneInfo
+
+    from familiar_connect.config import load_character_config
+    from familiar_connect.memory.persona import persona_name
+    from familiar_connect.memory.store import MemoryStore
+    from familiar_connect.presets.macros.identity_macros import name_filler
+    from familiar_connect.support.clock import machine_zone
+
     if program:
         _show_program_log(HomeFolder(home_of(ctx)).log_file, last)
         return
     root = root_of(ctx, familiar_id)
     if chat_name is not None:
         channel_id = find_chat(root, chat_name)
-    rows = _rows(root, home_of(ctx), last=last, channel_id=channel_id, query=query)
+    config = load_character_config(
+        FamiliarFolder(root).settings_file, defaults_path=profile_of(home_of(ctx)), zone=machine_zone()
+    )
+    name = persona_name(MemoryStore(FamiliarFolder(root).memory), root.name)
+    rows = _rows(root, ZoneInfo(config.display_tz), name, last=last, channel_id=channel_id, query=query)
     if as_json:
         say_json(rows)
     elif not rows:
         say("Nothing was said there." if query is None else "No turn holds these words.")
     else:
+        with_names = name_filler(name, config.user_name)
         for row in rows:
             when = str(row["time"])[:16].replace("T", " ")
-            say_verbatim_below(f"{when}  {row['where']}  {row['who']}: ", str(row["text"]))
+            say_verbatim_below(f"{when}  {row['where']}  {row['who']}: ", with_names(str(row["text"])))
 
 
 def find_chat(root: Path, name: str) -> int:
@@ -88,25 +102,16 @@ def find_chat(root: Path, name: str) -> int:
     return found.channel_id
 
 
-def _rows(root: Path, home: Path, *, last: int, channel_id: int | None, query: str | None) -> list[dict[str, object]]:
-    from zoneinfo import ZoneInfo
-
-    from familiar_connect.config import load_character_config
+def _rows(
+    root: Path, zone: tzinfo, name: str, *, last: int, channel_id: int | None, query: str | None
+) -> list[dict[str, object]]:
     from familiar_connect.history.store import HistoryStore
     from familiar_connect.history.types import HistoryTurn
-    from familiar_connect.memory.persona import persona_name
-    from familiar_connect.memory.store import MemoryStore
-    from familiar_connect.support.clock import machine_zone
 
     folder = FamiliarFolder(root)
     if not folder.history_db.exists():
         return []
-    config = load_character_config(folder.settings_file, defaults_path=profile_of(home), zone=machine_zone())
-    zone, name, places = (
-        ZoneInfo(config.display_tz),
-        persona_name(MemoryStore(folder.memory), root.name),
-        name_places(root),
-    )
+    places = name_places(root)
 
     def as_row(turn: HistoryTurn) -> dict[str, object]:
         return {

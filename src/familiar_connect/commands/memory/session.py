@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,7 +17,6 @@ from familiar_connect.config.folders import FamiliarFolder
 from familiar_connect.config.home import profile_path
 from familiar_connect.errors import FamiliarError, HomeError, MemoryStoreError
 from familiar_connect.history.store import HistoryStore
-from familiar_connect.identity import UNNAMED
 from familiar_connect.memory.audit import AuditLog
 from familiar_connect.memory.maintenance.links import markdown_files
 from familiar_connect.memory.maintenance.person_lookup import find_notes
@@ -29,9 +27,8 @@ from familiar_connect.memory.store import MemoryStore
 from familiar_connect.memory.types import Version
 from familiar_connect.memory.versioning.provenance import Provenance
 from familiar_connect.memory.versioning.versions import Versions
+from familiar_connect.presets.macros.identity_macros import name_filler
 from familiar_connect.privacy import PrivacyRegistry
-
-NAME_MACRO = re.compile(r"\{\{(char|user)\}\}", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -88,8 +85,7 @@ class MemorySession:
             user = config.user_name
         except FamiliarError:  # settings that cannot be read say nobody's name
             user = None
-        names = {"char": persona_name(self.store, self.familiar_id), "user": user or UNNAMED}
-        return lambda text: NAME_MACRO.sub(lambda found: names[found[1].lower()], text)
+        return name_filler(persona_name(self.store, self.familiar_id), user)
 
     def notice_hand_edits(self, rel_path: str | None = None) -> None:
         """Make a version of what was edited by hand; where that cannot be written, tell what is there."""
