@@ -76,6 +76,17 @@ def say(text: str = "", *, nl: bool = True, err: bool = False, fg: str | None = 
     click.echo(click.style(wrapped, fg=fg, bold=bold) if is_styled else wrapped, nl=nl, err=err)
 
 
+def say_command(what: str, command: str, *, err: bool = False) -> None:
+    """Print the *command* that does *what*; one too long for the window in lines that a shell takes as one."""
+    from familiar_connect.commands.help_lines import fit_example
+
+    columns = columns_of(sys.stderr if err else sys.stdout)
+    if display_width(f"  `{command}`") <= columns:
+        say(f"  {what}: `{command}`", err=err)
+    else:
+        click.echo(fit_example(printable(f"  {command}  {what}"), columns), err=err)
+
+
 def say_below(head: str, text: str) -> None:
     """Print *text* for a person behind *head*, such as the name of what it is about; its lines go on below it."""
     click.echo(_wrap_below(head, printable(with_command(text))))

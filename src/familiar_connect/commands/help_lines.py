@@ -53,7 +53,7 @@ def _fit_lines(lines: Iterable[str], columns: int) -> Iterator[str]:
         if display_width(line) <= columns:
             yield line
         elif indent > indent_of_examples:
-            yield _fit_example(line, columns)
+            yield fit_example(line, columns)
         else:
             yield _fit(line, columns)
 
@@ -64,7 +64,7 @@ def _fit(line: str, columns: int) -> str:
     return wrap_words(line, columns)
 
 
-def _fit_example(line: str, columns: int) -> str:
+def fit_example(line: str, columns: int) -> str:
     """A command in lines that a shell takes as one, and below it what it means."""
     example = _EXAMPLE.fullmatch(line)
     if example is None:

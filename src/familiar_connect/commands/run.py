@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from familiar_connect.commands.common import familiar_option, home_of, open_or_make_root, open_root, profile_of, say
+from familiar_connect.commands.common import (
+    familiar_option,
+    home_of,
+    open_or_make_root,
+    open_root,
+    profile_of,
+    say,
+    say_command,
+)
 from familiar_connect.commands.page_server import (
     LOCAL_HOST,
     PAGE_PORT,
@@ -98,7 +106,8 @@ def _run_demo(root: Path, home: Path, *, tour: bool, page_port: int | None) -> i
     if code:
         return code
     if tour:
-        say(f"\nTalk there yourself: `{command_name()} run --demo-discord --familiar {root.name}`")
+        say()
+        say_command("talk there yourself", f"{command_name()} run --demo-discord --familiar {root.name}")
     say_trial(root, home)
     return code
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from familiar_connect.commands.common import say
+from familiar_connect.commands.common import say, say_command
 from familiar_connect.commands.sandbox import copy_familiar
 from familiar_connect.config.command import program_name
 from familiar_connect.config.folders import FamiliarFolder, HomeFolder
@@ -53,4 +53,4 @@ def say_trial(root: Path, home: Path, *, err: bool = False) -> None:
         f"\nThat was a copy of {name}; {name} itself heard nothing of it. The copy stays until the next trial:", err=err
     )
     for what, verb in LOOKS.items():
-        say(f"  {what}: `{command} {verb}`", err=err)
+        say_command(what, f"{command} {verb}", err=err)
