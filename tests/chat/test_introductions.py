@@ -85,6 +85,7 @@ def test_a_name_is_short_and_was_said(text: str, before: str) -> None:
         ("Sam here", "Sam"),
         ("Sam, and yours?", "Sam"),
         ("Sam. You?", "Sam"),
+        ("it's Sam, hi", "Sam"),
         ("call me Sam", "Sam"),
         ("Call me Sam.", "Sam"),
         ("Just call me sam", "Sam"),

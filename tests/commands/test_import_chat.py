@@ -445,3 +445,18 @@ def test_an_import_is_no_talk(home: Path) -> None:
     with closing(HistoryStore(home / "familiars/wren/history.db")) as history:
         history.append_turn(familiar_id="wren", channel_id=1, role="user", content="Hello, Wren.")
         assert "* wren" in run_program(home, "list").stdout, "also while somebody else has it open"
+
+
+def test_undo_takes_back_what_was_said_here_and_nothing_that_came_along(tmp_path: Path) -> None:
+    """An old chat may end with a question that nobody answered; it stays, with its names filled in."""
+    unanswered = {**LINES[1], "mes": "Tell {{char}} about it."}
+    with model_endpoint(stream_answer("Good evening.")) as server:
+        make_home(tmp_path, server)
+        facts_of(tmp_path, write_chat(tmp_path / "evening.jsonl", HEADER, LINES[0], unanswered))
+        said = "Hello?\n/undo\n/lines\n"
+        done = run_program(tmp_path, "chat", "--plain", "--chat", "evening", "--as", "Sam", said=said)
+
+    taken_back, _, lines = done.stdout.partition("Taken back")[2].partition("Ember: Good evening.")
+    assert "Sam: Hello?" in taken_back
+    assert "about it" not in taken_back
+    assert "Sam: Tell Ember about it." in lines

@@ -32,7 +32,7 @@ _ASKED = re.compile(
 _ANSWER = re.compile(
     r"^\s*(?i:(?:it['’]?s|i['’]?m|i am|the name is|just) )?"
     + _NAME
-    + r"(?i: here)?(?:[.!,]*|[.!,]?\s+(?i:(?:and )?(?:you|yours?|what['’]?s yours|who are you)\?*))\s*$"
+    + r"(?i: here)?(?:[.!,]*|[.!,]?\s+(?i:(?:and )?(?:you|yours?|what['’]?s yours|who are you|hi|hello|hey)[?!.]*))\s*$"
 )
 _NO_NAMES = frozenset(
     """

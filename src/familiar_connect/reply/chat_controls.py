@@ -18,7 +18,7 @@ from familiar_connect.errors import HistoryError
 from familiar_connect.history.message_edits import MessageEdits
 from familiar_connect.history.store import HistoryStore
 from familiar_connect.history.stored_messages import message_from_turn
-from familiar_connect.history.types import HistoryTurn, TurnMark
+from familiar_connect.history.types import IMPORT_PREFIX, HistoryTurn, TurnMark
 from familiar_connect.history.versions import TurnVersions, TurnVersionStore
 from familiar_connect.identity import PUBLIC_PLATFORMS, Author
 from familiar_connect.presets.story.types import Story
@@ -375,6 +375,15 @@ def _last_exchanges(turns: Sequence[HistoryTurn], count: int) -> list[HistoryTur
     return list(turns[start:])
 
 
+def _came_alike(turn: HistoryTurn, others: Sequence[HistoryTurn]) -> bool:
+    """Whether *turn* was brought in with a chat file just as *others* were, or was said here just as they were."""
+    return all(_is_imported(turn) == _is_imported(each) for each in others[:1])
+
+
+def _is_imported(turn: HistoryTurn) -> bool:
+    return (turn.platform_message_id or "").startswith(IMPORT_PREFIX)
+
+
 def _last_exchange(turns: Sequence[HistoryTurn]) -> tuple[list[HistoryTurn], list[HistoryTurn]]:
     """What people said last, and the replies behind it."""
     replies: list[HistoryTurn] = []
@@ -382,7 +391,7 @@ def _last_exchange(turns: Sequence[HistoryTurn]) -> tuple[list[HistoryTurn], lis
     for turn in reversed(turns):
         if turn.role == "assistant" and not asked:
             replies.insert(0, turn)
-        elif turn.role != "assistant" and turn.author is not None:
+        elif turn.role != "assistant" and turn.author is not None and _came_alike(turn, asked):
             asked.insert(0, turn)
         else:
             break

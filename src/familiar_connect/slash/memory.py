@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from familiar_connect.disclosure import may_tell_all
 from familiar_connect.familiar import Familiar
-from familiar_connect.memory.maintenance.person_lookup import find_notes
+from familiar_connect.memory.maintenance.person_lookup import find_notes, find_people
 from familiar_connect.memory.store import MemoryStoreError
 from familiar_connect.memory.visible_memory import VisibleMemory
 from familiar_connect.slash.command import SlashCommand, SlashContext, SlashOption, SlashReply
@@ -33,13 +33,24 @@ def memory_at_place(ctx: SlashContext, familiar: Familiar) -> VisibleMemory:
 def _read_one(familiar: Familiar, memory: VisibleMemory, wanted: str) -> str:
     found = _find_files(familiar, memory, wanted)
     if not found:
-        return f"There is no memory file {wanted!r} and nobody called so. /memory lists the files."
+        return _explain_nothing(familiar, wanted)
     if len(found) > 1:
         return f"{wanted!r} could be {', '.join(found[:MAX_SUGGESTED])}: say which."
     try:
         return memory.read_file(found[0]).strip()
     except MemoryStoreError as error:
         return str(error)
+
+
+def _explain_nothing(familiar: Familiar, wanted: str) -> str:
+    """Why there is nothing to read about *wanted*."""
+    known = (
+        find_people(wanted, familiar_id=familiar.id, history=familiar.history_store, store=familiar.memory_store)
+        or wanted.casefold() == (familiar.config.user_name or "").casefold()
+    )
+    if known:
+        return f"Nothing that may be told here is written about {wanted} yet: that is done when a talk is over."
+    return f"There is no memory file {wanted!r} and nobody called so. /memory lists the files."
 
 
 def _find_files(familiar: Familiar, memory: VisibleMemory, wanted: str) -> list[str]:

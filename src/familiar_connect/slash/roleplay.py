@@ -8,6 +8,7 @@ from __future__ import annotations
 from familiar_connect.errors import HistoryError
 from familiar_connect.familiar import Familiar
 from familiar_connect.history.types import HistoryTurn, TurnMark
+from familiar_connect.presets.macros.identity_macros import name_filler
 from familiar_connect.reply.chat_controls import ControlDoor, ControlResult
 from familiar_connect.slash.command import SlashCommand, SlashContext, SlashOption, SlashReply
 from familiar_connect.support.text import one_line, shorten
@@ -115,7 +116,7 @@ def _number(words: str, how: str) -> int:
 def _shown(turn: HistoryTurn, familiar: Familiar) -> str:
     """One line of a chat on one line."""
     who = turn.author.label if turn.author is not None else familiar.name
-    said = one_line(turn.content)
+    said = one_line(name_filler(familiar.name, familiar.config.user_name)(turn.content))
     return f"{'(hidden) ' if turn.mark is TurnMark.hidden else ''}{who}: {shorten(said, SHOWN_CHARS)}"
 
 

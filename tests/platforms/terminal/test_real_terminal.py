@@ -358,6 +358,10 @@ def test_a_name_alone_answers_the_question_for_it(tmp_path: Path, said: str, lab
             session.enter(said)
             session.wait_for_text("Ember: Hello.")
             session.wait_for_text(f"{label}: ")
+            session.enter(f"/memory {label}")
+            session.wait_for_text(f"Nothing that may be told here is written about {label} yet")
+            session.enter("/redo")
+            session.wait_for_text("What /undo took back is not brought back")
             assert session.leave() == 0
         known = run_program(tmp_path, "memory", "show", label)
         with TerminalSession(tmp_path, "chat") as again:

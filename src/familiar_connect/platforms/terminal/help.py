@@ -44,6 +44,7 @@ HABITS = {
     "model": "`familiar model list` shows models, and `familiar chat -m MODEL` takes another this time.",
     "new": "/chat new begins another chat.",
     "newchat": "/chat new begins another chat.",
+    "redo": "What /undo took back is not brought back: say it again, or /regenerate makes the last reply anew.",
     "retry": "/regenerate makes the last reply anew.",
     "reroll": "/regenerate makes the last reply anew.",
     "save": "Everything said is kept; `familiar export chat` writes it out.",
