@@ -76,10 +76,10 @@ STAND_INS = {
     "python3 run.py chat --familiar mira": StandIn(types="Hello!\n", says="speaks through"),
     "python3 run.py memory forget Sam --familiar ember": StandIn(types="Sam\n", says="Erased"),
     "python3 run.py web": StandIn(with_words="--no-open --port 0", says="Ctrl-C stops.", is_stopped=True),
-    "python3 run.py voice": StandIn(types="Hello!\n", says="Ember: "),
+    "python3 run.py voice": StandIn(types="Hello!\n", says="Mira: "),
     "python3 run.py --with discord run": StandIn(code=1, says="DISCORD_BOT"),
     "python3 run.py --with discord run --demo-discord": StandIn(
-        types="ada: Ember, hello!\n", says="Ember is starting on Discord"
+        types="ada: Mira, hello!\n", says="Mira is starting on Discord"
     ),
     "python3 run.py chat --new": StandIn(types="/quit\n", says="This is the chat"),
     "python3 run.py chat --chat travels": StandIn(types="/quit\n", says="This is the chat 'travels'"),
